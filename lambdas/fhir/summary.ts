@@ -2,16 +2,22 @@
 import summaries from './definitions/summaries.json' with { type: 'json' }
 import { type Element, isElement, type Resource } from './resource.ts'
 
-/** Summary elements by name; `true`: with everything below; a text names the definition for what is below. */
+/** `true`: with everything below; a text names the definition for what is below. */
 type Kept = true | string
 type Definition = {
-  readonly summary: Readonly<Record<string, Kept>>
-  readonly mandatory: readonly string[]
+  readonly summary: ReadonlyMap<string, Kept>
+  readonly mandatory: ReadonlySet<string>
   /** Of which element each form of a choice is one. */
-  readonly choices: Readonly<Record<string, string>>
+  readonly choices: ReadonlyMap<string, string>
+  /** Elements that are in none of these, nor in every resource. */
+  readonly others: ReadonlySet<string>
 }
 
-const DEFINITIONS = summaries as unknown as Readonly<Record<string, Definition>>
+/** As search-mappings/generate/summaries.ts writes them. Only resources have more than a summary. */
+type Texts = { readonly summary: string; readonly choices?: string; readonly others?: string }
+
+const TEXTS: Readonly<Record<string, Texts>> = summaries
+const known = new Map<string, Definition>()
 
 /** Tells clients that this is not the whole resource. https://hl7.org/fhir/R4/codesystem-v3-ObservationValue.html */
 const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
@@ -21,9 +27,9 @@ export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data
   const { summary: own, mandatory } = definitionOf(resource.resourceType)
   switch (summary) {
     case 'true':
-      return subsetted(resource, (name) => own[name])
+      return subsetted(resource, (name) => own.get(name))
     case 'text':
-      return subsetted(resource, (name) => (name === 'text' || mandatory.includes(name) ? true : undefined))
+      return subsetted(resource, (name) => (name === 'text' || mandatory.has(name) ? true : undefined))
     case 'data':
       return subsetted(resource, (name) => (name === 'text' ? undefined : true))
   }
@@ -33,23 +39,72 @@ export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data
 export function elementsOnly(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
   const { mandatory, choices } = definitionOf(resourceType)
-  const own = elements.flatMap((element) => {
-    const [first, second] = element.replace(/\[x\]$/, '').split('.', 2)
-    return second === undefined ? [first] : first === resourceType ? [second] : []
-  })
+  const own = elements.map(namedBy).flatMap(({ type, name }) => (type === undefined || type === resourceType ? [name] : []))
   // For resources of other types nothing was asked for: they stay whole.
   if (own.length === 0) return resource
   const wanted = new Set([...own, ...mandatory])
-  return subsetted(resource, (name) => (wanted.has(name) || wanted.has(choices[name]) ? true : undefined))
+  return subsetted(resource, (name) => (wanted.has(name) || wanted.has(choices.get(name) ?? name) ? true : undefined))
 }
 
-/** With what must be there by a rule of its own (cpb-14): https://hl7.org/fhir/R4/capabilitystatement.html */
+/** Whether a name, as elementsOnly takes them, is one of a root element: of this type, or of any where none is given. */
+export function isRootElement(element: string, type?: string): boolean {
+  const named = namedBy(element)
+  const of = named.type ?? type
+  if (of !== undefined) return (type === undefined || of === type) && isElementOf(of, named.name)
+  return Object.keys(TEXTS).some((each) => isElementOf(each, named.name))
+}
+
+function isElementOf(type: string, name: string): boolean {
+  if (TEXTS[type]?.others === undefined) return false
+  const { summary, choices, others } = definitionOf(type)
+  const isOwn = summary.has(name) || choices.has(name) || others.has(name) || [...choices.values()].includes(name)
+  return isOwn || ALWAYS.has(name) || OF_EVERY_RESOURCE.has(name)
+}
+
+/** https://hl7.org/fhir/R4/domainresource.html */
+const OF_EVERY_RESOURCE: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
+
+function namedBy(element: string): { readonly type?: string; readonly name: string } {
+  const [first = '', second] = element.replace(/\[x\]$/, '').split('.', 2)
+  return second === undefined ? { name: first } : { type: first, name: second }
+}
+
 function definitionOf(type: string): Definition {
-  const definition = DEFINITIONS[type] ?? NONE
-  return type === 'CapabilityStatement' ? { ...definition, mandatory: [...definition.mandatory, 'implementation'] } : definition
+  const definition = known.get(type) ?? parsed(type)
+  known.set(type, definition)
+  return definition
 }
 
-const NONE: Definition = { summary: {}, mandatory: [], choices: {} }
+function parsed(type: string): Definition {
+  const { summary, choices = '', others } = Object.hasOwn(TEXTS, type) ? TEXTS[type]! : NONE
+  const words = wordsOf(summary)
+  const mandatory = words.filter((word) => word.startsWith('!')).map((word) => keptOfWord(word)[0])
+  return {
+    summary: new Map([...words.map(keptOfWord), ...(others === undefined ? [] : [IMPLICIT_RULES])]),
+    // By a rule of its own (cpb-14): https://hl7.org/fhir/R4/capabilitystatement.html
+    mandatory: new Set([...mandatory, ...(type === 'CapabilityStatement' ? ['implementation'] : [])]),
+    choices: new Map(wordsOf(choices).flatMap(formsOf)),
+    others: new Set(wordsOf(others)),
+  }
+}
+
+const NONE: Texts = { summary: '' }
+/** In the summary of every resource, as what is there always. */
+const IMPLICIT_RULES: [string, Kept] = ['implicitRules', true]
+
+const wordsOf = (text = ''): readonly string[] => (text === '' ? [] : text.split(' '))
+
+/** `status`, `!content:DocumentReference.content` */
+function keptOfWord(word: string): [string, Kept] {
+  const [name = '', definition = true] = word.replace('!', '').split(':', 2)
+  return [name, definition]
+}
+
+/** `value:Quantity,String` */
+function formsOf(word: string): readonly [string, string][] {
+  const [choice = '', forms = ''] = word.split(':', 2)
+  return forms.split(',').map((form) => [`${choice}${form}`, choice])
+}
 
 const ALWAYS = new Set(['resourceType', 'id', 'meta'])
 
@@ -99,6 +154,7 @@ const isEmpty = (value: unknown): boolean =>
   Array.isArray(value) ? value.length === 0 : isElement(value) && Object.keys(value).length === 0
 
 const below = (value: unknown, definition: string): unknown => {
-  const { summary } = DEFINITIONS[definition] ?? NONE
-  return isElement(value) ? keptOf(value, (name) => summary[name]) : value
+  if (!isElement(value)) return value
+  const { summary } = definitionOf(definition)
+  return keptOf(value, (name) => summary.get(name))
 }

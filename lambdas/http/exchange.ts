@@ -1,9 +1,10 @@
-/** One request on its way through the pipeline. Steps replace `fhir`, `caller` and `shape` as they learn more. */
+/** One request on its way through the pipeline. Steps replace `fhir`, `caller`, `pretty` and `part` as they learn more. */
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Noted } from '../auth/endpoint.ts'
 import type { Asked, Caller, FhirRequest, FhirResponse, Written } from '../interactions/interaction.ts'
 import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
+import type { Part } from '../search/part.ts'
 import type { ReadingOf } from '../search/reading.ts'
 
 export type HttpRequest = {
@@ -56,9 +57,6 @@ export type Site = {
   readonly reading: ReadingOf
 }
 
-/** How the client wants the body. https://hl7.org/fhir/R4/http.html#general */
-export type Shape = { readonly pretty: boolean; readonly summary?: string; readonly elements?: readonly string[] }
-
 export type Exchange = {
   readonly http: HttpRequest
   readonly interaction: Code
@@ -77,7 +75,10 @@ export type Exchange = {
   about: readonly string[]
   /** The export the request began. */
   job: string | undefined
-  shape: Shape
+  /** Whether the client wants its answer indented. https://hl7.org/fhir/R4/http.html#pretty */
+  pretty: boolean
+  /** Of each resource that is shown. */
+  part: Part
 }
 
 /** TypeError where no step has found out who asks. */

@@ -191,7 +191,7 @@ const ROWS: readonly Row[] = [
   use('tellWarnings',              SAVE, PATCH                    ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
   use('awaitIndexToken',                  SEARCH, BUNDLE, QUERY   ),
-  use('shapeBody',           SHAPED                               ),
+  each('shapeBody',          SHAPED                               ),
   use('sendFile',                                 FILE            ),
 ]
 

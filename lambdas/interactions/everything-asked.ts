@@ -4,7 +4,7 @@ import { fhirError } from '../fhir/outcome.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Window } from '../search/clinical-dates.ts'
 import { pageSize } from '../search/page-size.ts'
-import { MOST_PARAMETERS, type Pairs } from '../search/pairs.ts'
+import { checkOnce, MOST_PARAMETERS, type Pairs } from '../search/pairs.ts'
 import { INSTANT, pairsPosted, TEXT } from '../search/posted.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import type { FhirRequest, Ports } from './interaction.ts'
@@ -43,10 +43,11 @@ type Sealing = Pick<Ports, 'seal' | 'clock'>
 
 /** FhirError 400: a parameter that cannot be meant, a cursor that is not of this; 410: one that has expired. */
 export function everythingAsked({ seal, clock }: Sealing, request: FhirRequest): AskedEverything {
-  const [, text] = request.parameters.findLast(([name]) => name === '_cursor') ?? []
+  const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
   const inUrl = request.parameters.filter(([name]) => name !== '_cursor')
   const cursor = text === undefined ? undefined : openCursor<Cursor>(seal, clock, text, request)
   const posted = cursor?.position.posted ?? (request.resource === undefined ? [] : pairsPosted(request.resource, POSTED))
+  checkOnce([...request.parameters, ...posted], GIVEN_ONCE)
   const state = read(request, [...inUrl, ...posted])
   const { count, window, since, types } = state
   const paged = { caller: request, path: pathOf(request), of: [window.low, window.high, since, types && [...types].sort()] }
@@ -67,6 +68,9 @@ const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['_type', TEXT],
   ['_count', ['valueInteger', 'valueString']],
 ])
+
+/** Types are joined. */
+const GIVEN_ONCE: ReadonlySet<string> = new Set(['start', 'end', '_since', '_count', '_cursor', '_summary', '_elements'])
 
 const POSTED = { to: '$everything', most: MOST_PARAMETERS, kinds: PARAMETERS }
 

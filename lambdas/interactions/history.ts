@@ -6,6 +6,8 @@ import type { Clock } from '../ports/clock.ts'
 import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, Making, ResourceVersion } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import { pageSize } from '../search/page-size.ts'
+import { checkOnce } from '../search/pairs.ts'
+import { elementsAsked } from '../search/part.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
@@ -93,7 +95,10 @@ type Asked = {
   readonly shown: readonly (readonly [string, string])[]
 }
 
-function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked {
+const GIVEN_ONCE: ReadonlySet<string> = new Set(['_count', '_since', '_at', '_cursor', '_summary', '_elements'])
+
+function parametersOf({ parameters, preferences, reading, type }: FhirRequest): Asked {
+  checkOnce(parameters, GIVEN_ONCE)
   let count = pageSize(undefined)
   let window: HistoryWindow = {}
   let cursor: string | undefined
@@ -107,7 +112,8 @@ function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked 
     else if (preferences.handling === 'strict' && !READ_BY_EVERY_INTERACTION.has(name))
       throw fhirError(400, 'not-found', `Unknown parameter ${name} of history`)
     else if (!READ_BY_EVERY_INTERACTION.has(name)) continue
-    if (name !== '_cursor') shown.set(name, name === '_count' ? String(count) : value)
+    const elements = name === '_elements' ? elementsAsked(value, { type }).join(',') : undefined
+    if (name !== '_cursor' && elements !== '') shown.set(name, elements ?? (name === '_count' ? String(count) : value))
   }
   return { count, window, shown: [...shown], ...(cursor === undefined ? {} : { cursor }) }
 }

@@ -14,6 +14,7 @@ import type { CommitResult, Guard, ResourceReader, VersionKey, Write } from '../
 import type { Seal } from '../ports/seal.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { Pairs } from '../search/pairs.ts'
+import type { Part } from '../search/part.ts'
 import type { Reading } from '../search/reading.ts'
 import type { InteractionCode } from './routes.ts'
 import type { Looking, SeenBy } from './seen.ts'
@@ -94,6 +95,8 @@ export type FhirResponse = {
   readonly lastUpdated?: number
   /** A tree, a page of a Bundle, or bytes: JSON of a resource unless `content-type` says otherwise. */
   readonly body?: Resource | BundlePage | Uint8Array
+  /** Of each resource it shows. Absent: as the parameters of the request say. */
+  readonly part?: Part
   /** The versions the request made. */
   readonly written?: readonly Written[]
   /** The compartments of the resource it shows. */

@@ -1,9 +1,9 @@
 /** Which page of a search is asked for, and the links to others. https://hl7.org/fhir/R4/search.html#Paging */
 import type { Link } from '../fhir/bundle.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import type { Pairs } from '../search/pairs.ts'
+import { checkOnce, type Pairs } from '../search/pairs.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
-import { DEEPEST_SKIP, isOffset, type Offset, parseSearch, type SearchRequest } from '../search/query.ts'
+import { DEEPEST_SKIP, GIVEN_ONCE, isOffset, type Offset, parseSearch, type SearchRequest } from '../search/query.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import type { FhirRequest } from './interaction.ts'
 import { queryText } from './page.ts'
@@ -28,7 +28,8 @@ const LONGEST_QUERY = 4_000
 
 /** FhirError 400: what the search cannot mean, and a cursor that is not of this search. */
 export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promise<Asked> {
-  const [, text] = request.parameters.findLast(([name]) => name === '_cursor') ?? []
+  checkOnce(request.parameters, GIVEN_ONCE)
+  const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
   const given = request.parameters.filter(([name]) => name !== '_cursor')
   if (text === undefined) return askedOf(ports, request, given, { isHidden: request.posted })
   const cursor = openCursor<Cursor>(ports.seal, ports.clock, text, request)
@@ -36,7 +37,9 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
   const kept = query === undefined ? [] : await keptQuery(ports.blobs, request, query)
   if (kept === undefined)
     throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
-  const asked = askedOf(ports, request, [...(offset.length === 0 ? kept : kept.filter(([name]) => !isOffset(name))), ...offset, ...given], {
+  const isSaidAgain = (name: string): boolean => GIVEN_ONCE.has(name) && given.some(([other]) => other === name)
+  const before = [...(offset.length === 0 ? kept : kept.filter(([name]) => !isOffset(name))), ...offset]
+  const asked = askedOf(ports, request, [...before.filter(([name]) => !isSaidAgain(name)), ...given], {
     isHidden: request.posted || query !== undefined,
     ...(after === undefined ? {} : { after }),
     ...(query === undefined || given.length > 0 ? {} : { query }),

@@ -40,6 +40,7 @@ export const search =
     const explained = request.preferences.explain === undefined ? [] : [await explanation(ports, asked, matching)]
     return {
       status: 200,
+      part: asked.part,
       ...(eventual === undefined ? {} : { headers: eventual.headers() }),
       body: {
         kind: 'bundle',

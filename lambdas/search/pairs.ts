@@ -13,4 +13,15 @@ export function pairsOf(text: string): Pairs {
   return text === '' ? [] : [...new URLSearchParams(text)]
 }
 
+/** FhirError 400 for one of these names that is given several values: only one can count. */
+export function checkOnce(pairs: Pairs, names: ReadonlySet<string>): void {
+  const given = new Map<string, string>()
+  for (const [name, value] of pairs) {
+    if (!names.has(name)) continue
+    if ((given.get(name) ?? value) !== value)
+      throw fhirError(400, 'duplicate', `The parameter ${name} is given several values, of which only one can count`)
+    given.set(name, value)
+  }
+}
+
 export const tooManyParameters = (): Error => fhirError(400, 'too-costly', `A search takes at most ${MOST_PARAMETERS} parameters`)

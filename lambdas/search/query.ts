@@ -6,7 +6,8 @@ import { wrong } from './criterion.ts'
 import { type Grouping, groupCount, groupField, groupsOnPage } from './group.ts'
 import { type Include, includeOf, isInclude } from './include.ts'
 import { pageSize } from './page-size.ts'
-import { MOST_PARAMETERS, type Pairs, tooManyParameters } from './pairs.ts'
+import { checkOnce, MOST_PARAMETERS, type Pairs, tooManyParameters } from './pairs.ts'
+import { type Part, partAsked } from './part.ts'
 import type { SortKey } from './plan.ts'
 import type { Reading } from './reading.ts'
 import { criterionIn, parameterIn, typesAsked } from './types-asked.ts'
@@ -33,6 +34,8 @@ export type SearchRequest = {
   readonly group?: Grouping
   /** System-wide search: the types asked for. */
   readonly types?: readonly string[]
+  /** Of each resource that is shown. */
+  readonly part: Part
   /** What was understood: the self link shows it. */
   readonly used: Pairs
   /** Of these, the ones that decide what matches. */
@@ -49,6 +52,7 @@ export const isOffset = (name: string): boolean => name === '_skip' || name === 
 /** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
 export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
   if (pairs.length > MOST_PARAMETERS) throw tooManyParameters()
+  checkOnce(pairs, GIVEN_ONCE)
   const state = stateOf(type, pairs, options)
   for (const [name, value] of pairs) {
     if (options.criteriaOnly && FORMATS.has(name)) continue
@@ -59,7 +63,7 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
       if (state.ignored.size < MOST_TOLD) state.ignored.add(name.slice(0, 100))
       continue
     }
-    // Of what is said twice about the answer the last one counts.
+    // What is said twice about the answer is the same, or a format, of which the last one counts.
     if (isResult && !isInclude(name)) state.used = state.used.filter(([other]) => other !== name)
     state.used.push([name, value])
     if (!isResult) state.criteria.push([name, value])
@@ -115,10 +119,23 @@ const NEW_STATE = (): Omit<State, 'type' | 'options' | 'left'> => ({
 })
 
 function requestOf(state: State): SearchRequest {
-  const { where, order, used, criteria, ignored, includes, total, types } = state
+  const { where, order, criteria, ignored, includes, total, types } = state
   const group = groupingOf(state)
   const size = group === undefined ? state.count : groupsOnPage(state.count, group.hits)
   const count = state.isCounted ? 0 : size
+  const type = includes.length > 0 ? undefined : (state.type ?? onlyOf(types))
+  const part = partAsked(state.used, { type, handling: state.options.handling })
+  const shown: Readonly<Record<string, string | undefined>> = {
+    _count: String(size),
+    _groupCount: String(group?.hits),
+    _elements: part.elements?.join(','),
+  }
+  const used = state.used.flatMap(([name, value]): Pairs => {
+    if (!Object.hasOwn(shown, name)) return [[name, value]]
+    const known = shown[name]
+    return known === undefined ? [] : [[name, known]]
+  })
+  if (used.length < state.used.length) ignored.add('_elements')
   const offset = offsetOf(state)
   const skip = offset === undefined ? 0 : offset.at * (offset.name === '_page' ? count : 1)
   if (skip > DEEPEST_SKIP) throw fhirError(400, 'too-costly', `Offsets go up to ${DEEPEST_SKIP}: page by the cursors of the links instead`)
@@ -131,7 +148,8 @@ function requestOf(state: State): SearchRequest {
     total: count === 0 ? 'accurate' : total,
     ...(offset === undefined ? {} : { skip, offset }),
     ...(types === undefined ? {} : { types }),
-    used: used.map(([name, value]) => [name, name === '_count' ? String(size) : name === '_groupCount' ? String(group?.hits) : value]),
+    part,
+    used,
     criteria,
     ignored: [...ignored],
   }
@@ -184,6 +202,9 @@ const RESULTS: Readonly<Record<string, Reader>> = {
   _format() {},
   _pretty() {},
 }
+
+/** Clients that are told to speak JSON may say it again. */
+export const GIVEN_ONCE: ReadonlySet<string> = new Set(['_cursor', ...Object.keys(RESULTS).filter((name) => !FORMATS.has(name))])
 
 function readOffset(name: Offset['name']): Reader {
   return (state, value) => {

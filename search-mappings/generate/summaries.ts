@@ -3,16 +3,15 @@ import type { ElementDefinition, StructureDefinition } from './hl7.ts'
 import { nameOf, parentsOf, typeName } from './shapes.ts'
 
 /**
- * Of each type: `summary`, the members that are kept, those too that must be there: whole (true), or what the named type or backbone
- * element keeps of them;
- * `mandatory` (resources only), the members that must be there, which _elements and _summary=text never leave out, and
- * `choices`, of which element each form is one, as multipleBirth of multipleBirthInteger.
+ * Of each type names of members, as texts, which are a third as long as JSON. `summary`: those that are kept whole (`status`), or what the
+ * named type or backbone element keeps of them (`content:DocumentReference.content`). Of resources those with `!` must be there: _elements
+ * and _summary=text never leave them out; `choices`: elements with their forms (`multipleBirth:Boolean,Integer`); `others`: members that are
+ * in none of these, nor in every resource.
  */
-type Summary = {
-  readonly summary: Readonly<Record<string, true | string>>
-  readonly mandatory?: readonly string[]
-  readonly choices?: Readonly<Record<string, string>>
-}
+type Summary = { readonly summary: string; readonly choices?: string; readonly others?: string }
+
+/** The same with `summary` as it is looked at here. */
+type Own = Omit<Summary, 'summary'> & { readonly summary: Readonly<Record<string, true | string>>; readonly mandatory: ReadonlySet<string> }
 
 export function summaries(types: readonly StructureDefinition[]): Readonly<Record<string, Summary>> {
   const complex = types.filter((type) => type.kind !== 'primitive-type')
@@ -60,6 +59,12 @@ function namesOf(
 /** Every element carries these, and a data type that keeps all the others is kept with them. */
 const CARRIED: ReadonlySet<string> = new Set(['id', 'extension', 'modifierExtension'])
 
+/** Of resources. */
+const IN_EVERY_SUMMARY: ReadonlySet<string> = new Set(['id', 'meta', 'implicitRules'])
+
+/** What a resource has besides, whichever it is. https://hl7.org/fhir/R4/domainresource.html */
+const OF_EVERY_RESOURCE: ReadonlySet<string> = new Set(['language', 'text', 'contained', 'extension', 'modifierExtension'])
+
 /** The types _summary leaves as they are: nothing in them, at any depth, is left out. */
 function wholeTypes(kept: ReadonlyMap<string, readonly Child[]>, roots: ReadonlySet<string>): ReadonlySet<string> {
   const whole = new Set(
@@ -75,7 +80,7 @@ function wholeTypes(kept: ReadonlyMap<string, readonly Child[]>, roots: Readonly
   return whole
 }
 
-function summaryOf(children: readonly Child[], whole: ReadonlySet<string>, isResource: boolean): Summary {
+function summaryOf(children: readonly Child[], whole: ReadonlySet<string>, isResource: boolean): Own {
   const shown = children.filter(({ key, kept, mandatory }) => kept || mandatory || (!isResource && CARRIED.has(key)))
   const summary = Object.fromEntries(
     shown.map(({ key, type, kept }) => [
@@ -83,13 +88,30 @@ function summaryOf(children: readonly Child[], whole: ReadonlySet<string>, isRes
       !kept || CARRIED.has(key) || whole.has(type) || /^[a-z]/.test(type) || type === 'Resource' ? (true as const) : type,
     ]),
   )
-  const mandatory = children.filter((child) => child.mandatory).map(({ key }) => key)
-  const choices = Object.fromEntries(children.flatMap(({ key, choice }) => (choice === undefined ? [] : [[key, choice]])))
-  return isResource ? { summary, mandatory, choices } : { summary }
+  if (!isResource) return { summary, mandatory: new Set() }
+  const mandatory = new Set(children.filter((child) => child.mandatory).map(({ key }) => key))
+  const forms = Map.groupBy(
+    children.filter(({ choice }) => choice !== undefined),
+    ({ choice = '' }) => choice,
+  )
+  const choices = [...forms].map(([choice, keys]) => `${choice}:${keys.map(({ key }) => key.slice(choice.length)).join(',')}`)
+  const others = children.filter((child) => !shown.includes(child) && child.choice === undefined && !OF_EVERY_RESOURCE.has(child.key))
+  return {
+    ...{ summary, mandatory, others: others.map(({ key }) => key).join(' ') },
+    ...(choices.length === 0 ? {} : { choices: choices.join(' ') }),
+  }
 }
 
-function reachable(all: ReadonlyMap<string, Summary>, roots: ReadonlySet<string>): Readonly<Record<string, Summary>> {
+function reachable(all: ReadonlyMap<string, Own>, roots: ReadonlySet<string>): Readonly<Record<string, Summary>> {
   const needed = new Set(roots)
   for (const path of needed) for (const type of Object.values(all.get(path)?.summary ?? {})) if (typeof type === 'string') needed.add(type)
-  return Object.fromEntries([...all].filter(([path]) => needed.has(path)))
+  const texts = ([path, own]: readonly [string, Own]) => [path, textsOf(own, roots.has(path))] as const
+  return Object.fromEntries([...all].filter(([path]) => needed.has(path)).map(texts))
+}
+
+function textsOf({ summary, mandatory, ...others }: Own, isResource: boolean): Summary {
+  const words = Object.entries(summary)
+    .filter(([key]) => !isResource || !IN_EVERY_SUMMARY.has(key))
+    .map(([key, kept]) => `${mandatory.has(key) ? '!' : ''}${key}${kept === true ? '' : `:${kept}`}`)
+  return { summary: words.join(' '), ...others }
 }

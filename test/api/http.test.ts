@@ -117,7 +117,7 @@ describe('_summary and _elements', () => {
     expect(await shown(twin, '_elements=multipleBirth')).toEqual(['_multipleBirthInteger', 'id', 'multipleBirthInteger', 'resourceType'])
     for (const name of ['multipleBirth[x]', 'Patient.multipleBirth[x]'])
       expect(await shown(twin, `_elements=${encodeURIComponent(name)}`)).toContain('multipleBirthInteger')
-    expect(await shown(twin, '_elements=multiple')).toEqual(['id', 'resourceType'])
+    expect(await shown(twin, '_elements=photo,multiple')).toEqual(['id', 'resourceType'])
     const taken = {
       ...{ resourceType: 'MedicationStatement', id: newId(), status: 'stopped', statusReason: [{ text: 'moved' }] },
       ...{ medicationCodeableConcept: { text: 'm' }, subject: { reference: 'Patient/1' }, effectiveDateTime: '2020' },
@@ -145,6 +145,85 @@ describe('_summary and _elements', () => {
     await put(`/Patient/${id}`, resource)
     expect((await get(`/Patient/${id}?_summary=false`)).body.photo).toBeDefined()
     expect((await get(`/Patient/${id}?_summary=some`)).status).toBe(400)
+  })
+  const STRICTLY = { prefer: 'handling=strict' }
+  it.each([
+    ['nothing', ''],
+    ['code.text', ''],
+    ['Patient.nothing', ''],
+    ['Observation.code', ''],
+    ['valueQuantity', ''],
+    ['foo,photo, name.family', 'photo'],
+    ['contact,Patient.photo', 'contact,Patient.photo'],
+    ['id,resourceType,text,extension', 'id,resourceType,text,extension'],
+    ['multipleBirth[x],deceasedBoolean', 'multipleBirth[x],deceasedBoolean'],
+  ])('ignore what names no element, and say so: _elements=%s uses "%s"', async (asked, used) => {
+    await put(`/Patient/${id}`, resource)
+    const query = `_elements=${encodeURIComponent(asked)}`
+    for (const [path, resourcesIn] of [
+      [`/Patient/${id}?${query}`, (body: Tree) => [body]],
+      [`/Patient?_id=${id}&${query}`, (body: Tree) => body.entry.map((entry: Tree) => entry.resource)],
+      [`/Patient/${id}/_history?_count=1&${query}`, (body: Tree) => body.entry.map((entry: Tree) => entry.resource)],
+    ] as const) {
+      const { status, body } = await get(path)
+      expect([path, status]).toEqual([path, 200])
+      for (const { meta, active } of resourcesIn(body))
+        expect([meta.tag, active]).toEqual(used === '' ? [undefined, true] : [[SUBSETTED], undefined])
+      if (body.link !== undefined) expect(new URL(body.link[0].url).searchParams.get('_elements')).toBe(used === '' ? null : used)
+      const strict = await get(path, STRICTLY)
+      expect([path, strict.status]).toEqual([path, used === asked ? 200 : 400])
+      if (strict.status === 400)
+        expect(strict.body.issue[0].details.text).toMatch(/^_elements names ".+", which is no element at the root of Patient/)
+    }
+  })
+  it('name elements of any type where resources of several are shown', async () => {
+    const observed = {
+      resourceType: 'Observation',
+      id: newId(),
+      status: 'final',
+      code: { text: 'x' },
+      subject: { reference: `Patient/${id}` },
+    }
+    await put(`/Patient/${id}`, resource)
+    await put(`/Observation/${observed.id}`, observed)
+    const path = `/Observation?_id=${observed.id}&_include=Observation:subject&_elements=photo,nothing`
+    const { link, entry } = (await get(path)).body
+    expect(new URL(link[0].url).searchParams.get('_elements')).toBe('photo')
+    expect(entry.map((each: Tree) => Object.keys(each.resource).sort())).toEqual([
+      ['code', 'id', 'meta', 'resourceType', 'status'],
+      ['id', 'meta', 'photo', 'resourceType'],
+    ])
+    const all = await get(`/?_type=Patient,Observation&_id=${id}&_elements=photo,nothing`)
+    expect(new URL(all.body.link[0].url).searchParams.get('_elements')).toBe('photo')
+  })
+  it('shape what is found by POST, on each of its pages, and tell what was ignored', async () => {
+    const value = newId()
+    const ids = [newId(), newId()]
+    for (const each of ids) await put(`/Patient/${each}`, { ...resource, id: each, identifier: [{ system: 'urn:test', value }] })
+    const form = (text: string) => post('/Patient/_search', text, { 'content-type': 'application/x-www-form-urlencoded' })
+    const first = await form(`identifier=${value}&_count=1&_elements=photo`)
+    const second = await get(first.body.link.find(({ relation }: Tree) => relation === 'next').url)
+    for (const { body } of [first, second])
+      expect(Object.keys(body.entry[0].resource).sort()).toEqual(['id', 'meta', 'photo', 'resourceType'])
+    expect((await form(`identifier=${value}&_summary=text`)).body.entry[0].resource.photo).toBeUndefined()
+    expect((await form(`identifier=${value}&_summary=some`)).status).toBe(400)
+    const ignoring = (await form(`identifier=${value}&_elements=nothing`)).body.entry
+    expect(ignoring[0].resource.photo).toBeDefined()
+    expect(ignoring.at(-1).resource.issue[0].details.text).toMatch(/ignored: _elements$/)
+    const long = `/Patient?identifier=${value}&_count=1&_elements=photo&_id=${[...ids, ...Array.from({ length: 300 }, newId)].join(',')}`
+    const next = (await get(long)).body.link.find(({ relation }: Tree) => relation === 'next').url
+    expect(next).not.toContain('_elements')
+    expect(Object.keys((await get(next)).body.entry[0].resource).sort()).toEqual(['id', 'meta', 'photo', 'resourceType'])
+  })
+  it('shape the answer to an entry of a batch, as its url says', async () => {
+    await put(`/Patient/${id}`, resource)
+    const urls = [`Patient/${id}?_elements=photo`, `Patient?_id=${id}&_elements=photo`, `Patient/${id}?_summary=some`, `Patient/${id}`]
+    const entries = urls.map((url) => ({ request: { method: 'GET', url } }))
+    const { entry } = (await post('/', { resourceType: 'Bundle', type: 'batch', entry: entries })).body
+    const keys = (shown: Tree) => Object.keys(shown).sort()
+    const part = ['id', 'meta', 'photo', 'resourceType']
+    expect([keys(entry[0].resource), keys(entry[1].resource.entry[0].resource)]).toEqual([part, part])
+    expect([entry[2].response.status, entry[3].resource.active]).toEqual(['400 Bad Request', true])
   })
   it('shape search entries too', async () => {
     await put(`/Patient/${id}`, resource)

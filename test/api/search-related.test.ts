@@ -263,10 +263,40 @@ describe('a search on the whole system', () => {
 it('the self link shows what was used', async () => {
   const self = async (path: string) => new URL((await search(path)).link[0].url).search
   expect(await self('Patient?_count=5000')).toBe('?_count=1000')
-  expect(await self('Patient?_count=5&_sort=_id&_count=7&_sort=-_id')).toBe('?_count=7&_sort=-_id')
+  expect(await self('Patient?_count=7&_sort=-_id&_count=7&_sort=-_id&_format=x/json&_format=json')).toBe(
+    '?_count=7&_sort=-_id&_format=json',
+  )
   expect(await self('Patient?_group=birthdate&_groupCount=500&_count=100')).toBe('?_group=birthdate&_groupCount=100&_count=10')
   const counted = await search('Patient?_summary=count&_count=5')
   expect([counted.entry, counted.total]).toEqual([undefined, 3])
+})
+
+it.each([
+  '/Patient?_sort=_id&_sort=-_id',
+  '/Patient?_count=5&_count=7',
+  '/Patient?_total=none&_total=accurate',
+  '/Patient?_summary=text&_summary=data',
+  '/Patient?_elements=name&_elements=photo',
+  '/Patient?_group=birthdate&_group=gender',
+  '/Patient?_group=birthdate&_groupSort=_id&_groupSort=-_id',
+  '/Patient?_group=birthdate&_groupCount=1&_groupCount=2',
+  '/Patient?_skip=1&_skip=2',
+  '/Patient?_page=1&_page=2',
+  '/Patient?_cursor=a&_cursor=b',
+  '/?_type=Patient&_sort=_id&_sort=-_id',
+  '/Patient/_history?_count=1&_count=2',
+  '/Patient/_history?_since=2020&_since=2021',
+  '/_history?_elements=name&_elements=photo',
+  '/Patient/anna/_history?_at=2020&_at=2021',
+  '/Patient/anna?_summary=text&_summary=data',
+  '/Patient/anna?_elements=name&_elements=photo',
+  '/Patient/anna/$everything?_count=1&_count=2',
+  '/Patient/anna/$everything?start=2020&start=2021',
+])('of what is said twice about an answer nobody knows which counts: %s', async (path) => {
+  const { status, body } = await get(path)
+  const [, name] = /[?&](\w+)=[^&]*$/.exec(path)!
+  const text = `The parameter ${name} is given several values, of which only one can count`
+  expect([status, body.issue[0].code, body.issue[0].details.text]).toEqual([400, 'duplicate', text])
 })
 
 it('X-Consistency: eventual is answered with what is indexed, and how much is not where that is known', async () => {

@@ -13,7 +13,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['10 sort keys', 'search/query', 'MOST_SORT_KEYS = 10'],
   ['4 links of a chain', 'search/criterion', 'DEEPEST = 4'],
   ['an offset of 10,000', 'search/query', 'DEEPEST_SKIP = 10_000'],
-  ['200 names in `_elements`', 'http/steps/negotiate-format', 'MOST_ELEMENTS = 200'],
+  ['200 names in `_elements`', 'search/part', 'MOST_ELEMENTS = 200'],
   ['65,536 resources between two parts', 'search/condition', 'MOST_BETWEEN = 65_536'],
   ['four times as many in a search', 'search/condition', 'MOST_TOGETHER = 4 * MOST_BETWEEN'],
   ['in a search; 20 seconds', 'search/condition', 'LONGEST = 20_000'],

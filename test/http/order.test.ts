@@ -99,7 +99,14 @@ it('records and describes everything outermost, and checks before it reads a bod
     'tellIndexToken',
     'shapeBody',
   ])
-  expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'parsePreconditions', 'checkScope', 'validateResource'])
+  expect(entryStepsOf('update')).toEqual([
+    'checkType',
+    'parsePreferences',
+    'parsePreconditions',
+    'checkScope',
+    'validateResource',
+    'shapeBody',
+  ])
 })
 
 it('evens out how long it takes to say that nothing is there, whatever step says it', () => {

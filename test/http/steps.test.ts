@@ -99,7 +99,7 @@ describe('a heavy resource of which only a part is asked for', () => {
   const resource = (length: number) => Buffer.from(JSON.stringify({ resourceType: 'Patient', photo: 'x'.repeat(length), active: true }))
   const page = (...resources: readonly Uint8Array[]) => ({ kind: 'bundle', entries: resources.map((each) => ({ resource: each })) })
   const turnsOf = (body: unknown): Promise<number> =>
-    turnsDuring(async () => shapeBody.after!({ event: { shape: { summary: 'true' } }, response: { status: 200, body } } as never))
+    turnsDuring(async () => shapeBody.after!({ event: { part: { summary: 'true' } }, response: { status: 200, body } } as never))
   it('is read, cut and written in three turns of the event loop, a light one at once', async () => {
     // More on a busy machine.
     expect(await turnsOf(resource(1_500_000))).toBeGreaterThanOrEqual(2)

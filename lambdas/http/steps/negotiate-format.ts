@@ -1,14 +1,14 @@
-/** Which format and shape the client wants: Accept, _format, _pretty, _summary, _elements. https://hl7.org/fhir/R4/http.html#general */
+/** Which format the client wants: Accept, _format, _pretty. https://hl7.org/fhir/R4/http.html#general */
 import { type MediaRange, qualityOf } from '../../fhir/media-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
-import type { Exchange, Shape, Step } from '../exchange.ts'
+import type { Exchange, Step } from '../exchange.ts'
 import { isJsonType, mediaRanges, takesJson } from '../media-types.ts'
 
 export const negotiateFormat: Step = {
   before({ event: exchange }) {
     if (exchange.interaction === 'export') return checkKickOff(exchange.http.headers.accept)
     const asked = exchange.fhir.parameters.length === 0 ? NOTHING_ASKED : lastOf(exchange.fhir.parameters)
-    exchange.shape = shapeOf(asked)
+    exchange.pretty = asked.get('_pretty') === 'true'
     const format = asked.get('_format')
     if (format !== undefined) return checkFormat(format)
     const { accept } = exchange.http.headers
@@ -40,29 +40,3 @@ function wantsRaw({ fhir, interaction }: Exchange, ranges: readonly MediaRange[]
   const taken = ranges.filter(({ quality }) => quality > 0).map(({ type }) => type)
   return !taken.some(isJsonType) && taken.some((type) => type !== '*/*' && type !== 'application/*')
 }
-
-const SUMMARIES = new Set(['true', 'false', 'text', 'data', 'count'])
-
-/** More than any type has. */
-const MOST_ELEMENTS = 200
-
-function shapeOf(asked: ReadonlyMap<string, string>): Shape {
-  if (asked.size === 0) return PLAIN
-  const summary = asked.get('_summary')
-  if (summary !== undefined && !SUMMARIES.has(summary))
-    throw fhirError(400, 'value', 'The value of _summary is true, false, text, data or count')
-  const elements = asked
-    .get('_elements')
-    ?.split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
-  if (elements !== undefined && elements.length > MOST_ELEMENTS)
-    throw fhirError(400, 'too-costly', `_elements takes at most ${MOST_ELEMENTS} names`)
-  return {
-    pretty: asked.get('_pretty') === 'true',
-    ...(summary === undefined || summary === 'false' ? {} : { summary }),
-    ...(elements === undefined || elements.length === 0 ? {} : { elements }),
-  }
-}
-
-const PLAIN: Shape = { pretty: false }

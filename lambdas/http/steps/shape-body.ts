@@ -5,30 +5,44 @@ import type { Resource } from '../../fhir/resource.ts'
 import { elementsOnly, summaryOnly } from '../../fhir/summary.ts'
 import type { Awaitable, FhirResponse } from '../../interactions/interaction.ts'
 import { inTurn, turn } from '../../interactions/slices.ts'
-import type { Shape, Step } from '../exchange.ts'
+import { isInclude } from '../../search/include.ts'
+import { type Part, partAsked } from '../../search/part.ts'
+import type { Code, Exchange, Step } from '../exchange.ts'
 
 export const shapeBody: Step = {
+  /** What is wrong with it is told before anything is done. */
+  before({ event: exchange }) {
+    const { parameters, preferences } = exchange.fhir
+    // Those of an export are about its files.
+    if (parameters.length === 0 || exchange.interaction === 'export') return
+    exchange.part = partAsked(parameters, { type: typeShown(exchange), handling: preferences.handling })
+  },
   async after(request) {
-    const { shape } = request.event
     const response = request.response as FhirResponse
-    if (
-      (shape.summary === undefined && shape.elements === undefined) ||
-      response.body === undefined ||
-      response.headers?.['content-type'] !== undefined
-    )
-      return
-    request.response = { ...response, body: await shaped(response.body, shape) }
+    const part = response.part ?? request.event.part
+    const isWhole = part.summary === undefined && part.elements === undefined
+    if (isWhole || response.body === undefined || response.headers?.['content-type'] !== undefined) return
+    request.response = { ...response, body: await shaped(response.body, part) }
   },
 }
 
-async function shaped(body: NonNullable<FhirResponse['body']>, shape: Shape): Promise<NonNullable<FhirResponse['body']>> {
-  if (!isBundlePage(body)) return shapedResource(body, shape)
+const OF_THEIR_TYPE: ReadonlySet<Code> = new Set(['read', 'vread', 'create', 'update', 'patch', 'history-instance', 'history-type'])
+
+/** Of which all resources are that the answer shows, where that is known. */
+function typeShown({ interaction, fhir: { type, parameters } }: Exchange): string | undefined {
+  if (interaction === 'capabilities') return 'CapabilityStatement'
+  const isAlone = interaction === 'search-type' && !parameters.some(([name]) => isInclude(name))
+  return isAlone || OF_THEIR_TYPE.has(interaction) ? type : undefined
+}
+
+async function shaped(body: NonNullable<FhirResponse['body']>, part: Part): Promise<NonNullable<FhirResponse['body']>> {
+  if (!isBundlePage(body)) return shapedResource(body, part)
   // As bytes: trees of all the answers to a batch would be many times as large.
   const shapedEntry = (entry: BundleEntry): Awaitable<BundleEntry> => {
     if (entry.resource === undefined) return entry
-    const written = (part: Resource): BundleEntry => ({ ...entry, resource: Buffer.from(writeJson(part)) })
-    const part = shapedResource(entry.resource, shape)
-    return part instanceof Promise ? part.then(written) : written(part)
+    const written = (shown: Resource): BundleEntry => ({ ...entry, resource: Buffer.from(writeJson(shown)) })
+    const shown = shapedResource(entry.resource, part)
+    return shown instanceof Promise ? shown.then(written) : written(shown)
   }
   return { ...body, entries: await inTurn(body.entries, shapedEntry) }
 }
@@ -36,19 +50,19 @@ async function shaped(body: NonNullable<FhirResponse['body']>, shape: Shape): Pr
 /** Bytes of a resource that is read, cut and written each in a turn of its own. */
 const HEAVY = 1_000_000
 
-function shapedResource(body: NonNullable<BundleEntry['resource']>, shape: Shape): Awaitable<Resource> {
+function shapedResource(body: NonNullable<BundleEntry['resource']>, part: Part): Awaitable<Resource> {
   const resource = treeOf(body)
-  return sizeOf(body) > HEAVY ? partInTurns(resource, shape) : partOf(resource, shape)
+  return sizeOf(body) > HEAVY ? partInTurns(resource, part) : partOf(resource, part)
 }
 
-async function partInTurns(resource: Resource, shape: Shape): Promise<Resource> {
+async function partInTurns(resource: Resource, part: Part): Promise<Resource> {
   await turn()
-  const part = partOf(resource, shape)
+  const shown = partOf(resource, part)
   await turn()
-  return part
+  return shown
 }
 
-function partOf(resource: Resource, { summary, elements }: Shape): Resource {
+function partOf(resource: Resource, { summary, elements }: Part): Resource {
   if (resource.resourceType === 'OperationOutcome') return resource
   if (elements !== undefined) return elementsOnly(resource, elements)
   return summary === 'true' || summary === 'text' || summary === 'data' ? summaryOnly(resource, summary) : resource

@@ -16,7 +16,7 @@ export const writeResponse: Step = (() => {
     event.job = job
     if (by !== undefined) event.noted = { ...event.noted, ...by }
     const { stream } = response as HttpResponse
-    const answered = await responseOf(response as FhirResponse, event.shape.pretty)
+    const answered = await responseOf(response as FhirResponse, event.pretty)
     request.response = stream === undefined ? answered : { ...answered, stream }
   }
   return { after: write, onError: write }
