@@ -1,7 +1,9 @@
 /** Definitions that a tenant wrote, beside those of packages, which they do not redefine. https://hl7.org/fhir/R4/profiling.html */
 import { writeJson } from '../fhir/json.ts'
 import type { Issue } from '../fhir/outcome.ts'
+import type { Profile } from '../fhir/profile/definition.ts'
 import { partsOf } from '../fhir/profile/library.ts'
+import { misnamedIn } from '../fhir/profile/misnamed.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Canonicals, DefinitionType } from '../ports/canonicals.ts'
@@ -74,24 +76,33 @@ export async function toldOfDefinition(packages: Conformance, resource: Resource
   const find = { StructureDefinition: packages.profile, ValueSet: packages.valueSet, CodeSystem: packages.codeSystem }[
     resourceType as DefinitionType
   ]
-  const isLoaded = await isFound(find(url))
-  if (isLoaded === true)
+  const loaded = await reached<unknown>(find(url))
+  if (loaded === OUT_OF_REACH) return [{ severity: 'warning', code: 'incomplete', expression: `${resourceType}.url`, text: UNASKED }]
+  if (loaded !== undefined)
     return [told(`${resourceType}.url`, 'R4 or a package of this server defines this canonical, which stays what it is')]
-  if (isLoaded === undefined) return [{ severity: 'warning', code: 'incomplete', expression: `${resourceType}.url`, text: UNASKED }]
   const content = contentOf(resource, Buffer.byteLength(writeJson(resource)))
   if (content instanceof Unusable) return [told(resourceType, `It takes no part in validation: ${content.message}`)]
   if (content === undefined) return [told(resourceType, 'It takes no part in validation: It does not say which codes it has')]
-  return status === 'retired' ? [told(`${resourceType}.status`, 'It is retired: it takes no part in validation')] : []
+  if (status === 'retired') return [told(`${resourceType}.status`, 'It is retired: it takes no part in validation')]
+  return resourceType === 'StructureDefinition' ? misnamedIn(resource, await baseOf(resource, packages)) : []
+}
+
+/** Of packages; it may also be the tenant's. */
+async function baseOf({ baseDefinition }: Resource, packages: Conformance): Promise<Profile | undefined> {
+  const base = typeof baseDefinition === 'string' ? await reached(packages.profile(baseDefinition)) : undefined
+  return base === OUT_OF_REACH ? undefined : base
 }
 
 const UNASKED = 'The packages of this server are out of reach: if one defines this canonical, it stays what it is'
 
-/** undefined: packages are out of reach, for which nothing is refused. */
-async function isFound(found: Promise<unknown>): Promise<boolean | undefined> {
+const OUT_OF_REACH = Symbol('out of reach')
+
+/** OUT_OF_REACH: packages are, for which nothing is refused. */
+async function reached<Found>(found: Promise<Found>): Promise<Found | typeof OUT_OF_REACH> {
   try {
-    return (await found) !== undefined
+    return await found
   } catch (error) {
-    if (error instanceof Unavailable) return undefined
+    if (error instanceof Unavailable) return OUT_OF_REACH
     throw error
   }
 }

@@ -248,6 +248,17 @@ describe('What R4 and packages define', () => {
     expect(found).toContain(`${MEANS_NOTHING} ${expression}`)
   })
 
+  it.each([
+    ['an element that R4 has not', { 'Patient.nope': { min: 1 } }],
+    ['a type that R4 has not', { 'Patient.name': { type: [{ code: 'Foo' }] } }],
+    ['a slice where nothing says what tells slices apart', { 'Patient.telecom': { sliceName: 'phone', min: 1 } }],
+  ])('says of one that names %s where, on upload and to $validate', async (_, elements) => {
+    const resource = profile(newUrl(), elements)
+    const place = `${MEANS_NOTHING} StructureDefinition.differential.element[0]`
+    expect(await told(resource)).toEqual([place])
+    expect(issues(await post('/StructureDefinition/$validate', resource))).toContain(place)
+  })
+
   it('says nothing of one that does', async () => {
     expect(await told(profile(newUrl(), { 'Patient.photo': { min: 1 } }))).toEqual(['information informational'])
   })

@@ -9,7 +9,7 @@ const PRIMITIVE =
 /** Of FHIR itself, as packages and definitions name it. */
 export const isR4 = (fhirVersion: string): boolean => R4_VERSION.test(fhirVersion)
 
-const isTypeOfR4 = (type: string): boolean => Object.hasOwn(R4.shapes, type) || PRIMITIVE.test(type)
+export const isTypeOfR4 = (type: string): boolean => Object.hasOwn(R4.shapes, type) || PRIMITIVE.test(type)
 
 /** Why it is not taken; undefined: nothing speaks against it. */
 export function whyNotTaken({ resourceType, url, kind, type, derivation, fhirVersion }: Resource): string | undefined {

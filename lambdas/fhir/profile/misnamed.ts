@@ -1,0 +1,92 @@
+/** What a profile says of elements, types and slices that there are not: nobody is checked by it, or everybody refused. https://hl7.org/fhir/R4/elementdefinition.html */
+import type { Issue } from '../outcome.ts'
+import { type Element, isElement, type Resource } from '../resource.ts'
+import type { Profile } from './definition.ts'
+import { withoutVersion } from './library.ts'
+import { clipped } from './shown.ts'
+import { elementOf, elementsOf } from './types.ts'
+import { isTypeOfR4 } from './usable.ts'
+
+/** Of those that are told the first; the last tells how many more there are. */
+const MOST = 20
+/** Of FHIRPath and of what others are kinds of, besides the types that resources have. */
+const GENERAL: ReadonlySet<string> = new Set(['Resource', 'DomainResource', 'Element', 'BackboneElement'])
+const FHIRPATH = 'http://hl7.org/fhirpath/'
+/** What each element has, a primitive too. */
+const OF_EACH: ReadonlySet<string> = new Set(['id', 'extension', 'value'])
+
+/** Warnings. `base`: what it differs from, where that is loaded. */
+export function misnamedIn(definition: Resource, base: Profile | undefined): readonly Issue[] {
+  const { type, snapshot, differential } = definition
+  const [part, elements] = hasElements(snapshot) ? ['snapshot', snapshot.element] : ['differential', Object(differential).element]
+  if (typeof type !== 'string' || !Array.isArray(elements)) return []
+  const sliced = slicedIn(elements, definition, base)
+  const told = elements.filter(isElement).flatMap((element, i) => {
+    const place = `StructureDefinition.${part}.element[${i}]`
+    return [...whyNoPath(element, type), ...whyNoType(element), ...whyNoSlice(element, type, sliced)].map((text) => warning(place, text))
+  })
+  const more = told.length - MOST
+  return more <= 0
+    ? told
+    : [...told.slice(0, MOST), warning(`StructureDefinition.${part}`, `${more} more of its elements are not as R4 has them`)]
+}
+
+const warning = (expression: string, text: string): Issue => ({ severity: 'warning', code: 'business-rule', expression, text })
+
+const hasElements = (part: unknown): part is { readonly element: readonly unknown[] } =>
+  isElement(part) && Array.isArray(part.element) && part.element.length > 0
+
+const whyNoPath = ({ path }: Element, type: string): readonly string[] =>
+  typesAt(namesIn(path), type).length > 0 ? [] : [`R4 has no element ${clipped(String(path))}: nothing can be there`]
+
+const namesIn = (path: unknown): readonly string[] => String(path).split('.').slice(1)
+
+/** `Resource`: of any. */
+function typesAt(names: readonly string[], type: string): readonly string[] {
+  let types: readonly string[] = [type]
+  for (const name of names) {
+    if (types.includes('Resource')) return types
+    types = types.flatMap((each) => typesOf(each, name))
+  }
+  return types
+}
+
+/** Those an element may have; none: there is no such element. */
+function typesOf(type: string, name: string): readonly string[] {
+  if (name.endsWith('[x]')) {
+    const choice = name.slice(0, -3)
+    return Object.values(elementsOf(type)).flatMap((each) => (each.choice === choice ? [each.type] : []))
+  }
+  const found = elementOf(type, name)
+  if (found !== undefined) return [found.type]
+  if (!OF_EACH.has(name) || GENERAL.has(type) || Object.keys(elementsOf(type)).length > 0) return []
+  return [name === 'extension' ? 'Extension' : 'string']
+}
+
+function whyNoType({ type }: Element): readonly string[] {
+  const codes = (Array.isArray(type) ? type.filter(isElement) : []).map(({ code }) => String(code))
+  const unknown = codes.filter((code) => !isTypeOfR4(code) && !GENERAL.has(code) && !code.startsWith(FHIRPATH))
+  return unknown.map((code) => `R4 has no type ${clipped(code)}: nothing is of it`)
+}
+
+/** Paths of what is sliced; undefined: that is not known. */
+function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type }: Resource, base: Profile | undefined) {
+  const isOfR4 = withoutVersion(String(baseDefinition)) === `http://hl7.org/fhir/StructureDefinition/${type}`
+  if (!hasElements(snapshot) && !isOfR4 && base?.isWhole !== true) return undefined
+  const own = elements.filter(isElement).flatMap(({ path, slicing }) => (slicing === undefined ? [] : [String(path)]))
+  const before = (base?.elements ?? []).flatMap(({ id, slicing }) => (slicing === undefined ? [] : [id.replace(/:[^.]*/g, '')]))
+  return new Set([...own, ...before])
+}
+
+/** Extensions are told apart by their url, choices by their type. */
+const IMPLIED = /\.(?:extension|modifierExtension)$|\[x\]$/
+
+function whyNoSlice({ path, sliceName }: Element, type: string, sliced: ReadonlySet<string> | undefined): readonly string[] {
+  if (sliced === undefined || typeof sliceName !== 'string' || sliced.has(String(path)) || IMPLIED.test(String(path))) return []
+  if (isForm(namesIn(path), type)) return []
+  return [`Nothing says what tells slices of ${clipped(String(path))} apart: nothing is of the slice ${clipped(sliceName)}`]
+}
+
+/** `Observation.valueQuantity`: of a choice. */
+const isForm = (names: readonly string[], type: string): boolean =>
+  typesAt(names.slice(0, -1), type).some((each) => elementOf(each, names.at(-1) ?? '')?.choice !== undefined)
