@@ -10,7 +10,9 @@ import { TupleLists } from './lists/tuple-lists.ts'
 import { budgetOf, type GivesWay } from './reading/budget.ts'
 import { groupsOf } from './reading/groups.ts'
 import { IndexReader } from './reading/index-reader.ts'
+import { Leading } from './reading/leading.ts'
 import { openIndex } from './schema.ts'
+import { Statements } from './statements.ts'
 import { IndexWriter } from './writing/index-writer.ts'
 
 export type IndexOptions = {
@@ -22,6 +24,8 @@ export type IndexOptions = {
   readonly givesWay?: GivesWay
   /** Documents of terms in memory. */
   readonly pending?: number
+  /** Bytes of sort values in memory. */
+  readonly leading?: number
 }
 
 const MOST_PENDING = 1_000_000
@@ -33,6 +37,7 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #postings: Postings
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
+  readonly #leading: Leading
   readonly #mostPending: number
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
@@ -44,7 +49,7 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #setAbout
 
   constructor(file: string, options: IndexOptions = {}) {
-    const { gathered, budget: milliseconds = Number.POSITIVE_INFINITY, givesWay, pending = MOST_PENDING } = options
+    const { gathered, budget: milliseconds = Number.POSITIVE_INFINITY, givesWay, pending = MOST_PENDING, leading: room } = options
     const db = openIndex(file)
     const budget = budgetOf(db, milliseconds, givesWay)
     this.#db = db
@@ -53,7 +58,9 @@ export class SqliteSearchIndex implements SearchIndex {
     const tuples = new TupleLists(db)
     this.#tuples = tuples
     this.#intervals = new Intervals(db, budget, (field) => tuples.drop(-field))
-    const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, tuples, hidden: new Set<number>() }
+    this.#leading = new Leading(new Statements(db), room)
+    const kept = { tuples, hidden: new Set<number>(), leading: this.#leading }
+    const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, ...kept }
     this.#reader = new IndexReader({ db, ...lists, budget, ...(gathered === undefined ? {} : { gathered }) })
     this.#writer = new IndexWriter(db, lists)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
@@ -99,6 +106,7 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#postings.clear()
     this.#intervals.clear()
     this.#tuples.clear()
+    this.#leading.clear()
     this.#writer.reset()
   }
 

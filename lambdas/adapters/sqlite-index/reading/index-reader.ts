@@ -14,7 +14,8 @@ import { type Budget, TICK } from './budget.ts'
 import type { Sources } from './compile-plan.ts'
 import { keysOf, type Match } from './groups.ts'
 import { LatestMatches } from './latest-matches.ts'
-import { kindSize, matchesOf } from './matches.ts'
+import type { Leading } from './leading.ts'
+import { matchesOf } from './matches.ts'
 import { type Kind, NumbersOf } from './numbers-of.ts'
 import { afterPosition, sortColumn } from './sort-columns.ts'
 import { joined, type Sql, sql } from './sql.ts'
@@ -25,8 +26,6 @@ const COUNTED = 10_000
 const MOST_EXPLAINED = 5
 /** So many matches are sorted for a page; more are walked in the order that is asked for. */
 const GATHERED = 2_000
-/** Matches that are sorted in the time in which so many documents are walked by. */
-const WALKED_FOR_SORTED = 3
 
 export type ReaderParts = {
   readonly db: DatabaseSync
@@ -37,6 +36,7 @@ export type ReaderParts = {
   /** Numbers under which a document stands in the lists that is not to be found by them. */
   readonly hidden: ReadonlySet<number>
   readonly budget: Budget
+  readonly leading: Leading
   /** So many matches are sorted for a page. */
   readonly gathered?: number
 }
@@ -172,19 +172,27 @@ export class IndexReader {
 
   #page(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
     const matches = found.docs.length
-    if (plan.order.length === 0) {
-      const walked = matches <= this.#gathered ? (wanted * kindSize(found.sources)) / matches : 0
-      return walked < matches * WALKED_FOR_SORTED ? this.#walkedById(found, plan, wanted) : this.#sorted(found, plan, wanted)
-    }
-    const inOrder = matches <= this.#gathered ? [] : this.#walkedInOrder(found, plan, wanted)
+    if (matches <= this.#gathered) return this.#sorted(found, plan, wanted)
+    if (plan.order.length === 0) return this.#walkedById(found, plan, wanted)
+    const inOrder = this.#walkedInOrder(found, plan, wanted)
     return inOrder.length < wanted ? this.#sorted(found, plan, wanted) : inOrder
   }
 
-  /** Sorts all matches. */
+  /** Sorts the matches that can be on the page. */
   #sorted(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
-    const { text, values } = this.#sorting(found, plan)
+    const { text, values } = this.#sorting({ ...found, docs: this.#leading(found, plan, wanted) }, plan)
     const rows = this.#statements.lists(text).all(...values, wanted)
     return rows.map((row) => hitOf(row as unknown as HitRow, found, plan))
+  }
+
+  #leading({ docs, type, sources }: KindMatches, { order: [first], after }: Plan, wanted: number): DocSet {
+    if (first === undefined) {
+      const by = { column: 'd.id', descending: false }
+      return this.#parts.leading.of(docs, after?.type === type ? { ...by, after: after.id } : by, wanted)
+    }
+    const { descending } = first
+    const by = { column: sortColumn(first, sources.numbers.field), descending }
+    return this.#parts.leading.of(docs, after === undefined ? by : { ...by, after: after.values[0] ?? null }, wanted)
   }
 
   /** Takes the number of hits as its last variable. */

@@ -12,9 +12,6 @@ export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: Re
   return all(conjuncts(where), undefined, sources, onStep)
 }
 
-/** All documents of the kind, of which there are so many. */
-export const kindSize = (sources: Sources): number => presenceOf(ID, sources)?.estimate() ?? 0
-
 /** `docs`: those it is about; undefined for all of the kind. */
 function all(conditions: readonly Predicate[], docs: DocSet | undefined, sources: Sources, onStep?: (step: ReadCondition) => void): DocSet {
   if (conditions.length === 1 && onStep === undefined) return meeting(conditions[0]!, docs, sources)

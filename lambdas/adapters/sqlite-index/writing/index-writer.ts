@@ -7,6 +7,7 @@ import type { FieldNumbers, FieldSet, IndexNumbers } from '../index-numbers.ts'
 import type { Interval, Intervals } from '../intervals/intervals.ts'
 import type { Postings } from '../lists/postings.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'
+import type { Leading } from '../reading/leading.ts'
 import { COMPARTMENT, ID, PRESENT } from '../schema.ts'
 import { NO_SORTING, writeSorting } from '../sorting.ts'
 import { type Exchange, exchangeOf, isPiece, PIECE, type Rows } from './exchange.ts'
@@ -18,6 +19,7 @@ type Lists = {
   readonly intervals: Intervals
   readonly tuples: TupleLists
   readonly hidden: Set<number>
+  readonly leading: Leading
 }
 
 type KnownDocument = { readonly doc: number; readonly version: number; readonly held: string }
@@ -46,6 +48,7 @@ export class IndexWriter {
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
   readonly #hidden: Set<number>
+  readonly #leading: Leading
   readonly #insertions = new Map<string, StatementSync>()
   readonly #statements
   #nextDoc: number
@@ -53,8 +56,9 @@ export class IndexWriter {
   readonly #places: IdRow[] = []
   readonly #points: Point[] = []
 
-  constructor(db: DatabaseSync, { numbers, postings, intervals, tuples, hidden }: Lists) {
+  constructor(db: DatabaseSync, { numbers, postings, intervals, tuples, hidden, leading }: Lists) {
     this.#db = db
+    this.#leading = leading
     this.#numbers = numbers
     this.#postings = postings
     this.#intervals = intervals
@@ -132,8 +136,10 @@ export class IndexWriter {
     const { id, version, deleted, present, order } = document
     const sorting = deleted ? NO_SORTING : writeSorting(present, order, this.#numbers.fieldsOf(kind))
     const entry = deleted ? '' : JSON.stringify(now)
-    if (known?.doc === doc) this.#statements.document.run(version, sorting, entry, doc)
-    else this.#documents.push([doc, kind, id, version, sorting, entry])
+    if (known?.doc === doc) {
+      this.#statements.document.run(version, sorting, entry, doc)
+      this.#leading.forget(doc)
+    } else this.#documents.push([doc, kind, id, version, sorting, entry])
     if (known === undefined) return void this.#places.push([kind, id, doc, Number(deleted)])
     if (known.doc !== doc) this.#statements.replaced.run(known.doc)
     if (known.doc !== doc || deleted !== (known.held === '')) this.#statements.place.run(doc, Number(deleted), kind, id)
