@@ -2,6 +2,7 @@
 import { writeJson } from '../fhir/json.ts'
 import type { Issue } from '../fhir/outcome.ts'
 import type { Profile } from '../fhir/profile/definition.ts'
+import { LONGEST } from '../fhir/profile/known.ts'
 import { partsOf } from '../fhir/profile/library.ts'
 import { misnamedIn } from '../fhir/profile/misnamed.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
@@ -73,6 +74,7 @@ export const inOrder = (a: Placed, b: Placed): number => inOrderOfCounting(a, b)
 export async function toldOfDefinition(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {
   const { resourceType, url, status } = resource
   if (typeof url !== 'string') return [told(resourceType, 'It has no url: it takes no part in validation')]
+  if (url.length > LONGEST) return [told(`${resourceType}.url`, `It is longer than ${LONGEST} characters: it takes no part in validation`)]
   const find = { StructureDefinition: packages.profile, ValueSet: packages.valueSet, CodeSystem: packages.codeSystem }[
     resourceType as DefinitionType
   ]
@@ -84,8 +86,14 @@ export async function toldOfDefinition(packages: Conformance, resource: Resource
   if (content instanceof Unusable) return [told(resourceType, `It takes no part in validation: ${content.message}`)]
   if (content === undefined) return [told(resourceType, 'It takes no part in validation: It does not say which codes it has')]
   if (status === 'retired') return [told(`${resourceType}.status`, 'It is retired: it takes no part in validation')]
-  return resourceType === 'StructureDefinition' ? misnamedIn(resource, await baseOf(resource, packages)) : []
+  const misnamed = resourceType === 'StructureDefinition' ? misnamedIn(resource, await baseOf(resource, packages)) : []
+  return [...tooLongWith(resource), ...misnamed]
 }
+
+const tooLongWith = ({ resourceType, url, version }: Resource): readonly Issue[] =>
+  typeof version !== 'string' || `${url}|${version}`.length <= LONGEST
+    ? []
+    : [told(`${resourceType}.version`, `It is found without its version only: both together are longer than ${LONGEST} characters`)]
 
 /** Of packages; it may also be the tenant's. */
 async function baseOf({ baseDefinition }: Resource, packages: Conformance): Promise<Profile | undefined> {

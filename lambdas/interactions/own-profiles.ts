@@ -1,4 +1,5 @@
 /** Which profiles tenants wrote that take part in checks, as a CapabilityStatement names them. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
+import { LONGEST } from '../fhir/profile/known.ts'
 import { LatelyUsed } from '../fhir/profile/lately-used.ts'
 import { partsOf } from '../fhir/profile/library.ts'
 import type { Canonicals } from '../ports/canonicals.ts'
@@ -33,8 +34,6 @@ const MOST_BYTES = 50_000_000
 const PAGE = 100
 const MOST_PAGES = 20
 
-/** Characters of a canonical: checks do not look for a longer one. */
-const LONGEST = 2_000
 /** Bytes of what is remembered of definitions, and of lists; and of each besides its canonicals. */
 const MOST_KEPT = 8_000_000
 const LEAST = 200

@@ -18,6 +18,7 @@ import { withManifest } from '../packages/manifest.ts'
 import { OpenedPackage } from '../packages/opened-package.ts'
 import { PackagedDefinitions } from '../packages/packaged-definitions.ts'
 import { isSamePackage, type Label, type PackageStore } from '../ports/packages.ts'
+import { inOrderOfCounting } from '../ports/version-order.ts'
 import { readConfig } from './config.ts'
 import { definitionsOf } from './definitions.ts'
 import { nameOfOperator } from './operator.ts'
@@ -159,7 +160,7 @@ const labelsIn = async (store: PackageStore): Promise<readonly Label[]> => [...O
 
 /** Error where it is not one that is added. */
 async function readSource(source: Source): Promise<Read> {
-  const making = new PackageInMaking(isConstraintOfR4)
+  const making = new PackageInMaking(isConstraintOfR4, inOrderOfCounting)
   let searchParameters = 0
   const { archive, version } = await archiveOf(source)
   const manifest = await readArchive(archive, (file) => {

@@ -100,6 +100,26 @@ it('goes by what a package says it is called, where its name may end as a versio
   expect((await new FilesystemPackages(added).now()).packages.map(({ name }) => name)).toEqual(['example.rules'])
 })
 
+it('two packages whose names and versions are alike, put together, are both there, and each goes alone', async () => {
+  const [one, other] = [
+    { name: 'example.one', version: '2-3.0.0' },
+    { name: 'example.one-2', version: '3.0.0' },
+  ]
+  const files = (label: object) => new Map([['package.json', JSON.stringify(label)]])
+  const labels = async () => (await new FilesystemPackages(added).now()).packages.map(({ name, version }) => ({ name, version }))
+  const store = new FilesystemPackages(added)
+  for (const label of [one, other]) expect(await store.add(label, files(label))).toBe(true)
+  for (const label of [one, other]) expect(await store.add(label, files(label))).toBe(false)
+  expect(await labels()).toEqual([one, other])
+  expect(await store.remove(one)).toBe(true)
+  expect([await labels(), await store.remove(one)]).toEqual([[other], false])
+  // The one that is left stands under the other name.
+  expect(await store.add(other, files(other))).toBe(false)
+  expect(await store.add(one, files(one))).toBe(true)
+  expect(await store.remove(other)).toBe(true)
+  expect(await labels()).toEqual([one])
+})
+
 it('what every server has is built in, what is added is not', async () => {
   const PROFILE = 'http://example.org/StructureDefinition/a'
   const first = newFolder()

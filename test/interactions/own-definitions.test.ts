@@ -98,6 +98,17 @@ describe('A definition', () => {
     expect(await told({})).toEqual([])
   })
 
+  it('whose url is longer than canonicals that are looked for is told, and one whose url is with its version', async () => {
+    const told = async (more: object) =>
+      (await toldOfDefinition(NOTHING, valueSet(more))).map(({ expression, text }) => `${expression}: ${text}`)
+    const long = (length: number) => `http://example.org/${'x'.repeat(length - 19)}`
+    expect(await told({ url: long(2_001) })).toEqual(['ValueSet.url: It is longer than 2000 characters: it takes no part in validation'])
+    expect(await told({ url: long(1_995), version: '1.0.0' })).toEqual([
+      'ValueSet.version: It is found without its version only: both together are longer than 2000 characters',
+    ])
+    expect(await told({ url: long(1_990), version: '1.0.0' })).toEqual([])
+  })
+
   it('that is a code system with too many codes above others takes no part, and why is told', async () => {
     const concept = Array.from({ length: 2_000 }, (_, i) => ({ code: `c${i}`, property: [{ code: 'parent', valueCode: `c${i + 1}` }] }))
     const deep: Resource = { resourceType: 'CodeSystem', url, content: 'complete', concept }

@@ -1,4 +1,7 @@
-/** Packages in a folder, each in a folder of its own: NAME-VERSION. A server sees at once what a command does in it. */
+/**
+ * Packages in a folder, each in a folder of its own: NAME-VERSION, or NAME@VERSION where another has that. A server sees at once what a command
+ * does in it.
+ */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/packages.ts'
@@ -24,26 +27,34 @@ export class FilesystemPackages implements PackageStore {
   }
 
   add(label: Label, files: ReadonlyMap<string, string>): Promise<boolean> {
-    const path = this.#pathOf(label)
     return alone(this.#folder, async () => {
-      if (await isThere(path)) return false
-      await addFolder(this.#folder, path, files)
+      if ((await this.#placeOf(label)) !== undefined) return false
+      const taken = await Promise.all(this.#placesOf(label).map(isThere))
+      const free = this.#placesOf(label).find((_, i) => !taken[i])
+      if (free === undefined) return false
+      await addFolder(this.#folder, free, files)
       return true
     })
   }
 
   remove(label: Label): Promise<boolean> {
-    const path = this.#pathOf(label)
     return alone(this.#folder, async () => {
-      // Where a name ends as a version begins, two packages have a folder of the same name.
-      if (!(await isThere(path)) || !isSamePackage(await labelled(path), label)) return false
+      const path = await this.#placeOf(label)
+      if (path === undefined) return false
       await removeFolder(this.#folder, path)
       return true
     })
   }
 
-  #pathOf({ name, version }: Label): string {
-    return join(this.#folder, `${name}-${version}`)
+  /** Where a name ends as a version begins, two packages would have a folder of the same name: the second has the other. */
+  #placesOf({ name, version }: Label): readonly string[] {
+    return [`${name}-${version}`, `${name}@${version}`].map((each) => join(this.#folder, each))
+  }
+
+  /** undefined: it is not there. */
+  async #placeOf(label: Label): Promise<string | undefined> {
+    for (const path of this.#placesOf(label)) if ((await isThere(path)) && isSamePackage(await labelled(path), label)) return path
+    return undefined
   }
 
   async #folders(): Promise<readonly string[]> {
@@ -51,9 +62,10 @@ export class FilesystemPackages implements PackageStore {
   }
 }
 
-/** That of a folder, which is named NAME-VERSION. */
+/** That of a folder, which is named NAME-VERSION, or NAME@VERSION. */
 export function packageIn(folder: string): KeptPackage {
-  const [, name = '', version = ''] = /^(.*?)-(\d.*)$/.exec(basename(folder)) ?? [undefined, basename(folder)]
+  const [, name = '', version = ''] = /^([^@]*)@(.*)$/.exec(basename(folder)) ??
+    /^(.*?)-(\d.*)$/.exec(basename(folder)) ?? ['', basename(folder)]
   return {
     ...{ name, version },
     isThere: () => isThere(folder),

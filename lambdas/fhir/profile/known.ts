@@ -120,9 +120,10 @@ const isTypeOf = (canonical: string, type: string): boolean =>
 const MOST = 32_000_000
 /** Of a canonical that is remembered, besides it. */
 const LEAST = 100
-/** Those that one check can want at a time, and their characters: others are not loaded. */
+/** Those that one check can want at a time: others are not loaded. */
 const MOST_WANTED = 1_000
-const LONGEST = 2_000
+/** Characters of a canonical that is looked for, with its version. */
+export const LONGEST = 2_000
 
 type Shelves = { readonly trees: Shelf<Tree | Unusable>; readonly valueSets: Shelf<ValueSet>; readonly codeSystems: Shelf<CodeSystem> }
 

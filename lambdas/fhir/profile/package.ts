@@ -21,17 +21,31 @@ export type Package = {
 /** What cannot be used, and why. */
 export type LeftOut = { readonly url: string; readonly reason: string }
 
+type Counting = { readonly url: string; readonly version?: string; readonly isRetired?: true }
+type InOrder = (a: Counting, b: Counting) => number
+
+/** Of one version the first that was met counts. */
+const whyNotFirst = (first: Counting, { version }: Counting): string =>
+  first.version === version
+    ? `That of ${versionOf(version)} is there more than once: the first counts`
+    : `That of ${versionOf(version)} does not count beside that of ${versionOf(first.version)}`
+
+const versionOf = (version: string | undefined): string => (version === undefined ? 'no version' : `version ${version}`)
+
 /** A definition after the other, so that nobody holds them all. */
 export class PackageInMaking {
   readonly #isKnown: (key: string) => boolean
+  readonly #inOrder: InOrder
+  readonly #types = new Map<string, string>()
   readonly #profiles: Record<string, Record<string, Profile>> = Object.create(null)
   readonly #valueSets: Record<string, ValueSet> = Object.create(null)
   readonly #codeSystems: Record<string, CodeSystem> = Object.create(null)
   readonly #leftOut: LeftOut[] = []
 
-  /** `isKnown`: whether R4 itself has a constraint, which is checked without profiles. */
-  constructor(isKnown: (key: string) => boolean) {
+  /** `isKnown`: whether R4 itself has a constraint, which is checked without profiles. `inOrder`: of one canonical the first counts. */
+  constructor(isKnown: (key: string) => boolean, inOrder: InOrder) {
     this.#isKnown = isKnown
+    this.#inOrder = inOrder
   }
 
   add(definition: Resource): void {
@@ -40,7 +54,7 @@ export class PackageInMaking {
     else if (definition.resourceType === 'StructureDefinition' && definition.kind !== 'logical') this.#addProfile(definition)
   }
 
-  leaveOut({ url }: Resource, reason: string): void {
+  leaveOut({ url }: Resource | Counting, reason: string): void {
     this.#leftOut.push({ url: String(url), reason })
   }
 
@@ -49,21 +63,34 @@ export class PackageInMaking {
     return { made: { name, version, profiles, valueSets, codeSystems }, leftOut: this.#leftOut }
   }
 
-  #keep<Definition extends { readonly url: string }>(
+  #keep<Definition extends Counting>(
     definition: Resource,
     slimmed: Definition | Unusable | undefined,
     into: Record<string, Definition>,
   ): void {
     if (slimmed === undefined) this.leaveOut(definition, 'It does not say which codes it has')
     else if (slimmed instanceof Unusable) this.leaveOut(definition, slimmed.message)
-    else into[slimmed.url] = slimmed
+    else this.#keepFirst(slimmed, into[slimmed.url], () => (into[slimmed.url] = slimmed))
+  }
+
+  /** The first of two of one canonical; the other is told. */
+  #keepFirst(each: Counting, before: Counting | undefined, keep: () => void): void {
+    const [first, other] = before !== undefined && this.#inOrder(before, each) <= 0 ? [before, each] : [each, before]
+    if (first === each) keep()
+    if (other !== undefined) this.leaveOut(other, whyNotFirst(first, other))
   }
 
   #addProfile(definition: Resource): void {
     try {
       const profile = withoutPlain(slim(definition, this.#isKnown))
-      this.#profiles[profile.type] ??= Object.create(null)
-      this.#profiles[profile.type]![profile.url] = profile
+      const { url, type } = profile
+      const typeBefore = this.#types.get(url) ?? type
+      this.#keepFirst(profile, this.#profiles[typeBefore]?.[url], () => {
+        delete this.#profiles[typeBefore]?.[url]
+        this.#profiles[type] ??= Object.create(null)
+        this.#profiles[type]![url] = profile
+        this.#types.set(url, type)
+      })
     } catch (error) {
       if (!(error instanceof Unusable)) throw error
       this.leaveOut(definition, error.message)
@@ -73,12 +100,16 @@ export class PackageInMaking {
 
 export type Made = { readonly made: Package; readonly leftOut: readonly LeftOut[] }
 
+/** What is met later counts. */
+const LATER = 1
+
 export function packageOf(
   name: Pick<Package, 'name' | 'version'>,
   definitions: readonly Resource[],
   isKnown: (key: string) => boolean,
+  inOrder: InOrder = () => LATER,
 ): Made {
-  const making = new PackageInMaking(isKnown)
+  const making = new PackageInMaking(isKnown, inOrder)
   for (const definition of definitions) making.add(definition)
   return making.made(name)
 }

@@ -1,9 +1,11 @@
 /** The files of a package: a long list is in parts, and who looks something up reads one of them. */
-import { expect, it } from '@jest/globals'
-import { type Package, packageFiles, shardOf } from '../../../lambdas/fhir/profile/package.ts'
+import { describe, expect, it } from '@jest/globals'
+import { type Package, packageFiles, packageOf, shardOf } from '../../../lambdas/fhir/profile/package.ts'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { labelFrom } from '../../../lambdas/packages/labels.ts'
 import { withManifest } from '../../../lambdas/packages/manifest.ts'
 import { OpenedPackage } from '../../../lambdas/packages/opened-package.ts'
+import { inOrderOfCounting } from '../../../lambdas/ports/version-order.ts'
 
 const urls = Array.from({ length: 200 }, (_, i) => `http://example.org/ValueSet/${i}`)
 const valueSets = Object.fromEntries(urls.map((url) => [url, { url, include: [{ system: url, codes: ['a'.repeat(50)] }] }]))
@@ -47,4 +49,47 @@ it('goes by FNV-1a, so that what was written is found by every version of the se
 
 it.each(['a@1.0', 'a', 'a@', '@1.0', 'a@1.0@2', '../a@1.0', 'a@x'])('%s names a package by its name and version, or none', (text) => {
   expect(labelFrom(text)).toEqual(text === 'a@1.0' ? { name: 'a', version: '1.0' } : undefined)
+})
+
+describe('of two definitions of one canonical', () => {
+  const url = 'http://example.org/twice'
+  const valueSet = (more: object) => ({ resourceType: 'ValueSet', url, compose: { include: [{ system: url }] }, ...more }) as Resource
+  const profile = (type: string, more: object) =>
+    ({
+      resourceType: 'StructureDefinition',
+      url,
+      type,
+      baseDefinition: 'b',
+      differential: { element: [{ path: type, min: 1 }] },
+      ...more,
+    }) as Resource
+  const both = (...definitions: readonly Resource[]) =>
+    [definitions, definitions.toReversed()].map((each) => packageOf({ name: 'a', version: '1' }, each, () => false, inOrderOfCounting))
+
+  it('the one that counts is kept, in whatever order they are met, and the other is named', () => {
+    for (const { made, leftOut } of both(
+      valueSet({ version: '1.9.0' }),
+      valueSet({ version: '1.10.0' }),
+      valueSet({ version: '2', status: 'retired' }),
+    )) {
+      expect(made.valueSets[url]?.version).toBe('1.10.0')
+      expect(leftOut.toSorted((a, b) => (a.reason < b.reason ? -1 : 1))).toEqual([
+        { url, reason: 'That of version 1.9.0 does not count beside that of version 1.10.0' },
+        { url, reason: 'That of version 2 does not count beside that of version 1.10.0' },
+      ])
+    }
+  })
+
+  it('of profiles too, whatever type they are about', () => {
+    for (const { made, leftOut } of both(profile('Patient', { version: '2' }), profile('Basic', {}))) {
+      expect(Object.entries(made.profiles).flatMap(([type, file]) => Object.keys(file).map(() => type))).toEqual(['Patient'])
+      expect(leftOut).toEqual([{ url, reason: 'That of no version does not count beside that of version 2' }])
+    }
+  })
+
+  it('and one version the first counts', () => {
+    const [first] = both(valueSet({ version: '1' }), valueSet({ version: '1', compose: { include: [{ system: 'other' }] } }))
+    expect(first!.made.valueSets[url]?.include).toEqual([{ system: url }])
+    expect(first!.leftOut).toEqual([{ url, reason: 'That of version 1 is there more than once: the first counts' }])
+  })
 })
