@@ -1,4 +1,4 @@
-/** Specification 4.4: $apply-fhirpath, what an expression finds in a resource that is sent. @cloud */
+/** Specification 4.4: $apply-fhirpath, what an expression finds in a resource that is sent. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { observation, patient } from '../fixtures/resources.ts'
 import { type Answer, issues, type Tree, withServer } from './server.ts'

@@ -1,4 +1,4 @@
-/** $everything of a patient over HTTP. https://hl7.org/fhir/R4/patient-operation-everything.html @cloud */
+/** $everything of a patient over HTTP. https://hl7.org/fhir/R4/patient-operation-everything.html @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { observation, patient, ref } from '../fixtures/resources.ts'
 import { type Answer, issues, newId, type Tree, withServer } from './server.ts'

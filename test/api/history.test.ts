@@ -1,4 +1,4 @@
-/** FHIR history: of a resource, a type and everything; windows and pages. Specification 3.2, 4.1, 9. @cloud */
+/** FHIR history: of a resource, a type and everything; windows and pages. Specification 3.2, 4.1, 9. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
 import { isElsewhere, newId, type Tree, withServer } from './server.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. @cloud */
+/** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
 import { isElsewhere, issues, newId, withServer } from './server.ts'

@@ -1,4 +1,4 @@
-/** Definitions that come through the API take part at once: profiles, value sets and code systems of one's own. @cloud */
+/** Definitions that come through the API take part at once: profiles, value sets and code systems of one's own. @cloud:here */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.1: PATCH by JSON Patch and by FHIRPath Patch. @cloud */
+/** Specification 4.1: PATCH by JSON Patch and by FHIRPath Patch. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
 import { issues, newId, type Tree, withServer } from './server.ts'

@@ -1,4 +1,4 @@
-/** Specification 4.2, grouping; and the links, weights and explanations of pages. @cloud */
+/** Specification 4.2, grouping; and the links, weights and explanations of pages. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { observation } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'

@@ -1,4 +1,4 @@
-/** FHIR $validate of a type and of a resource that is there, in every form. https://hl7.org/fhir/R4/resource-operation-validate.html @cloud */
+/** FHIR $validate of a type and of a resource that is there, in every form. https://hl7.org/fhir/R4/resource-operation-validate.html @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import * as resources from '../fixtures/resources.ts'
 import { type Answer, issues, newId, type Tree, withServer } from './server.ts'

@@ -30,6 +30,14 @@ const [PATIENTS, EACH] = [20, 2]
 
 const IN_GROUP = 5
 
+const NAMED: Tree = {
+  resourceType: 'Parameters',
+  parameter: [
+    { name: '_type', valueString: 'Patient,Observation' },
+    ...['a-0', 'a-3'].map((id) => ({ name: 'patient', valueReference: { reference: `Patient/${id}` } })),
+  ],
+}
+
 const observation = (id: string, subject: string): Tree => ({
   ...{ resourceType: 'Observation', id, status: 'final', code: { text: 'weight' }, subject: { reference: subject } },
   performer: [{ reference: 'Organization/performer' }],
@@ -50,6 +58,8 @@ function someData(mark: string): readonly Tree[] {
   ]
 }
 
+const practitioner = (id: string): Tree => ({ resourceType: 'Practitioner', id, active: true })
+
 const transactionOf = (resources: readonly Tree[]): Tree => ({
   resourceType: 'Bundle',
   type: 'transaction',
@@ -59,9 +69,9 @@ const transactionOf = (resources: readonly Tree[]): Tree => ({
 onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: true }, (cloud, client) => {
   const { get, put, post, delete: remove } = client
   let [aws, host, machine]: [AwsCalls, FunctionHost, string] = [] as never
-  let [ofAll, ofPatients, ofGroup]: [Exported, Exported, Exported] = [] as never
+  let [ofAll, ofPatients, ofGroup, ofNamed]: [Exported, Exported, Exported, Exported] = [] as never
 
-  const work = (path: string) => workOn(aws, machine, host, { job: jobIn(path), attempt: 1 })
+  const work = (path: string, writers = host) => workOn(aws, machine, writers, { job: jobIn(path), attempt: 1 })
   async function exported(path: string, parameters?: Tree): Promise<Exported> {
     const job = await kickOff(client, path, parameters)
     await work(job)
@@ -72,8 +82,13 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
     const own = await ownFunctions(cloud())
     ;[aws, host, machine] = [own.aws, own.host, own.functions.export!.environment.FHIR_EXPORT_WORKFLOW!]
     expect((await post('/', transactionOf(someData('a')))).status).toBe(200)
-    const levels = ['/$export', '/Patient/$export?_type=Patient,Observation', '/Group/a/$export?_type=Patient,Observation']
-    ;[ofAll, ofPatients, ofGroup] = (await Promise.all(levels.map((path) => exported(path)))) as [Exported, Exported, Exported]
+    // Each waits until what was written before is there: together they wait once.
+    ;[ofAll, ofPatients, ofGroup, ofNamed] = await Promise.all([
+      exported('/$export'),
+      exported('/Patient/$export?_type=Patient,Observation'),
+      exported('/Group/a/$export?_type=Patient,Observation'),
+      exported('/Patient/$export', NAMED),
+    ])
   })
   afterAll(() => host?.close())
 
@@ -98,26 +113,10 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
   })
 
   it('of patients by name has theirs, and nobody else', async () => {
-    const named = ['a-0', 'a-3'].map((id) => ({ name: 'patient', valueReference: { reference: `Patient/${id}` } }))
-    const asked = { resourceType: 'Parameters', parameter: [{ name: '_type', valueString: 'Patient,Observation' }, ...named] }
-    const lines = await linesOf((await exported('/Patient/$export', asked)).manifest.output)
-    expect(
-      lines
-        .filter(({ resourceType }) => resourceType === 'Patient')
-        .map(({ id }) => id)
-        .sort(),
-    ).toEqual(['a-0', 'a-3'])
+    const lines = await linesOf(ofNamed.manifest.output)
+    const patients = lines.filter(({ resourceType }) => resourceType === 'Patient').map(({ id }) => id)
+    expect(patients.sort()).toEqual(['a-0', 'a-3'])
     expect(lines).toHaveLength(2 * (1 + EACH))
-  })
-
-  it('tells what was deleted since the one before, and what is new', async () => {
-    expect((await remove('/Patient/a-9')).status).toBeLessThan(300)
-    expect((await put('/Patient/a-8', patient('a-8', { active: true }))).status).toBe(200)
-    const since = encodeURIComponent(ofAll.manifest.transactionTime)
-    const { manifest } = await exported(`/$export?_type=Patient&_since=${since}`)
-    expect(versionsOf(await linesOf(manifest.output))).toEqual(['Patient/a-8/2'])
-    const [deletions] = await linesOf(manifest.deleted)
-    expect(deletions!.entry.map(({ request }: Tree) => [request.method, request.url])).toEqual([['DELETE', 'Patient/a-9']])
   })
 
   describe('has links', () => {
@@ -167,78 +166,113 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
     })
   })
 
-  it('on a schedule with a bucket is copied there whole, and the next goes on from it', async () => {
-    const { name, bucket } = INTO_LAKE
-    await aws.send('s3', 'PUT', `/${bucket}`)
-    const keys = async () =>
-      [...(await aws.send('s3', 'GET', `/${bucket}?list-type=2`)).matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!)
-    const copied = async (key: string) => aws.send('s3', 'GET', `/${bucket}/${key}`)
-    const times = [0, 1].map((hours) => new Date(Date.now() + hours * 3_600_000).toISOString())
-    const first = await finished(client, await scheduled(aws, host, machine, times[0]!))
-    const folder = `default/${name}/${first.manifest.transactionTime.replaceAll(/[-:]/g, '')}/`
-    expect(await keys()).toEqual([`${folder}Patient.ndjson`, `${folder}manifest.json`])
-    const manifest: Tree = JSON.parse(await copied(`${folder}manifest.json`))
-    expect(manifest).toEqual({ ...first.manifest, output: [{ ...first.manifest.output[0], url: `${folder}Patient.ndjson` }] })
-    expect(await copied(manifest.output[0].url)).toBe(await (await fetch(first.manifest.output[0].url)).text())
-    expect((await put('/Patient/a-7', patient('a-7', { active: true }))).status).toBe(200)
-    const { manifest: second } = await finished(client, await scheduled(aws, host, machine, times[1]!))
-    expect(new URL(second.request).searchParams.get('_since')).toBe(manifest.transactionTime)
-    const later = (await keys()).filter((key) => !key.startsWith(folder))
-    expect([later.length, await copied(later[0]!)]).toEqual([2, await (await fetch(second.output[0].url)).text()])
-    expect(versionsOf(await linesOf(second.output))).toEqual(['Patient/a-7/2'])
-  })
+  describe('beside one another', () => {
+    /** Each waits for a quarter of a minute and more, and hinders no other: all are begun at once. */
+    const journeys: Readonly<Record<string, () => Promise<void>>> = {
+      'tells what was deleted since the one before, and what is new': async () => {
+        const since = encodeURIComponent(ofAll.manifest.transactionTime)
+        const { manifest } = await exported(`/$export?_type=Patient&_since=${since}`)
+        expect(versionsOf(await linesOf(manifest.output))).toEqual(['Patient/a-8/2'])
+        const [deletions] = await linesOf(manifest.deleted)
+        expect(deletions!.entry.map(({ request }: Tree) => [request.method, request.url])).toEqual([['DELETE', 'Patient/a-9']])
+      },
 
-  it('that is cancelled is no more: no poll, no file, and its writers end', async () => {
-    const job = await kickOff(client, '/$export?_type=Patient')
-    const working = work(job)
-    await wait(500)
-    expect((await remove(job)).status).toBe(202)
-    expect((await get(job)).status).toBe(404)
-    await working
-    resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
-    const left = await aws.send('s3', 'GET', `/${await bucketOf(cloud())}?list-type=2&prefix=exports/${jobIn(job)}/`)
-    expect(left).not.toContain('<Key>')
-    const { url } = ofGroup.manifest.output[0]
-    expect((await remove(`/export/${/exports\/([^/]+)\//.exec(url)![1]}`)).status).toBe(202)
-    expect((await fetch(url)).status).toBe(403)
-  })
+      'on a schedule with a bucket is copied there whole, and the next goes on from it': async () => {
+        const { name, bucket } = INTO_LAKE
+        await aws.send('s3', 'PUT', `/${bucket}`)
+        const keys = async () =>
+          [...(await aws.send('s3', 'GET', `/${bucket}?list-type=2`)).matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!)
+        const copied = async (key: string) => aws.send('s3', 'GET', `/${bucket}/${key}`)
+        const times = [0, 1].map((hours) => new Date(Date.now() + hours * 3_600_000).toISOString())
+        const first = await finished(client, await scheduled(aws, host, machine, times[0]!))
+        const folder = `default/${name}/${first.manifest.transactionTime.replaceAll(/[-:]/g, '')}/`
+        expect(await keys()).toEqual([`${folder}Patient.ndjson`, `${folder}manifest.json`])
+        const manifest: Tree = JSON.parse(await copied(`${folder}manifest.json`))
+        expect(manifest).toEqual({ ...first.manifest, output: [{ ...first.manifest.output[0], url: `${folder}Patient.ndjson` }] })
+        expect(await copied(manifest.output[0].url)).toBe(await (await fetch(first.manifest.output[0].url)).text())
+        // Which would be told of that write, too.
+        await under.get('tells what was deleted since the one before, and what is new')
+        expect((await put('/Patient/a-7', patient('a-7', { active: true }))).status).toBe(200)
+        const { manifest: second } = await finished(client, await scheduled(aws, host, machine, times[1]!))
+        expect(new URL(second.request).searchParams.get('_since')).toBe(manifest.transactionTime)
+        const later = (await keys()).filter((key) => !key.startsWith(folder))
+        expect([later.length, await copied(later[0]!)]).toEqual([2, await (await fetch(second.output[0].url)).text()])
+        expect(versionsOf(await linesOf(second.output))).toEqual(['Patient/a-7/2'])
+      },
 
-  it('shows what was current at its transaction time, once, whatever is written meanwhile and however often its writers are killed', async () => {
-    let [kills, isOver] = [0, false]
-    const until = async (next: (n: number) => Promise<void>) => {
-      for (let n = 0; !isOver; n++) await next(n)
+      'that is cancelled is no more: no poll, no file, and its writers end': async () => {
+        const job = await kickOff(client, '/$export?_type=Patient')
+        const working = work(job)
+        await wait(500)
+        expect((await remove(job)).status).toBe(202)
+        expect((await get(job)).status).toBe(404)
+        await working
+        resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
+        const left = await aws.send('s3', 'GET', `/${await bucketOf(cloud())}?list-type=2&prefix=exports/${jobIn(job)}/`)
+        expect(left).not.toContain('<Key>')
+        const { url } = ofGroup.manifest.output[0]
+        expect((await remove(`/export/${/exports\/([^/]+)\//.exec(url)![1]}`)).status).toBe(202)
+        expect((await fetch(url)).status).toBe(403)
+      },
+
+      'shows what was current at its transaction time, once, whatever is written meanwhile and however often its writers are killed':
+        async () => {
+          // Whose end is no other export's.
+          const { host: writers } = await ownFunctions(cloud())
+          let [kills, isOver] = [0, false]
+          const until = async (next: (n: number) => Promise<void>) => {
+            for (let n = 0; !isOver; n++) await next(n)
+          }
+          const writing = [0, 1].map((lane) =>
+            until(async (n) => {
+              const id = `r-${lane}-${n % 5}`
+              const { status } =
+                n % 5 === 3 && n > 5 ? await remove(`/Practitioner/${id}`) : await put(`/Practitioner/${id}`, practitioner(id))
+              expect(status).toBeLessThan(300)
+            }),
+          )
+          await wait(1_000)
+          const job = await kickOff(client, '/$export?_type=Practitioner,Group')
+          const killing = until(async (n) => {
+            await wait(200 + ((n * 997) % 1_500))
+            // In the end they are let go on.
+            if (kills++ < MOST_KILLS) writers.kill('export-step')
+          })
+          await work(job, writers).finally(() => {
+            isOver = true
+          })
+          await Promise.all([...writing, killing])
+          await writers.close()
+          expect(kills).toBeGreaterThan(3)
+          const { manifest } = await finished(client, job)
+          const shown = versionsOf(await linesOf(manifest.output)).filter((each) => each.startsWith('Practitioner/r-'))
+          const ids = [0, 1].flatMap((lane) => Array.from({ length: 5 }, (_, i) => `r-${lane}-${i}`))
+          const expected = await Promise.all(ids.map((id) => currentAt(id, manifest.transactionTime)))
+          expect(shown).toEqual(expected.flat().sort())
+        },
     }
-    const writing = [0, 1].map((lane) =>
-      until(async (n) => {
-        const id = `r-${lane}-${n % 5}`
-        const { status } = n % 5 === 3 && n > 5 ? await remove(`/Patient/${id}`) : await put(`/Patient/${id}`, patient(id))
-        expect(status).toBeLessThan(300)
-      }),
-    )
-    await wait(1_000)
-    const job = await kickOff(client, '/$export?_type=Patient,Group')
-    const killing = until(async (n) => {
-      await wait(200 + ((n * 997) % 1_500))
-      // In the end they are let go on.
-      if (kills++ < MOST_KILLS) host.kill('export-step')
+    const under = new Map<string, Promise<void>>()
+
+    beforeAll(async () => {
+      expect((await remove('/Patient/a-9')).status).toBeLessThan(300)
+      expect((await put('/Patient/a-8', patient('a-8', { active: true }))).status).toBe(200)
+      for (const [name, begin] of Object.entries(journeys)) {
+        const journey = begin()
+        // Told by its own test.
+        journey.catch(() => undefined)
+        under.set(name, journey)
+      }
     })
-    await work(job)
-    isOver = true
-    await Promise.all([...writing, killing])
-    expect(kills).toBeGreaterThan(3)
-    const { manifest } = await finished(client, job)
-    const shown = versionsOf(await linesOf(manifest.output)).filter((each) => each.startsWith('Patient/r-'))
-    const ids = [0, 1].flatMap((lane) => Array.from({ length: 5 }, (_, i) => `r-${lane}-${i}`))
-    const expected = await Promise.all(ids.map((id) => currentAt(id, manifest.transactionTime)))
-    expect(shown).toEqual(expected.flat().sort())
+
+    it.each(Object.keys(journeys))('%s', (name) => under.get(name)!)
   })
 
-  /** From its history: the version of a patient that was current; none where it was deleted or not there yet. */
+  /** From its history: the version of a practitioner that was current; none where it was deleted or not there yet. */
   async function currentAt(id: string, instant: string): Promise<readonly string[]> {
-    const { status, body } = await get(`/Patient/${id}/_history?_count=1000`)
+    const { status, body } = await get(`/Practitioner/${id}/_history?_count=1000`)
     if (status === 404) return []
     const known = (body.entry as readonly Tree[]).find(({ response }) => Date.parse(response.lastModified) <= Date.parse(instant))
-    return known?.resource === undefined ? [] : [`Patient/${id}/${known.resource.meta.versionId}`]
+    return known?.resource === undefined ? [] : [`Practitioner/${id}/${known.resource.meta.versionId}`]
   }
 })
 

@@ -26,7 +26,7 @@ export type RunningGateway = {
 const LARGEST_BODY = 10 * 1024 * 1024
 /** Of the request line and the values of all headers. */
 const LARGEST_HEAD = 10_240
-const TIMEOUT = 29_000
+export const TIMEOUT = 29_000
 
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AwsCalls } from './aws-calls.ts'
 import { asCustomResource } from './custom-resource.ts'
 import type { Deployment } from './deploy.ts'
-import { startGateway } from './gateway.ts'
+import { SLOWER } from './function-host.ts'
+import { startGateway, TIMEOUT } from './gateway.ts'
 import { type Hosted, hosted } from './hosted.ts'
 import { type Discarded, pump, streamReader } from './pump.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
@@ -39,7 +40,13 @@ export type HereOptions = {
 export async function startHere({ aws, assembly, deployment, searchEndpoint, follows }: HereOptions): Promise<Here> {
   const recorder = await startRecorder(aws.endpoint, searchEndpoint)
   const home = await hosted(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
-  const gateway = await startGateway({ api: home.api, firewall: home.firewall, invoke: home.invoke, stage: 'fhir' })
+  const gateway = await startGateway({
+    api: home.api,
+    firewall: home.firewall,
+    invoke: home.invoke,
+    stage: 'fhir',
+    timeout: TIMEOUT * SLOWER,
+  })
   for (const name of ['migrate', 'tend-keys']) await asCustomResource((event) => home.host.invoke(name, event), 'Create')
   const discarded: Discarded[] = []
   let isClosed = false

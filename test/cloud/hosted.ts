@@ -8,7 +8,7 @@ import { type ApiTemplate, apiTemplate } from './api-template.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { type Deployment, readJson } from './deploy.ts'
 import { type Firewall, firewallOf } from './firewall.ts'
-import { type FunctionHost, functionHost, type HostedFunction } from './function-host.ts'
+import { type FunctionHost, functionHost, type HostedFunction, SLOWER } from './function-host.ts'
 import { type Mapping, mappingOf } from './pump.ts'
 
 export type DeployedFunction = HostedFunction & {
@@ -37,7 +37,7 @@ export async function deployedFunctions(
       const configuration = await aws.send('lambda', 'GET', `/2015-03-31/functions/${resources[stack]![logicalId]}/configuration`)
       const { Environment, Timeout }: Tree = JSON.parse(configuration)
       const environment = { ...Environment?.Variables, ...identity(name, endpoints) }
-      return { name, logicalId, bundle: file, environment, timeout: Timeout * 1_000 }
+      return { name, logicalId, bundle: file, environment, timeout: Timeout * 1_000 * SLOWER }
     }),
   )
 }

@@ -1,0 +1,51 @@
+/**
+ * Every route on the deployed stacks, behind the stand-in's gateway, which is not ours: its function answers, and can do what it is asked. What
+ * the functions answer is tested by `here`.
+ */
+import { beforeAll, expect, it } from '@jest/globals'
+import { AUTH_ROUTES, ROUTES } from '../../lambdas/interactions/routes.ts'
+import type { Answer } from '../api/server.ts'
+import { patient } from '../fixtures/resources.ts'
+import { onCloud } from './deployed.ts'
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+/** What is asked where there is neither a job nor a file. */
+const OF_NO_EXPORT = ['export-status', 'export-cancel', 'export-file']
+const ASYNC = { prefer: 'respond-async' }
+
+const placed = (path: string, interaction: string): string =>
+  path
+    .replace('{owner}/{ownerId}', 'Patient/a')
+    .replace(/^(\/Patient\/a)\/\{type\}/, '$1/Observation')
+    .replace('{type}', interaction === 'docref' ? 'DocumentReference' : 'Patient')
+    .replace('{id}', 'a')
+    .replace('{versionId}', '1')
+    .replace('{file}', 'Patient.ndjson')
+
+const isForm = (interaction: string, path: string): boolean =>
+  path.endsWith('/_search') || path.startsWith('/auth') || interaction === 'docref'
+
+onCloud('a route of the stacks', {}, (_, { put, send }) => {
+  beforeAll(async () => {
+    for (let version = 1; version <= 2; version++)
+      expect((await put('/Patient/a', patient('a', { active: version === 2 }))).status).toBeLessThan(300)
+  })
+
+  const asked = (method: string, path: string, interaction: string): Promise<Answer> => {
+    const body = method === 'GET' || method === 'DELETE' ? undefined : isForm(interaction, path) ? '_count=1' : patient('a')
+    return send(method, placed(path, interaction), body, {
+      ...(isForm(interaction, path) ? FORM : {}),
+      ...(interaction === 'export' ? ASYNC : {}),
+    })
+  }
+
+  it.each([...ROUTES, ...AUTH_ROUTES].toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE')))(
+    '$method $path is answered by a function',
+    async ({ method, path, interaction }) => {
+      const { status, headers } = await asked(method, path, interaction)
+      expect(headers.get('x-request-id')).toMatch(/\S/)
+      expect(status).toBeLessThan(500)
+      expect(status === 405 || (status === 404 && !OF_NO_EXPORT.includes(interaction))).toBe(false)
+    },
+  )
+})
