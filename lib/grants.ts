@@ -124,7 +124,11 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     const { environment, statements } = onState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS)
     return { environment, statements: [...statements, ...onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS).statements] }
   },
-  audit: (aws) => onState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT),
+  audit: (aws) => {
+    const { environment, statements } = onState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT)
+    // Records that are refused are told of by stage.
+    return { environment: { ...environment, FHIR_STAGE: aws.stage }, statements }
+  },
   'published-keys': (aws) => onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS),
   revoking: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], REVOCATIONS),
   clients: (aws) => onState(aws, ['dynamodb:GetItem'], CLIENTS),

@@ -7,7 +7,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns'
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions'
 import { Construct } from 'constructs'
-import type { Watch } from './watches.ts'
+import type { Watch } from './watch.ts'
 
 export type ObservabilityProps = { readonly watches: readonly Watch[]; readonly key: IKey; readonly alarmEmail?: string }
 
@@ -49,14 +49,18 @@ export class Observability extends Construct {
       new Alarm(this, `${alarm.name}${i === 0 ? '' : i + 1}`, {
         alarmDescription: `${alarm.name}: ${alarm.means}. ${alarm.todo}`,
         metric: metricOf({ ...metric, label: undefined }),
-        threshold: alarm.above,
-        comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+        ...comparisonOf(alarm),
         evaluationPeriods: alarm.periods ?? 1,
-        treatMissingData: TreatMissingData.NOT_BREACHING,
+        treatMissingData: alarm.isSilenceWrong ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
       }).addAlarmAction(new SnsAction(topic))
     }
   }
 }
+
+const comparisonOf = ({ above, below }: NonNullable<Watch['alarm']>) =>
+  below === undefined
+    ? { threshold: above!, comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD }
+    : { threshold: below, comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD }
 
 const metricOf = ({ dimensions, label, ...rest }: Watch['metrics'][number]): IMetric =>
   new Metric({

@@ -20,6 +20,9 @@ const SIZES: Readonly<Record<Size, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneA
   },
 }
 
+/** Gigabytes of each node. */
+export const diskOf = (search: Settings['search']): number => ('kind' in search ? (SIZES[search.size].ebs?.volumeSize ?? 0) : 0)
+
 export type SearchDomainProps = { readonly size: Size; readonly stage: string; readonly key: IKey; readonly vpc?: IVpc }
 
 export function searchDomain(scope: Construct, { size, stage, key, vpc }: SearchDomainProps): Domain {

@@ -23,7 +23,9 @@ import { suppressInService } from './nag-suppressions.ts'
 import { Observability } from './observability.ts'
 import { OriginSecret } from './origin-secret.ts'
 import type { AwsResources } from './permissions.ts'
+import { INDEX } from './resource-table.ts'
 import { scheduleExports } from './scheduled-exports.ts'
+import { diskOf } from './search-domain.ts'
 import { type Settings, serviceEnvironment } from './settings.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { follow } from './stream-indexer.ts'
@@ -68,7 +70,8 @@ export class ServiceStack extends Stack {
     const step = this.#function('rebuild-step', this.#aws(files), {
       environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
     })
-    const rebuild = this.#workflow('Rebuild', step, rebuildWorkflow, 'Makes the documents of the search index again')
+    const rebuildSteps = (step: string): object => rebuildWorkflow(step, settings.rebuildWidth)
+    const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again')
     const exportStep = this.#function('export-step', this.#aws(files), { environment: told })
     const exportMachine = this.#workflow('Exporting', exportStep, exportWorkflow, 'Writes an export into files')
     const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
@@ -94,7 +97,7 @@ export class ServiceStack extends Stack {
     const watches = watchesOf({
       stage: settings.stage,
       api: { name: api.restApiName, stage: STAGE },
-      table: data.resourceTable.tableName,
+      ...{ table: data.resourceTable.tableName, stateTable: data.stateTable.tableName, index: INDEX },
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
       rebuild: rebuild.stateMachineArn,
@@ -104,7 +107,9 @@ export class ServiceStack extends Stack {
         ...(starter === undefined ? {} : { starter: starter.functionName }),
       },
       ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
-      ...(data.domain === undefined ? {} : { domain: { name: data.domain.domainName, account: this.account } }),
+      ...(data.domain === undefined
+        ? {}
+        : { domain: { name: data.domain.domainName, account: this.account, disk: diskOf(settings.search) } }),
     })
     const { alarmEmail } = settings
     const { topic } = new Observability(this, 'Watch', { watches, key, ...(alarmEmail === undefined ? {} : { alarmEmail }) })

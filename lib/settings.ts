@@ -1,6 +1,7 @@
 /** Everything that can be chosen about a deployment, with its defaults. What the service itself can be told is in lambdas/runtime/config.ts. */
 import { type AdditionalResources, parseAdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
+import { REBUILD_WIDTH } from '../lambdas/indexing/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
 
@@ -50,6 +51,8 @@ export type Settings = {
   readonly limits: Limits
   /** Seconds after which no function works with older definitions. */
   readonly rebuildWait: number
+  /** Functions that make documents again at once; of the concurrency of the account, which is 10 where that is new. */
+  readonly rebuildWidth: number
 }
 
 /** `demo`: one small node. `production`: three nodes in three zones. Else a cluster of one's own; with the ARN of its domain requests are signed. */
@@ -140,6 +143,7 @@ export const DEFAULTS: Settings = {
   memory: { light: 512, request: 1024, worker: 1769 },
   limits: { perAddress: 100_000, rate: 500, burst: 1_000 },
   rebuildWait: 60,
+  rebuildWidth: REBUILD_WIDTH,
 }
 
 const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources']
@@ -186,6 +190,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   refuse(
     Number.isInteger(exportLinkKey) && exportLinkKey > 0 ? undefined : exportLinkKey,
     () => 'exportLinkKey is a whole number from 1 on',
+  )
+  refuse(
+    Number.isInteger(settings.rebuildWidth) && settings.rebuildWidth > 0 ? undefined : settings.rebuildWidth,
+    () => 'rebuildWidth is a whole number from 1 on',
   )
   refuse(
     vpc === undefined ? undefined : service.externalIssuers,

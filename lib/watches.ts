@@ -1,45 +1,10 @@
 /** What can go wrong with a deployment, as CloudWatch sees it, and what then is to be done. */
+import type { Deployed, Watch, Watched } from './watch.ts'
+import { watchesOfDomain } from './watches-of-domain.ts'
+import { endedOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './watches-of-exports.ts'
 
-export type Watched = {
-  readonly namespace: string
-  readonly metricName: string
-  readonly statistic: string
-  readonly label?: string | undefined
-  readonly dimensions?: Readonly<Record<string, string>>
-}
-
-export type Watch = {
-  readonly title: string
-  readonly metrics: readonly Watched[]
-  /** One for each metric. `periods` of five minutes each. */
-  readonly alarm?: {
-    readonly name: string
-    readonly above: number
-    readonly periods?: number
-    readonly means: string
-    readonly todo: string
-  }
-}
-
-/** Names of what is deployed. */
-export type Deployed = {
-  readonly stage: string
-  readonly api: { readonly name: string; readonly stage: string }
-  readonly table: string
-  /** Function → its name. */
-  readonly followers: Readonly<Record<string, string>>
-  /** Function → the id of its event source mapping. */
-  readonly mappings: Readonly<Record<string, string>>
-  /** ARN of the state machine. */
-  readonly rebuild: string
-  /** ARN of theirs, and the names of the functions that take up what was left, and begin those of schedules. */
-  readonly exports: { readonly machine: string; readonly sweeper: string; readonly starter?: string }
-  readonly domain?: { readonly name: string; readonly account: string }
-  /** Where it gives tokens: the name of the function that tends the keys. */
-  readonly tokens?: { readonly tender: string }
-}
-
-export function watchesOf({ stage, api, table, followers, mappings, rebuild, exports, domain, tokens }: Deployed): readonly Watch[] {
+export function watchesOf(deployed: Deployed): readonly Watch[] {
+  const { stage, api, table, stateTable, index, followers, mappings, rebuild, exports, domain, tokens } = deployed
   const ofApi = (metricName: string, statistic: string): Watched => ({
     namespace: 'AWS/ApiGateway',
     metricName,
@@ -54,12 +19,11 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, exp
       label: `${label}: ${metricName}`,
       dimensions: { [dimension]: name },
     }))
-  const ofTable = (metricName: string): Watched => ({
-    namespace: 'AWS/DynamoDB',
-    metricName,
-    statistic: 'Sum',
-    dimensions: { TableName: table },
-  })
+  const throttlesOf = (dimensions: Watched['dimensions']): readonly Watched[] =>
+    ['ReadThrottleEvents', 'WriteThrottleEvents'].map((metricName) => ({
+      namespace: 'AWS/DynamoDB',
+      ...{ metricName, statistic: 'Sum', dimensions: dimensions! },
+    }))
   return [
     { title: 'Requests', metrics: [ofApi('Count', 'Sum'), ofApi('4XXError', 'Sum')] },
     {
@@ -108,13 +72,29 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, exp
     },
     {
       title: 'Errors of functions that follow the stream',
-      metrics: ofEach(followers, 'FunctionName', 'Errors', 'Sum'),
+      // A record that is not taken alone is no error of the function.
+      metrics: [
+        ...ofEach(followers, 'FunctionName', 'Errors', 'Sum'),
+        ...ofEach(mappings, 'EventSourceMappingUUID', 'FailedInvokeEventCount', 'Sum'),
+      ],
       alarm: {
         name: 'FollowerErrors',
         above: 0,
         periods: 3,
         means: 'a function that follows the stream fails again and again',
         todo: 'Look at its log; the stream is kept for 24 hours',
+      },
+    },
+    {
+      title: 'Looks at the stream',
+      metrics: ofEach(mappings, 'EventSourceMappingUUID', 'PolledEventCount', 'SampleCount'),
+      alarm: {
+        name: 'NotFollowed',
+        below: 1,
+        periods: 3,
+        isSilenceWrong: true,
+        means: 'nobody has looked at the stream for a quarter of an hour: writes are not searchable, large transactions not settled',
+        todo: 'Look at the event source mapping of the function: whether it is enabled, what it says of its last processing, and whether the role may use the key and the stream. After 24 hours POST $reindex is needed',
       },
     },
     {
@@ -149,8 +129,12 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, exp
       },
     },
     {
-      title: 'Throttled reads and writes of the table',
-      metrics: [ofTable('ReadThrottleEvents'), ofTable('WriteThrottleEvents')],
+      title: 'Throttled reads and writes of the tables',
+      metrics: [
+        ...throttlesOf({ TableName: table }),
+        ...throttlesOf({ TableName: table, GlobalSecondaryIndexName: index }),
+        ...throttlesOf({ TableName: stateTable }),
+      ],
       alarm: {
         name: 'TableThrottles',
         above: 0,
@@ -160,8 +144,19 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, exp
       },
     },
     {
+      title: 'Audit records that were refused',
+      metrics: [{ namespace: 'FHIR', metricName: 'AuditRefused', statistic: 'Sum', dimensions: { Stage: stage } }],
+      alarm: {
+        name: 'AuditRefused',
+        above: 0,
+        means:
+          'audit records could not be written: with auditDurability strict what they are about is answered with an error, with batched they may be lost',
+        todo: 'Look for "audit" in the logs of the functions: the table of state throttles, its key cannot be used, or a role may not write it',
+      },
+    },
+    {
       title: 'Rebuilds that failed',
-      metrics: [{ namespace: 'AWS/States', metricName: 'ExecutionsFailed', statistic: 'Sum', dimensions: { StateMachineArn: rebuild } }],
+      metrics: endedOf(rebuild),
       alarm: {
         name: 'RebuildFailed',
         above: 0,
@@ -173,126 +168,5 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, exp
     ...(exports.starter === undefined ? [] : watchesOfSchedules(stage, exports.starter)),
     ...(domain === undefined ? [] : watchesOfDomain(domain)),
     ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
-  ]
-}
-
-function watchesOfExports(stage: string, { machine, sweeper }: Deployed['exports']): readonly Watch[] {
-  const ofMachine = (metricName: string): Watched => ({
-    namespace: 'AWS/States',
-    metricName,
-    statistic: 'Sum',
-    dimensions: { StateMachineArn: machine },
-  })
-  return [
-    { title: 'Exports', metrics: [ofMachine('ExecutionsStarted'), ofMachine('ExecutionsSucceeded')] },
-    {
-      title: 'Exports that failed',
-      metrics: [ofMachine('ExecutionsFailed')],
-      alarm: {
-        name: 'ExportFailed',
-        above: 0,
-        means:
-          'an export was given up after half an hour of attempts or more, or because a step of it has too little memory or time each time; its client is told so, and its files are removed',
-        todo: 'Look at the failed execution and the log of export-step. Once the cause is mended the client asks for it again',
-      },
-    },
-    {
-      title: 'Age of the oldest export under way, ms',
-      metrics: [{ namespace: 'FHIR', metricName: 'ExportAge', statistic: 'Maximum', dimensions: { Stage: stage } }],
-      alarm: {
-        name: 'ExportAge',
-        above: 43_200_000,
-        means: 'an export is under way for twelve hours',
-        todo: 'Its X-Progress tells whether it goes on. Look at the log of export-step and at TableThrottles; more writers: concurrency of export-step',
-      },
-    },
-    {
-      title: 'Exports nobody looks after',
-      metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: sweeper } }],
-      alarm: {
-        name: 'ExportSweep',
-        above: 0,
-        periods: 3,
-        means: 'exports that lost their execution are not begun again, files that expired are not removed',
-        todo: 'Look at the log of export-sweep; nothing is lost, and the bucket removes old files by itself',
-      },
-    },
-  ]
-}
-
-function watchesOfSchedules(stage: string, starter: string): readonly Watch[] {
-  const told = (metricName: string): Watched => ({ namespace: 'FHIR', metricName, statistic: 'Maximum', dimensions: { Stage: stage } })
-  const errors: Watched = { namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: starter } }
-  return [
-    {
-      title: 'Scheduled exports that failed',
-      metrics: [told('ScheduledExportsFailed'), errors],
-      alarm: {
-        name: 'ScheduledExportFailed',
-        above: 0,
-        means: 'the last run of a scheduled export failed, or could not be begun, or its files cannot be copied',
-        todo: 'The log of export-sweep names it; that of export-schedule says why it was not begun, that of export-step why it failed, that of export-sweep why files are not copied, which is tried every minute. The next run goes on from the last that was complete',
-      },
-    },
-    {
-      title: 'Scheduled exports that are late',
-      metrics: [told('ScheduledExportsLate')],
-      alarm: {
-        name: 'ScheduledExportLate',
-        above: 0,
-        means: 'a scheduled export has not been complete for twice its interval, or the hours its setting late says',
-        todo: 'The log of export-sweep names it. Look at ExportAge, and whether its rule calls export-schedule',
-      },
-    },
-  ]
-}
-
-function watchesOfTokens(api: Deployed['api'], { tender }: NonNullable<Deployed['tokens']>): readonly Watch[] {
-  const dimensions = { ApiName: api.name, Resource: '/auth/token', Method: 'POST', Stage: api.stage }
-  return [
-    {
-      title: 'Tokens that could not be given',
-      metrics: [{ namespace: 'AWS/ApiGateway', metricName: '5XXError', statistic: 'Sum', dimensions }],
-      alarm: {
-        name: 'TokenErrors',
-        above: 0,
-        periods: 2,
-        means: 'clients that may have tokens get none',
-        todo: 'Look at the log of the function token: KMS or the table of state refuses it. Tokens that were given go on counting',
-      },
-    },
-    {
-      title: 'Signing keys that were not tended',
-      metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: tender } }],
-      alarm: {
-        name: 'SigningKeys',
-        above: 0,
-        means: 'signing keys could not be made or removed',
-        todo: 'Look at the log of tend-keys; tokens are signed with the keys there are. The list of them is the item SIGNING_KEYS of the table of state',
-      },
-    },
-  ]
-}
-
-function watchesOfDomain({ name, account }: NonNullable<Deployed['domain']>): readonly Watch[] {
-  const ofDomain = (metricName: string, statistic: string): Watched => ({
-    namespace: 'AWS/ES',
-    metricName,
-    statistic,
-    dimensions: { DomainName: name, ClientId: account },
-  })
-  return [
-    { title: 'OpenSearch: CPU and memory, %', metrics: [ofDomain('CPUUtilization', 'Maximum'), ofDomain('JVMMemoryPressure', 'Maximum')] },
-    {
-      title: 'OpenSearch: red, or refusing writes',
-      metrics: [ofDomain('ClusterStatus.red', 'Maximum'), ofDomain('ClusterIndexWritesBlocked', 'Maximum')],
-      alarm: {
-        name: 'SearchDomain',
-        above: 0,
-        periods: 2,
-        means: 'an index is not there, or the disk is full',
-        todo: 'Enlarge the disk or the nodes (setting search). If an index is lost, POST $reindex for its type makes it again from the table',
-      },
-    },
   ]
 }

@@ -5,17 +5,23 @@
  * https://states-language.net/spec.html
  */
 
-/** Types filled at once, and segments of one. */
-const TYPES_AT_ONCE = 4
-const SEGMENTS_AT_ONCE = 8
+/** Types filled at once, at most; the rest of the width are segments of each. */
+const MOST_TYPES = 4
+
+/** What an account has room for that is new, besides the functions that answer. */
+export const REBUILD_WIDTH = 2
 
 /** Passing failures are tried again; each step may be repeated. */
 const RETRY = [
   { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 6, MaxDelaySeconds: 60, JitterStrategy: 'FULL' },
 ]
 
-/** `step`: the ARN of the function that runs each of them. Input and output carry types and cursors, never content. */
-export function rebuildWorkflow(step: string): object {
+/**
+ * `step`: the ARN of the function that runs each of them. Input and output carry types and cursors, never content. `width`: how many of them run
+ * at once.
+ */
+export function rebuildWorkflow(step: string, width = REBUILD_WIDTH): object {
+  const types = Math.min(MOST_TYPES, Math.floor(Math.sqrt(width)))
   const task = (action: string, input: object, rest: object): object => ({
     Type: 'Task',
     Resource: step,
@@ -34,7 +40,7 @@ export function rebuildWorkflow(step: string): object {
       EachType: {
         Type: 'Map',
         ItemsPath: '$.types',
-        MaxConcurrency: TYPES_AT_ONCE,
+        MaxConcurrency: types,
         ItemProcessor: {
           ProcessorConfig: { Mode: 'INLINE' },
           StartAt: 'Open',
@@ -45,7 +51,7 @@ export function rebuildWorkflow(step: string): object {
             EachSegment: {
               Type: 'Map',
               ItemsPath: '$.segments',
-              MaxConcurrency: SEGMENTS_AT_ONCE,
+              MaxConcurrency: Math.floor(width / types),
               ResultPath: null,
               ItemProcessor: {
                 ProcessorConfig: { Mode: 'INLINE' },

@@ -24,7 +24,7 @@ import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { AddedPackages } from '../ports/packages.ts'
 import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
-import { report, warn } from './aws-log.ts'
+import { metric, report, warn } from './aws-log.ts'
 import { type Places, readConfig, readPlaces } from './config.ts'
 import { definitionsOf } from './definitions.ts'
 import { expressionRunner } from './expressions.ts'
@@ -69,7 +69,10 @@ export const audit = /* @__PURE__ */ once(
       retentionDays: config().auditRetentionDays,
       durability: config().auditDurability,
       newId: () => clock().newId(),
-      onError: (error) => report(error, 'audit'),
+      onError(error) {
+        report(error, 'audit')
+        metric('AuditRefused', 'Count', [1], { stage: places().stage, at: clock().now() })
+      },
     }),
 )
 

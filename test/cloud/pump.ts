@@ -45,7 +45,15 @@ export type PumpOptions = {
 export type Pump = {
   /** Until `read` has nothing more and everything is delivered or discarded. */
   readonly drain: () => Promise<void>
-  readonly figures: { batches: number; failures: number; largest: number }
+  /** `errors`: calls that failed whole. `polled`, `failedEvents`: what Lambda writes as PolledEventCount and FailedInvokeEventCount. */
+  readonly figures: {
+    batches: number
+    failures: number
+    largest: number
+    errors: number
+    readonly polled: number[]
+    readonly failedEvents: number[]
+  }
 }
 
 const LONGEST_BACKOFF = 1_000
@@ -64,11 +72,16 @@ export const mappingOf = ({ Properties }: Tree): Mapping => ({
 
 export function pump(options: PumpOptions): Pump {
   const { mapping, read, disturb = (batch) => batch } = options
-  const figures = { batches: 0, failures: 0, largest: 0 }
+  const figures: Pump['figures'] = { batches: 0, failures: 0, largest: 0, errors: 0, polled: [], failedEvents: [] }
+  const polling = async (): Promise<readonly StreamRecord[]> => {
+    const records = await read()
+    figures.polled.push(records.length)
+    return records
+  }
   return {
     figures,
     async drain() {
-      for (let records = await read(); records.length > 0; records = await read()) {
+      for (let records = await polling(); records.length > 0; records = await polling()) {
         const passing = records.filter((record) => fits(record, mapping.filters))
         for (const batch of batches(passing, mapping.batchSize)) await deliver(options, disturb(batch), figures)
       }
@@ -104,13 +117,16 @@ async function deliver(options: PumpOptions, batch: readonly StreamRecord[], fig
     }
     figures.batches++
     figures.largest = Math.max(figures.largest, records.length)
-    const rest = undelivered(mapping, records, await invoke({ Records: records }))
+    const invoked = await invoke({ Records: records })
+    if (!('result' in invoked)) figures.errors++
+    const rest = undelivered(mapping, records, invoked)
     if (rest.length === 0) {
       waiting.shift()
       failures = 0
       continue
     }
     figures.failures++
+    figures.failedEvents.push(records.length)
     const isWhole = rest.length === 1 && rest[0]!.length === records.length
     failures = isWhole ? failures + 1 : 0
     if (mapping.retries >= 0 && failures > mapping.retries) {

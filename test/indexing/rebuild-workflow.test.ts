@@ -234,11 +234,25 @@ async function world(seed: number, patients = 40): Promise<World> {
   return made
 }
 
+type Mapped = { readonly MaxConcurrency: number }
+type Definition = {
+  readonly States: { readonly EachType: Mapped & { readonly ItemProcessor: { readonly States: { readonly EachSegment: Mapped } } } }
+}
+
 describe('the rebuild', () => {
   it('is a state machine the service takes', () => {
     const { isValid, errors } = validate(rebuildWorkflow(STEP))
     expect([isValid, errors]).toEqual([true, []])
   })
+
+  it.each([1, 2, 3, 10, 16, 32])('takes no more functions than it is allowed, and most of them: %i', (width) => {
+    const { EachType } = (rebuildWorkflow(STEP, width) as Definition).States
+    const atOnce = EachType.MaxConcurrency * EachType.ItemProcessor.States.EachSegment.MaxConcurrency
+    expect(atOnce).toBeLessThanOrEqual(width)
+    expect(atOnce).toBeGreaterThan(width / 2)
+  })
+
+  it('takes two of them unless it is told otherwise', () => expect(rebuildWorkflow(STEP)).toEqual(rebuildWorkflow(STEP, 2)))
 
   it('makes what is defined searchable, and tells how far it is', async () => {
     const it = await world(1)

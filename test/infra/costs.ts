@@ -88,7 +88,7 @@ const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
 /** Bodies are deflated in the table; audit records are kept for three months. */
 const DEFLATED = 2.6
 const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
-const ALARMS = 22
+const ALARMS = 35
 
 export function ofMonth({ requests, stored, size }: Use): {
   readonly requests: number

@@ -41,6 +41,7 @@ const CHANGED: {
   memory: { to: { light: 1024, request: 2048, worker: 3008 } },
   limits: { to: { perAddress: 1_000, rate: 10, burst: 20 } },
   rebuildWait: { to: 90 },
+  rebuildWidth: { to: 16 },
 }
 
 const changes = Object.fromEntries(

@@ -7,11 +7,13 @@ const watches = watchesOf({
   stage: 'prod',
   api: { name: 'fhir-prod', stage: 'fhir' },
   table: 'resources',
+  stateTable: 'state',
+  index: 'gsi1',
   followers: { indexer: 'fhir-indexer' },
   mappings: { indexer: '7d9f' },
   rebuild: 'arn:aws:states:rebuild',
   exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep', starter: 'fhir-export-schedule' },
-  domain: { name: 'fhir', account: '111111111111' },
+  domain: { name: 'fhir', account: '111111111111', disk: 20 },
   tokens: { tender: 'fhir-tend-keys' },
 })
 const SECOND = 1_000
@@ -61,17 +63,25 @@ describe('Alarms', () => {
     ).toEqual(Object.keys(durations).sort())
   })
 
-  it('about anything else ring at the first, or at a share', () => {
+  it('about anything else ring at the first, at a share, or where something is missing', () => {
     const others = alarms.filter(({ title }) => !title.endsWith(', ms'))
     expect(others.length).toBeGreaterThan(5)
-    for (const { name, above } of others) expect([name, above]).toEqual([name, name === 'ServerErrors' ? 0.01 : 0])
+    const shares: Readonly<Record<string, object>> = {
+      ServerErrors: { above: 0.01 },
+      SearchMemory: { above: 85 },
+      // A quarter of 20 GB, in MB.
+      SearchDisk: { below: 5 * 1_024 },
+      NotFollowed: { below: 1, isSilenceWrong: true },
+    }
+    for (const alarm of others) expect(alarm).toMatchObject(shares[alarm.name] ?? { above: 0 })
+    expect(alarms.filter(({ isSilenceWrong }) => isSilenceWrong).map(({ name }) => name)).toEqual(['NotFollowed'])
   })
 
   it('watch something each, by dimensions that services of AWS write', () => {
     const WRITTEN: Readonly<Record<string, readonly string[]>> = {
       'AWS/ApiGateway': ['ApiName,Stage', 'ApiName,Resource,Method,Stage'],
       'AWS/Lambda': ['FunctionName', 'EventSourceMappingUUID', ''],
-      'AWS/DynamoDB': ['TableName'],
+      'AWS/DynamoDB': ['TableName', 'TableName,GlobalSecondaryIndexName'],
       'AWS/States': ['StateMachineArn'],
       'AWS/ES': ['DomainName,ClientId'],
       FHIR: ['Stage'],

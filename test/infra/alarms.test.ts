@@ -1,0 +1,200 @@
+/**
+ * Alarms ring: each is driven with the values its metric has when that goes wrong which it is about, and with those it has when nothing does,
+ * also none at all. What the metrics are called is what AWS, the pump or our own code write.
+ */
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/audit-log.ts'
+import type { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { metric } from '../../lambdas/runtime/aws-log.ts'
+import type { Invoked } from '../cloud/function-host.ts'
+import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
+import { type Period, stateOf } from './alarms.ts'
+import { ofType, synthesized, type Tree } from './assembly.ts'
+
+const { tokens } = synthesized({
+  tokens: { access: 'token', exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }] },
+})
+/** Name → those of that name: one for each metric. */
+const alarms = Map.groupBy(Object.values(ofType(tokens.service, 'AWS::CloudWatch::Alarm')), ({ AlarmDescription }) => {
+  const text: string = typeof AlarmDescription === 'string' ? AlarmDescription : JSON.stringify(AlarmDescription)
+  return /^\W*(\w+):/.exec(text)![1]!
+})
+
+afterEach(() => {
+  jest.restoreAllMocks()
+})
+
+const LAMBDA = 'AWS/Lambda'
+const STATES = ['AWS/States', 'StateMachineArn'] as const
+const DOMAIN = ['AWS/ES', 'ClientId,DomainName'] as const
+const TABLE = ['AWS/DynamoDB', 'TableName'] as const
+const INDEX = ['AWS/DynamoDB', 'GlobalSecondaryIndexName,TableName'] as const
+const MAPPING = [LAMBDA, 'EventSourceMappingUUID'] as const
+const FUNCTION = [LAMBDA, 'FunctionName'] as const
+const OWN = ['FHIR', 'Stage'] as const
+
+type Row = {
+  /** Where its service writes it, and with which dimensions. */
+  readonly of: readonly [namespace: string, dimensions: string]
+  readonly wrong: readonly Period[]
+  readonly right: readonly Period[]
+  /** What it is when nothing is written. */
+  readonly silent?: 'ALARM'
+}
+
+const [EVERY, NOW_AND_THEN]: readonly (readonly Period[])[] = [
+  [[1], [1], [1]],
+  [[1], [0], [1]],
+]
+const once = (wrong: Period, right: Period): Pick<Row, 'wrong' | 'right'> => ({
+  wrong: [right, right, wrong],
+  right: [right, right, right],
+})
+
+/** By alarm and metric. Names of AWS: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/aws-services-cloudwatch-metrics.html */
+const ROWS: Readonly<Record<string, Row>> = {
+  'ServerErrors 5XXError': { of: ['AWS/ApiGateway', 'ApiName,Stage'], wrong: [[0, 1], [1, 0], [1]], right: [[1], [1], Array.from({ length: 200 }, (_, i) => Number(i === 0))] },
+  'Latency Latency': { of: ['AWS/ApiGateway', 'ApiName,Stage'], wrong: [[9_000], [9_000], [100, 9_000]], right: [[9_000], [100], [9_000]] },
+  'IndexLag IndexLag': { of: OWN, wrong: [[90_000], [90_000], [61_000, 90_000]], right: [[90_000], [500, 700], [90_000]] },
+  'IteratorAge IteratorAge': { of: FUNCTION, wrong: [[0], [700_000], [900_000]], right: [[700_000], [700_000], [0]] },
+  'FollowerErrors Errors': { of: FUNCTION, wrong: EVERY!, right: NOW_AND_THEN! },
+  'FollowerErrors FailedInvokeEventCount': { of: MAPPING, wrong: EVERY!, right: NOW_AND_THEN! },
+  'NotFollowed PolledEventCount': { of: MAPPING, wrong: [[], [], []], right: [[0, 0, 0], [], [0]], silent: 'ALARM' },
+  'PutAside OnFailureDestinationDeliveredEventCount': { of: MAPPING, ...once([1], []) },
+  'Dropped DroppedEventCount': { of: MAPPING, ...once([1], [0]) },
+  'FunctionThrottles Throttles': { of: [LAMBDA, ''], wrong: EVERY!, right: NOW_AND_THEN! },
+  'TableThrottles ReadThrottleEvents': { of: TABLE, wrong: EVERY!, right: [[5], [], [5]] },
+  'TableThrottles WriteThrottleEvents': { of: TABLE, wrong: EVERY!, right: [[5], [], [5]] },
+  'RebuildFailed ExecutionsFailed': { of: STATES, ...once([1], [0]) },
+  'RebuildFailed ExecutionsTimedOut': { of: STATES, ...once([1], [0]) },
+  'ExportFailed ExecutionsFailed': { of: STATES, ...once([1], []) },
+  'ExportFailed ExecutionsTimedOut': { of: STATES, ...once([1], []) },
+  'ExportAge ExportAge': { of: OWN, ...once([3_600_000, 50_000_000], [3_600_000]) },
+  'ExportSweep Errors': { of: FUNCTION, wrong: EVERY!, right: NOW_AND_THEN! },
+  'ScheduledExportFailed ScheduledExportsFailed': { of: OWN, ...once([0, 1], [0]) },
+  'ScheduledExportFailed Errors': { of: FUNCTION, ...once([1], [0]) },
+  'ScheduledExportLate ScheduledExportsLate': { of: OWN, ...once([2], [0]) },
+  'AuditRefused AuditRefused': { of: OWN, ...once([1], []) },
+  'SearchDomain ClusterStatus.red': { of: DOMAIN, wrong: [[0], [1], [1]], right: [[1], [0], [1]] },
+  'SearchDomain ClusterIndexWritesBlocked': { of: DOMAIN, wrong: [[0], [1], [1]], right: [[1], [0], [1]] },
+  'SearchMemory JVMMemoryPressure': { of: DOMAIN, wrong: [[70, 90], [88], [95]], right: [[90], [60, 75], [90]] },
+  'SearchDisk FreeStorageSpace': { of: DOMAIN, ...once([15_000, 5_000], [15_000, 12_000]) },
+  'SearchKey KMSKeyError': { of: DOMAIN, ...once([1], [0]) },
+  'SearchKey KMSKeyInaccessible': { of: DOMAIN, ...once([1], [0]) },
+  'TokenErrors 5XXError': { of: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], wrong: [[], [1], [2]], right: [[1], [], [1]] },
+  'SigningKeys Errors': { of: FUNCTION, ...once([1], []) },
+} // biome-ignore format: a table
+
+const named = (name: string, { MetricName }: Tree): string => `${name} ${MetricName}`
+const all = [...alarms].flatMap(([name, of]) => of.map((alarm) => [named(name, alarm), alarm] as const))
+
+it('every alarm is driven', () => expect([...new Set(all.map(([name]) => name))].sort()).toEqual(Object.keys(ROWS).sort()))
+
+describe.each(all)('the alarm %s', (name, alarm) => {
+  const { of, wrong, right, silent } = ROWS[name]!
+  const dimensions = (alarm.Dimensions ?? []).map(({ Name }: Tree) => Name).sort()
+
+  it('rings when that goes wrong which it is about, and not otherwise', () => {
+    expect([stateOf(alarm, wrong), stateOf(alarm, right)]).toEqual(['ALARM', 'OK'])
+  })
+
+  it('knows what it means that nothing is written', () => expect(stateOf(alarm, [[], [], []])).toBe(silent ?? 'OK'))
+
+  it('looks where its service writes', () => {
+    const places = name.startsWith('TableThrottles') ? [of, INDEX] : [of]
+    expect(places.map(([namespace, names]) => `${namespace} ${names}`)).toContain(`${alarm.Namespace} ${dimensions.join()}`)
+  })
+
+  it('tells somebody, every five minutes', () => {
+    expect([alarm.Period, alarm.AlarmActions]).toEqual([300, [expect.anything()]])
+    expect(alarm.EvaluationPeriods).toBeLessThanOrEqual(3)
+  })
+})
+
+it('throttles are watched of both tables and of the index', () => {
+  const watched = alarms.get('TableThrottles')!.map(({ Dimensions, MetricName }) => `${MetricName} ${JSON.stringify(Dimensions)}`)
+  expect([watched.length, new Set(watched).size]).toEqual([6, 6])
+})
+
+describe('what the stream is followed with', () => {
+  const mappings = Object.values<Tree>(tokens.service.Resources).filter(({ Type }) => Type === 'AWS::Lambda::EventSourceMapping')
+  const records = Array.from(
+    { length: 6 },
+    (_, i): StreamRecord => ({
+      dynamodb: { SequenceNumber: String(i + 1), ApproximateCreationDateTime: 1, Keys: { sk: { S: 'H' } } },
+    }),
+  )
+  const driven = async (answers: readonly Invoked[], given: readonly StreamRecord[]) => {
+    const [reads, mapping] = [[given], mappingOf(mappings.find((each) => JSON.stringify(each).includes('\\"H\\"'))!)]
+    let calls = 0
+    const { drain, figures } = pump({
+      mapping,
+      read: async () => reads.shift() ?? [],
+      invoke: async () => answers[calls++] ?? { result: '{"batchItemFailures":[]}' },
+      onDiscarded: () => undefined,
+      now: () => 1_000,
+      backoff: 0,
+    })
+    await drain()
+    return figures
+  }
+  const of = (name: string, metricName: string): Tree => alarms.get(name)!.find(({ MetricName }) => MetricName === metricName)!
+
+  it('has the metrics of its mapping', () => {
+    expect(mappings).toHaveLength(2)
+    for (const { Properties } of mappings) expect(Properties.MetricsConfig).toEqual({ Metrics: ['EventCount'] })
+  })
+
+  it('that takes a part of each batch only is told, though no call of it failed', async () => {
+    const partly: Invoked = { result: '{"batchItemFailures":[{"itemIdentifier":"4"}]}' }
+    const { failedEvents, errors, polled } = await driven([partly, partly, partly], records)
+    expect([failedEvents.length, errors]).toEqual([3, 0])
+    expect(stateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('ALARM')
+    expect(stateOf(of('FollowerErrors', 'Errors'), [[errors], [errors], [errors]])).toBe('OK')
+    expect(stateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
+  })
+
+  it('that has nothing to do is looked at all the same', async () => {
+    const { polled, failedEvents } = await driven([], [])
+    expect(polled).toEqual([0])
+    expect(stateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
+    expect(stateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('OK')
+  })
+})
+
+describe('an audit record that is refused', () => {
+  const record = { requestId: 'r', at: 0 } as AuditRecord
+  const refusing = { putAll: () => Promise.reject(new Error('throttled')) } as unknown as Dynamo
+
+  it.each(['strict', 'batched'] as const)('is told under the name that is watched: %s', async (durability) => {
+    const log = jest.spyOn(console, 'log').mockReturnValue()
+    const audit = new DynamoDbAuditLog({
+      ...{ dynamo: refusing, retentionDays: 1, durability, newId: () => 'id' },
+      onError: () => metric('AuditRefused', 'Count', [1], { stage: 'dev', at: 0 }),
+    })
+    await Promise.resolve(audit.record(record)).catch(() => undefined)
+    await audit.flush().catch(() => undefined)
+    expect(log).toHaveBeenCalled()
+    const { _aws, ...values } = JSON.parse(String(log.mock.calls[0]![0]))
+    const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
+    const [alarm] = alarms.get('AuditRefused')!
+    expect([alarm.Namespace, alarm.MetricName, alarm.Dimensions]).toEqual([
+      Namespace,
+      Metrics[0].Name,
+      Dimensions[0].map((Name: string) => ({ Name, Value: values[Name] })),
+    ])
+    expect(stateOf(alarm, [[], [], [values.AuditRefused[0]]])).toBe('ALARM')
+  })
+
+  it('stands with others of its minute in 64 places', async () => {
+    const keys = new Set<string>()
+    const dynamo = {
+      putAll: async (items: readonly { readonly pk: string }[]) => void items.map(({ pk }) => keys.add(pk)),
+    } as unknown as Dynamo
+    const audit = new DynamoDbAuditLog({ dynamo, retentionDays: 1, durability: 'batched', newId: () => 'id', onError: () => undefined })
+    for (let i = 0; i < 2_000; i++) audit.record({ ...record, requestId: `request ${i}` })
+    await audit.flush()
+    expect(keys.size).toBe(64)
+  })
+})
