@@ -91,6 +91,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'constructs',
     'cdk-nag',
     'esbuild',
+    '@aws-cdk/cloudformation-diff',
+    // Who is going to deploy asks the account.
+    ...['api-gateway', 'cloudformation', 'cloudfront', 'iam', 'lambda', 'opensearch', 'ssm', 'sts'].map(
+      (name) => `@aws-sdk/client-${name}`,
+    ),
     'node:*',
   ],
   bin: ['lambdas/runtime', 'lib', 'aws-cdk-lib', 'commander', 'cli-progress', 'node:*'],

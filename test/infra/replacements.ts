@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fullDiff, ResourceImpact } from '@aws-cdk/cloudformation-diff'
+import { replaced } from '../../lib/replaced.ts'
 import type { Settings } from '../../lib/settings.ts'
 import type { Tree } from './assembly.ts'
 import { stacksOf, templatesOf } from './made.ts'
@@ -14,14 +14,7 @@ type Change = { readonly from: Partial<Settings>; readonly to: Partial<Settings>
 
 const changes = JSON.parse(process.argv[2]!) as Readonly<Record<string, Change>>
 const outdir = mkdtempSync(join(tmpdir(), 'fhir-infra-'))
-const IN_PLACE: readonly string[] = [
-  ResourceImpact.NO_CHANGE,
-  ResourceImpact.WILL_UPDATE,
-  ResourceImpact.WILL_CREATE,
-  ResourceImpact.WILL_IMPORT,
-]
 const CONTROL = 'control'
-const ADDRESSES = ['AWS::ApiGateway::RestApi', 'AWS::CloudFront::Distribution']
 
 try {
   const known = new Map<string, ReturnType<typeof templatesOf>>()
@@ -32,10 +25,10 @@ try {
   }
   const made = Object.entries(changes).map(([name, { from, to }]) => {
     const [before, after] = [templates(from), templates(to)]
-    return [name, [...lost(before.data, after.data), ...lost(before.service, after.service)]]
+    return [name, [...replaced(before.data, after.data), ...replaced(before.service, after.service)]]
   })
   const { data } = templates({})
-  process.stdout.write(JSON.stringify({ ...Object.fromEntries(made), [CONTROL]: lost(data, withOtherKeys(data)) }))
+  process.stdout.write(JSON.stringify({ ...Object.fromEntries(made), [CONTROL]: replaced(data, withOtherKeys(data)) }))
 } finally {
   rmSync(outdir, { recursive: true })
 }
@@ -46,24 +39,4 @@ function withOtherKeys(template: Tree): Tree {
   for (const { Type, Properties } of Object.values<Tree>(changed.Resources))
     if (Type === 'AWS::DynamoDB::GlobalTable') Properties.KeySchema[0].AttributeName = 'other'
   return changed
-}
-
-/** `ResourceTable: WILL_REPLACE` */
-function lost(before: Tree, after: Tree): readonly string[] {
-  const matters = (id: string): boolean => {
-    const { Type, DeletionPolicy = 'Delete' } = before.Resources[id] ?? {}
-    return DeletionPolicy !== 'Delete' || ADDRESSES.includes(Type)
-  }
-  const lines: string[] = []
-  fullDiff(before, after).resources.forEachDifference((id, { changeImpact }) => {
-    if (matters(id) && !IN_PLACE.includes(changeImpact)) lines.push(`${id}: ${changeImpact}`)
-    if (matters(id) && isMovedIntoNetwork(before.Resources[id], after.Resources[id])) lines.push(`${id}: is refused`)
-  })
-  return lines
-}
-
-/** No schema says so: https://docs.aws.amazon.com/opensearch-service/latest/developerguide/vpc.html#vpc-limitations */
-function isMovedIntoNetwork(before: Tree, after: Tree): boolean {
-  const isIn = (domain: Tree): boolean => domain?.Properties.VPCOptions !== undefined
-  return before.Type === 'AWS::OpenSearchService::Domain' && isIn(before) !== isIn(after)
 }

@@ -3,7 +3,7 @@
  * in each form the kit sends it. https://github.com/inferno-framework/us-core-test-kit @cloud:here
  */
 import { describe, expect, it } from '@jest/globals'
-import type { Tree } from '../api/server.ts'
+import { isElsewhere, type Tree } from '../api/server.ts'
 import { referencesIn } from './elements.ts'
 import { askedFor, comparisons, meets } from './meaning.ts'
 import { INCLUDES, SEARCHES, WITHOUT_PROVENANCE } from './searches.ts'
@@ -54,7 +54,10 @@ const replaced = (query: Pairs, changed: string, value: string): Pairs => query.
 it.each(ROWS)('%s by %s (%s)', async (type, _, __, names) => {
   const queries = [...queriesOf(type, names).values()]
   expect(queries).not.toEqual([])
-  for (const { query, from } of queries) expect(keysOf(await searched(type, query))).toContain(`${type}/${from.id}`)
+  // Elsewhere each row is asked once: forms and values are read above the index, the same for all.
+  for (const { query, from } of isElsewhere ? queries.slice(0, 1) : queries)
+    expect(keysOf(await searched(type, query))).toContain(`${type}/${from.id}`)
+  if (isElsewhere) return
   const { query, from } = queries[0]!
   await inOtherForms(type, query, from)
 })

@@ -1,0 +1,169 @@
+/**
+ * What an account lacks for a stage, or what a deployment would do to it that nobody wants: one line each. Reads only, with the credentials of
+ * whoever is going to deploy.
+ */
+import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway'
+import { CloudFormationClient, DescribeStacksCommand, GetTemplateCommand } from '@aws-sdk/client-cloudformation'
+import { CloudFrontClient, ListDistributionsCommand } from '@aws-sdk/client-cloudfront'
+import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam'
+import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import { ListInstanceTypeDetailsCommand, ListVersionsCommand, OpenSearchClient } from '@aws-sdk/client-opensearch'
+import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
+import { replaced, type Template } from './replaced.ts'
+import type { Settings } from './settings.ts'
+
+export type Asked = {
+  readonly settings: Settings
+  /** The template of what lasts, as these settings make it. */
+  readonly template: Template
+}
+
+/** `OpenSearch_3.7` on `t3.small.search`; absent: there is a cluster elsewhere. */
+type Domain = { readonly EngineVersion: string; readonly InstanceType: string }
+
+function domainIn({ Resources }: Template): Domain | undefined {
+  const found = Object.values(Resources).find(({ Type }) => Type === 'AWS::OpenSearchService::Domain')
+  if (found === undefined) return undefined
+  const { EngineVersion, ClusterConfig } = found.Properties as { EngineVersion: string; ClusterConfig: { InstanceType: string } }
+  return { EngineVersion, InstanceType: ClusterConfig.InstanceType }
+}
+
+type Lines = readonly string[]
+
+/** Which the CDK of this version needs: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html */
+const BOOTSTRAP = { name: '/cdk-bootstrap/hnb659fds/version', least: 6 }
+/** What Lambda keeps unreserved: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html */
+const KEPT_UNRESERVED = 100
+const OPENSEARCH_ROLE = 'AWSServiceRoleForAmazonOpenSearchService'
+const MAKE_ROLE = 'aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com'
+
+const CHECKS: Readonly<Record<string, (asked: Asked) => Promise<Lines>>> = {
+  Account: account,
+  Bootstrap: bootstrap,
+  Stacks: stacks,
+  Lambda: concurrency,
+  'API Gateway': gateway,
+  CloudFront: front,
+  OpenSearch: search,
+}
+
+/** Nothing: it can be deployed, as far as anybody can see. What cannot be looked at is told too. */
+export async function lacking(asked: Asked): Promise<Lines> {
+  const found = await Promise.all(
+    Object.entries(CHECKS).map(async ([name, check]) => {
+      const lines = await check(asked).catch((error: Error) => [`cannot be looked at: ${error.name}: ${error.message}`])
+      return lines.map((line) => `${name}: ${line}`)
+    }),
+  )
+  return found.flat()
+}
+
+const isNamed =
+  (...names: readonly string[]) =>
+  (error: Error): undefined => {
+    if (!names.includes(error.name)) throw error
+    return undefined
+  }
+
+async function account({ settings }: Asked): Promise<Lines> {
+  const { Account } = await new STSClient({ region: settings.region }).send(new GetCallerIdentityCommand())
+  return settings.account === undefined || settings.account === Account
+    ? []
+    : [`the credentials are those of ${Account}, the setting account says ${settings.account}`]
+}
+
+async function bootstrap({ settings: { region } }: Asked): Promise<Lines> {
+  const asked = new SSMClient({ region }).send(new GetParameterCommand({ Name: BOOTSTRAP.name }))
+  const found = await asked.catch(isNamed('ParameterNotFound'))
+  const version = Number(found?.Parameter?.Value ?? 0)
+  return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}: its version is ${version || 'none'}`]
+}
+
+/** What is there of an earlier deployment. */
+async function stacks({ settings: { stage, region }, template }: Asked): Promise<Lines> {
+  const client = new CloudFormationClient({ region })
+  const lines: string[] = []
+  for (const StackName of [`fhir-${stage}-data`, `fhir-${stage}-service`]) {
+    // Which is what it says of one that is not there.
+    const described = await client.send(new DescribeStacksCommand({ StackName })).catch(isNamed('ValidationError'))
+    const stack = described?.Stacks?.[0]
+    if (stack === undefined) continue
+    const status = stack.StackStatus ?? ''
+    if (/FAILED$|^ROLLBACK_COMPLETE$|_IN_PROGRESS$/.test(status)) lines.push(`${StackName} is ${status}`)
+    if (status === 'ROLLBACK_COMPLETE' && stack.EnableTerminationProtection)
+      lines.push(
+        `aws cloudformation update-termination-protection --no-enable-termination-protection --stack-name ${StackName}, or it cannot be made again`,
+      )
+    else if (StackName.endsWith('-data') && status !== 'ROLLBACK_COMPLETE') {
+      const { TemplateBody = '' } = await client.send(new GetTemplateCommand({ StackName, TemplateStage: 'Processed' }))
+      lines.push(...replaced(JSON.parse(TemplateBody) as Template, template).map((line) => `of ${StackName}, ${line}`))
+    }
+  }
+  return lines
+}
+
+async function concurrency({ settings }: Asked): Promise<Lines> {
+  const { AccountLimit } = await new LambdaClient({ region: settings.region }).send(new GetAccountSettingsCommand())
+  const { ConcurrentExecutions: all = 0 } = AccountLimit ?? {}
+  const reserved = Object.values(settings.concurrency).reduce((sum, each) => sum + each, 0)
+  return [
+    ...(all < KEPT_UNRESERVED
+      ? [
+          `${all} functions run at once in the account, ${settings.rebuildWidth} of them in a rebuild: ask for more (Service Quotas, L-B99A9384)`,
+        ]
+      : []),
+    ...(reserved > 0 && all - reserved < KEPT_UNRESERVED
+      ? [`the setting concurrency reserves ${reserved} of ${all}, of which ${KEPT_UNRESERVED} stay unreserved`]
+      : []),
+  ]
+}
+
+/** An account has one role for logs in a region, which the deployment makes. */
+async function gateway({ settings: { stage, region } }: Asked): Promise<Lines> {
+  const { cloudwatchRoleArn } = await new APIGatewayClient({ region }).send(new GetAccountCommand())
+  return cloudwatchRoleArn === undefined || cloudwatchRoleArn.includes(`fhir-${stage}-service`)
+    ? []
+    : [`its logs are written with ${cloudwatchRoleArn}, which the deployment exchanges, for all APIs of the region`]
+}
+
+/** It refuses accounts that are new until AWS Support has verified them. */
+async function front(): Promise<Lines> {
+  const refused = await new CloudFrontClient({ region: 'us-east-1' })
+    .send(new ListDistributionsCommand({ MaxItems: 1 }))
+    .then(() => undefined)
+    .catch((error: Error) => {
+      if (!/verif/i.test(error.message)) throw error
+      return error.message
+    })
+  return refused === undefined ? [] : [`${refused} Ask AWS Support`]
+}
+
+async function search({ settings: { region, vpc }, template }: Asked): Promise<Lines> {
+  const domain = domainIn(template)
+  if (domain === undefined) return []
+  const { EngineVersion, InstanceType } = domain
+  const client = new OpenSearchClient({ region })
+  if (!(await isOffered(client, EngineVersion))) return [`${EngineVersion} is not offered in ${region}`]
+  const { InstanceTypeDetails = [] } = await client.send(new ListInstanceTypeDetailsCommand({ EngineVersion, InstanceType }))
+  return [
+    ...(InstanceTypeDetails.length === 0
+      ? [`${region} has no ${InstanceType} with ${EngineVersion}: choose another size (setting search)`]
+      : []),
+    ...(vpc === undefined || (await hasRole(region)) ? [] : [`${MAKE_ROLE}, without which no domain is made in a VPC`]),
+  ]
+}
+
+async function isOffered(client: OpenSearchClient, version: string): Promise<boolean> {
+  let NextToken: string | undefined
+  do {
+    const page = await client.send(new ListVersionsCommand({ ...(NextToken === undefined ? {} : { NextToken }) }))
+    if (page.Versions?.includes(version as never)) return true
+    NextToken = page.NextToken
+  } while (NextToken !== undefined)
+  return false
+}
+
+const hasRole = async (region: string): Promise<boolean> =>
+  (await new IAMClient({ region }).send(new GetRoleCommand({ RoleName: OPENSEARCH_ROLE })).catch(isNamed('NoSuchEntityException'))) !==
+  undefined

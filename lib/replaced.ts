@@ -1,0 +1,40 @@
+/**
+ * What CloudFormation would not leave, or change in place: of what lasts, and of the addresses that clients know. By its own schemas.
+ * https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
+ */
+import { fullDiff, ResourceImpact } from '@aws-cdk/cloudformation-diff'
+
+type Resource = {
+  readonly Type: string
+  readonly DeletionPolicy?: string
+  readonly Properties?: Readonly<Record<string, unknown>>
+}
+export type Template = { readonly Resources: Readonly<Record<string, Resource>> }
+
+const IN_PLACE: readonly string[] = [
+  ResourceImpact.NO_CHANGE,
+  ResourceImpact.WILL_UPDATE,
+  ResourceImpact.WILL_CREATE,
+  ResourceImpact.WILL_IMPORT,
+]
+const ADDRESSES = ['AWS::ApiGateway::RestApi', 'AWS::CloudFront::Distribution']
+
+/** `ResourceTable: WILL_REPLACE` */
+export function replaced(before: Template, after: Template): readonly string[] {
+  const matters = (id: string): boolean => {
+    const { Type = '', DeletionPolicy = 'Delete' } = before.Resources[id] ?? {}
+    return DeletionPolicy !== 'Delete' || ADDRESSES.includes(Type)
+  }
+  const lines: string[] = []
+  fullDiff({ ...before }, { ...after }).resources.forEachDifference((id, { changeImpact }) => {
+    if (matters(id) && !IN_PLACE.includes(changeImpact)) lines.push(`${id}: ${changeImpact}`)
+    if (matters(id) && isMovedIntoNetwork(before.Resources[id], after.Resources[id])) lines.push(`${id}: is refused`)
+  })
+  return lines
+}
+
+/** No schema says so: https://docs.aws.amazon.com/opensearch-service/latest/developerguide/vpc.html#vpc-limitations */
+function isMovedIntoNetwork(before: Resource | undefined, after: Resource | undefined): boolean {
+  const isIn = (domain: Resource): boolean => domain.Properties?.VPCOptions !== undefined
+  return before?.Type === 'AWS::OpenSearchService::Domain' && after !== undefined && isIn(before) !== isIn(after)
+}
