@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   launch: async () => (await import('./commands/launch.ts')).launchCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommand,
   'accept-clock': async () => (await import('./commands/accept-clock.ts')).acceptClockCommand,
+  redrive: async () => (await import('./commands/redrive.ts')).redriveCommand,
   restore: async () => (await import('./commands/restore.ts')).restoreCommand,
 }
 

@@ -104,7 +104,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
         name: 'PutAside',
         above: 0,
         means: 'records could not be taken for 20 hours and were written to aws/lambda/ in the bucket',
-        todo: 'Mend the cause, then POST $reindex for the types in them; the resources themselves are all in the table',
+        todo: 'Mend the cause, then npm run fhir -- redrive --stage STAGE; the resources themselves are all in the table',
       },
     },
     {

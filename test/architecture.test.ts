@@ -93,12 +93,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'esbuild',
     '@aws-cdk/cloudformation-diff',
     // Who is going to deploy asks the account.
-    ...['api-gateway', 'cloudformation', 'cloudfront', 'iam', 'lambda', 'opensearch', 'ssm', 'sts'].map(
+    ...['api-gateway', 'cloudformation', 'cloudfront', 'iam', 'lambda', 'opensearch', 's3', 'ssm', 'sts'].map(
       (name) => `@aws-sdk/client-${name}`,
     ),
     'node:*',
   ],
-  bin: ['lambdas/runtime', 'lib', 'aws-cdk-lib', 'commander', 'cli-progress', 'node:*'],
+  bin: ['lambdas/runtime', 'lib', 'aws-cdk-lib', '@aws-sdk/client-lambda', '@aws-sdk/client-s3', 'commander', 'cli-progress', 'node:*'],
   test: ['lambdas', 'lib', 'bin', 'search-mappings', '*'],
 }
 

@@ -1,0 +1,24 @@
+/** `fhir redrive`: records of a stage's stream that no function could take, once that is mended. */
+import { Command } from 'commander'
+import { oneLine, say, warn } from '../output.ts'
+import { deployment } from './administered.ts'
+import { withExamples } from './options.ts'
+
+const command = new Command('redrive')
+  .description('give records that were put aside in the bucket of a stage on AWS to their function again; exit code 1 where some stay')
+  .requiredOption('--stage <name>', 'the stage, as it was deployed')
+  .action(async ({ stage }: { readonly stage: string }) => {
+    const [{ LambdaClient }, { S3Client }, { redrive }] = await Promise.all([
+      import('@aws-sdk/client-lambda'),
+      import('@aws-sdk/client-s3'),
+      import('../../lib/redrive.ts'),
+    ])
+    const { region, bucket } = await deployment(stage)
+    if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
+    const { taken, left } = await redrive({ s3: new S3Client({ region }), lambda: new LambdaClient({ region }), bucket })
+    for (const { key, why } of left) warn(oneLine(`${key} stays: ${why}`))
+    say(`${taken} taken, ${left.length} left\n`)
+    if (left.length > 0) process.exitCode = 1
+  })
+
+export const redriveCommand = withExamples(command, ['npm run -s fhir -- redrive --stage dev'])

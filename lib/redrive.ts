@@ -1,0 +1,51 @@
+/**
+ * Records that no function could take for 20 hours stand in the bucket, as Lambda wrote them there: they are given to their function again. It
+ * knows versions, so that older records change nothing. https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html
+ */
+import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda'
+import { DeleteObjectCommand, GetObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3'
+
+/** Below it Lambda writes what it puts aside. */
+export const PUT_ASIDE = 'aws/lambda/'
+
+export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
+
+/** `taken`: files whose records were taken, and which are gone. `left`: the others, each with why it stays. */
+export type Redriven = { readonly taken: number; readonly left: readonly { readonly key: string; readonly why: string }[] }
+
+/** One after the other, from the oldest of each shard on. */
+export async function redrive(parts: RedriveParts): Promise<Redriven> {
+  const left: { key: string; why: string }[] = []
+  let taken = 0
+  for (const key of await keysIn(parts)) {
+    const why = await again(parts, key).catch((error: Error) => `${error.name}: ${error.message}`)
+    if (why === undefined) taken++
+    else left.push({ key, why })
+  }
+  return { taken, left }
+}
+
+/** As their names say when they were written, behind the mapping and the shard. */
+async function keysIn({ s3, bucket }: RedriveParts): Promise<readonly string[]> {
+  const keys: string[] = []
+  for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, { Bucket: bucket, Prefix: PUT_ASIDE }))
+    keys.push(...Contents.map(({ Key = '' }) => Key))
+  return keys.toSorted()
+}
+
+type PutAside = { readonly requestContext?: { readonly functionArn?: string }; readonly payload?: string }
+
+/** Why it stays; undefined: its function took all of it. */
+async function again({ s3, lambda, bucket }: RedriveParts, key: string): Promise<string | undefined> {
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }))
+  const { requestContext: { functionArn } = {}, payload } = JSON.parse((await Body?.transformToString()) ?? '{}') as PutAside
+  if (functionArn === undefined || payload === undefined) return 'it names no function, or has no records'
+  const { FunctionError, Payload } = await lambda.send(new InvokeCommand({ FunctionName: functionArn, Payload: Buffer.from(payload) }))
+  if (FunctionError !== undefined) return `the function failed: ${FunctionError}`
+  const { batchItemFailures = [] } = (JSON.parse(Payload?.transformToString() || 'null') ?? {}) as {
+    batchItemFailures?: readonly unknown[]
+  }
+  if (batchItemFailures.length > 0) return 'the function took a part of it'
+  await s3.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }))
+  return undefined
+}

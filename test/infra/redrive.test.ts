@@ -1,0 +1,118 @@
+/** Records that were put aside are taken by their function in the end, and none is removed that was not. */
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { mockClient } from 'aws-sdk-client-mock'
+import { PUT_ASIDE, redrive } from '../../lib/redrive.ts'
+import { type Discarded, type Mapping, pump, type StreamRecord } from '../cloud/pump.ts'
+
+const [s3, lambda] = [mockClient(S3Client), mockClient(LambdaClient)]
+const BUCKET = 'data'
+const FUNCTION = 'arn:aws:lambda:us-east-1:1:function:indexer'
+const MAPPING: Mapping = {
+  batchSize: 3,
+  window: 0,
+  bisects: true,
+  retries: -1,
+  maxAge: 1_000,
+  reportsFailures: true,
+  filters: [],
+  hasDestination: true,
+}
+
+/** What is in the bucket: key → text. */
+const objects = new Map<string, string>()
+/** By each record, what its function says of a batch with it; else it is taken. */
+const answers = new Map<string, 'fails' | 'takes a part'>()
+const taken: string[] = []
+
+const record = (n: number): StreamRecord => ({
+  dynamodb: { SequenceNumber: String(n), ApproximateCreationDateTime: 0, NewImage: { pk: { S: `t#Patient#${n}` } } },
+})
+const bytes = (text: string) => ({ transformToString: () => text, transformToByteArray: () => Buffer.from(text) })
+
+/** As Lambda writes it. https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html */
+function putAside({ records, reason }: Discarded, i: number): void {
+  const written = {
+    requestContext: {
+      requestId: String(i),
+      functionArn: FUNCTION,
+      condition: reason === 'age' ? 'RecordAgeExceeded' : 'RetryAttemptsExhausted',
+      approximateInvokeCount: 1,
+    },
+    responseContext: { statusCode: 200, executedVersion: '$LATEST', functionError: 'Unhandled' },
+    ...{ version: '1.0', timestamp: '2031-01-01T00:00:00.000Z' },
+    DDBStreamBatchInfo: { shardId: 'shardId-1', startSequenceNumber: records[0]!.dynamodb.SequenceNumber, batchSize: records.length },
+    payload: JSON.stringify({ Records: records }),
+  }
+  objects.set(`${PUT_ASIDE}mapping/shardId-1/2031/01/01/2031-01-01T00.00.0${i}-uuid`, JSON.stringify(written))
+}
+
+beforeEach(async () => {
+  s3.on(ListObjectsV2Command, { Bucket: BUCKET, Prefix: PUT_ASIDE }).callsFake(({ ContinuationToken }) => {
+    const keys = [...objects.keys()].toReversed()
+    const begin = Number(ContinuationToken ?? 0)
+    return {
+      Contents: keys.slice(begin, begin + 1).map((Key) => ({ Key })),
+      ...(begin + 1 < keys.length && { IsTruncated: true, NextContinuationToken: String(begin + 1) }),
+    }
+  })
+  s3.on(GetObjectCommand).callsFake(({ Key }) => ({ Body: bytes(objects.get(Key)!) }))
+  s3.on(DeleteObjectCommand).callsFake(({ Key }) => void objects.delete(Key))
+  lambda.on(InvokeCommand, { FunctionName: FUNCTION }).callsFake(({ Payload }) => {
+    const { Records } = JSON.parse(Buffer.from(Payload).toString()) as { readonly Records: readonly StreamRecord[] }
+    const names = Records.map(({ dynamodb }) => dynamodb.SequenceNumber)
+    const told = names.flatMap((name) => answers.get(name) ?? [])[0]
+    if (told === 'fails') return { FunctionError: 'Unhandled', Payload: bytes('{}') }
+    if (told === undefined) taken.push(...names)
+    return { Payload: bytes(JSON.stringify({ batchItemFailures: told === undefined ? [] : [{ itemIdentifier: names[0] }] })) }
+  })
+  const discarded: Discarded[] = []
+  const reads = [Array.from({ length: 7 }, (_, i) => record(i + 1))]
+  const dead = pump({
+    mapping: MAPPING,
+    read: async () => reads.shift() ?? [],
+    invoke: async () => ({ kind: 'error', message: 'broken' }),
+    onDiscarded: (each) => discarded.push(each),
+    now: () => 2_000,
+  })
+  await dead.drain()
+  expect(discarded.flatMap(({ records }) => records)).toHaveLength(7)
+  discarded.forEach(putAside)
+})
+afterEach(() => {
+  for (const mock of [s3, lambda]) mock.reset()
+  for (const kept of [objects, answers]) kept.clear()
+  taken.length = 0
+})
+
+const again = () =>
+  redrive({ s3: new S3Client({ region: 'us-east-1' }), lambda: new LambdaClient({ region: 'us-east-1' }), bucket: BUCKET })
+
+it('all of them, in the order they came, from all pages of the list', async () => {
+  expect(await again()).toEqual({ taken: 3, left: [] })
+  expect(taken).toEqual(['1', '2', '3', '4', '5', '6', '7'])
+  expect([...objects.keys()]).toEqual([])
+})
+
+it('and what is not taken stays, with why, until it is', async () => {
+  answers.set('2', 'fails').set('5', 'takes a part')
+  const { taken: files, left } = await again()
+  expect([files, left.map(({ why }) => why)]).toEqual([1, ['the function failed: Unhandled', 'the function took a part of it']])
+  expect([...objects.keys()].toSorted()).toEqual(left.map(({ key }) => key))
+  answers.clear()
+  expect(await again()).toEqual({ taken: 2, left: [] })
+  expect(taken.toSorted()).toEqual(['1', '2', '3', '4', '5', '6', '7'])
+})
+
+it('and a file that is none of Lambda, or cannot be read, stands in nobody’s way', async () => {
+  objects.set(`${PUT_ASIDE}a`, '{}').set(`${PUT_ASIDE}b`, 'no JSON')
+  const { taken: files, left } = await again()
+  expect([files, left]).toEqual([
+    3,
+    [
+      { key: `${PUT_ASIDE}a`, why: 'it names no function, or has no records' },
+      { key: `${PUT_ASIDE}b`, why: expect.stringMatching(/^SyntaxError/) },
+    ],
+  ])
+})
