@@ -7,8 +7,17 @@ const JSON_TYPES = new Set([OWN, 'application/json', 'text/json', 'application/j
 
 export const isJsonType = (mediaType: string): boolean => JSON_TYPES.has(mediaType)
 
+/** FHIR's versions by which the server may be asked: as the parameter has them, and as CapabilityStatement.fhirVersion. */
+const VERSIONS: ReadonlySet<string> = new Set(['4.0', '4.0.1'])
+
+/** Whether it is of the FHIR that is spoken here, or does not say. https://hl7.org/fhir/R4/http.html#version-parameter */
+export const isOwnVersion = ({ type, parameters }: MediaType): boolean =>
+  !isJsonType(type) || VERSIONS.has(parameters.get('fhirversion') ?? '4.0')
+
+export type MediaType = { readonly type: string; readonly parameters: ReadonlyMap<string, string> }
+
 /** `application/fhir+json; charset=utf-8` → type and parameters, in lower case. */
-export function mediaTypeOf(header: string): { readonly type: string; readonly parameters: ReadonlyMap<string, string> } {
+export function mediaTypeOf(header: string): MediaType {
   const [type = '', ...rest] = header.split(';').map((part) => part.trim())
   const parameters = rest.flatMap((part) => {
     const [name = '', value] = part.split('=', 2)
@@ -27,13 +36,14 @@ export function mediaTypeOf(header: string): { readonly type: string; readonly p
   return { type: type.toLowerCase(), parameters: new Map(parameters) }
 }
 
-/** What an Accept header names. What is no quality is none. */
+/** What an Accept header names, but for what is of another FHIR. What is no quality is none. */
 export const mediaRanges = (accept: string): readonly MediaRange[] =>
   accept
     .split(',')
     .filter((part) => part.trim() !== '')
-    .map((part) => {
-      const { type, parameters } = mediaTypeOf(part)
+    .map(mediaTypeOf)
+    .filter(isOwnVersion)
+    .map(({ type, parameters }) => {
       const quality = Number(parameters.get('q') ?? 1)
       return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
     })

@@ -46,6 +46,12 @@ describe('formats', () => {
     'application/json;q=0, application/fhir+json;q=0.2',
     'application/fhir+xml, application/fhir+json;q=0.001',
     '*/*;q=0, application/fhir+json',
+    'application/fhir+json; fhirVersion=4.0',
+    'application/json;fhirversion="4.0"; q=0.5',
+    'application/fhir+json; fhirVersion=4.0.1',
+    'application/fhir+json; fhirVersion=3.0, application/fhir+json; fhirVersion=4.0; q=0.1',
+    'application/fhir+json; fhirVersion=5.0, */*;q=0.1',
+    'text/html; fhirVersion=3.0, application/*',
   ])('Accept: %s', async (accept) => {
     const answer = await get('/metadata', { accept })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/fhir+json; charset=utf-8'])
@@ -57,9 +63,28 @@ describe('formats', () => {
     'application/fhir+json;q=0, */*',
     'application/*;q=0, */*;q=0.5',
     'application/fhir+json;q=0, application/json',
+    'application/fhir+json; fhirVersion=3.0',
+    'application/fhir+json; fhirVersion=5.0, text/html',
+    'application/json; fhirVersion="4.3"',
+    'application/fhir+json; fhirVersion=4',
   ])('does not speak %s', async (accept) => {
     const answer = await get('/metadata', { accept })
     expect([answer.status, issues(answer)]).toEqual([406, ['error not-supported']])
+  })
+  it('takes a body of FHIR 4.0, and of no other', async () => {
+    for (const [version, status] of [
+      ['4.0', 201],
+      ['"4.0.1"', 201],
+      ['3.0', 415],
+      ['5.0', 415],
+    ] as const) {
+      const answer = await post('/Patient', patient(newId()), { 'content-type': `application/fhir+json; fhirVersion=${version}` })
+      expect([version, answer.status]).toEqual([version, status])
+      if (status === 415) expect(answer.body.issue[0].details.text).toMatch(/FHIR 4\.0/)
+    }
+    const format = async (version: string) =>
+      (await get(`/metadata?_format=${encodeURIComponent(`application/fhir+json; fhirVersion=${version}`)}`)).status
+    expect([await format('4.0'), await format('3.0')]).toEqual([200, 406])
   })
   it('_format wins over Accept', async () => {
     expect((await get('/metadata?_format=json', { accept: 'application/fhir+xml' })).status).toBe(200)

@@ -2,7 +2,7 @@
 import { type MediaRange, qualityOf } from '../../fhir/media-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Exchange, Step } from '../exchange.ts'
-import { isJsonType, mediaRanges, takesJson } from '../media-types.ts'
+import { isJsonType, isOwnVersion, mediaRanges, mediaTypeOf, takesJson } from '../media-types.ts'
 
 export const negotiateFormat: Step = {
   before({ event: exchange }) {
@@ -15,7 +15,7 @@ export const negotiateFormat: Step = {
     if (accept === undefined || accept === '' || accept === 'application/fhir+json') return
     const ranges = mediaRanges(accept)
     if (wantsRaw(exchange, ranges)) exchange.fhir = { ...exchange.fhir, rawAccept: ranges }
-    else if (!takesJson(ranges)) throw fhirError(406, 'not-supported', 'The server answers in JSON: application/fhir+json')
+    else if (!takesJson(ranges)) throw fhirError(406, 'not-supported', 'The server answers in JSON of FHIR 4.0: application/fhir+json')
   },
 }
 
@@ -30,8 +30,9 @@ const lastOf = (pairs: readonly (readonly [string, string])[]): ReadonlyMap<stri
 
 function checkFormat(format: string): void {
   // A plus sign that was not percent-encoded arrives as a space.
-  const type = format.replace(' ', '+').split(';')[0]!.trim().toLowerCase()
-  if (type !== 'json' && !isJsonType(type)) throw fhirError(406, 'not-supported', 'The server answers in JSON: _format=json')
+  const asked = mediaTypeOf(format.replace(/^(application\/\w+) (?=\w)/, '$1+'))
+  const isTaken = asked.type === 'json' || (isJsonType(asked.type) && isOwnVersion(asked))
+  if (!isTaken) throw fhirError(406, 'not-supported', 'The server answers in JSON of FHIR 4.0: _format=json')
 }
 
 /** A Binary is served as what it is, to a client that names such a type and not JSON. https://hl7.org/fhir/R4/binary.html#rest */
