@@ -64,12 +64,18 @@ function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<Au
 const MOST_PARAMETERS = 200
 
 /** Nothing that a request says is written down but ids. */
-function patientsOf({ fhir: { compartment = '', type, id, parameters = [] }, written, about }: Exchange): Pick<AuditRecord, 'patients'> {
-  const named = parameters.slice(0, MOST_PARAMETERS).flatMap(([name, value]) => patientsIn(name, value, type))
-  const shown = [...(type === 'Patient' && id !== undefined ? [`Patient/${id}`] : []), compartment, ...named, ...about]
-  const all = new Set([...shown, ...written.flatMap(({ compartments }) => compartments)].filter(isPatient))
+function patientsOf(exchange: Exchange): Pick<AuditRecord, 'patients'> {
+  const { written, about } = exchange
+  const others = [...about, ...written.flatMap(({ compartments }) => compartments)].filter(isPatient)
+  const all = new Set([...patientsNamed(exchange), ...others])
   const patients = firstWithin(LONGEST_PATIENTS, all)
   return patients.length === 0 ? {} : { patients }
+}
+
+/** `Patient/1` …: by the URL of a request, or of an entry of a Bundle, and by the form of a search. */
+export function patientsNamed({ fhir: { compartment = '', type, id, parameters = [] } }: Pick<Exchange, 'fhir'>): readonly string[] {
+  const named = parameters.slice(0, MOST_PARAMETERS).flatMap(([name, value]) => patientsIn(name, value, type))
+  return [...(type === 'Patient' && id !== undefined ? [`Patient/${id}`] : []), compartment, ...named].filter(isPatient)
 }
 
 const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId(name.slice('Patient/'.length))

@@ -2,9 +2,10 @@
 
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import { type EntryRequest, isSearchByPost, type Perform } from '../interactions/bundle-entry.ts'
+import { type Begins, type EntryRequest, isSearchByPost, type Perform } from '../interactions/bundle-entry.ts'
 import type { Caller, FhirRequest, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
+import { patientsNamed } from './audit-record.ts'
 import type { Code, Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
 import { matchEntry } from './route-table.ts'
@@ -27,13 +28,13 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
     chains: ReadonlyMap<Code, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
     outer: FhirRequest,
-    begins?: (interaction: InteractionCode) => void,
+    begins?: Begins,
   ): Promise<T> => {
     try {
       const { interaction, exchange } = exchangeOfEntry(entry, outer)
       const chain = chains.get(interaction)
       if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
-      begins?.(interaction)
+      begins?.(interaction, patientsNamed(exchange))
       return await chain(exchange)
     } catch (error) {
       throw asFhirError(error, outer.requestId, report)

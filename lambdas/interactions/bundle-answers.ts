@@ -2,7 +2,7 @@
 import { type BundleEntry, isBundlePage, sizeOf } from '../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import type { Clock } from '../ports/clock.ts'
-import { type EntryRequest, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
+import { type Begins, type EntryRequest, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Written } from './interaction.ts'
 import type { InteractionCode } from './routes.ts'
 import { writtenBundle } from './written.ts'
@@ -12,6 +12,9 @@ const HEAVIEST = 50_000_000
 /** Milliseconds after which no read of a Bundle begins: what its client waits for ends soon after. */
 const LONGEST = 20_000
 
+/** Patients: more than a record has room for. */
+const MOST_ABOUT = 1_000
+
 const WRITES: ReadonlySet<InteractionCode> = new Set(['create', 'update', 'patch', 'delete'])
 
 export class BundleAnswers {
@@ -20,6 +23,7 @@ export class BundleAnswers {
   readonly #began: number
   readonly #entries: BundleEntry[] = []
   readonly #written: (readonly Written[])[] = []
+  readonly #about = new Set<string>()
   #weight = 0
 
   constructor(request: FhirRequest, clock: Clock) {
@@ -38,8 +42,9 @@ export class BundleAnswers {
   /** Runs an entry that no other depends on: what goes wrong in it is its answer. Many begin before the first of them weighs: what comes too late is let go. */
   async runAlone({ run }: Perform, entry: EntryRequest): Promise<void> {
     let isRead = false
-    const begins = (interaction: InteractionCode): void => {
+    const begins: Begins = (interaction, patients) => {
       this.checkRoom(interaction)
+      this.#tellOf(patients)
       isRead = !WRITES.has(interaction)
     }
     const answer = await answered(entry, () => run(entry, this.#request, begins))
@@ -64,7 +69,17 @@ export class BundleAnswers {
     const answered = responseEntry(response, body, entry, this.#request)
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
+    this.#tellOf(response.about ?? [])
     this.#weight += sizeOf(answered.resource)
+  }
+
+  #tellOf(compartments: readonly string[]): void {
+    for (const name of compartments) if (this.#about.size < MOST_ABOUT && name.startsWith('Patient/')) this.#about.add(name)
+  }
+
+  /** The first patients that reads are about, and entries that were run each for itself. */
+  get about(): readonly string[] {
+    return [...this.#about]
   }
 
   get entries(): readonly BundleEntry[] {

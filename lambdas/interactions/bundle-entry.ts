@@ -18,12 +18,14 @@ export type EntryRequest = {
   readonly resource?: Resource
 }
 
+/** Told what an entry is, and which patients its url names, before it is done; what it throws is why it is not. */
+export type Begins = (interaction: InteractionCode, patients: readonly string[]) => void
+
 /** Whatever goes wrong is a FhirError, and told to whom it concerns. */
 export type Perform = {
   /** The entry as the pipeline of its interaction leaves it to the interaction. */
   readonly prepare: (entry: EntryRequest, outer: FhirRequest) => Promise<FhirRequest>
-  /** `begins`: told what the entry is before it is done; what it throws is why it is not. */
-  readonly run: (entry: EntryRequest, outer: FhirRequest, begins: (interaction: InteractionCode) => void) => Promise<FhirResponse>
+  readonly run: (entry: EntryRequest, outer: FhirRequest, begins: Begins) => Promise<FhirResponse>
 }
 
 /** In which order methods are processed; a search by POST is a read. https://hl7.org/fhir/R4/http.html#trules */

@@ -26,6 +26,7 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
       status: 200,
       body: { kind: 'bundle', type: `${type}-response`, link: [], entries: answers.entries },
       written: answers.written,
+      about: answers.about,
     }
   }
 }

@@ -33,7 +33,7 @@ export type AuditRecord = {
   readonly type?: string
   /** `Patient/1`: the resource the URL names, or the one that was written. */
   readonly key?: string
-  /** The patients it is about, the first ones where they are many: `Patient/1`, as the URL, criteria, or the resource that was written or shown name them. */
+  /** The patients it is about, the first ones where they are many: `Patient/1`, as the URL, criteria, or the resource that was written or shown name them, those of the entries of a Bundle too. */
   readonly patients?: readonly string[]
   /** Of a Bundle: the resources that were written, the first ones where they are many, and how many there are. */
   readonly keys?: readonly string[]

@@ -41,6 +41,12 @@ it('every request leaves one record, those too that were refused', async () => {
   await post('/', { resourceType: 'Bundle', type: 'transaction', entry: entries }, id('transaction'))
   const unwritten = { request: { method: 'DELETE', url: 'Patient/none' } }
   await post('/', { resourceType: 'Bundle', type: 'batch', entry: [entries[0], unwritten] }, id('batch'))
+  const read = (url: string) => ({ request: { method: 'GET', url } })
+  const reads = ['Observation/o', 'Patient/b', 'Patient/c/Observation?code:text=Secret', 'Observation?patient=e,f', 'Patient?family=Secret']
+  await post('/', { resourceType: 'Bundle', type: 'batch', entry: reads.map(read) }, id('reads'))
+  await post('/', { resourceType: 'Bundle', type: 'transaction', entry: reads.slice(2).map(read) }, id('reads-together'))
+  const many = Array.from({ length: 1_100 }, (_, i) => read(`Patient/m${i}`))
+  await post('/', { resourceType: 'Bundle', type: 'batch', entry: many }, id('many-reads'))
   await get('/Patient/Secret Name HIV', id('no-id'))
   await get('/SecretName/1', id('no-type'))
   await get('/Nothing/1/2/3/4', id('no-route'))
@@ -72,7 +78,7 @@ it('every request leaves one record, those too that were refused', async () => {
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
   const bundles = Object.fromEntries(records.map(({ requestId, keys, written }) => [requestId, [keys, written]]))
   expect(bundles).toMatchObject({ transaction: [['Patient/d', 'Patient/e'], 2], batch: [['Patient/d'], 1], put: [undefined, undefined] })
-  expect(records).toHaveLength(22)
+  expect(records).toHaveLength(25)
   const about = Object.fromEntries(records.map(({ requestId, type, key, patients }) => [requestId, [type, key, patients]]))
   expect(about).toMatchObject({
     search: ['Patient', undefined, undefined],
@@ -87,6 +93,10 @@ it('every request leaves one record, those too that were refused', async () => {
     'no-id': [undefined, undefined, undefined],
     'no-type': [undefined, undefined, undefined],
   })
+  const patientsOf = (name: string) => about[name]![2]
+  expect(patientsOf('reads')).toEqual(expect.arrayContaining(['Patient/a', 'Patient/b', 'Patient/c', 'Patient/e', 'Patient/f']))
+  expect(patientsOf('reads-together')).toEqual(['Patient/c', 'Patient/e', 'Patient/f'])
+  expect(JSON.stringify(patientsOf('many-reads'))).toMatch(/^\["Patient\/m0",.{900,990}\]$/)
   expect(told).toMatchObject({
     put: ['update', 'Patient/a', 201],
     read: ['read', 'Patient/a', 200],

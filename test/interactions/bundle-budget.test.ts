@@ -17,7 +17,7 @@ function slowly() {
   let now = 0
   const clock = { now: () => now, newId: () => 'id' }
   const run: Perform['run'] = async ({ method, url }, _, begins) => {
-    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read')
+    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', [])
     now += 5_000
     return { status: 200 }
   }
@@ -67,7 +67,7 @@ it('reads that began together make an answer no heavier: those that come too lat
   const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
   const body = new Uint8Array(6_000_000)
   const run: Perform['run'] = async ({ method, url }, _, begins) => {
-    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read')
+    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', [])
     await new Promise((resolve) => setImmediate(resolve))
     return { status: 200, body }
   }
