@@ -1,19 +1,17 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError } from '../fhir/outcome.ts'
-import { RELATIVE } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { versionOfEtag } from '../fhir/version.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
 import type { BundleAnswers } from './bundle-answers.ts'
 import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './bundle-entry.ts'
+import { BundleUrls } from './bundle-urls.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
 import { findingsOf } from './findings-of.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
-import { nameOf } from './key.ts'
 import { patching } from './patch.ts'
 import { BrokenReference } from './referential-integrity.ts'
-import { type MeaningOf, resolving } from './resolve-references.ts'
+import { resolving } from './resolve-references.ts'
 import { inSlices, inTurn } from './slices.ts'
 import { updating } from './update.ts'
 import {
@@ -114,13 +112,38 @@ async function plan(
   const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
   const heads = await ports.heads(targets.map(({ key }) => key))
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
-  const meaningIn = meaningOfUrls(located, heads)
+  // Whether a resource stays as it is may hang on the version that it names of another one which does.
+  let staying: ReadonlySet<EntryRequest> = new Set()
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const urls = new BundleUrls(located, heads, staying)
+    const made = await changesOf(ports, located, heads, urls, outer)
+    const stay = new Set(
+      made.flatMap(({ entry, change }, i) => (change.kind === 'answer' && located[i]!.target.kind === 'target' ? [entry] : [])),
+    )
+    if (!urls.haveNamedVersions || (stay.size === staying.size && stay.isSubsetOf(staying))) return made
+    staying = stay
+  }
+  const choices = { ...ports.choices, noOpUpdates: 'version' as const }
+  return changesOf({ ...ports, choices }, located, heads, new BundleUrls(located, heads, new Set()), outer)
+}
+
+/** After which each resource gets a version: then it is known which. */
+const MOST_ROUNDS = 5
+
+/** `heads`: of the targets, in order. */
+async function changesOf(
+  ports: AttemptPorts,
+  located: readonly Located[],
+  heads: readonly (Head | undefined)[],
+  urls: BundleUrls,
+  outer: FhirRequest,
+): Promise<readonly Changed[]> {
   const resolve = resolving(ports, outer)
   let next = 0
   const changes = await inSlices(located, ({ entry, request, interaction, target }) => {
     if (target.kind === 'answer') return target
     const head = heads[next++]
-    const meaningOf = meaningIn(entry)
+    const meaningOf = urls.meaningIn(entry)
     const changing = {
       ...ports,
       resolve: (resource: Resource) =>
@@ -129,7 +152,7 @@ async function plan(
     return forEntry(entry, () => andThen(headFor(request, head, ports), (known) => interaction.change(changing, request, target, known)))
   })
   const made = await allOf(changes)
-  return planned.map(({ entry }, i) => ({ entry, change: made[i]! }))
+  return located.map(({ entry }, i) => ({ entry, change: made[i]! }))
 }
 
 /** They are waited for together; of several that reject the first one counts. */
@@ -166,42 +189,6 @@ function refuseTwice(located: readonly Located[]): void {
       once(target.guard.guard, 'have the same criteria, which nothing matches yet')
   }
 }
-
-/** `told`: the version the entry itself says it is. */
-type Meant = { readonly name: string; readonly versionId: number | undefined; readonly told: string | undefined }
-
-/**
- * What the fullUrls of the Bundle mean in an entry, where a relative reference is one to the server the entry's own fullUrl names. A
- * reference to a version names the new one. `heads`: of the targets, in order. FhirError 400 for one of two entries.
- * https://hl7.org/fhir/R4/bundle.html#references
- */
-function meaningOfUrls(located: readonly Located[], heads: readonly (Head | undefined)[]): (entry: EntryRequest) => MeaningOf | undefined {
-  const known = new Map<string, Meant | undefined>()
-  let next = 0
-  for (const { entry, target } of located) {
-    const versionId = target.kind === 'target' ? (heads[next++]?.versionId ?? 0) + 1 : versionOfEtag(target.response.headers?.etag ?? '')
-    if (entry.fullUrl === undefined) continue
-    if (known.has(entry.fullUrl))
-      throw fhirError(400, 'duplicate', 'Two entries have the same fullUrl', `Bundle.entry[${entry.index}].fullUrl`)
-    known.set(entry.fullUrl, target.key && { name: nameOf(target.key), versionId, told: entry.resource?.meta?.versionId })
-  }
-  if (known.size === 0) return () => undefined
-  return ({ fullUrl = '' }) => {
-    const [, base] = RESTFUL.exec(fullUrl) ?? []
-    return (reference) => {
-      const [, url = reference, version] = OF_A_VERSION.exec(reference) ?? []
-      const meant = known.get(url) ?? (base !== undefined && RELATIVE.test(url) ? known.get(`${base}/${url}`) : undefined)
-      return meant && (version === undefined ? meant.name : versionOf(meant, version))
-    }
-  }
-}
-
-const versionOf = ({ name, versionId, told = '' }: Meant, version: string): string | undefined =>
-  versionId === undefined || (told !== '' && told !== version) ? undefined : `${name}/_history/${versionId}`
-
-const OF_A_VERSION = /^(.+)\/_history\/([A-Za-z0-9\-.]{1,64})$/
-
-const RESTFUL = /^(https?:\/\/.+)\/[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/
 
 /** What a reference is to is known only now. A patch looks at that itself. */
 function checked(before: Resource, after: Resource): Awaitable<Resource> {

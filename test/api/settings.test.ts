@@ -108,6 +108,27 @@ describe('a server that', () => {
       expect((await put(`/Patient/${id}`, changed)).headers.get('etag')).toBe(`W/"${i + 2}"`)
   })
 
+  it('makes no version of an update that changes nothing: references to a version within a transaction name what is there', async () => {
+    const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()]
+    const entries = (active: boolean) => [
+      { ...putEntry(patient(a, { active })), fullUrl: 'urn:uuid:00000000-0000-4000-8000-00000000000a' },
+      { ...putEntry(patient(b, { link: [{ other: { reference: 'urn:uuid:00000000-0000-4000-8000-00000000000a/_history/1' }, type: 'seealso' }] })), fullUrl: 'urn:uuid:00000000-0000-4000-8000-00000000000b' }, // biome-ignore format: an entry
+      putEntry(
+        patient(c, { link: [{ other: { reference: 'urn:uuid:00000000-0000-4000-8000-00000000000b/_history/1' }, type: 'seealso' }] }),
+      ),
+    ]
+    const send = async (active: boolean) => {
+      const { entry } = (await post('/', transaction(...entries(active)))).body
+      const stored = await Promise.all([b, c].map(async (id) => (await get(`/Patient/${id}`)).body.link[0].other.reference))
+      return [...entry.map(({ response }: Tree) => response.etag), ...stored]
+    }
+    const named = (ofA: number, ofB: number) => [`Patient/${a}/_history/${ofA}`, `Patient/${b}/_history/${ofB}`]
+    expect(await send(true)).toEqual(['W/"1"', 'W/"1"', 'W/"1"', ...named(1, 1)])
+    expect(await send(true)).toEqual(['W/"1"', 'W/"1"', 'W/"1"', ...named(1, 1)])
+    expect(await send(false)).toEqual(['W/"2"', 'W/"2"', 'W/"2"', ...named(2, 2)])
+    expect(await send(false)).toEqual(['W/"2"', 'W/"2"', 'W/"2"', ...named(2, 2)])
+  })
+
   it('makes no version of an update that changes nothing takes 1.10 for another decimal than 1.1', async () => {
     const id = randomUUID()
     const weighs = (value: string) =>
