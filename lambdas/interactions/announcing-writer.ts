@@ -1,22 +1,47 @@
 /** Before definitions are committed it is told which canonicals they carry: where others look them up, none is missing then. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { type AnnouncedCanonical, isDefinitionType } from '../ports/canonicals.ts'
-import type { ResourceWriter, Write } from '../ports/resource-store.ts'
+import { type AnnouncedCanonical, type CanonicalNotes, isDefinitionType } from '../ports/canonicals.ts'
+import type { ResourceReader, ResourceWriter, Write } from '../ports/resource-store.ts'
 import { inTurn } from './slices.ts'
 
 /** A version that is written, or was. */
 type Defining = Pick<Write, 'tenant' | 'type' | 'id' | 'deleted' | 'body'>
 
-type Announce = (announced: readonly AnnouncedCanonical[]) => Promise<void>
+export type AnnouncingParts = {
+  readonly writer: ResourceWriter
+  readonly resources: Pick<ResourceReader, 'current'>
+  readonly notes: CanonicalNotes
+  /** Told why something stays noted that is carried no more: it costs a read a look-up, and nothing else. */
+  readonly report: (error: unknown) => void
+}
 
-export const announcingWriter = (writer: ResourceWriter, announce: Announce): ResourceWriter => ({
+/** And what they carry no more is forgotten once they are committed, unless it was announced again since they were read. */
+export const announcingWriter = ({ writer, resources, notes, report }: AnnouncingParts): ResourceWriter => ({
   async commit(writes, guards) {
     const announced = await announcedBy(writes)
-    if (announced.length > 0) await announce(announced)
-    return writer.commit(writes, guards)
+    const noted = await notes.noted(await leftBy(writes, announced, resources))
+    if (announced.length > 0) await notes.announce(announced)
+    const result = await writer.commit(writes, guards)
+    if (result.kind === 'committed' && noted.length > 0) await notes.forget(noted).catch(report)
+    return result
   },
 })
+
+/** What the versions before them carry, and they do not. */
+async function leftBy(
+  writes: readonly Write[],
+  announced: readonly AnnouncedCanonical[],
+  resources: AnnouncingParts['resources'],
+): Promise<readonly AnnouncedCanonical[]> {
+  const changed = writes.filter(({ type, expected }) => isDefinitionType(type) && expected > 0)
+  if (changed.length === 0) return []
+  const heads = (await resources.current(changed)).filter((head) => head !== undefined)
+  const kept = new Set(announced.map(nameOf))
+  return (await announcedBy(heads)).filter((each) => !kept.has(nameOf(each)))
+}
+
+const nameOf = ({ tenant, type, id, url }: AnnouncedCanonical): string => JSON.stringify([tenant, type, id, url])
 
 /** The canonicals that the definitions among them carry. */
 export async function announcedBy(writes: readonly Defining[]): Promise<readonly AnnouncedCanonical[]> {

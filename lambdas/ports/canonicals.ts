@@ -18,6 +18,22 @@ export const isDefinitionType = (type: string): type is DefinitionType => DEFINI
 /** A resource that is to carry a canonical. */
 export type AnnouncedCanonical = ResourceKey & { readonly type: DefinitionType; readonly url: string }
 
+/** `mark`: another one each time it is announced; absent: it never was. */
+export type NotedCanonical = AnnouncedCanonical & { readonly mark?: string }
+
+/**
+ * Where canonicals are noted beside the resources that carry them.
+ *
+ * Guarantees
+ * - What was announced is found from then on, until it is forgotten.
+ * - `forget` leaves what was announced again since it was `noted`.
+ */
+export interface CanonicalNotes {
+  announce(announced: readonly AnnouncedCanonical[]): Promise<void>
+  noted(announced: readonly AnnouncedCanonical[]): Promise<readonly NotedCanonical[]>
+  forget(noted: readonly NotedCanonical[]): Promise<void>
+}
+
 export interface Canonicals {
   carrying(tenant: string, type: DefinitionType, url: string): AsyncIterable<readonly ResourceKey[]>
   state(tenant: string): Promise<string>

@@ -103,17 +103,16 @@ export const definitions = (keptFor: number): Pick<ProfileParts, 'conformance' |
 })
 
 /** Tells first which definitions it writes. */
-export const definingWriter = /* @__PURE__ */ once(() => announcingWriter(store(), announce()))
+export const definingWriter = /* @__PURE__ */ once(() =>
+  announcingWriter({ writer: store(), resources: store(), notes: notes(), report: (error) => report(error, 'canonicals') }),
+)
 
-const announce = /* @__PURE__ */ once(() => {
-  const told = canonicals(0)
-  return (announced: Parameters<typeof told.announce>[0]) => told.announce(announced)
-})
+const notes = /* @__PURE__ */ once(() => canonicals(0))
 
 /** Also where they were written before this was told. */
 export const define = async (versions: Parameters<typeof announcedBy>[0]): Promise<void> => {
   const announced = await announcedBy(versions)
-  if (announced.length > 0) await announce()(announced)
+  if (announced.length > 0) await notes().announce(announced)
 }
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))

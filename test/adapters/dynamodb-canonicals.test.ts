@@ -10,15 +10,16 @@ import { announcedBy, announcingWriter } from '../../lambdas/interactions/announ
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { canonicalsContract, pagesOf } from '../contracts/canonicals.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { type Call, faulty } from '../fixtures/dynamodb/faults.ts'
+import { type Call, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 
 const LIMITS = { attempts: 8, patience: 60_000 }
 
 await onDynamo((engine) => {
-  const create = async ({ keptFor = 0, seen = (_: Call): undefined => undefined, now = () => Date.now() } = {}) => {
+  const create = async ({ keptFor = 0, seen = (_: Call): Fault | undefined => undefined, now = () => Date.now() } = {}) => {
     const table = await engine.newTable()
     const system = new SystemClock()
+    const reported: unknown[] = []
     const clock = { now, newId: () => system.newId() }
     const store = new DynamoDbResourceStore({
       ...{ client: faulty(engine.client, seen), table, blobs: new FilesystemBlobStore(newFolder()), clock, patience: 60_000 },
@@ -28,7 +29,12 @@ await onDynamo((engine) => {
     return {
       canonicals,
       plain: store,
-      store: { ...announcingWriter(store, (all) => canonicals.announce(all)), current: store.current.bind(store) },
+      store: {
+        ...announcingWriter({ writer: store, resources: store, notes: canonicals, report: (error) => reported.push(error) }),
+        current: store.current.bind(store),
+      },
+      reported,
+      dynamo: new Dynamo(engine.client, table, LIMITS),
     }
   }
   canonicalsContract('DynamoDB', async () => ({ ...(await create()), close: () => engine.stop() }))
@@ -68,6 +74,59 @@ await onDynamo((engine) => {
     const pages = [...(await pagesOf(plain.scan({ tenant: 't', type: 'ValueSet', asOf: Date.now(), limit: 10 })))]
     await canonicals.announce(await announcedBy(pages.flatMap(({ versions }) => versions)))
     expect(await pagesOf(canonicals.carrying('t', 'ValueSet', url))).toEqual([[{ tenant: 't', type: 'ValueSet', id: 'a' }]])
+  })
+
+  const ids = async (canonicals: DynamoDbCanonicals, of = url) =>
+    (await pagesOf(canonicals.carrying('t', 'ValueSet', of))).flat().map(({ id }) => id)
+  const update = (id: string, expected: number, of: string | undefined): Write => ({
+    ...{ ...valueSet(id), expected, lastUpdated: 1_000 + expected, deleted: of === undefined },
+    body: of === undefined ? new Uint8Array() : Buffer.from(JSON.stringify({ resourceType: 'ValueSet', url: of })),
+  })
+
+  it('are forgotten where a commit takes them away: another url, a deletion; what is carried on stays', async () => {
+    const { canonicals, store, reported } = await create()
+    await store.commit(['a', 'b', 'c', 'd'].map(valueSet), [])
+    await store.commit([update('a', 1, `${url}/other`), update('b', 1, undefined), update('c', 1, url)], [])
+    expect([await ids(canonicals), await ids(canonicals, `${url}/other`)]).toEqual([['c', 'd'], ['a']])
+    await store.commit([update('a', 2, url)], [])
+    await store.commit([update('b', 2, url)], [])
+    expect([await ids(canonicals), await ids(canonicals, `${url}/other`), reported]).toEqual([['a', 'b', 'c', 'd'], [], []])
+  })
+
+  it('are left where the commit did not come, or somebody announced them meanwhile', async () => {
+    const { canonicals, store, plain } = await create()
+    await store.commit([valueSet('a'), valueSet('b')], [])
+    expect((await store.commit([update('a', 7, undefined)], [])).kind).not.toBe('committed')
+    const [a, b] = ['a', 'b'].map((id) => ({ tenant: 't', type: 'ValueSet' as const, id, url }))
+    const noted = await canonicals.noted([a!, b!])
+    await canonicals.announce([a!])
+    await canonicals.forget(noted)
+    expect(await ids(canonicals)).toEqual(['a'])
+    const slow = announcingWriter({
+      writer: { commit: (...args) => canonicals.announce([a!]).then(() => plain.commit(...args)) },
+      ...{ resources: plain, notes: canonicals, report: () => undefined },
+    })
+    expect(await slow.commit([update('a', 1, undefined)], [])).toEqual({ kind: 'committed' })
+    expect(await ids(canonicals)).toEqual(['a'])
+  })
+
+  it('are forgotten that were noted before there were marks; where that fails it is told, and the commit stands', async () => {
+    const refused = new Error('refused')
+    let isRefused = true
+    let partition = ''
+    const seen = ({ name, text }: Call): Fault | undefined => {
+      partition ||= /"pk":"([^"]*#CANONICAL#[^"]*)"/.exec(text)?.[1] ?? ''
+      return isRefused && name === 'Delete' ? { instead: () => Promise.reject(refused) } : undefined
+    }
+    const { canonicals, store, dynamo, reported } = await create({ seen })
+    await store.commit([valueSet('a'), valueSet('b')], [])
+    for await (const { pk, sk } of dynamo.query({ KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': partition } }))
+      await dynamo.putAll([{ pk, sk }])
+    expect(await store.commit([update('a', 1, undefined)], [])).toEqual({ kind: 'committed' })
+    expect([await ids(canonicals), reported]).toEqual([['a', 'b'], [refused]])
+    isRefused = false
+    expect(await store.commit([update('b', 1, undefined)], [])).toEqual({ kind: 'committed' })
+    expect(await ids(canonicals)).toEqual(['a'])
   })
 
   it('have a state that is as old as it may be', async () => {

@@ -1,10 +1,18 @@
 /**
- * Which resources may carry a canonical: an item for each, which stands before the resource carries it, and stays. Whether it does, its head
- * says. So nothing is lost where a commit ends in the middle, and none has more to decide.
+ * Which resources may carry a canonical: an item for each, which stands before the resource carries it, and goes after it carries it no more.
+ * Whether it does, its head says. So nothing is lost where a commit ends in the middle, and none has more to decide.
  */
 import { createHash } from 'node:crypto'
-import { type AnnouncedCanonical, type Canonicals, type DefinitionType, isDefinitionType } from '../../ports/canonicals.ts'
+import {
+  type AnnouncedCanonical,
+  type CanonicalNotes,
+  type Canonicals,
+  type DefinitionType,
+  isDefinitionType,
+  type NotedCanonical,
+} from '../../ports/canonicals.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { inParallel } from '../../ports/parallel.ts'
 import type { ResourceKey } from '../../ports/resource-store.ts'
 import type { Dynamo, Key } from './dynamo.ts'
 import { tenantKey } from './table.ts'
@@ -19,11 +27,12 @@ export type DynamoDbCanonicalsOptions = {
 }
 
 const PAGE = 100
+const FORGOTTEN_AT_ONCE = 16
 
 /** Tenants whose states are remembered. */
 const MOST_STATES = 1_000
 
-export class DynamoDbCanonicals implements Canonicals {
+export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
   readonly #options: DynamoDbCanonicalsOptions
   readonly #types: Types
   readonly #states = new Map<string, { readonly state: Promise<string>; readonly until: number }>()
@@ -35,8 +44,28 @@ export class DynamoDbCanonicals implements Canonicals {
 
   /** Before the commit that makes them carry these. */
   async announce(announced: readonly AnnouncedCanonical[]): Promise<void> {
-    const keys = announced.map(keyOf)
-    await this.#options.dynamo.putAll([...new Map(keys.map((key) => [`${key.pk} ${key.sk}`, key])).values()])
+    const { dynamo, clock } = this.#options
+    const mark = clock.newId()
+    const items = announced.map((each) => ({ ...keyOf(each), mark }))
+    await dynamo.putAll([...new Map(items.map((item) => [`${item.pk} ${item.sk}`, item])).values()])
+  }
+
+  async noted(announced: readonly AnnouncedCanonical[]): Promise<readonly NotedCanonical[]> {
+    const items = announced.length === 0 ? [] : await this.#options.dynamo.getAll(announced.map(keyOf))
+    return announced.flatMap((each, i) => {
+      const item = items[i]
+      return item === undefined ? [] : [typeof item.mark === 'string' ? { ...each, mark: item.mark } : each]
+    })
+  }
+
+  forget(noted: readonly NotedCanonical[]): Promise<void> {
+    return inParallel(noted, FORGOTTEN_AT_ONCE, ({ mark, ...each }) => {
+      const isSame = mark === undefined ? 'attribute_not_exists(#mark)' : '#mark = :mark'
+      return this.#options.dynamo.deleteIf({
+        ...{ Key: keyOf(each), ConditionExpression: isSame, ExpressionAttributeNames: { '#mark': 'mark' } },
+        ...(mark === undefined ? {} : { ExpressionAttributeValues: { ':mark': mark } }),
+      })
+    })
   }
 
   async *carrying(tenant: string, type: DefinitionType, url: string): AsyncGenerator<readonly ResourceKey[]> {
