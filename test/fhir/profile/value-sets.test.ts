@@ -101,6 +101,15 @@ describe('a value set of a version of a code system', () => {
   })
 })
 
+/** By design: see lambdas/DECISIONS.md. */
+it('a value set that takes a whole system holds any code of it, also one that the system, which is loaded and complete, does not have', async () => {
+  const whole = set('bound', { compose: { include: [{ system: 's' }] } })
+  expect([await found([SYSTEM, whole], 'a'), await found([SYSTEM, whole], 'none')]).toEqual(['in', 'in'])
+  const interpretation = 'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation'
+  const own = set('bound', { compose: { include: [{ system: interpretation }] } })
+  expect(await found([own], 'HIGH', interpretation)).toBe('in')
+})
+
 describe('what a value set expands to', () => {
   const contains = [{ system: 's', code: 'a' }]
   const undecided = [{ system: 's', filter: [{ property: 'colour', op: '=', value: 'red' }] }]
