@@ -7,8 +7,8 @@ import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
 import { canonicalOf, isUnit } from '../../lambdas/search/types/ucum.ts'
 import { EXAMPLES } from '../fixtures/us-core/examples.ts'
 
-const ROUNDS = 200
-const EACH = 50
+const ROUNDS = 1_000
+const EACH = 10
 const KEYS = ['Observation/serum-sodium', 'Procedure/rehab', 'Patient/example', 'Observation/blood-pressure']
 
 const known = new Known(definitionsOf(), { isUnit, inBaseUnits: canonicalOf })

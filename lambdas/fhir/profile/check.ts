@@ -10,12 +10,15 @@ import {
   enterItem,
   isDue,
   leaveItem,
+  NOTHING,
   notLoaded,
   type Pieces,
   paceOf,
+  type Rest,
   report,
   trialOf,
   typeOfItem,
+  type Visit,
 } from './checking.ts'
 import { checkConstraint } from './constraint.ts'
 import type { ProfileType } from './definition.ts'
@@ -30,29 +33,45 @@ import { checkTargets } from './target.ts'
 import { isKindOf, typeOfElement } from './types.ts'
 import { checkValue } from './value.ts'
 
-/** `type`: the FHIR type of the item. */
-export function* checkAgainst(tree: Tree, item: Item, type: string, check: Check): Pieces {
-  const { visiting } = check
-  const here = visiting.get(item.value) ?? []
-  if (here.includes(tree)) return
-  visiting.set(item.value, [...here, tree])
-  yield* checkContent(tree.root, item, type, { ...check, profile: tree })
-  if (here.length > 0) visiting.set(item.value, here)
-  else visiting.delete(item.value)
+/** Only where the profile is about that type. `type`: the FHIR type of the item. */
+function checkAs(tree: Tree, item: Item, type: string, check: Check): Rest {
+  const about = tree.profile.type
+  if (!isKindOf(type, about)) {
+    report({ ...check, profile: tree }, 'structure', 'about', `The profile is about ${about}, and this is a ${type}`)
+    return undefined
+  }
+  const { value } = item
+  if (isVisited(check.visiting, value, tree)) return undefined
+  return checkContent(tree.root, item, type, { ...check, profile: tree, visiting: { value, tree, above: check.visiting } })
+}
+
+function isVisited(visiting: Visit | undefined, value: unknown, tree: Tree): boolean {
+  for (let visit = visiting; visit !== undefined; visit = visit.above) if (visit.value === value && visit.tree === tree) return true
+  return false
 }
 
 /** What is said of one item of an element, and of what it holds. */
-export function* checkContent(node: Node, item: Item, type: string, check: Check): Pieces {
-  checkItself(node, item, type, check)
+function checkContent(node: Node, item: Item, type: string, check: Check): Rest {
+  spend(check.work, 1)
+  checkValue(node, item, type, check)
+  if (node.binding !== undefined) checkBinding(node.binding, item, type, check)
   const types = typesFor(node, type)
-  if (types.length > 0) yield* checkTypes(types, item, type, check)
+  const rest = types.length === 0 ? undefined : checkTypes(types, item, type, check)
+  return isLeaf(node) ? rest : contentInPieces(node, rest, item, type, check)
+}
+
+/** Of its items nothing is said but of themselves. */
+const isLeaf = ({ saying, constraints, content }: Node): boolean => saying.length === 0 && constraints.size === 0 && content === undefined
+
+function* contentInPieces(node: Node, rest: Rest, item: Item, type: string, check: Check): Pieces {
+  if (rest !== undefined) yield* rest
   const content = node.content === undefined ? undefined : check.profile.nodes.get(node.content)
   for (const said of content === undefined || content === node ? [node] : [node, content]) {
     for (const constraint of said.constraints.values()) {
       checkConstraint(constraint, item, type, check)
       if (isDue(check)) yield
     }
-    for (const child of said.children.values()) {
+    for (const child of said.saying) {
       const items = itemsOf(item, child.name, child.isChoice)
       checkLeast(child, items.length, check)
       if (items.length > 0) yield* checkItems(child, items, typeOfElement(type, child.name), check)
@@ -61,15 +80,18 @@ export function* checkContent(node: Node, item: Item, type: string, check: Check
   }
 }
 
-function checkItself(node: Node, item: Item, type: string, check: Check): void {
-  spend(check.work, 1)
-  checkValue(node, item, type, check)
-  if (node.binding !== undefined) checkBinding(node.binding, item, type, check)
+/** Each item of an element. `type`: of the element, unless it is a choice. */
+function* checkItems(node: Node, items: readonly Item[], type: string, check: Check): Pieces {
+  check.faults.enter(node.name)
+  checkMost(node, items.length, check)
+  for (const item of items) {
+    if (isDue(check)) yield
+    enterItem(item, check.faults)
+    yield* checkContent(node, item, item.type ?? typeOfItem(item, type), within(item, node, check)) ?? NOTHING
+    leaveItem(item, check.faults)
+  }
+  check.faults.leave()
 }
-
-/** Of its items nothing is said but of themselves. */
-const isLeaf = ({ children, constraints, content, types }: Node): boolean =>
-  children.size === 0 && constraints.size === 0 && content === undefined && types === undefined
 
 const NO_TYPES: readonly ProfileType[] = []
 
@@ -82,16 +104,33 @@ function typesFor({ types = NO_TYPES }: Node, type: string): readonly ProfileTyp
   return ofType.some(({ profiles, targetProfiles }) => profiles !== undefined || targetProfiles !== undefined) ? ofType : NO_TYPES
 }
 
-/** The profiles of its type: one of them has to fit; and what a reference may refer to. */
-function* checkTypes(types: readonly ProfileType[], item: Item, type: string, check: Check): Pieces {
+/** What a reference may refer to; and the profiles of its type: one of them has to fit. `types`: those that ask for profiles. */
+function checkTypes(types: readonly ProfileType[], item: Item, type: string, check: Check): Rest {
   const targets = type === 'Reference' ? types.flatMap(({ targetProfiles = [] }) => targetProfiles) : []
-  if (targets.length > 0) yield* checkTargets(targets, item, check)
+  const rest = checkTargets(targets, item, check)
   const profiles = types.flatMap(({ profiles = [] }) => profiles)
-  if (profiles.length > 0) yield* checkOneOf(profiles, item, type, check)
+  if (profiles.length === 0) return rest
+  return rest === undefined ? checkOneOf(profiles, item, type, check) : alsoOneOf(rest, profiles, item, type, check)
+}
+
+function* alsoOneOf(rest: Pieces, profiles: readonly string[], item: Item, type: string, check: Check): Pieces {
+  yield* rest
+  yield* checkOneOf(profiles, item, type, check) ?? NOTHING
 }
 
 /** At least one of the profiles has to fit; where none does, those faults are told that are fewest. One that is not loaded might. */
-export function* checkOneOf(profiles: readonly string[], item: Item, type: string, check: Check): Pieces {
+const checkOneOf = (profiles: readonly string[], item: Item, type: string, check: Check): Rest =>
+  profiles.length === 1 ? checkOnly(profiles[0]!, item, type, check) : checkEach(profiles, item, type, check)
+
+function checkOnly(canonical: string, item: Item, type: string, check: Check): Rest {
+  if (ownType(canonical) === type) return undefined
+  const tree = check.library.tree(canonical)
+  if (tree !== undefined) return checkAs(tree, item, type, check)
+  notLoaded(canonical, check)
+  return undefined
+}
+
+function* checkEach(profiles: readonly string[], item: Item, type: string, check: Check): Pieces {
   let best: Faults | undefined
   const missing: string[] = []
   for (const canonical of profiles) {
@@ -101,10 +140,8 @@ export function* checkOneOf(profiles: readonly string[], item: Item, type: strin
       missing.push(canonical)
       continue
     }
-    // Which one fits is asked only where there are several.
-    if (profiles.length === 1) return yield* checkAs(tree, item, type, check)
     const trial = trialOf(check)
-    yield* checkAs(tree, item, type, trial)
+    yield* checkAs(tree, item, type, trial) ?? NOTHING
     if (best === undefined || trial.faults.errors < best.errors) best = trial.faults
     if (best.errors === 0) break
   }
@@ -115,32 +152,9 @@ export function* checkOneOf(profiles: readonly string[], item: Item, type: strin
   if (best !== undefined) check.faults.add(best)
 }
 
-/** Each item of an element. `type`: of the element, unless it is a choice. */
-function* checkItems(node: Node, items: readonly Item[], type: string, check: Check): Pieces {
-  const isSimple = isLeaf(node)
-  check.faults.enter(node.name)
-  checkMost(node, items.length, check)
-  for (const item of items) {
-    if (isDue(check)) yield
-    enterItem(item, check.faults)
-    const own = item.type ?? typeOfItem(item, type)
-    if (isSimple) checkItself(node, item, own, check)
-    else yield* checkContent(node, item, own, within(item, node, check))
-    leaveItem(item, check.faults)
-  }
-  check.faults.leave()
-}
-
 /** What is contained points to what its owner holds; the resource of an entry is its own owner. */
 const within = ({ value }: Item, { name }: Node, check: Check): Check =>
   isElement(value) && typeof value.resourceType === 'string' && name !== 'contained' ? { ...check, owner: value } : check
-
-/** Only where the profile is about that type. */
-function* checkAs(tree: Tree, item: Item, type: string, check: Check): Pieces {
-  const about = tree.profile.type
-  if (isKindOf(type, about)) yield* checkAgainst(tree, item, type, check)
-  else report({ ...check, profile: tree }, 'structure', 'about', `The profile is about ${about}, and this is a ${type}`)
-}
 
 /**
  * `profiles`: those the resource is to be as. What is looked up and not there is told to the library. Never throws: what takes more than the
@@ -166,11 +180,11 @@ export function* checkProfiles(
     pending,
     deciding,
     verdicts,
-    visiting: new Map(),
+    visiting: undefined,
     again: { content: checkContent, oneOf: checkOneOf },
   }
   try {
-    for (const profile of profiles) yield* checkAs(profile, itemOf(resource), resourceType, check)
+    for (const profile of profiles) yield* checkAs(profile, itemOf(resource), resourceType, check) ?? NOTHING
     yield* checkEverywhere(resource, check, checkAs)
   } catch (thrown) {
     if (thrown instanceof TooCostly || thrown instanceof RangeError) faults.reportAt(resourceType, COSTLY, 'too-costly')

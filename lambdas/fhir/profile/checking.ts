@@ -24,20 +24,29 @@ export type Check = {
   readonly deciding: Pending[]
   readonly verdicts: Verdicts
   /** What is being checked, against which profiles: a circle of references ends there. */
-  readonly visiting: Map<unknown, readonly Tree[]>
+  readonly visiting: Visit | undefined
   readonly again: Again
 }
 
 /** The check itself, for those parts of it that begin it anew. */
 export type Again = {
   /** What is said of one item of an element, and of what it holds. */
-  readonly content: (node: Node, item: Item, type: string, check: Check) => Pieces
+  readonly content: (node: Node, item: Item, type: string, check: Check) => Rest
   /** At least one of the profiles has to fit. */
-  readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: Check) => Pieces
+  readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: Check) => Rest
 }
 
 /** A check, or a part of it, that stops between two pieces, so that others may pass. */
 export type Pieces<Result = void> = Generator<void, Result>
+
+/** What is left to be checked, by whoever has it, before anything else; undefined: nothing. */
+export type Rest = Pieces | undefined
+
+/** Where nothing is left. */
+export const NOTHING: readonly never[] = []
+
+/** `above`: within which it is checked. */
+export type Visit = { readonly value: unknown; readonly tree: Tree; readonly above: Visit | undefined }
 
 /** `until`: what is left of the work when the piece ends. */
 export type Pace = { until: number }

@@ -1,63 +1,74 @@
 /** Whether an item belongs to a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spend } from '../path/work.ts'
-import { type Check, type Pieces, trialOf, typeOfItem } from './checking.ts'
+import { type Check, NOTHING, type Pieces, type Rest, trialOf, typeOfItem } from './checking.ts'
 import type { Discriminator, Slicing } from './definition.ts'
 import { isExpected } from './expected.ts'
 import type { Item } from './items.ts'
 import { typeNamed } from './items.ts'
 import { ownType } from './library.ts'
 import type { Node } from './node.ts'
-import { lacking, leadTo, OUT_OF_HAND, type Place } from './place.ts'
+import { type Found, follow } from './place.ts'
+import { type Said, saidIn } from './said.ts'
+import { clipped } from './shown.ts'
 import { typesOf } from './target.ts'
 
 /** What following a discriminator takes, against looking at an element. */
-const TOLD = 4
+const TOLD = 6
 
 /** `unknown`: what is loaded, or at hand, does not say. */
 export type Belonging = 'yes' | 'no' | { readonly unknown: string }
+
+/** An item, and where discriminators lead to in it: looked up once for all slices. `type`: of the item. */
+export type Candidate = { readonly item: Item; readonly type: string; readonly found: Found[] }
+
+/** A slice, and what it says where discriminators lead to: looked up once for all items. */
+export type Told = { readonly slice: Node; readonly said: Said[] }
+
+type Place = { readonly found: Found; readonly said: Said }
 
 /**
  * Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. In pieces where the item
  * has to be checked to find it out.
  */
-export function belongs(item: Item, slice: Node, { discriminators }: Slicing, type: string, check: Check): Belonging | Pieces<Belonging> {
-  if (discriminators.length === 0) return tried(check, (trial) => check.again.content(slice, item, type, trial))
+export function belongs(candidate: Candidate, told: Told, { discriminators }: Slicing, check: Check): Belonging | Pieces<Belonging> {
+  const { item, type } = candidate
+  if (discriminators.length === 0) return tried(check, (trial) => check.again.content(told.slice, item, type, trial))
   const profiled: Place[] = []
-  const answers: (Belonging | undefined)[] = []
-  for (const { type: kind, path } of discriminators) {
+  let answer: Belonging | undefined
+  for (let i = 0; i < discriminators.length; i++) {
     spend(check.work, TOLD)
-    const place = leadTo(path, item, slice, type, check)
+    const { type: kind, path } = discriminators[i]!
+    candidate.found[i] ??= follow(path, item, type, check)
+    told.said[i] ??= saidIn(told.slice, path, check)
+    const place = { found: candidate.found[i]!, said: told.said[i]! }
     if (kind === 'profile') profiled.push(place)
-    else answers.push(isToldApart(kind, place, slice, check))
-    if (answers.at(-1) === 'no') return 'no'
+    else answer = together(answer, isToldApart(kind, place, told.slice, check))
+    if (answer === 'no') return 'no'
   }
-  return profiled.length === 0 ? together(answers) : areAsProfiled(profiled, answers, slice, check)
+  return profiled.length === 0 ? (answer ?? 'no') : areAsProfiled(profiled, answer, told.slice, check)
 }
 
-function* areAsProfiled(
-  places: readonly Place[],
-  others: readonly (Belonging | undefined)[],
-  slice: Node,
-  check: Check,
-): Pieces<Belonging> {
-  const answers = [...others]
+function* areAsProfiled(places: readonly Place[], others: Belonging | undefined, slice: Node, check: Check): Pieces<Belonging> {
+  let answer = others
   for (const place of places) {
     const each: Belonging[] = []
-    for (const item of place.items) each.push(yield* isAsProfiled(item, place, slice, check))
-    answers.push(anyOf(place, each))
+    for (const item of place.found.items) each.push(yield* isAsProfiled(item, place, slice, check))
+    answer = together(answer, anyOf(place, each))
   }
-  return together(answers)
+  return answer ?? 'no'
 }
 
-function together(answers: readonly (Belonging | undefined)[]): Belonging {
-  if (answers.includes('no')) return 'no'
-  return answers.find((answer) => typeof answer === 'object') ?? (answers.includes('yes') ? 'yes' : 'no')
+/** undefined: nothing is said. */
+function together(one: Belonging | undefined, other: Belonging | undefined): Belonging | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  if (one === 'no' || other === 'no') return 'no'
+  return one === 'yes' ? other : one
 }
 
 /** Whether it is without fault. */
-function* tried(check: Check, against: (trial: Check) => Pieces): Pieces<Belonging> {
+function* tried(check: Check, against: (trial: Check) => Rest): Pieces<Belonging> {
   const trial = trialOf(check)
-  yield* against(trial)
+  yield* against(trial) ?? NOTHING
   const { faults } = trial
   if (faults.errors > 0) return 'no'
   return faults.undecided === undefined ? 'yes' : { unknown: faults.undecided }
@@ -68,36 +79,51 @@ function isToldApart(kind: Exclude<Discriminator['type'], 'profile'>, place: Pla
   switch (kind) {
     case 'value':
     case 'pattern':
-      return isLikely(isExpected(place, check), place)
+      return isLikely(isExpected(place.found, place.said, check), place)
     case 'exists':
       return isLikely(exists(place), place)
     case 'type':
       return anyOf(
         place,
-        place.items.map((each) => isOfType(each, place, slice, check)),
+        place.found.items.map((each) => isOfType(each, place, slice, check)),
       )
   }
 }
 
 /** Where nothing is said, or nothing is there, what is not known may say otherwise. */
-function isLikely(answer: boolean | undefined, { unknown, items }: Place): Belonging | undefined {
-  const [reason] = answer === false && items.length === 0 ? unknown.filter((each) => each === OUT_OF_HAND) : unknown
-  if (reason !== undefined && (answer === undefined || items.length === 0)) return { unknown: reason }
+function isLikely(answer: boolean | undefined, place: Place): Belonging | undefined {
+  const { items, isOutOfHand } = place.found
+  if (answer === undefined || items.length === 0) {
+    const reason = answer === false ? (isOutOfHand ? OUT_OF_HAND : undefined) : unknownOf(place)
+    if (reason !== undefined) return { unknown: reason }
+  }
   return answer === undefined ? undefined : answer ? 'yes' : 'no'
 }
 
-function anyOf({ unknown: [reason] }: Place, answers: readonly Belonging[]): Belonging {
+function anyOf(place: Place, answers: readonly Belonging[]): Belonging {
   if (answers.includes('yes')) return 'yes'
+  const reason = unknownOf(place)
   return answers.find((answer) => answer !== 'no') ?? (reason === undefined ? 'no' : { unknown: reason })
 }
 
-function exists({ items, nodes, isBarred }: Place): boolean | undefined {
+/** Why something may be there, or said there, without its being known. */
+function unknownOf({ found, said: { missing } }: Place): string | undefined {
+  const [first] = missing
+  return first !== undefined ? lacking(first) : found.isOutOfHand ? OUT_OF_HAND : undefined
+}
+
+const lacking = (canonical: string): string => `the profile ${clipped(canonical)} is not loaded`
+
+/** Of a reference to what is neither contained nor in the same Bundle. */
+const OUT_OF_HAND = 'what it refers to is not at hand'
+
+function exists({ found: { items }, said: { nodes, isBarred } }: Place): boolean | undefined {
   if (isBarred || nodes.some(({ max }) => max === 0)) return items.length === 0
   return nodes.every(({ min }) => min === 0) ? undefined : items.length > 0
 }
 
-function isOfType(item: Item, { nodes, type, isResolved }: Place, slice: Node, check: Check): Belonging {
-  const types = nodes.flatMap((node) => node.types ?? [])
+function isOfType(item: Item, { found: { type, isResolved }, said }: Place, slice: Node, check: Check): Belonging {
+  const types = said.nodes.flatMap((node) => node.types ?? [])
   const whether = (isSo: boolean): Belonging => (isSo ? 'yes' : 'no')
   if (types.length === 0) return whether(item.type !== undefined && item.type === typeNamed((slice.slice ?? '').slice(slice.name.length)))
   const found = typeOfItem(item, item.type ?? type)
@@ -111,11 +137,12 @@ function isOfType(item: Item, { nodes, type, isResolved }: Place, slice: Node, c
 
 /** Of what is not at hand the type is known. */
 function* isAsProfiled(item: Item, place: Place, slice: Node, check: Check): Pieces<Belonging> {
-  const types = place.nodes.flatMap((node) => node.types ?? [])
-  const profiles = types.flatMap(({ profiles = [], targetProfiles = [] }) => (place.isResolved ? targetProfiles : profiles))
+  const { isResolved, stubs, type: above } = place.found
+  const types = place.said.nodes.flatMap((node) => node.types ?? [])
+  const profiles = types.flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
   if (profiles.length === 0) return isOfType(item, place, slice, check)
-  const type = typeOfItem(item, item.type ?? place.type)
-  if (!place.stubs.has(item.value)) return yield* tried(check, (trial) => check.again.oneOf(profiles, item, type, trial))
+  const type = typeOfItem(item, item.type ?? above)
+  if (!stubs.has(item.value)) return yield* tried(check, (trial) => check.again.oneOf(profiles, item, type, trial))
   const answer = isOfType(item, place, slice, check)
   return answer === 'yes' && !profiles.some((canonical) => ownType(canonical) === type) ? { unknown: OUT_OF_HAND } : answer
 }

@@ -7,7 +7,7 @@ import { spend } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { checkCode } from './binding.ts'
-import { type Check, isDue, notLoaded, type Pieces, report } from './checking.ts'
+import { type Check, isDue, NOTHING, notLoaded, type Pieces, type Rest, report } from './checking.ts'
 import { checkContextInvariant, checkContexts, type Here } from './context.ts'
 import { type Item, itemOf } from './items.ts'
 import { misnamed, namedBy, typeOfR4, uncheckedFor } from './named.ts'
@@ -16,14 +16,14 @@ import { listed } from './shown.ts'
 import { elementOf } from './types.ts'
 
 /** Checks an item against a tree. */
-export type Against = (tree: Tree, item: Item, type: string, check: Check) => Pieces
+export type Against = (tree: Tree, item: Item, type: string, check: Check) => Rest
 
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
 export function* checkEverywhere(resource: Element, check: Check, against: Against): Pieces {
   const type = String(resource.resourceType)
   const advice = check.library.tree(`${BASE}${type}`)
-  if (advice !== undefined) yield* against(advice, itemOf(resource), type, check)
+  if (advice !== undefined) yield* against(advice, itemOf(resource), type, check) ?? NOTHING
   yield* visitMembers(resource, { type, resource, place: check.faults.expression }, check, against)
 }
 
@@ -39,52 +39,73 @@ function* checkNamed(resource: Element, type: string, check: Check, against: Aga
   for (const issue of misnamed(resource, named, verdicts.severity, at)) tell(issue)
   for (const each of named.filter(({ canonical }) => typeOfR4(canonical) === undefined)) {
     const tree = library.tree(each.canonical)
-    if (tree !== undefined) yield* against(tree, itemOf(resource), type, check)
+    if (tree !== undefined) yield* against(tree, itemOf(resource), type, check) ?? NOTHING
     else tell(uncheckedFor(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
   }
 }
 
 function* visitMembers(element: Element, here: Here, check: Check, against: Against): Pieces {
+  const { faults } = check
   for (const key in element) {
+    const value = element[key]
+    if (typeof value !== 'object' || value === null) continue
     const name = key.startsWith('_') ? key.slice(1) : key
     const shape = elementOf(here.type, name) ?? (name === 'extension' ? EXTENSION : undefined)
-    const value = element[key]
-    if (shape === undefined || typeof value !== 'object' || value === null) continue
+    if (shape === undefined) continue
     const below: Here = { type: shape.type, name: shape.choice === undefined ? name : `${shape.choice}[x]`, above: here }
-    check.faults.enter(shape.choice ?? name)
+    faults.enter(shape.choice ?? name)
     if (Array.isArray(value))
-      for (const [index, item] of value.entries()) {
-        if (!isElement(item)) continue
+      for (let i = 0; i < value.length; i++) {
+        if (!isElement(value[i])) continue
         if (isDue(check)) yield
-        check.faults.enter(index)
-        yield* visit(item, key, below, check, against)
-        check.faults.leave()
+        faults.enter(i)
+        const rest = visit(value[i], key, below, check, against)
+        if (rest !== undefined) yield* rest
+        faults.leave()
       }
-    else yield* visit(value as Element, key, below, check, against)
-    check.faults.leave()
+    else yield* visit(value as Element, key, below, check, against) ?? NOTHING
+    faults.leave()
   }
 }
 
 const EXTENSION = { type: 'Extension', choice: undefined }
 
-function* visit(value: Element, key: string, here: Here, check: Check, against: Against): Pieces {
+function visit(value: Element, key: string, here: Here, check: Check, against: Against): Rest {
   spend(check.work, 1)
   if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
     const own = key === 'contained' ? check : { ...check, owner: value }
-    yield* checkNamed(value, value.resourceType, own, against)
-    yield* checkEverywhere(value, own, against)
-    return
+    return visitResource(value, value.resourceType, own, against)
   }
-  if (here.type === 'Extension') {
-    const definition = yield* checkExtension(value, key === 'modifierExtension', here.above!, check, against)
-    if (hasElements(value)) yield* visitMembers(value, { ...here, url: value.url, definition }, check, against)
-    return
-  }
+  const isExtension = here.type === 'Extension'
   if (CODED.has(here.type)) checkCode(value, check)
-  const isPrimitiveCompanion = key.startsWith('_')
-  const advice = isPrimitiveCompanion || here.type.includes('.') ? undefined : check.library.tree(`${BASE}${here.type}`)
-  if (advice !== undefined) yield* against(advice, itemOf(value), here.type, check)
-  if (hasElements(value)) yield* visitMembers(value, here, check, against)
+  const definition = isExtension ? checkExtension(value, key === 'modifierExtension', here.above!, check) : adviceOn(key, here, check)
+  const rest = definition === undefined || definition.isSilent ? undefined : against(definition, itemOf(value), here.type, check)
+  if (!hasElements(value)) return rest
+  const members = visitMembers(value, isExtension ? { ...here, url: value.url, definition } : here, check, against)
+  return rest === undefined ? members : inTurn(rest, members)
+}
+
+function* inTurn(one: Pieces, other: Pieces): Pieces {
+  yield* one
+  yield* other
+}
+
+function* visitResource(resource: Element, type: string, check: Check, against: Against): Pieces {
+  yield* checkNamed(resource, type, check, against)
+  yield* checkEverywhere(resource, check, against)
+}
+
+/** What R4 advises on its type. The companion of a primitive has none. */
+const adviceOn = (key: string, { type }: Here, { library }: Check): Tree | undefined =>
+  key.startsWith('_') || type.includes('.') ? undefined : library.tree(canonicalOf(type))
+
+const CANONICALS = new Map<string, string>()
+
+/** Of a type of R4: the same text each time, whose hash is known. */
+function canonicalOf(type: string): string {
+  const known = CANONICALS.get(type) ?? `${BASE}${type}`
+  CANONICALS.set(type, known)
+  return known
 }
 
 function hasElements(element: Element): boolean {
@@ -95,13 +116,13 @@ function hasElements(element: Element): boolean {
 /** Types that have a code of a system. */
 const CODED: ReadonlySet<string> = new Set(['Coding', 'Quantity', 'Age', 'Count', 'Distance', 'Duration'])
 
-/** The definition, where it is loaded. `host`: what it stands on. */
-function* checkExtension(extension: Element, isModifier: boolean, host: Here, check: Check, against: Against): Pieces<Tree | undefined> {
+/** The definition, where it is loaded: what it says of the content is still to be checked. `host`: what the extension stands on. */
+function checkExtension(extension: Element, isModifier: boolean, host: Here, check: Check): Tree | undefined {
   const { url } = extension
   if (typeof url !== 'string') return undefined
   if (host.type === 'Extension' && !url.includes(':')) return checkPart(url, host, check)
   const tree = check.library.tree(url)
-  if (tree === undefined || tree.profile.type !== 'Extension') return unknown(url, isModifier, check)
+  if (tree === undefined) return unknown(url, isModifier, check)
   const { isModifier: modifies = false, contexts = [], contextInvariants = [] } = tree.profile
   spend(check.work, contexts.length)
   const own = { ...check, profile: tree }
@@ -109,7 +130,6 @@ function* checkExtension(extension: Element, isModifier: boolean, host: Here, ch
     report(own, 'structure', 'modifier', `This extension must stand in ${modifies ? 'modifierExtension' : 'extension'}`)
   checkContexts(contexts, host, own)
   for (const invariant of contextInvariants) checkContextInvariant(invariant, host, own)
-  yield* against(tree, itemOf(extension), 'Extension', own)
   return tree
 }
 

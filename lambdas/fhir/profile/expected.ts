@@ -4,10 +4,11 @@ import type { Check } from './checking.ts'
 import { type Item, itemsOf } from './items.ts'
 import { fits, isFixed } from './matching.ts'
 import type { Node } from './node.ts'
-import type { Place } from './place.ts'
+import type { Found } from './place.ts'
+import type { Said } from './said.ts'
 
 /** undefined: the slice gives none. */
-export function isExpected({ items, nodes, expected }: Place, check: Check): boolean | undefined {
+export function isExpected({ items }: Found, { nodes, expected }: Said, check: Check): boolean | undefined {
   if (expected.length > 0)
     return expected.every(({ value, isExact }) =>
       items.some((item) => (isExact ? isFixed(item.value, value, check.work) : fits(item.value, value, check.work))),

@@ -2,7 +2,7 @@
 
 import type { Profile } from './definition.ts'
 import { isCodeOf, type Units } from './known-codes.ts'
-import { LatelyUsed } from './lately-used.ts'
+import { LatelyUsed, Room } from './lately-used.ts'
 import { type Library, withoutVersion } from './library.ts'
 import { type Tree, treeOf } from './node.ts'
 import { clipped } from './shown.ts'
@@ -129,26 +129,24 @@ type Shelves = { readonly trees: Shelf<Tree | Unusable>; readonly valueSets: She
 
 class Shelf<Definition> {
   readonly #find: (canonical: string) => Promise<Definition | undefined>
-  readonly #room: Room
-  readonly #number: number
+  readonly #kept: LatelyUsed<Definition | undefined>
   readonly #wanted = new Set<string>()
 
   constructor(find: (canonical: string) => Promise<Definition | undefined>, room: Room, beside?: Shelf<Definition>) {
     this.#find = find
-    this.#room = room
-    this.#number = beside === undefined ? ++shelves : beside.#number
+    this.#kept = beside === undefined ? new LatelyUsed(room) : beside.#kept
   }
 
   get(canonical: string): Definition | undefined {
     const found = this.known(canonical)
-    const isWanted = found === undefined && canonical.length <= LONGEST && !this.#room.has(this.#nameOf(canonical))
+    const isWanted = found === undefined && canonical.length <= LONGEST && !this.#kept.has(canonical)
     if (isWanted && this.#wanted.size < MOST_WANTED) this.#wanted.add(canonical)
     return found
   }
 
   /** What is there without being loaded. */
   known(canonical: string): Definition | undefined {
-    return this.#room.get(this.#nameOf(canonical)) as Definition | undefined
+    return this.#kept.get(canonical)
   }
 
   forget(): boolean {
@@ -163,23 +161,14 @@ class Shelf<Definition> {
     const found = await Promise.all(wanted.map((canonical) => this.#find(canonical)))
     for (const [i, canonical] of wanted.entries()) {
       const bytes = LEAST + canonical.length + sizeOf(found[i])
-      this.#room.set(this.#nameOf(canonical), found[i], bytes)
+      this.#kept.set(canonical, found[i], bytes)
     }
     return wanted.length
   }
-
-  #nameOf(canonical: string): string {
-    return `${this.#number} ${canonical}`
-  }
 }
 
-/** Of several, which make room for each other: what was used last stays. */
-type Room = LatelyUsed<unknown>
-
-export const newRoom = (most = MOST): Room => new LatelyUsed(most)
-
-/** Shelves that there were: each has names of its own. */
-let shelves = 0
+/** Of several, which make room for each other. */
+export const newRoom = (most = MOST): Room => new Room(most)
 
 /** Of trees, with what they lie over. */
 const SIZES = new WeakMap<object, number>()

@@ -1,15 +1,49 @@
-/** What was used last, as long as there is room for it: of what needs more than all of the room the last one stays alone. */
-type Entry<Value> = { readonly value: Value; readonly bytes: number; isUsed: boolean }
-
-export class LatelyUsed<Value> {
+/** So many bytes, which several share. What was used last stays: of what needs more than all of the room the last one stays alone. */
+export class Room {
   /** In the order in which they came, or were passed over as used. */
-  readonly #kept = new Map<string, Entry<Value>>()
+  readonly #kept = new Set<Entry>()
   readonly #most: number
   #bytes = 0
 
   /** `most`: bytes. */
   constructor(most: number) {
     this.#most = most
+  }
+
+  take(entry: Entry): void {
+    this.#kept.add(entry)
+    this.#bytes += entry.bytes
+    for (const first of this.#kept) {
+      if (this.#bytes <= this.#most || this.#kept.size === 1) break
+      if (first.isUsed) this.#passOver(first)
+      else if (first !== entry) first.leave()
+    }
+  }
+
+  give(entry: Entry): void {
+    this.#bytes -= entry.bytes
+    this.#kept.delete(entry)
+  }
+
+  /** It has to be used again until its turn comes again. Moved here and not when it is used: that happens far more often. */
+  #passOver(entry: Entry): void {
+    entry.isUsed = false
+    this.#kept.delete(entry)
+    this.#kept.add(entry)
+  }
+}
+
+/** `leave`: it is to give its room. */
+type Entry = { readonly bytes: number; isUsed: boolean; readonly leave: () => void }
+
+/** What was used last, as long as there is room for it. */
+export class LatelyUsed<Value> {
+  readonly #kept = new Map<string, Entry & { readonly value: Value }>()
+  readonly #room: Room
+
+  /** `room`: that it shares with others, or bytes of its own. */
+  constructor(room: Room | number) {
+    this.#room = typeof room === 'number' ? new Room(room) : room
   }
 
   has(name: string): boolean {
@@ -26,24 +60,15 @@ export class LatelyUsed<Value> {
   /** `bytes`: about. */
   set(name: string, value: Value, bytes: number): void {
     this.delete(name)
-    this.#kept.set(name, { value, bytes, isUsed: false })
-    this.#bytes += bytes
-    for (const [first, entry] of this.#kept) {
-      if (this.#bytes <= this.#most || this.#kept.size === 1) break
-      if (entry.isUsed) this.#passOver(first, entry)
-      else if (first !== name) this.delete(first)
-    }
+    const entry = { value, bytes, isUsed: false, leave: () => this.delete(name) }
+    this.#kept.set(name, entry)
+    this.#room.take(entry)
   }
 
   delete(name: string): void {
-    this.#bytes -= this.#kept.get(name)?.bytes ?? 0
+    const entry = this.#kept.get(name)
+    if (entry === undefined) return
     this.#kept.delete(name)
-  }
-
-  /** It has to be used again until its turn comes again. Moved here and not when it is used: that happens far more often. */
-  #passOver(name: string, entry: Entry<Value>): void {
-    entry.isUsed = false
-    this.#kept.delete(name)
-    this.#kept.set(name, entry)
+    this.#room.give(entry)
   }
 }

@@ -26,9 +26,12 @@ export type Node = {
   readonly constraints: Map<string, Sourced<ProfileConstraint>>
   readonly slices: Map<string, Node>
   readonly children: Map<string, Node>
+  /** Those of its children of which, or of what they hold, anything is said. */
+  saying: readonly Node[]
 }
 
-export type Tree = { readonly profile: Profile; readonly root: Node; readonly nodes: ReadonlyMap<string, Node> }
+/** `isSilent`: nothing is said at all. */
+export type Tree = { readonly profile: Profile; readonly root: Node; readonly nodes: ReadonlyMap<string, Node>; readonly isSilent: boolean }
 
 const nodeOf = (id: string, slice?: string): Node => {
   const last = id.slice(id.lastIndexOf('.') + 1).split(':')[0]!
@@ -53,6 +56,7 @@ const nodeOf = (id: string, slice?: string): Node => {
     constraints: new Map(),
     slices: new Map(),
     children: new Map(),
+    saying: [],
   }
 }
 
@@ -61,7 +65,17 @@ export function treeOf(profile: Profile, base?: Tree): Tree {
   const nodes = new Map<string, Node>()
   const root = profile.isWhole || base === undefined ? placed(profile.type, nodes) : copied(base, nodes)
   for (const element of profile.elements) say(element, profile.isBuiltIn === true, placed(spelledOut(element.id, profile.type), nodes))
-  return { profile, root, nodes }
+  return { profile, root, nodes, isSilent: !says(root) }
+}
+
+/** Whether anything is said of it, or of what it holds: finds out which children are saying anything. */
+function says(node: Node): boolean {
+  const { min, max, types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content, constraints, slices } = node
+  node.saying = [...node.children.values()].filter(says)
+  for (const slice of slices.values()) says(slice)
+  const said = [types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content]
+  const isBounded = min > 0 || max < Number.POSITIVE_INFINITY
+  return isBounded || said.some((each) => each !== undefined) || node.saying.length + constraints.size + slices.size > 0
 }
 
 /** Ids may begin with another name than the type's, and name one form of a choice: `Observation.valueQuantity`. */

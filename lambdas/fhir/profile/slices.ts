@@ -8,13 +8,15 @@ import {
   enterItem,
   isDue,
   leaveItem,
+  NOTHING,
   nameOf,
   type Pieces,
+  type Rest,
   report,
   typeOfItem,
 } from './checking.ts'
 import type { Slicing } from './definition.ts'
-import { type Belonging, belongs } from './discriminator.ts'
+import { type Belonging, belongs, type Candidate, type Told } from './discriminator.ts'
 import type { Item } from './items.ts'
 import type { Node } from './node.ts'
 import { shown } from './said-value.ts'
@@ -47,47 +49,54 @@ export const checkSlices = (node: Node, items: readonly Item[], type: string, ch
 
 /** `above`: of what is sliced anew here. */
 function* checkSliced(node: Node, sliced: Sliced, above: Slicing | undefined, check: Check): Pieces {
-  const { items, type } = sliced
+  const { items } = sliced
   const slicing = node.slicing ?? above ?? impliedOf(node)
   const slices = [...node.slices.values()].filter(({ slice }) => slice !== DEFAULT)
   spend(check.work, slices.length)
   const possible = slices.map(() => sliced.possible)
+  const owners = items.length === 0 ? NO_OWNERS : yield* ownersOf(node, slices, slicing, sliced, possible, check)
+  const owned = { ...sliced, owners, isTold: items.length === 0 && node.min > 0 }
+  yield* checkRest(node, slicing, owned, check) ?? NOTHING
+  const bySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
+  const anew: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
+  for (const [i, slice] of slices.entries()) {
+    const own = (bySlice.get(i) ?? []).map(([, item]) => item)
+    yield* checkSlice(slice, { ...owned, items: own, possible: possible[i]! }, anew, check) ?? NOTHING
+  }
+  checkOrder(node, slicing, owned, check)
+}
+
+const NO_OWNERS: readonly number[] = []
+
+/** Of each item the place of the first slice it belongs to. `possible`: of the slices, raised by those items of which it is not known. */
+function* ownersOf(
+  node: Node,
+  slices: readonly Node[],
+  slicing: Slicing,
+  { items, type }: Sliced,
+  possible: number[],
+  check: Check,
+): Pieces<readonly number[]> {
+  const told = slices.map((slice): Told => ({ slice, said: [] }))
   const owners: number[] = []
   for (const item of items) {
+    const candidate: Candidate = { item, type: item.type ?? typeOfItem(item, type), found: [] }
     const unknown = new Map<number, string>()
-    const owner = yield* ownerOf(item, slices, slicing, item.type ?? typeOfItem(item, type), unknown, check)
+    let owner = NONE
+    for (let i = 0; owner === NONE && i < slices.length; i++) {
+      if (isDue(check)) yield
+      const asked = belongs(candidate, told[i]!, slicing, check)
+      const answer = isBelonging(asked) ? asked : yield* asked
+      if (answer === 'yes') owner = i
+      else if (answer !== 'no') unknown.set(i, answer.unknown)
+    }
     const [reason] = owner === NONE ? unknown.values() : []
     owners.push(reason === undefined ? owner : UNKNOWN)
     if (reason === undefined) continue
     for (const i of unknown.keys()) possible[i]!++
     tellUnknown(node, item, reason, check)
   }
-  const owned = { ...sliced, owners, isTold: items.length === 0 && node.min > 0 }
-  yield* checkRest(node, slicing, owned, check)
-  const bySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
-  const anew: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
-  for (const [i, slice] of slices.entries())
-    yield* checkSlice(slice, { ...owned, items: (bySlice.get(i) ?? []).map(([, item]) => item), possible: possible[i]! }, anew, check)
-  checkOrder(node, slicing, owned, check)
-}
-
-/** The place of the first slice it belongs to. `unknown`: why of others it is not known, by their places. */
-function* ownerOf(
-  item: Item,
-  slices: readonly Node[],
-  slicing: Slicing,
-  type: string,
-  unknown: Map<number, string>,
-  check: Check,
-): Pieces<number> {
-  for (const [i, slice] of slices.entries()) {
-    if (isDue(check)) yield
-    const asked = belongs(item, slice, slicing, type, check)
-    const answer: Belonging = isBelonging(asked) ? asked : yield* asked
-    if (answer === 'yes') return i
-    if (answer !== 'no') unknown.set(i, answer.unknown)
-  }
-  return NONE
+  return owners
 }
 
 const isBelonging = (asked: Belonging | Pieces<Belonging>): asked is Belonging => typeof asked === 'string' || 'unknown' in asked
@@ -124,17 +133,24 @@ function valuesOf(slice: Node, { discriminators }: Slicing): string {
 const TOLD = 10
 
 /** `slicing`: what told it apart. */
-function* checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Pieces {
-  const { items, type, isListed, isTold, possible } = sliced
+function checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Rest {
+  const { items, isListed, isTold, possible } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
   if (!isTold) checkLeast(slice, items.length + possible, check, () => valuesOf(slice, slicing))
   if (!isListed) faults.enter(slice.name)
   checkMost(slice, items.length, check)
-  for (const item of items) {
+  faults.leave()
+  return items.length === 0 && slice.slices.size === 0 ? undefined : sliceInPieces(slice, sliced, slicing, check)
+}
+
+function* sliceInPieces(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Pieces {
+  const { faults } = check
+  faults.enter(slice.name)
+  for (const item of sliced.items) {
     if (isDue(check)) yield
     enterItem(item, faults)
-    yield* check.again.content(slice, item, item.type ?? typeOfItem(item, type), check)
+    yield* check.again.content(slice, item, item.type ?? typeOfItem(item, sliced.type), check) ?? NOTHING
     leaveItem(item, faults)
   }
   faults.leave()
@@ -142,16 +158,17 @@ function* checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check
 }
 
 /** Items of no slice. */
-function* checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, check: Check): Pieces {
-  const rest = sliced.items.filter((_, at) => owners[at] === NONE)
+function checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, check: Check): Rest {
   const byDefault = node.slices.get(DEFAULT)
-  if (byDefault !== undefined) return yield* checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
-  if (slicing.rules !== 'closed') return
+  if (byDefault === undefined && slicing.rules !== 'closed') return undefined
+  const rest = sliced.items.filter((_, at) => owners[at] === NONE)
+  if (byDefault !== undefined) return checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
   const names = listed([...node.slices.keys()])
   check.faults.enter(node.name)
   for (const item of rest)
     atItem(item, check.faults, () => report(check, 'structure', 'closed', `Only these slices of ${nameOf(node)} are allowed: ${names}`))
   check.faults.leave()
+  return undefined
 }
 
 function checkOrder(node: Node, { rules, isOrdered }: Slicing, { items, owners }: Owned, check: Check): void {

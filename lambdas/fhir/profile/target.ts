@@ -4,24 +4,25 @@ import { targetType } from '../path/refers.ts'
 import { spend } from '../path/work.ts'
 import { type Element, isElement, isResource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { type Check, notLoaded, type Pieces, report, trialOf } from './checking.ts'
+import { type Check, NOTHING, notLoaded, type Pieces, type Rest, report, trialOf } from './checking.ts'
 import { type Item, itemOf } from './items.ts'
 import { ownType } from './library.ts'
 import { listed } from './shown.ts'
 
 /** `profiles`: of what it may refer to. The store is never asked: only what is contained, or in the same Bundle, is looked at. */
-export function* checkTargets(profiles: readonly string[], { value }: Item, check: Check): Pieces {
-  if (profiles.length === 0 || !isElement(value)) return
+export function checkTargets(profiles: readonly string[], { value }: Item, check: Check): Rest {
+  if (profiles.length === 0 || !isElement(value)) return undefined
   spend(check.work, profiles.length)
   const { types, missing } = typesOf(profiles, check)
   const type = targetType(value, check.owner)
-  if (type === undefined || !isResourceType(type)) return
+  if (type === undefined || !isResourceType(type)) return undefined
   const target = resolved(value, check)
   if (types.has(type) || types.has('Resource')) {
-    if (target !== undefined) yield* checkTarget(profiles, target, type, String(value.reference).startsWith('#'), check)
+    if (target !== undefined) return checkTarget(profiles, target, type, String(value.reference).startsWith('#'), check)
   } else if (missing.length === 0)
     report(check, 'value', 'target', `A reference to ${type} is not allowed here, only to ${listed([...types])}`)
   else for (const canonical of missing) notLoaded(canonical, check)
+  return undefined
 }
 
 function* checkTarget(profiles: readonly string[], target: Element, type: string, isContained: boolean, check: Check): Pieces {
@@ -33,7 +34,7 @@ function* checkTarget(profiles: readonly string[], target: Element, type: string
   const trial = trialOf(check)
   const { faults } = trial
   const owner = check.root.resourceType === 'Bundle' && !isContained ? target : check.owner
-  yield* check.again.oneOf(fitting, itemOf(target), type, { ...trial, owner })
+  yield* check.again.oneOf(fitting, itemOf(target), type, { ...trial, owner }) ?? NOTHING
   if (faults.errors === 0) {
     if (faults.undecided !== undefined) check.faults.report('information', 'not-supported', faults.undecided, faults.undecided)
   } else if (missing.length === 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${listed(fitting, ' or ')}`)

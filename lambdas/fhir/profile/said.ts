@@ -1,0 +1,127 @@
+/** What a slice says where the path of a discriminator leads to. https://hl7.org/fhir/R4/profiling.html#discriminator */
+import { spend } from '../path/work.ts'
+import { isElement } from '../resource.ts'
+import type { Check } from './checking.ts'
+import { withoutVersion } from './library.ts'
+import type { Node, Tree } from './node.ts'
+import { capitalOf, type Step, stepsOf } from './place.ts'
+
+export type Said = {
+  readonly nodes: readonly Node[]
+  /** What fixed values and patterns say there, those above as well. */
+  readonly expected: readonly Expected[]
+  /** Something above may not be there at all. */
+  readonly isBarred: boolean
+  /** Profiles that are not loaded, and may say more. */
+  readonly missing: readonly string[]
+  /** Of each profile that was looked up, what was there. */
+  readonly lookedUp: ReadonlyMap<string, Tree | undefined>
+}
+
+export type Expected = { readonly value: unknown; readonly isExact: boolean }
+
+const SAID = new WeakMap<Node, Map<string, Said>>()
+
+/** Paths that are remembered of a slice: more than any of a publisher's has. */
+const MOST_PATHS = 4
+
+/** Made once for a slice, as long as the profiles that it names are the same. */
+export function saidIn(slice: Node, path: string, check: Check): Said {
+  const known = SAID.get(slice)
+  const before = known?.get(path)
+  if (before !== undefined && isStill(before, check)) return before
+  const said = madeOf(slice, path, check)
+  if (known === undefined) SAID.set(slice, new Map([[path, said]]))
+  else if (before !== undefined || known.size < MOST_PATHS) known.set(path, said)
+  return said
+}
+
+function isStill({ lookedUp }: Said, { library, work }: Check): boolean {
+  if (lookedUp.size === 0) return true
+  spend(work, lookedUp.size)
+  let isSame = true
+  // Each is asked for, so that those that are not there are loaded.
+  for (const [canonical, tree] of lookedUp) if (library.tree(canonical) !== tree) isSame = false
+  return isSame
+}
+
+/** Where the path has come. `isResolved`: by a reference. */
+type At = Said & { readonly isResolved: boolean }
+type Asking = Pick<Check, 'work' | 'profile'> & { readonly tree: (canonical: string) => Tree | undefined }
+
+function madeOf(slice: Node, path: string, { work, profile, library }: Check): Said {
+  const lookedUp = new Map<string, Tree | undefined>()
+  const tree = (canonical: string): Tree | undefined => {
+    const found = library.tree(canonical)
+    lookedUp.set(canonical, found)
+    return found
+  }
+  const here: At = { nodes: [slice], expected: expectedOf(slice), isBarred: false, missing: [], lookedUp, isResolved: false }
+  return stepsOf(path).reduce<At>((at, step) => onward(at, step, { work, profile, tree }), here)
+}
+
+function onward(at: At, { call, name }: Step, asking: Asking): At {
+  spend(asking.work, 1 + at.nodes.length)
+  if (call === 'resolve') return { ...at, expected: [], isResolved: true }
+  if (call === 'extension') return { ...at, nodes: extensionsOf(at.nodes, name, asking), expected: [] }
+  if (call !== undefined) return ofType(at, name)
+  return within(at, name, asking)
+}
+
+function within(at: At, name: string, asking: Asking): At {
+  const nodes = at.nodes.flatMap((node) => childrenOf(node, name, at.isResolved, asking))
+  const named = at.nodes.flatMap((node) => profilesOf(node, at.isResolved))
+  // An extension is told by the canonical of its definition, whether that is loaded or not.
+  const isUrl = name === 'url' && named.length > 0 && at.nodes.some(isOfExtensions)
+  const urls = isUrl ? named.map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : []
+  const above = at.expected.flatMap(({ value, isExact }) => partsOf(value, name).map((part) => ({ value: part, isExact })))
+  const isBarred = at.isBarred || at.nodes.some(({ max }) => max === 0)
+  const missing = isUrl ? [] : named.filter((canonical) => asking.tree(canonical) === undefined)
+  return {
+    nodes,
+    expected: [...above, ...nodes.flatMap(expectedOf), ...urls],
+    isBarred,
+    missing: [...at.missing, ...missing],
+    lookedUp: at.lookedUp,
+    isResolved: false,
+  }
+}
+
+const isOfExtensions = ({ types = [] }: Node): boolean => types.some(({ code }) => code === 'Extension')
+
+const expectedOf = ({ fixed, pattern }: Node): readonly Expected[] => [
+  ...(fixed ?? []).map((value) => ({ value, isExact: true })),
+  ...(pattern ?? []).map((value) => ({ value, isExact: false })),
+]
+
+const partsOf = (value: unknown, name: string): readonly unknown[] =>
+  isElement(value) && Object.hasOwn(value, name) ? [value[name]].flat() : []
+
+/** The node of an element, with those of its choices and required slices, and where the profiles of its type have it. */
+function childrenOf(node: Node, name: string, isResolved: boolean, asking: Asking): readonly Node[] {
+  const content = node.content === undefined ? node : (asking.profile.nodes.get(node.content) ?? node)
+  const own = [content.children.get(name), content.children.get(`${name}[x]`)].filter((child) => child !== undefined)
+  const roots = profilesOf(node, isResolved)
+    .map((canonical) => asking.tree(canonical)?.root)
+    .filter((root) => root !== undefined)
+  const slicesOf = (child: Node): readonly Node[] => [...child.slices.values()].filter(({ min }) => child.isChoice || min > 0)
+  return [...own.flatMap((child) => [child, ...slicesOf(child)]), ...roots.flatMap((root) => childrenOf(root, name, false, asking))]
+}
+
+const profilesOf = ({ types = [] }: Node, isResolved: boolean): readonly string[] =>
+  types.flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
+
+function ofType(at: At, wanted: string): At {
+  const form = capitalOf(wanted)
+  return { ...at, nodes: at.nodes.filter(({ isChoice, slice, name }) => !isChoice || slice === undefined || slice === `${name}${form}`) }
+}
+
+const extensionsOf = (nodes: readonly Node[], url: string, asking: Asking): readonly Node[] =>
+  nodes
+    .flatMap((node) => [...(node.children.get('extension')?.slices.values() ?? [])])
+    .filter((slice) => urlsOf(slice, asking).includes(url))
+
+const urlsOf = (slice: Node, asking: Asking): readonly unknown[] => [
+  ...profilesOf(slice, false).map(withoutVersion),
+  ...childrenOf(slice, 'url', false, asking).flatMap(({ fixed = [] }) => fixed),
+]
