@@ -173,6 +173,14 @@ describe('a sealed text', () => {
     expect(sealed).toMatch(/^[A-Za-z0-9_-]+$/)
     expect(Buffer.from(sealed, 'base64url').toString('latin1')).not.toContain('Chalmers')
   })
+  it.each(['', 'a', 'ä'.repeat(256), 'ä'.repeat(257), 'x'.repeat(512), 'x'.repeat(513), '\u{1f600}'.repeat(20_000)])(
+    'of any length opens, and is compressed where that is worth it',
+    (text) => {
+      const sealed = seal.seal(text, 1)
+      expect(seal.open(sealed)?.text).toBe(text)
+      expect(sealed.length).toBeLessThan(800)
+    },
+  )
   it('does not open when it was changed, cut, or sealed with another key', () => {
     const sealed = seal.seal('text', 1)
     for (let i = 0; i < sealed.length; i++)

@@ -7,6 +7,8 @@ const ALGORITHM = 'aes-256-gcm'
 const IV = 12
 const TAG = 16
 const LARGEST = 1 << 20
+/** Bytes of a text that is not worth compressing: what that takes is most of the time of a seal. */
+const SHORT = 512
 
 export class AesSeal implements Seal {
   readonly #key: KeyObject
@@ -22,7 +24,7 @@ export class AesSeal implements Seal {
     const cipher = createCipheriv(ALGORITHM, this.#key, iv)
     const instant = Buffer.alloc(8)
     instant.writeDoubleBE(at)
-    const hidden = Buffer.concat([cipher.update(Buffer.concat([instant, deflateRawSync(text)])), cipher.final()])
+    const hidden = Buffer.concat([cipher.update(Buffer.concat([instant, deflated(text)])), cipher.final()])
     return Buffer.concat([iv, cipher.getAuthTag(), hidden]).toString('base64url')
   }
 
@@ -39,3 +41,19 @@ export class AesSeal implements Seal {
     }
   }
 }
+
+/** A short text as it is, in a block of its own. https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4 */
+function deflated(text: string): Uint8Array {
+  const length = Buffer.byteLength(text)
+  if (length > SHORT) return deflateRawSync(text)
+  const block = Buffer.alloc(STORED + length)
+  block.writeUInt8(LAST_STORED, 0)
+  block.writeUInt16LE(length, 1)
+  block.writeUInt16LE(length ^ 0xffff, 3)
+  block.write(text, STORED)
+  return block
+}
+
+/** What a block that is not compressed begins with: that it is one, the last, its length, and the bits of that the other way round. */
+const LAST_STORED = 1
+const STORED = 5
