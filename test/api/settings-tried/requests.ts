@@ -1,6 +1,6 @@
 /** Settings of what is written, found and how much of it may be asked for. */
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from '@jest/globals'
 import { fhirUnder } from '../../bin/process.ts'
@@ -155,11 +155,30 @@ const weighing = (bytes: number): string => {
   return text('x'.repeat(bytes - text('').length))
 }
 
+/** A body of 2,000 bytes, of which the last does not come. */
+function allButTheEnd(base: string): { readonly request: ClientRequest; readonly answer: Promise<IncomingMessage> } {
+  const text = weighing(2_000)
+  const headers = { 'content-type': 'application/fhir+json', 'content-length': text.length }
+  const asked = request(`${base}/Patient/p`, { method: 'PUT', headers, agent: false })
+  asked.write(text.slice(0, -1))
+  const answer = new Promise<IncomingMessage>((resolve) => asked.once('response', (response) => resolve(response.resume())))
+  asked.on('error', () => undefined)
+  return { request: asked, answer }
+}
+
 // biome-ignore format: a table
 export const bodyTrials: readonly Trial[] = [
   ['1000', 'as many bytes are taken, one more is 413', withVariable('FHIR_MAX_BODY_BYTES')(async ({ put }) => {
     expect([(await put('/Patient/p', weighing(1_000))).status, (await put('/Patient/p', weighing(1_001))).status]).toEqual([201, 413])
   })],
+  ['2000', 'sixteen times as many bytes are held at once, one body too much is 503', withVariable('FHIR_MAX_BODY_BYTES', { FHIR_ACCESS: 'open' })(
+    async ({ base }) => {
+      const sent = Array.from({ length: 17 }, () => allButTheEnd(base()))
+      const { statusCode } = await Promise.race(sent.map(async ({ answer }) => answer))
+      for (const { request } of sent) request.destroy()
+      expect(statusCode).toBe(503)
+    },
+  )],
 ]
 
 // biome-ignore format: a table
