@@ -42,7 +42,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:util',
     'node:zlib',
   ],
-  'lambdas/adapters/sqlite-store': ['lambdas/ports', 'node:*'],
+  // Many short texts that are alike, each in few bytes.
+  'lambdas/adapters/dictionary-codec': [],
+  'lambdas/adapters/sqlite-store': ['lambdas/ports', 'lambdas/adapters/dictionary-codec', 'node:*'],
   'lambdas/adapters/sqlite-index': ['lambdas/ports', 'lambdas/search/plan.ts', 'lambdas/search/doubles.ts', 'node:*'],
   // A small file of SQLite beside the store.
   'lambdas/adapters/sqlite-file': ['lambdas/ports', 'node:*'],

@@ -12,7 +12,7 @@ import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { versionsIn } from '../fixtures/scans.ts'
-import { patientOf, versionOf as version, writeOf as write } from '../fixtures/versions.ts'
+import { noiseOf, patientOf, versionOf as version, writeOf as write } from '../fixtures/versions.ts'
 
 const isFull = process.env.FHIR_TEST_FULL === '1'
 const PAGE = 8_192
@@ -220,7 +220,12 @@ const told = (versions: readonly (ResourceVersion | undefined)[]): string => ver
 const partsOf = ({ tenant, type, id, versionId, lastUpdated, deleted, compartments, body }: ResourceVersion): string =>
   [tenant, type, id, versionId, lastUpdated, deleted, compartments, Buffer.from(body)].join(' ')
 
-const textOf = (id: string, version: number): string => `${id} ${version} `.repeat(id === keys[5]!.id ? 10_000 : 90)
+/** Of some of them text that is packed, of the others, and of a large one, text that takes its place in the file. */
+function textOf(id: string, version: number): string {
+  const n = keys.findIndex((key) => key.id === id)
+  return n % 5 === 4 ? `${id} ${version} `.repeat(90) : noiseOf(`${id} ${version}`, n === 5 ? 90_000 : 900)
+}
+
 const writesOf = (expected: number): readonly Write[] => keys.map(({ id }) => writeOf(id, expected))
 
 const writeOf = (id: string, expected: number): Write =>

@@ -28,7 +28,12 @@ const folder = newFolder()
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
 
-for (const [name, options] of Object.entries({ SQLite: {}, 'SQLite whose keys are taken over all the time': { mostRecent: 1 } }))
+const STORES = {
+  SQLite: {},
+  'SQLite whose keys are taken over all the time': { mostRecent: 1 },
+  'SQLite whose versions are packed': { dictionarySize: 100 },
+}
+for (const [name, options] of Object.entries(STORES))
   resourceStoreContract(name, async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file, ...options })
@@ -237,7 +242,9 @@ describe('A store of SQLite from before there were checksums', () => {
     await first.commit(writesOf(['a', 'b'], 0), [])
     await first.close()
     const db = new DatabaseSync(file)
-    db.exec('ALTER TABLE version DROP COLUMN sum; ALTER TABLE version DROP COLUMN made; PRAGMA user_version = 3')
+    db.exec(
+      'ALTER TABLE version DROP COLUMN sum; ALTER TABLE version DROP COLUMN made; ALTER TABLE version DROP COLUMN dictionary; PRAGMA user_version = 3',
+    )
     db.close()
     checkStoreFile(file)
     await backupStoreFile(file, `${file}.backup`)
@@ -259,7 +266,7 @@ describe('A store of SQLite from before versions told how they were made', () =>
     await first.commit([a!, b!], [])
     await first.close()
     const db = new DatabaseSync(file)
-    db.exec('ALTER TABLE version DROP COLUMN made; PRAGMA user_version = 4')
+    db.exec('ALTER TABLE version DROP COLUMN made; ALTER TABLE version DROP COLUMN dictionary; PRAGMA user_version = 4')
     db.close()
     checkStoreFile(file)
     await backupStoreFile(file, `${file}.backup`)

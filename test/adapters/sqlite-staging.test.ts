@@ -213,7 +213,7 @@ describe('A store of SQLite of the first version', () => {
     await store.close()
     const db = new DatabaseSync(file)
     db.exec(`INSERT INTO key SELECT kind, id, vid, seq FROM version; DROP TABLE recent; DROP TABLE staged;
-      ALTER TABLE version DROP COLUMN sum; ALTER TABLE version DROP COLUMN made; PRAGMA user_version = 1`)
+      ALTER TABLE version DROP COLUMN sum; ALTER TABLE version DROP COLUMN made; ALTER TABLE version DROP COLUMN dictionary; PRAGMA user_version = 1`)
     db.close()
     checkStoreFile(file)
     const again = await SqliteResourceStore.open({ file })

@@ -1,10 +1,12 @@
 /** Copies of a store's file, and whether a file is one. https://www.sqlite.org/backup.html */
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { backup, type DatabaseSync } from 'node:sqlite'
+import { Contents } from './bodies/contents.ts'
+import { checkDictionaries } from './bodies/dictionaries.ts'
 import { damaged } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
 import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
-import { isUpToDate, openForReading, reasonOf, StoreFileError } from './schema.ts'
+import { columnsIn, isPacked, isReadable, openForReading, reasonOf, StoreFileError } from './schema.ts'
 
 /** More pages than any file has: one step, on one state of the store, however much is written meanwhile. */
 const ALL_PAGES = 0x7fff_ffff
@@ -60,7 +62,8 @@ export function checkStoreFile(file: string, told = file): void {
   try {
     const { integrity_check: found } = db.prepare('PRAGMA integrity_check(1)').get() as { readonly integrity_check: string }
     if (found !== 'ok') throw damaged('its pages do not fit together')
-    if (isUpToDate(db)) checkVersions(db)
+    if (isReadable(db)) checkVersions(db)
+    if (isPacked(db)) checkDictionaries(db)
   } catch (error) {
     throw reasonOf(error, told)
   } finally {
@@ -70,14 +73,17 @@ export function checkStoreFile(file: string, told = file): void {
 
 /** Each is what was written, and is found by its key. */
 function checkVersions(db: DatabaseSync): void {
+  const contents = new Contents(db)
   const recent = new RecentKeys(db)
   recent.refresh()
   const key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
-  const versions = db.prepare(`SELECT v.kind, ${COLUMNS} FROM version v LEFT JOIN kind t ON t.kind = v.kind WHERE ${isThere('v')}`)
+  const versions = db.prepare(
+    `SELECT v.kind, ${columnsIn(db, COLUMNS)} FROM version v LEFT JOIN kind t ON t.kind = v.kind WHERE ${isThere('v')}`,
+  )
   for (const statement of [key, versions]) statement.setReturnArrays(true)
   for (const [kind, ...row] of versions.iterate() as unknown as Iterable<[kind: number, ...VersionRow]>) {
     const [seq] = row
-    const { id, versionId } = versionOf(row)
+    const { id, versionId } = versionOf(row, contents)
     const at = recent.seqOf(kind, id, versionId) ?? (key.get(kind, id, versionId) as [number] | undefined)?.[0]
     if (at !== seq) throw damaged('the key of a version leads elsewhere')
   }

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+import { Contents } from './bodies/contents.ts'
 import { reading } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
 import { VersionReader } from './reading/version-reader.ts'
@@ -17,10 +18,12 @@ export class SqliteChangeFeed implements ChangeFeed {
   readonly #changes
   readonly #recent: RecentKeys
   readonly #versions: VersionReader
+  readonly #contents: Contents
 
   constructor(file: string) {
     this.#db = openForReading(file, { cache: CACHE })
     this.#recent = new RecentKeys(this.#db)
+    this.#contents = new Contents(this.#db)
     this.#versions = new VersionReader(this.#db, this.#recent, { as: versionForIndex })
     this.#changes = this.#db.prepare(
       `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?`,
@@ -49,7 +52,7 @@ export class SqliteChangeFeed implements ChangeFeed {
     const found: Change[] = []
     let weight = 0
     for (const row of this.#changes.iterate(after, limit) as unknown as Iterable<VersionRow>) {
-      const version = versionOf(row, versionForIndex)
+      const version = versionOf(row, this.#contents, versionForIndex)
       found.push({ position: row[0], version })
       weight += version.body.length
       if (weight > limit * HEAVIEST) break

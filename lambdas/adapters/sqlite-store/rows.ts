@@ -1,6 +1,8 @@
 /** Rows of the version log as versions of the port. */
 import type { DatabaseSync } from 'node:sqlite'
+import { Damaged } from '../../ports/damaged.ts'
 import { type DamagedVersion, MAKINGS, type ResourceKey, type ResourceVersion } from '../../ports/resource-store.ts'
+import type { Content, Contents } from './bodies/contents.ts'
 import { checksumOf, damaged } from './damage.ts'
 
 /** What a row says of a version whose key is known. */
@@ -12,6 +14,7 @@ export type ContentRow = readonly [
   body: Uint8Array,
   sum: number | null,
   made: number | null,
+  dictionary: number | null,
 ]
 
 /** COLUMNS in their order. As lists rows take two thirds of the time to make that objects do: statements have `setReturnArrays`. */
@@ -21,33 +24,40 @@ export type VersionRow = readonly [seq: number, tenant: string, type: string, id
 export const isThere = (alias: string): string => `${alias}.seq < ifnull((SELECT first FROM staged), ${Number.MAX_SAFE_INTEGER})`
 
 /** Columns of a VersionRow from `version v JOIN kind t`. */
-export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made'
+export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made, v.dictionary'
 
 /** Damaged where it is not what was written for that key. */
-export function versionWith(key: ResourceKey, row: ContentRow): ResourceVersion {
-  const version = versionOrDamage(key, row)
-  if ('damage' in version) throw version.damage
-  return version
+export function versionWith(key: ResourceKey, row: ContentRow, contents: Contents): ResourceVersion {
+  const [versionId, lastUpdated, deleted, compartments, body, sum, made, dictionary] = row
+  const content = contents.of({ compartments, body, dictionary })
+  // Versions of a store that had no checksums yet have none.
+  if (sum !== null && sum !== checksumOf({ type: key.type, id: key.id, versionId, lastUpdated, deleted, made, ...content }))
+    throw damaged('a version has another checksum than when it was written')
+  return unchecked(key, row, content)
 }
 
 /** Whether one that is damaged was deleted nobody knows: its row says it, and cannot be believed. */
-export function versionOrDamage(key: ResourceKey, row: ContentRow): ResourceVersion | DamagedVersion {
-  if (isSound(key, row)) return unchecked(key, row)
-  return { ...key, versionId: row[0], deleted: false, damage: damaged('a version has another checksum than when it was written') }
+export function versionOrDamage(key: ResourceKey, row: ContentRow, contents: Contents): ResourceVersion | DamagedVersion {
+  try {
+    return versionWith(key, row, contents)
+  } catch (damage) {
+    if (!(damage instanceof Damaged)) throw damage
+    return { ...key, versionId: row[0], deleted: false, damage }
+  }
 }
 
-/** For an index, which goes on without what it cannot know: a version that is damaged comes without body and compartments. */
-export const versionForIndex = (key: ResourceKey, row: ContentRow): ResourceVersion =>
-  isSound(key, row) ? unchecked(key, row) : { ...unchecked(key, row), compartments: [], body: new Uint8Array() }
+const NOTHING: Content = { compartments: '', body: new Uint8Array() }
 
-/** Versions of a store that had no checksums yet have none. */
-function isSound({ type, id }: ResourceKey, [versionId, lastUpdated, deleted, compartments, body, sum, made]: ContentRow): boolean {
-  return sum === null || sum === checksumOf({ type, id, versionId, lastUpdated, deleted, made, compartments, body })
+/** For an index, which goes on without what it cannot know: a version that is damaged comes without body and compartments. */
+export function versionForIndex(key: ResourceKey, row: ContentRow, contents: Contents): ResourceVersion {
+  const version = versionOrDamage(key, row, contents)
+  return 'damage' in version ? unchecked(key, row, NOTHING) : version
 }
 
 const unchecked = (
   { tenant, type, id }: ResourceKey,
-  [versionId, lastUpdated, deleted, compartments, body, , made]: ContentRow,
+  [versionId, lastUpdated, deleted, , , , made]: ContentRow,
+  { compartments, body }: Content,
 ): ResourceVersion => {
   const making = MAKINGS[made ?? -1]
   return {
@@ -64,11 +74,14 @@ const unchecked = (
 }
 
 /** As COLUMNS, without what the version holds, and no checksum of it. */
-export const PLACE_COLUMNS = "v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, '', x'', NULL, NULL"
+export const PLACE_COLUMNS = "v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, '', x'', NULL, NULL, NULL"
 
 /** `as`: what becomes of a version that is damaged. */
-export const versionOf = ([, tenant, type, id, ...content]: VersionRow, as: typeof versionWith = versionWith): ResourceVersion =>
-  as({ tenant, type, id }, content)
+export const versionOf = (
+  [, tenant, type, id, ...content]: VersionRow,
+  contents: Contents,
+  as: typeof versionWith = versionWith,
+): ResourceVersion => as({ tenant, type, id }, content, contents)
 
 /** Runs a reading of several statements on one state of the store: it sees no commit that ends meanwhile. */
 export function inSnapshot<T>(db: DatabaseSync, read: () => T): T {

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Damaged } from '../../ports/damaged.ts'
 
-const SCHEMA_VERSION = 5
+const SCHEMA_VERSION = 6
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x46484952
 
@@ -15,7 +15,7 @@ const SCHEMA = `
   CREATE TABLE kind (kind INTEGER PRIMARY KEY, tenant TEXT NOT NULL, type TEXT NOT NULL, UNIQUE (tenant, type));
   CREATE TABLE version (
     seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, vid INTEGER NOT NULL, lastUpdated INTEGER NOT NULL,
-    deleted INTEGER NOT NULL, compartments TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER, made INTEGER);
+    deleted INTEGER NOT NULL, compartments TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER, made INTEGER, dictionary INTEGER);
   CREATE TABLE key (kind INTEGER, id TEXT, vid INTEGER, seq INTEGER NOT NULL, PRIMARY KEY (kind, id, vid)) WITHOUT ROWID;
   CREATE INDEX history ON version (kind, lastUpdated, id DESC, vid);
   CREATE TABLE guard (tenant TEXT, guard TEXT, type TEXT NOT NULL, id TEXT NOT NULL, bound INTEGER NOT NULL, PRIMARY KEY (tenant, guard)) WITHOUT ROWID;
@@ -26,16 +26,20 @@ const SCHEMA = `
  * Since version 3: `recent` has the keys of a commit, or of several at once, in a row (recent-keys.ts).
  * Since version 4: versions have a checksum (damage.ts); those from before have none, for a column is added without reading the rows.
  * Since version 5: versions tell how they were made, a place in MAKINGS; those from before do not.
+ * Since version 6: versions may be packed by a dictionary (bodies/contents.ts); those from before are not.
  */
 const LATER = `
   CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY);
   CREATE TABLE IF NOT EXISTS recent (seq INTEGER PRIMARY KEY, keys TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS dictionary (dictionary INTEGER PRIMARY KEY, type TEXT NOT NULL, bytes BLOB NOT NULL, sum INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS dictionary_copy (dictionary INTEGER PRIMARY KEY, type TEXT NOT NULL, bytes BLOB NOT NULL, sum INTEGER NOT NULL);
   PRAGMA user_version = ${SCHEMA_VERSION};`
 
 /** Columns that versions have since a later version than the first. */
 const ADDED = [
   { since: 4, column: 'sum INTEGER' },
   { since: 5, column: 'made INTEGER' },
+  { since: 6, column: 'dictionary INTEGER' },
 ] as const
 
 const addedSince = (version: number): string =>
@@ -103,8 +107,19 @@ export function openForReading(file: string, { cache = 8_000, told = file, isImm
   }
 }
 
-/** Whether it has all tables and columns already: an older one gets them when it is opened for writing. */
-export const isUpToDate = (db: DatabaseSync): boolean => pragma(db, 'user_version') === SCHEMA_VERSION
+/** From which on a store can be read without what it gets when it is opened for writing. */
+const READABLE = 3
+/** From which on versions may be packed. */
+const PACKED = 6
+export const isPacked = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= PACKED
+export const isReadable = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= READABLE
+
+/** Columns of `version v`, without those that an older store has not yet. */
+export function columnsIn(db: DatabaseSync, columns: string): string {
+  const version = Number(pragma(db, 'user_version'))
+  const missing = ADDED.filter(({ since }) => version < since).map(({ column }) => column.split(' ')[0])
+  return missing.reduce<string>((left, name) => left.replace(`v.${name}`, 'NULL'), columns)
+}
 
 function checked(db: DatabaseSync, file: string): DatabaseSync {
   if (pragma(db, 'application_id') !== APPLICATION_ID) throw new StoreFileError(`${file} is not a store of this server`)

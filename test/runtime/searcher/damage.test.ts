@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../../lambdas/ports/damaged.ts'
+import { noiseOf } from '../../fixtures/versions.ts'
 import { exactly, found, homeOf, madeByAnother, named, planOf, until } from './home.ts'
 
 /** Of an index, where each of them begins. */
@@ -94,7 +95,8 @@ describe('The searcher, among damaged files,', () => {
     await first.close()
     // Nobody indexes what comes now.
     const writing = await SqliteResourceStore.open({ file: first.file })
-    const writes = Array.from({ length: 300 }, (_, i) => named(`${i}`, 'Y'.repeat(2_000)))
+    const names = Array.from({ length: 300 }, (_, i) => noiseOf(`${i}`, 2_000))
+    const writes = names.map((name, i) => named(`${i}`, name))
     await writing.commit(writes, [])
     await writing.close()
     const sound = readFileSync(first.file)
@@ -112,7 +114,7 @@ describe('The searcher, among damaged files,', () => {
     await second.close()
     writeFileSync(first.file, sound)
     const third = await homeOf({ name: first.name })
-    expect((await third.searcher.find(planOf(exactly('X', 'Y'.repeat(2_000))))).total).toBe(301)
+    expect((await third.searcher.find(planOf(exactly('X', ...names)))).total).toBe(301)
     expect(statSync(first.index).ino).toBe(ino)
   })
 

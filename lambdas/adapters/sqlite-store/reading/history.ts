@@ -8,6 +8,7 @@ import type {
   ResourceKey,
   ResourceVersion,
 } from '../../../ports/resource-store.ts'
+import { Contents } from '../bodies/contents.ts'
 import { promised } from '../damage.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
 import { COLUMNS, PLACE_COLUMNS, type VersionRow, versionOf } from '../rows.ts'
@@ -29,10 +30,12 @@ export class HistoryReader {
   readonly #placeBySeq
   readonly #key
   readonly #recent: RecentKeys
+  readonly #contents: Contents
   readonly #places: Places
 
   constructor(db: DatabaseSync, recent: RecentKeys) {
     this.#recent = recent
+    this.#contents = new Contents(db)
     this.#places = new Places(db)
     this.#kinds = db.prepare('SELECT kind, type FROM kind WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2)')
     this.#newest = db.prepare('SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind)) AS newest FROM kind t')
@@ -55,6 +58,7 @@ export class HistoryReader {
     return pageOf(
       scope.id === undefined ? this.#ofKinds(kinds, window, after, limit) : this.#ofResource(kinds, scope, window, after),
       limit,
+      this.#contents,
     )
   }
 
@@ -116,12 +120,12 @@ const isBefore = (place: HistoryPlace, best: HistoryPlace | undefined): boolean 
 
 const byType = (a: Kind, b: Kind): number => (a.type < b.type ? -1 : 1)
 
-function pageOf(rows: Iterable<VersionRow>, limit: number): HistoryPage {
+function pageOf(rows: Iterable<VersionRow>, limit: number, contents: Contents): HistoryPage {
   const versions: ResourceVersion[] = []
   let weight = 0
   for (const row of rows) {
     if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
-    const version = versionOf(row)
+    const version = versionOf(row, contents)
     versions.push(version)
     weight += version.body.length
   }

@@ -1,6 +1,7 @@
 /** The versions of a type that were current at an instant, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/resource-store.ts'
+import { Contents } from '../bodies/contents.ts'
 import { promised } from '../damage.ts'
 import { oldNextOf, type RecentKeys } from '../keys/recent-keys.ts'
 import { isThere, versionOrDamage } from '../rows.ts'
@@ -18,6 +19,7 @@ type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: numbe
 type PlaceRow = readonly [
   ...place: readonly [lastUpdated: number, id: string, vid: number],
   ...content: readonly [deleted: number, compartments: string, body: Uint8Array | null, sum: number | null, made: number | null],
+  dictionary: number | null,
 ]
 
 /**
@@ -26,7 +28,8 @@ type PlaceRow = readonly [
  */
 const rowsWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2
-     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${oldNextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum, v.made
+     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${oldNextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum, v.made,
+     v.dictionary
    FROM version v INDEXED BY history WHERE v.kind = ?1 AND ${condition} AND ${isThere('v')} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC`
 
 export class Scanner {
@@ -38,9 +41,11 @@ export class Scanner {
   readonly #instant
   readonly #stamp
   readonly #recent: RecentKeys
+  readonly #contents: Contents
 
   constructor(db: DatabaseSync, recent: RecentKeys) {
     this.#recent = recent
+    this.#contents = new Contents(db)
     this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
@@ -62,13 +67,17 @@ export class Scanner {
     const found = (): ScanPage => (damaged.length === 0 ? { versions } : { versions, damaged })
     let [seen, weight] = [0, 0]
     for (const rows of this.#after(kind, request, end, after))
-      for (const [lastUpdated, id, vid, deleted, compartments, body, sum, made] of rows) {
+      for (const [lastUpdated, id, vid, deleted, compartments, body, sum, made, dictionary] of rows) {
         if (body !== null && !this.#isSuperseded(kind, id, vid, end, request.asOf)) {
-          const version = versionOrDamage({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum, made])
+          const version = versionOrDamage(
+            { tenant, type, id },
+            [vid, lastUpdated, deleted, compartments, body, sum, made, dictionary],
+            this.#contents,
+          )
+          weight += ('damage' in version ? body : version.body).length
           if ('damage' in version) damaged.push(told(version, tellsDamaged))
           else if (!version.deleted || deletions) versions.push(version)
         }
-        weight += body?.length ?? 0
         if (versions.length + damaged.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT)
           return { ...found(), cursor: JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor) }
       }

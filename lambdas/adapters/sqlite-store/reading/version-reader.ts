@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { Damaged } from '../../../ports/damaged.ts'
 import type { DamagedVersion, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/resource-store.ts'
+import { Contents } from '../bodies/contents.ts'
 import { damageOf, promised } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
@@ -13,6 +14,7 @@ export class VersionReader {
   readonly #recent: RecentKeys
   readonly #old: KeyFilter | undefined
   readonly #as: typeof versionWith
+  readonly #contents: Contents
   readonly #kind
   readonly #head
   readonly #number
@@ -25,7 +27,8 @@ export class VersionReader {
     this.#recent = recent
     this.#old = old
     this.#as = as
-    const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made FROM'
+    this.#contents = new Contents(db)
+    const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made, v.dictionary FROM'
     const byKey = `${selected} key k LEFT JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#head = db.prepare(`${byKey} ORDER BY k.vid DESC LIMIT 1`)
@@ -91,6 +94,6 @@ export class VersionReader {
   #versionOf(key: ResourceKey, row: unknown): ResourceVersion {
     const content = row as ContentRow
     promised(content[0] ?? undefined)
-    return this.#as(key, content)
+    return this.#as(key, content, this.#contents)
   }
 }

@@ -1,6 +1,7 @@
 /** What commits look at and add to the version log, on the writing connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Guard } from '../../../ports/resource-store.ts'
+import { ContentPacker } from '../bodies/content-packer.ts'
 import { checksumOf } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import { type Key, type KeyRow, RecentKeys } from '../keys/recent-keys.ts'
@@ -24,6 +25,7 @@ export class LogWriter {
   readonly #db: DatabaseSync
   readonly #old: KeyFilter
   readonly #statements
+  readonly #packer: ContentPacker
   readonly #kinds = new Map<string, number>()
   /** Of the transaction that is open, and the position of the first of them. */
   #keys: KeyRow = []
@@ -32,9 +34,10 @@ export class LogWriter {
   #at = 0
   #forgotten = 0
 
-  /** `old`: what the table of keys may have; it is told of what comes into it. */
-  constructor(db: DatabaseSync, old: KeyFilter) {
+  /** `old`: what the table of keys may have; it is told of what comes into it. `dictionarySize`: bytes, of content-packer.ts. */
+  constructor(db: DatabaseSync, old: KeyFilter, dictionarySize?: number) {
     this.#db = db
+    this.#packer = new ContentPacker(db, dictionarySize)
     this.#old = old
     this.recent = new RecentKeys(db)
     this.recent.refresh()
@@ -45,7 +48,7 @@ export class LogWriter {
       head: db.prepare('SELECT vid FROM key WHERE kind = ? AND id = ? ORDER BY vid DESC LIMIT 1'),
       kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
       addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
-      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
       recent: db.prepare('INSERT INTO recent VALUES (?, ?)'),
       key: db.prepare('INSERT OR IGNORE INTO key VALUES (?, ?, ?, ?)'),
       taken: db.prepare('DELETE FROM recent WHERE seq <= ?'),
@@ -84,6 +87,7 @@ export class LogWriter {
 
   rollback(): void {
     this.#kinds.clear()
+    this.#packer.forget()
     for (let i = this.#keys.length - 3; i >= 0; i -= 3) this.recent.takeBack(this.#keys[i] as number, this.#keys[i + 1] as string)
     this.#keys = []
     if (this.#db.isTransaction) this.#statements.rollback.run()
@@ -123,8 +127,10 @@ export class LogWriter {
     const versionId = expected + 1
     const deleted = write.deleted ? 1 : 0
     const sum = checksumOf({ type, id, versionId, lastUpdated, deleted, made, compartments, body })
-    this.written.bytes += body.length
-    this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, compartments, body, sum, made)
+    const stored = this.#packer.pack(type, { compartments, body })
+    this.written.bytes += stored.body.length
+    const kept = [stored.compartments, stored.body, sum, made, stored.dictionary]
+    this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, ...kept)
   }
 
   /** Of versions that follow each other, in one transaction. */

@@ -11,8 +11,11 @@ import { KeyMerge } from './key-merge.ts'
 import { LogWriter } from './log-writer.ts'
 import { Staging } from './staging.ts'
 
-/** `mostRecent`: keys after which they are taken over into their table (recent-keys.ts). */
-export type WriterData = { readonly file: string; readonly mostRecent?: number }
+/**
+ * `mostRecent`: keys after which they are taken over into their table (recent-keys.ts). `dictionarySize`: bytes of what is written of a type that
+ * become its dictionary (content-packer.ts).
+ */
+export type WriterData = { readonly file: string; readonly mostRecent?: number; readonly dictionarySize?: number }
 /** `keys`: of a KeyFilter. */
 export type ThreadData = WriterData & { readonly keys: SharedArrayBuffer }
 export type WriterMessage = CommitMessage | 'close'
@@ -33,10 +36,10 @@ const IDLE = 200
 const MOST_RECENT = 20_000
 
 const port = parentPort!
-const { file, mostRecent = MOST_RECENT, keys } = workerData as ThreadData
+const { file, mostRecent = MOST_RECENT, dictionarySize, keys } = workerData as ThreadData
 const db = openForWriting(file)
 const old = new KeyFilter(keys)
-const log = new LogWriter(db, old)
+const log = new LogWriter(db, old, dictionarySize)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const nap = new Int32Array(new SharedArrayBuffer(4))
 

@@ -1,0 +1,155 @@
+/** Packs bytes with a dictionary: format.ts. At each place it takes the longest match of those that three tables know. */
+import { DASH, isDashAt, LARGEST, LEAST, MORE, UUID, UUID_LENGTH } from './format.ts'
+
+/** Positions in a step. */
+const POSITIONS = 0x1_0000
+/** Of a dictionary the last places of LEAST and of so many bytes are known: the longer ones lead to longer matches. */
+const LONG = 12
+const DICTIONARY_BITS = 14
+const OWN_BITS = 12
+/** What is not as much smaller, a part of its length, is not worth it. */
+const GAIN = 1 / 8
+
+const first = (bytes: Uint8Array, at: number): number =>
+  bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
+/** Of LEAST bytes. */
+const shortHash = (bytes: Uint8Array, at: number): number =>
+  (Math.imul(first(bytes, at), 0x9e3779b1) ^ Math.imul(bytes[at + 4]!, 0x85ebca6b)) >>> (32 - DICTIONARY_BITS)
+const longHash = (bytes: Uint8Array, at: number): number =>
+  (Math.imul(first(bytes, at), 0x9e3779b1) ^ Math.imul(first(bytes, at + 4), 0x85ebca6b) ^ Math.imul(first(bytes, at + 8), 0xc2b2ae35)) >>>
+  (32 - DICTIONARY_BITS)
+
+/** Values of the digits of UUIDs, −1 for other bytes. */
+const DIGITS = new Int8Array(256).fill(-1)
+for (let value = 0; value < 16; value++) DIGITS[value.toString(16).charCodeAt(0)] = value
+
+/**
+ * Shared by all that pack on this thread, one after the other: places in the bytes, by the hash of what stands there. Those inside of a match are left
+ * out: what is found there is found where the match was.
+ */
+const own = new Int32Array(1 << OWN_BITS)
+
+export class Packer {
+  readonly dictionary: Uint8Array
+  readonly #short = new Int16Array(1 << DICTIONARY_BITS).fill(-1)
+  readonly #long = new Int16Array(1 << DICTIONARY_BITS).fill(-1)
+  /** The match found last. */
+  #length = 0
+  #position = 0
+
+  /** `dictionary`: no more than 32,767 bytes. */
+  constructor(dictionary: Uint8Array) {
+    this.dictionary = dictionary
+    for (let at = 0; at + LONG <= dictionary.length; at++) {
+      this.#short[shortHash(dictionary, at)] = at
+      this.#long[longHash(dictionary, at)] = at
+    }
+  }
+
+  /** Undefined where that would save little. */
+  pack(bytes: Uint8Array): Uint8Array | undefined {
+    if (bytes.length > LARGEST) return undefined
+    own.fill(-1)
+    const steps = new Steps(bytes)
+    for (let at = 0; at + LEAST <= bytes.length; ) {
+      this.#find(bytes, at)
+      if (this.#length >= LEAST) {
+        steps.match(at, this.#length, this.#position)
+        at += this.#length
+      } else if (isUuidAt(bytes, at)) {
+        steps.uuid(at)
+        at += UUID_LENGTH
+        // What nothing was found in for long is looked at here and there.
+      } else at += 1 + ((at - steps.told) >>> 7)
+    }
+    return steps.end(bytes.length - bytes.length * GAIN)
+  }
+
+  /** The longest match there, in the dictionary or in the bytes before. */
+  #find(bytes: Uint8Array, at: number): void {
+    const { dictionary } = this
+    this.#length = 0
+    const hash = shortHash(bytes, at)
+    if (at + LONG <= bytes.length) this.#take(bytes, at, dictionary, this.#long[longHash(bytes, at)]!, 0)
+    if (this.#length < LONG) this.#take(bytes, at, dictionary, this.#short[hash]!, 0)
+    const place = hash >>> (DICTIONARY_BITS - OWN_BITS)
+    this.#take(bytes, at, bytes, own[place]!, dictionary.length)
+    own[place] = at
+  }
+
+  /** `base`: the position of the first byte of `from`. */
+  #take(bytes: Uint8Array, at: number, from: Uint8Array, place: number, base: number): void {
+    if (place < 0 || base + place >= POSITIONS) return
+    // It is longer only if it goes on where the longest ends.
+    if (from[place + this.#length] !== bytes[at + this.#length]) return
+    const most = Math.min(bytes.length - at, from.length - place)
+    let length = 0
+    while (length < most && from[place + length] === bytes[at + length]) length++
+    if (length <= this.#length) return
+    this.#length = length
+    this.#position = base + place
+  }
+}
+
+function isUuidAt(bytes: Uint8Array, at: number): boolean {
+  if (bytes[at + 8] !== DASH || bytes[at + 13] !== DASH || bytes[at + 18] !== DASH || bytes[at + 23] !== DASH) return false
+  if (at + UUID_LENGTH > bytes.length) return false
+  for (let i = 0; i < UUID_LENGTH; i++) if (DIGITS[bytes[at + i]!]! < 0 && !isDashAt(i)) return false
+  return true
+}
+
+/** Grows with the largest that is packed. */
+let scratch = new Uint8Array(16_000)
+
+class Steps {
+  /** Up to which of the bytes there are steps. */
+  told = 0
+  readonly #bytes: Uint8Array
+  #end = 0
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+    // The most a byte takes: each in a step of its own, which no match and no UUID is.
+    if (scratch.length < bytes.length * 2 + 16) scratch = new Uint8Array(bytes.length * 4)
+    this.#varint(bytes.length)
+  }
+
+  match(at: number, length: number, position: number): void {
+    const beyond = length - LEAST + 1
+    this.#literals(at, Math.min(beyond, MORE))
+    if (beyond >= MORE) this.#varint(beyond - MORE)
+    scratch[this.#end++] = position & 255
+    scratch[this.#end++] = position >>> 8
+    this.told = at + length
+  }
+
+  uuid(at: number): void {
+    this.#literals(at, UUID)
+    for (let i = 0; i < UUID_LENGTH; i++) {
+      if (isDashAt(i)) continue
+      const high = DIGITS[this.#bytes[at + i++]!]!
+      scratch[this.#end++] = (high << 4) | DIGITS[this.#bytes[at + i]!]!
+    }
+    this.told = at + UUID_LENGTH
+  }
+
+  /** Undefined where they are not shorter than that. */
+  end(least: number): Uint8Array | undefined {
+    if (this.told < this.#bytes.length) this.#literals(this.#bytes.length, UUID)
+    return this.#end < least ? scratch.slice(0, this.#end) : undefined
+  }
+
+  /** Those up to a place, with what comes after them. */
+  #literals(at: number, next: number): void {
+    const length = at - this.told
+    scratch[this.#end++] = (Math.min(length, MORE) << 4) | next
+    if (length >= MORE) this.#varint(length - MORE)
+    for (let i = this.told; i < at; i++) scratch[this.#end++] = this.#bytes[i]!
+  }
+
+  #varint(value: number): void {
+    let left = value
+    for (; left > 127; left >>>= 7) scratch[this.#end++] = (left & 127) | 128
+    scratch[this.#end++] = left
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Packs what is written, by a dictionary per type, for all tenants: its first versions, one after the other. They may be unlike those that come
+ * later, so that another dictionary is made of some of those, twice; what is packed already stays as it is.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import { LARGEST } from '../../dictionary-codec/format.ts'
+import { Packer } from '../../dictionary-codec/packer.ts'
+import { type Content, joined, type StoredContent } from './contents.ts'
+import { addDictionary, Dictionaries } from './dictionaries.ts'
+
+/** Bytes of a dictionary. */
+const SIZE = 16_000
+/** How many times as much of a type was written, since the writer began, before what its next dictionary is made of. */
+const BEGINNINGS = [0, 64, 2_048]
+/** The part of a dictionary that one version may be. */
+const MOST_OF_ONE = 1 / 2
+
+type Packing = { readonly dictionary: number; readonly packer: Packer }
+
+class TypeState {
+  /** Dictionaries there are. */
+  made: number
+  packing: Packing | undefined
+  #written = 0
+  #sample: Uint8Array[] = []
+  #gathered = 0
+  readonly #size: number
+
+  constructor(size: number, made: number, packing: Packing | undefined) {
+    this.#size = size
+    this.made = made
+    this.packing = packing
+  }
+
+  /** Takes notice of what is written; the next dictionary where it has come together. */
+  see(bytes: Uint8Array): Uint8Array | undefined {
+    const beginning = BEGINNINGS[this.made]
+    if (beginning === undefined) return undefined
+    this.#written += bytes.length
+    if (this.#written <= beginning * this.#size) return undefined
+    const part = bytes.slice(0, this.#size * MOST_OF_ONE)
+    this.#sample.push(part)
+    this.#gathered += part.length
+    return this.#gathered < this.#size ? undefined : this.#takeSample()
+  }
+
+  #takeSample(): Uint8Array {
+    const sample = Buffer.concat(this.#sample).subarray(0, this.#size)
+    this.#sample = []
+    this.#gathered = 0
+    return sample
+  }
+}
+
+export class ContentPacker {
+  readonly #db: DatabaseSync
+  readonly #size: number
+  readonly #types = new Map<string, TypeState>()
+
+  /** `size`: bytes of a dictionary. */
+  constructor(db: DatabaseSync, size = SIZE) {
+    this.#db = db
+    this.#size = size
+  }
+
+  /** Within a transaction. */
+  pack(type: string, content: Content): StoredContent {
+    if (content.body.length > LARGEST) return { ...content, dictionary: null }
+    const bytes = joined(content)
+    const state = this.#stateOf(type)
+    const packed = state.packing?.packer.pack(bytes)
+    const stored =
+      packed === undefined ? { ...content, dictionary: null } : { compartments: '', body: packed, dictionary: state.packing!.dictionary }
+    this.#learn(type, state, bytes)
+    return stored
+  }
+
+  /** The transaction was rolled back, with the dictionaries it made. */
+  forget(): void {
+    this.#types.clear()
+  }
+
+  #stateOf(type: string): TypeState {
+    const known = this.#types.get(type)
+    if (known !== undefined) return known
+    const packings = this.#packingsOf(type)
+    const state = new TypeState(this.#size, packings.length, packings.at(-1))
+    this.#types.set(type, state)
+    return state
+  }
+
+  /** Without those that are damaged: others are made in their place. */
+  #packingsOf(type: string): readonly Packing[] {
+    const dictionaries = new Dictionaries(this.#db)
+    return dictionaries.soundOf(type).map(([dictionary, bytes]) => ({ dictionary, packer: new Packer(bytes) }))
+  }
+
+  #learn(type: string, state: TypeState, bytes: Uint8Array): void {
+    const next = state.see(bytes)
+    if (next === undefined) return
+    const dictionary = addDictionary(this.#db, type, next)
+    state.made += 1
+    state.packing = { dictionary, packer: new Packer(next) }
+  }
+}

@@ -1,0 +1,174 @@
+/** Bytes packed by a dictionary: they come back as they were, whatever they are, and what is damaged is told or is other bytes, never more. */
+import { describe, expect, it } from '@jest/globals'
+import { LARGEST } from '../../lambdas/adapters/dictionary-codec/format.ts'
+import { Packer } from '../../lambdas/adapters/dictionary-codec/packer.ts'
+import { NotPacked, unpack } from '../../lambdas/adapters/dictionary-codec/unpack.ts'
+
+const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
+
+const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e'
+const DICTIONARY = bytesOf(`{"resourceType":"Observation","id":"${UUID}","status":"final","code":{"text":"Body Height"}}`)
+const packer = new Packer(DICTIONARY)
+
+/** Numbers below `below` that look random, the same in each run. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 0x1_0000_0000) * below)
+  }
+}
+
+/** Printable, so that no match is in it. */
+function noise(length: number): string {
+  const next = numbers(7)
+  return Array.from({ length }, () => String.fromCharCode(33 + next(90))).join('')
+}
+
+/** What is packed comes back as it was. */
+function back(text: string): Uint8Array {
+  const packed = packer.pack(bytesOf(text))
+  if (packed === undefined) throw new Error('it was not packed')
+  expect(textOf(unpack(packed, DICTIONARY))).toBe(text)
+  return packed
+}
+
+describe('What is packed', () => {
+  it('has the format that stands in format.ts: files are full of it', () => {
+    const another = '7c9e6679-7425-40de-944b-e07fc1f90ae7'
+    const text = `{"resourceType":"Observation","id":"${another}","status":"final","code":{"text":"Body Weight"}},"Body Weight"`
+    const packed = '87010f110000007c9e6679742540de944be07fc1f90ae70f154800a9576569676874227d7d2ce300'
+    expect(textOf(unpack(Buffer.from(packed, 'hex'), DICTIONARY))).toBe(text)
+    expect(back(text).length).toBeLessThan(50)
+  })
+
+  it.each([
+    ['all of the dictionary', textOf(DICTIONARY)],
+    ['its end', '"Body Height"}}'],
+    ['14, 15, 16, 142 and 143 literals', [14, 15, 16, 142, 143].map((n) => `${'~'.padEnd(n, 'abcdefghijklm')}"status":"final"`).join('')],
+    ['matches of 5, 18, 19 and 20 bytes', ['{"res', '{"resourceType":"O', '{"resourceType":"Ob', '{"resourceType":"Obs'].join('§')],
+    ['a match that reaches into itself', `x${'ab'.repeat(500)}`],
+    ['a long run of one byte', 'a'.repeat(100_000)],
+    [
+      'UUIDs side by side, and one at the end',
+      `${'7c9e6679-7425-40de-944b-e07fc1f90ae7'.repeat(2)}"status":"final"6ba7b810-9dad-11d1-80b4-00c04fd430c8`,
+    ],
+    ['letters that are not ASCII', `"status":"final" ${'Größe'.repeat(9)}`],
+  ])('comes back: %s', (_, text) => {
+    expect(back(text).length).toBeLessThan(bytesOf(text).length)
+  })
+
+  it('is what is seldom packed as well: a UUID in capitals, one that is too short, one with a letter that is no digit', () => {
+    const almost = [
+      UUID.toUpperCase(),
+      '6ba7b810-9dad-11d1-80b4-00c04fd430c',
+      '6ba7b810-9dad-11d1-80b4-00c04fd430cg',
+      '6ba7b810-9dad-11d1-80b4',
+    ]
+    for (const each of almost) back(`"status":"final""status":"final"${each}`)
+  })
+
+  it('reaches back to the positions that two bytes can tell, and to no others', () => {
+    const twice = noise(300).repeat(2)
+    expect(back('a'.repeat(60_000) + twice).length).toBeLessThan(400)
+    expect(back('a'.repeat(66_000) + twice).length).toBeGreaterThan(600)
+  })
+
+  it('comes back, made of pieces of the dictionary, of itself, of UUIDs and of noise', () => {
+    const next = numbers(1)
+    const digits = (length: number) => Array.from({ length }, () => next(16).toString(16)).join('')
+    for (let round = 0; round < 500; round++) {
+      let text = ''
+      for (let pieces = 1 + next(30); pieces > 0; pieces--) {
+        const from = next(DICTIONARY.length)
+        const own = next(text.length + 1)
+        text += [
+          () => textOf(DICTIONARY.subarray(from, from + next(60))),
+          () => text.slice(own, own + next(200)),
+          () => [8, 4, 4, 4, 12].map(digits).join('-'),
+          () => String.fromCharCode(32 + next(900)).repeat(next(30)),
+        ][next(4)]!()
+      }
+      const packed = packer.pack(bytesOf(text))
+      if (packed !== undefined) expect(textOf(unpack(packed, DICTIONARY))).toBe(text)
+    }
+  })
+
+  it('needs no dictionary', () => {
+    const text = 'once more and '.repeat(30)
+    const packed = new Packer(new Uint8Array()).pack(bytesOf(text))
+    expect(textOf(unpack(packed!, new Uint8Array()))).toBe(text)
+  })
+})
+
+describe('What stays as it is', () => {
+  it.each([
+    ['nothing', new Uint8Array()],
+    ['a few bytes', bytesOf('abc')],
+    ['what would be hardly smaller', bytesOf(`"status":"final"${noise(300)}`)],
+    [
+      'noise',
+      Uint8Array.from(
+        { length: 100_000 },
+        (
+          (next) => () =>
+            next(256)
+        )(numbers(3)),
+      ),
+    ],
+    ['more than is packed', new Uint8Array(LARGEST + 1)],
+  ])('is %s', (_, bytes) => {
+    expect(packer.pack(bytes)).toBeUndefined()
+  })
+
+  it('is not what is as large as can be', () => {
+    const bytes = new Uint8Array(LARGEST)
+    expect(Buffer.compare(unpack(packer.pack(bytes)!, DICTIONARY), bytes)).toBe(0)
+  })
+})
+
+describe('What is damaged', () => {
+  const packed = back(
+    `{"resourceType":"Observation","id":"${UUID.replaceAll('0', '1')}","note":"${'as before, '.repeat(20)}","status":"final"}`,
+  )
+
+  it('ends early', () => {
+    for (let end = 0; end < packed.length; end++) expect(() => unpack(packed.subarray(0, end), DICTIONARY)).toThrow(NotPacked)
+  })
+
+  it('is told, or becomes no more bytes than may be packed', () => {
+    let told = 0
+    for (let at = 0; at < packed.length; at++)
+      for (let byte = 0; byte < 256; byte++) {
+        const changed = packed.slice()
+        changed[at] = byte
+        try {
+          expect(unpack(changed, DICTIONARY).length).toBeLessThanOrEqual(LARGEST)
+        } catch (error) {
+          expect(error).toBeInstanceOf(NotPacked)
+          told++
+        }
+      }
+    expect(told).toBeGreaterThan(0)
+  })
+
+  const position = (at: number): string => Buffer.of(at & 255, at >> 8).toString('hex')
+
+  it('is not told where it is as long as may be', () => {
+    const packed = Buffer.from(`80d00f1f61eccf0f${position(DICTIONARY.length)}`, 'hex')
+    expect(unpack(packed, DICTIONARY).length).toBe(LARGEST)
+  })
+
+  it.each([
+    ['a length that is too large', `81d00f1f61edcf0f${position(DICTIONARY.length)}`],
+    ['a number without end', 'ffffffffff'],
+    ['literals beyond the end', '02f000'.padEnd(80, '0')],
+    ['a UUID beyond the end', '0200'.padEnd(80, '0')],
+    ['a match beyond the end', '02010000'],
+    ['a match beyond the dictionary', `0602${position(DICTIONARY.length - 1)}`],
+    ['a match of what is not there yet', `0602${position(DICTIONARY.length)}`],
+  ])('is told: %s', (_, hex) => {
+    expect(() => unpack(Buffer.from(hex, 'hex'), DICTIONARY)).toThrow(NotPacked)
+  })
+})
