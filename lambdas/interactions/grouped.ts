@@ -4,7 +4,8 @@ import type { Grouping } from '../search/group.ts'
 import type { GroupPlan, GroupPosition, Matching } from '../search/plan.ts'
 import type { SearchRequest } from '../search/query.ts'
 import type { FhirRequest } from './interaction.ts'
-import { matchEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
+import { HEAVIEST_PAGE, lightEnough } from './page.ts'
+import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
 import type { Asked } from './search-page.ts'
 import { weighed } from './weighed.ts'
 
@@ -35,7 +36,8 @@ export async function groupEntries(
     groups.map(({ hits }) => hits.length),
     versions,
   )
-  const { shown, others } = await weighed(ports, request, includes, parts)
+  const light = parts.map(lightEnough)
+  const { shown, others } = await weighed(ports, request, includes, light)
   const entries = groups.slice(0, shown).flatMap(({ key, size }, i): readonly BundleEntry[] => {
     const extension = [
       {
@@ -46,16 +48,28 @@ export async function groupEntries(
         ],
       },
     ]
-    return parts[i]!.map((version) => matchEntry(request, version, extension))
+    return light[i]!.map((version) => matchEntry(request, version, extension))
   })
   const last = groups[shown - 1]
   const isMore = more || shown < groups.length
   return {
-    entries: [...entries, ...others],
+    entries: [...entries, ...others, ...leftOut(parts.slice(0, shown).flat().length - light.slice(0, shown).flat().length)],
     ...(asked === 'none' ? {} : { total }),
     ...(isMore && last !== undefined ? { next: { after: { position: last.hits[0]!.position, key: last.key }, shown } } : {}),
   }
 }
+
+/** A page is no longer for a group that is heavy: how many of the first resources of its groups it does not show. */
+const leftOut = (count: number): readonly BundleEntry[] =>
+  count === 0
+    ? []
+    : [
+        outcomeEntry({
+          severity: 'warning',
+          code: 'too-costly',
+          text: `A group is shown as far as its resources have ${HEAVIEST_PAGE} bytes: ${count} of this page are left out. Search for them by the key of their group`,
+        }),
+      ]
 
 function inPartsOf<T>(sizes: readonly number[], all: readonly T[]): readonly (readonly T[])[] {
   let from = 0

@@ -195,6 +195,28 @@ describe('links', () => {
     expect([rest.status, rest.body.entry.length, relations(rest.body).next]).toEqual([200, 50, undefined])
   })
 
+  it('are no heavier for a group that is: it is shown as far as a page may weigh, which an entry tells', async () => {
+    const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'x'.repeat(300_000)}</div>`
+    for (let i = 0; i < 20; i++) {
+      const code = { coding: [{ system: 'urn:weights', code: i < 18 ? 'many' : 'few' }] }
+      const id = `weighing-${String(i).padStart(2, '0')}`
+      await put(`/Basic/${id}`, { resourceType: 'Basic', id, code, text: { status: 'additional', div } })
+    }
+    const ask = async (url: string) => {
+      const { body, text, status } = await get(url)
+      expect([status, text.length < 5_000_000]).toEqual([200, true])
+      const matches = body.entry.filter(({ search }: Tree) => search.mode === 'match')
+      return { body, matches, sizes: new Set(matches.map(({ search }: Tree) => search.extension[0].extension[1].valueInteger)) }
+    }
+    const first = await ask('/Basic?code=urn:weights|&_group=code&_groupSort=_id&_groupCount=20')
+    expect([first.matches.length, [...first.sizes]]).toEqual([14, [18]])
+    const told = first.body.entry.at(-1)
+    expect([told.search.mode, told.resource.issue[0].code]).toEqual(['outcome', 'too-costly'])
+    expect(told.resource.issue[0].details.text).toMatch(/^A group is shown .*: 4 of this page are left out\. Search /)
+    const second = await ask(first.body.link.find(({ relation }: Tree) => relation === 'next').url)
+    expect([second.body.entry.length, [...second.sizes]]).toEqual([2, [2]])
+    expect(second.body.link.some(({ relation }: Tree) => relation === 'next')).toBe(false)
+  })
   it('of a search by POST, its own too, lead to what was found, and what was ignored is told by its name', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const { body } = await post('/Observation/_search', 'patient=q&favourite=Miller&_count=1', form)

@@ -25,7 +25,11 @@ export const number: SearchType = {
       }
     }
   },
-  lower: (parameter, value) => compareWith(parameter.field, numberAfterPrefix(parameter, value)),
+  lower(parameter, value) {
+    const { field } = parameter
+    const test = (prefix: string, number: Precise): Predicate => ({ ...numberTest(prefix, number), field })
+    return compareWith(numberAfterPrefix(parameter, value), { ...ANY_NUMBER, field }, test)
+  },
 }
 
 /** A number of a resource, whichever way json.ts keeps it. */
@@ -42,13 +46,15 @@ export const boundsOf = ({ low, high }: Element): readonly [low: number | undefi
 
 const boundOf = (quantity: unknown, open: number): number | undefined => (isElement(quantity) ? numberOf(quantity.value) : open)
 
-/** Of `ne`: there is a value, and none that is equal. */
+/** Of `ne`: `isThere`, a value, and none that is equal. */
 export const compareWith = (
-  field: string,
   { prefix, text }: { readonly prefix: string; readonly text: string },
-  predicateOf: (prefix: string, number: Precise) => Predicate = (prefix, number) => ({ ...numberTest(prefix, number), field }),
-): Predicate =>
-  prefix === 'ne' ? all({ kind: 'present', field }, not(predicateOf('eq', preciseOf(text)))) : predicateOf(prefix, preciseOf(text))
+  isThere: Predicate,
+  predicateOf: (prefix: string, number: Precise) => Predicate,
+): Predicate => (prefix === 'ne' ? all(isThere, not(predicateOf('eq', preciseOf(text)))) : predicateOf(prefix, preciseOf(text)))
+
+/** Passed by every number. */
+export const ANY_NUMBER: RangeTest = { kind: 'number', relation: 'intersects', low: LEAST, high: MOST }
 
 /** A number after its prefix. FhirError 400. */
 export function numberAfterPrefix(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {

@@ -4,7 +4,7 @@ import { above, below, doubleText } from '../doubles.ts'
 import type { Fields } from '../fields.ts'
 import { type Predicate, type RangeTest, some } from '../plan.ts'
 import { remembered, rememberedOfResource, rememberedPair } from '../remembered.ts'
-import { boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
+import { ANY_NUMBER, boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
 import { orderedRange } from './ordered-key.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { textOf } from './tokens.ts'
@@ -52,7 +52,10 @@ export const quantity: SearchType = {
     const [number = '', ...unit] = splitValue(value, '|').map(unescapeValue)
     if (unit.length !== 0 && unit.length !== 2) throw malformed(parameter, 'of the form number or number|system|code')
     const [system = '', code = ''] = unit
-    return compareWith(name, numberAfterPrefix(parameter, number), (prefix, number) => measuredTest(name, prefix, number, { system, code }))
+    // There may be a quantity without a value, which is never compared.
+    const isThere = valueTest(`${name}:value`, '', ANY_NUMBER)
+    const test = (prefix: string, number: Precise): Predicate => measuredTest(name, prefix, number, { system, code })
+    return compareWith(numberAfterPrefix(parameter, number), isThere, test)
   },
 }
 
