@@ -10,6 +10,7 @@ import type { Construct } from 'constructs'
 import { EXPORT_LOGS } from './export-files.ts'
 import { suppressInData } from './nag-suppressions.ts'
 import { Network } from './network.ts'
+import { PUT_ASIDE } from './put-aside.ts'
 import { resourceTable, stateTable } from './resource-table.ts'
 import { searchDomain } from './search-domain.ts'
 import type { Settings } from './settings.ts'
@@ -121,6 +122,8 @@ export class DataStack extends Stack {
       serverAccessLogsPrefix: 'data-bucket/',
       lifecycleRules: [
         { prefix: 'queries/', expiration: Duration.days(3), noncurrentVersionExpiration: Duration.days(1) },
+        // Records nobody has asked for again: their resources are all in the table.
+        { prefix: PUT_ASIDE, expiration: Duration.days(90), noncurrentVersionExpiration: Duration.days(1) },
         { prefix: 'tokens/', expiration: Duration.days(2), noncurrentVersionExpiration: Duration.days(1) },
         {
           noncurrentVersionExpiration: RECOVERY,

@@ -10,6 +10,7 @@ import {
   type IResource,
   LambdaIntegration,
   LogGroupLogDestination,
+  type MethodDeploymentOptions,
   MethodLoggingLevel,
   RestApi,
 } from 'aws-cdk-lib/aws-apigateway'
@@ -21,6 +22,7 @@ import { functionOf, type HttpFunction } from '../lambdas/functions/functions.ts
 import { AUTH_ROUTES, isHeadToo, ROUTES } from '../lambdas/interactions/routes.ts'
 import { gatewayErrors } from './gateway-errors.ts'
 import type { Settings } from './settings.ts'
+import { TOKEN_ROUTE } from './watch.ts'
 
 export const STAGE = 'fhir'
 
@@ -29,6 +31,14 @@ export const STAGE = 'fhir'
  * holds. Never more than needed: they become a third longer on their way.
  */
 const BINARY = ['image/*', 'audio/*', 'video/*', 'application/pdf', 'application/octet-stream', 'application/zip', 'application/dicom']
+
+const ofMethods = ({ limits }: Settings): MethodDeploymentOptions => ({
+  // It would tell of paths and bodies.
+  dataTraceEnabled: false,
+  loggingLevel: MethodLoggingLevel.OFF,
+  throttlingRateLimit: limits.rate,
+  throttlingBurstLimit: limits.burst,
+})
 
 export type Functions = Readonly<Partial<Record<HttpFunction, IFunction>>>
 
@@ -53,12 +63,9 @@ export class FhirApi extends Construct {
       cloudWatchRole: true,
       deployOptions: {
         stageName: STAGE,
-        metricsEnabled: true,
-        // It would tell of paths and bodies.
-        dataTraceEnabled: false,
-        loggingLevel: MethodLoggingLevel.OFF,
-        throttlingRateLimit: settings.limits.rate,
-        throttlingBurstLimit: settings.limits.burst,
+        ...ofMethods(settings),
+        // Those of a single method cost, and an alarm looks at one.
+        methodOptions: settings.access === 'token' ? { [`${TOKEN_ROUTE}/POST`]: { ...ofMethods(settings), metricsEnabled: true } } : {},
         accessLogDestination: new LogGroupLogDestination(this.logGroup),
         accessLogFormat: AccessLogFormat.custom(JSON.stringify(ACCESS)),
       },

@@ -91,7 +91,8 @@ const asksMoreThan = (limit: number, isBehindFront: boolean): Statement => ({
 const shown = (metricName: string) => ({ metricName, cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false })
 const body = (code: string, text: string) => ({ contentType: 'APPLICATION_JSON', content: outcomeText(code, text) })
 const refuse = (responseCode: number, customResponseBodyKey: string, origin: string | undefined) => {
-  const responseHeaders = origin === undefined ? [] : [{ name: ALLOW_ORIGIN, value: origin }]
+  const named = origin === undefined ? [] : [{ name: ALLOW_ORIGIN, value: origin }]
+  const responseHeaders = [{ name: 'Cache-Control', value: 'no-store' }, ...named]
   return { block: { customResponse: { responseCode, customResponseBodyKey, responseHeaders } } }
 }
 

@@ -30,7 +30,8 @@ export function gatewayErrors(api: RestApi, settings: Settings): void {
     api.addGatewayResponse(type.responseType, {
       type,
       ...(status === undefined ? {} : { statusCode: String(status) }),
-      responseHeaders: { 'Content-Type': "'application/fhir+json; charset=utf-8'", ...originOf(settings) },
+      // Nobody keeps an answer that another request might get.
+      responseHeaders: { 'Content-Type': "'application/fhir+json; charset=utf-8'", 'Cache-Control': "'no-store'", ...originOf(settings) },
       templates: { 'application/json': outcomeText(code, text) },
     })
   }

@@ -4,9 +4,7 @@
  */
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda'
 import { DeleteObjectCommand, GetObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3'
-
-/** Below it Lambda writes what it puts aside. */
-export const PUT_ASIDE = 'aws/lambda/'
+import { PUT_ASIDE } from './put-aside.ts'
 
 export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
 

@@ -1,5 +1,8 @@
 /** A watch: metrics of something that can go wrong, and the alarm that rings when it does. */
 
+/** The one method that is watched by itself. */
+export const TOKEN_ROUTE = '/auth/token'
+
 export type Watched = {
   readonly namespace: string
   readonly metricName: string

@@ -1,5 +1,5 @@
 /** What can go wrong with exports, and where tokens are given. */
-import type { Deployed, Watch, Watched } from './watch.ts'
+import { type Deployed, TOKEN_ROUTE, type Watch, type Watched } from './watch.ts'
 
 /** Executions that ended otherwise than well. */
 export const endedOf = (StateMachineArn: string): readonly Watched[] =>
@@ -80,7 +80,7 @@ export function watchesOfSchedules(stage: string, starter: string): readonly Wat
 }
 
 export function watchesOfTokens(api: Deployed['api'], { tender }: NonNullable<Deployed['tokens']>): readonly Watch[] {
-  const dimensions = { ApiName: api.name, Resource: '/auth/token', Method: 'POST', Stage: api.stage }
+  const dimensions = { ApiName: api.name, Resource: TOKEN_ROUTE, Method: 'POST', Stage: api.stage }
   return [
     {
       title: 'Tokens that could not be given',

@@ -179,11 +179,12 @@ describe.each(each)('the stacks: %s', (_, stacks) => {
     }
   })
 
-  it('forget kept queries after three days, lists of tokens after two, and large bodies never', () => {
+  it('forget kept queries after three days, lists of tokens after two, records nobody took after 90, and large bodies never', () => {
     const bucket = Object.entries(ofType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
     const expiring = bucket.LifecycleConfiguration.Rules.filter((rule: Tree) => rule.ExpirationInDays !== undefined)
     expect(expiring.map(({ Prefix, ExpirationInDays }: Tree) => [Prefix, ExpirationInDays])).toEqual([
       ['queries/', 3],
+      ['aws/lambda/', 90],
       ['tokens/', 2],
     ])
   })
@@ -625,7 +626,7 @@ describe('the API', () => {
     const [stage] = Object.values(ofType(service, 'AWS::ApiGateway::Stage'))
     expect(stage).toMatchObject({
       StageName: 'fhir',
-      MethodSettings: [{ DataTraceEnabled: false, LoggingLevel: 'OFF', MetricsEnabled: true }],
+      MethodSettings: [{ DataTraceEnabled: false, LoggingLevel: 'OFF' }],
     })
   })
 
@@ -655,6 +656,7 @@ describe('the API', () => {
     })
     expect(answer.ResponseParameters).toMatchObject({
       'gatewayresponse.header.Content-Type': "'application/fhir+json; charset=utf-8'",
+      'gatewayresponse.header.Cache-Control': "'no-store'",
       'gatewayresponse.header.Access-Control-Allow-Origin': "'*'",
     })
   })
@@ -754,7 +756,10 @@ describe('what is in front', () => {
     const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
     expect(tooLarge.Action.Block.CustomResponse).toMatchObject({
       ResponseCode: 413,
-      ResponseHeaders: [{ Name: 'Access-Control-Allow-Origin', Value: '*' }],
+      ResponseHeaders: [
+        { Name: 'Cache-Control', Value: 'no-store' },
+        { Name: 'Access-Control-Allow-Origin', Value: '*' },
+      ],
     })
     const { RegexString } = tooLarge.Statement.RegexMatchStatement
     // WAF takes no groups that capture: https://docs.aws.amazon.com/waf/latest/developerguide/waf-regex-pattern-support.html
@@ -767,6 +772,28 @@ describe('what is in front', () => {
   const rulesOf = ({ service }: Synthesized): Tree[] =>
     Object.values(ofType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.toSorted((a: Tree, b: Tree) => a.Priority - b.Priority)
   const tooMany = (stacks: Synthesized): Tree => rulesOf(stacks).find(({ Name }) => Name === 'TooMany')
+
+  it.each(each)('lets no answer of its own be kept: %s', (_, { service }) => {
+    for (const { ResponseParameters } of Object.values(ofType(service, 'AWS::ApiGateway::GatewayResponse')))
+      expect(ResponseParameters['gatewayresponse.header.Cache-Control']).toBe("'no-store'")
+    for (const { Rules } of Object.values(ofType(service, 'AWS::WAFv2::WebACL')))
+      for (const { Action } of Rules)
+        expect(Action.Block.CustomResponse.ResponseHeaders).toContainEqual({ Name: 'Cache-Control', Value: 'no-store' })
+  })
+
+  it.each(each)('pays for the metrics of no method, but for the one an alarm looks at: %s', (_, { service }) => {
+    const [{ MethodSettings }] = Object.values(ofType(service, 'AWS::ApiGateway::Stage')) as [Tree]
+    const measured = MethodSettings.filter(({ MetricsEnabled }: Tree) => MetricsEnabled)
+    const watched = Object.values(ofType(service, 'AWS::CloudWatch::Alarm')).flatMap(({ Namespace, Dimensions }) => {
+      const value = (name: string): string | undefined => Dimensions?.find(({ Name }: Tree) => Name === name)?.Value
+      return Namespace === 'AWS/ApiGateway' && value('Resource') !== undefined ? [`${value('Resource')} ${value('Method')}`] : []
+    })
+    expect(measured.map(({ ResourcePath, HttpMethod }: Tree) => `${ResourcePath.slice(1).replaceAll('~1', '/')} ${HttpMethod}`)).toEqual(
+      watched,
+    )
+    for (const settings of MethodSettings)
+      expect(settings).toMatchObject({ DataTraceEnabled: false, ThrottlingRateLimit: 500, LoggingLevel: 'OFF' })
+  })
 
   it('refuses an address that asks too much', () => {
     const [{ CustomResponseBodies, DefaultAction }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
