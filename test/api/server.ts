@@ -123,8 +123,9 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
         ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
       })
     let response = await ask()
-    // On a busy machine the index may be behind for longer than a search waits, which then says when to ask again.
-    for (let again = 0; sent.length > 0 && method === 'GET' && response.status === 503 && again < MOST_AGAIN; again++) {
+    // On a busy machine the index may be behind for longer than a search waits, which then says when to ask again; a Bundle before it does anything.
+    const waits = method === 'GET' || (isElsewhere && method === 'POST' && (path === '/' || path.endsWith('/_search')))
+    for (let again = 0; sent.length > 0 && waits && response.status === 503 && again < MOST_AGAIN; again++) {
       await wait(Number(response.headers.get('retry-after') ?? 1) * 1_000)
       response = await ask()
     }
