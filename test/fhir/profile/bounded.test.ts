@@ -63,3 +63,19 @@ it.each(ROWS)('%s', async (_name, made) => {
   expect(await costly(resource, definitions)).toEqual(['error Patient'])
   expect(await costly(less, fewer)).toEqual([])
 })
+
+it('a large Bundle of the smallest Patients that name their profile is checked to its end', async () => {
+  const us = (name: string) => `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${name}`
+  const omb = { url: 'ombCategory', valueCoding: { system: 'urn:oid:2.16.840.1.113883.6.238', code: '2106-3' } }
+  const extensionOf = (name: string) => ({ url: us(name), extension: [omb, { url: 'text', valueString: 'White' }] })
+  const resource = {
+    ...patient({ id: 'a', extension: ['race', 'ethnicity'].map(extensionOf), meta: { profile: [us('patient')] } }),
+    identifier: [{ system: 'urn:a', value: '1' }],
+    name: [{ family: 'A', given: ['B'] }],
+  }
+  const entry = [...many(3_000, () => ({ resource: { ...resource, gender: 'female' } })), { resource }]
+  const { issues } = await finding([])({ resourceType: 'Bundle', type: 'collection', entry }, [])
+  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([
+    expect.objectContaining({ code: 'required', expression: 'Bundle.entry[3000].resource' }),
+  ])
+})
