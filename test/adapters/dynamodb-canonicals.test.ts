@@ -93,10 +93,24 @@ await onDynamo((engine) => {
     expect([await ids(canonicals), await ids(canonicals, `${url}/other`), reported]).toEqual([['a', 'b', 'c', 'd'], [], []])
   })
 
+  it('are not asked for, nor taken away, where a definition is new or goes on to carry what it did', async () => {
+    const calls: string[] = []
+    const seen = ({ name, text }: Call) => {
+      if (text.includes('#CANONICAL#')) calls.push(name)
+      return undefined
+    }
+    const { canonicals, store } = await create({ seen })
+    await store.commit([valueSet('a')], [])
+    await store.commit([update('a', 1, url)], [])
+    expect(calls).toEqual(['Put', 'Put'])
+    expect(await ids(canonicals)).toEqual(['a'])
+  })
+
   it('are left where the commit did not come, or somebody announced them meanwhile', async () => {
     const { canonicals, store, plain } = await create()
     await store.commit([valueSet('a'), valueSet('b')], [])
     expect((await store.commit([update('a', 7, undefined)], [])).kind).not.toBe('committed')
+    expect(await ids(canonicals)).toEqual(['a', 'b'])
     const [a, b] = ['a', 'b'].map((id) => ({ tenant: 't', type: 'ValueSet' as const, id, url }))
     const noted = await canonicals.noted([a!, b!])
     await canonicals.announce([a!])
