@@ -21,9 +21,12 @@ export function misnamedIn(definition: Resource, base: Profile | undefined): rea
   const [part, elements] = hasElements(snapshot) ? ['snapshot', snapshot.element] : ['differential', Object(differential).element]
   if (typeof type !== 'string' || !Array.isArray(elements)) return []
   const sliced = slicedIn(elements, definition, base)
+  const typesAt = typesBelow(type)
   const told = elements.filter(isElement).flatMap((element, i) => {
     const place = `StructureDefinition.${part}.element[${i}]`
-    return [...whyNoPath(element, type), ...whyNoType(element), ...whyNoSlice(element, type, sliced)].map((text) => warning(place, text))
+    return [...whyNoPath(element, typesAt), ...whyNoType(element), ...whyNoSlice(element, typesAt, sliced)].map((text) =>
+      warning(place, text),
+    )
   })
   const more = told.length - MOST
   return more <= 0
@@ -36,20 +39,36 @@ const warning = (expression: string, text: string): Issue => ({ severity: 'warni
 const hasElements = (part: unknown): part is { readonly element: readonly unknown[] } =>
   isElement(part) && Array.isArray(part.element) && part.element.length > 0
 
-const whyNoPath = ({ path }: Element, type: string): readonly string[] =>
-  typesAt(namesIn(path), type).length > 0 ? [] : [`R4 has no element ${clipped(String(path))}: nothing can be there`]
+const whyNoPath = ({ path }: Element, typesAt: TypesAt): readonly string[] =>
+  typesAt(namesIn(path)).length > 0 ? [] : [`R4 has no element ${clipped(String(path))}: nothing can be there`]
 
 const namesIn = (path: unknown): readonly string[] => String(path).split('.').slice(1)
 
-/** `Resource`: of any. */
-function typesAt(names: readonly string[], type: string): readonly string[] {
-  let types: readonly string[] = [type]
-  for (const name of names) {
-    if (types.includes('Resource')) return types
-    types = types.flatMap((each) => typesOf(each, name))
+/** What an element at the end of names may be; `Resource`: of any. */
+type TypesAt = (names: readonly string[]) => readonly string[]
+
+/** What names lead to is found out once for the same types: a choice within a choice leads to many. */
+function typesBelow(type: string): TypesAt {
+  const known = new Map<string, Step>()
+  const stepOf = (types: readonly string[]): Step => {
+    const step = known.get(types.join()) ?? { types, next: new Map() }
+    known.set(types.join(), step)
+    return step
   }
-  return types
+  const first = stepOf([type])
+  return (names) => {
+    let step = first
+    for (const name of names) {
+      if (step.types.includes('Resource')) break
+      const next = step.next.get(name) ?? stepOf([...new Set(step.types.flatMap((each) => typesOf(each, name)))])
+      step.next.set(name, next)
+      step = next
+    }
+    return step.types
+  }
 }
+
+type Step = { readonly types: readonly string[]; readonly next: Map<string, Step> }
 
 /** Those an element may have; none: there is no such element. */
 function typesOf(type: string, name: string): readonly string[] {
@@ -81,12 +100,12 @@ function slicedIn(elements: readonly unknown[], { snapshot, baseDefinition, type
 /** Extensions are told apart by their url, choices by their type. */
 const IMPLIED = /\.(?:extension|modifierExtension)$|\[x\]$/
 
-function whyNoSlice({ path, sliceName }: Element, type: string, sliced: ReadonlySet<string> | undefined): readonly string[] {
+function whyNoSlice({ path, sliceName }: Element, typesAt: TypesAt, sliced: ReadonlySet<string> | undefined): readonly string[] {
   if (sliced === undefined || typeof sliceName !== 'string' || sliced.has(String(path)) || IMPLIED.test(String(path))) return []
-  if (isForm(namesIn(path), type)) return []
+  if (isForm(namesIn(path), typesAt)) return []
   return [`Nothing says what tells slices of ${clipped(String(path))} apart: nothing is of the slice ${clipped(sliceName)}`]
 }
 
 /** `Observation.valueQuantity`: of a choice. */
-const isForm = (names: readonly string[], type: string): boolean =>
-  typesAt(names.slice(0, -1), type).some((each) => elementOf(each, names.at(-1) ?? '')?.choice !== undefined)
+const isForm = (names: readonly string[], typesAt: TypesAt): boolean =>
+  typesAt(names.slice(0, -1)).some((each) => elementOf(each, names.at(-1) ?? '')?.choice !== undefined)

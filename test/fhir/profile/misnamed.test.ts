@@ -60,6 +60,13 @@ describe('What a profile names', () => {
     expect(told(of('Extension', [{ path: 'Extension.extension.extension.value[x]', type: [{ code: 'code' }] }]))).toEqual([])
   })
 
+  it('may be a choice within a choice, again and again: each type is looked at once', () => {
+    const path = `Extension${'.value[x].extension'.repeat(31)}`
+    expect(told(of('Extension', [{ path }, { path: `${path}.nope` }])).map((each) => each.slice(0, 46))).toEqual([
+      'StructureDefinition.differential.element[1]: R',
+    ])
+  })
+
   it('as a type and R4 does not have is told', () => {
     expect(told(of('Patient', [{ path: 'Patient.name', type: [{ code: 'Foo' }, { code: 'HumanName' }] }]))).toEqual([
       'StructureDefinition.differential.element[0]: R4 has no type Foo: nothing is of it',
