@@ -30,7 +30,7 @@ import { exportFile } from '../interactions/export-file.ts'
 import { exportStatus } from '../interactions/export-status.ts'
 import { IndexedCanonicals } from '../interactions/indexed-canonicals.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
-import { keptVersions, type RequestStore } from '../interactions/kept-versions.ts'
+import type { RequestStore } from '../interactions/kept-versions.ts'
 import { meta } from '../interactions/meta.ts'
 import { ownProfiles, together } from '../interactions/own-profiles.ts'
 import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../interactions/profile-findings.ts'
@@ -136,7 +136,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     resources: stores.store,
     acknowledged: () => stores.store.lastPosition(),
   })
-  const store = keptVersions(stores.store)
+  const store = stores.requests
   const { writer, checker } = writersOf({ ...stores, store }, config, baseUrl, canonicals)
   const own = ownProfiles({ packages, canonicals, resources: stores.store, warn })
   const profiles = {

@@ -3,6 +3,7 @@
 import type { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
+import { keptVersions, type RequestStore } from '../interactions/kept-versions.ts'
 import { Damaged } from '../ports/damaged.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Reading } from '../search/reading.ts'
@@ -12,6 +13,8 @@ import { Searcher } from './searcher/searcher.ts'
 
 export type Stores = {
   readonly store: SqliteResourceStore
+  /** The same, for requests: what was read last is in memory. */
+  readonly requests: RequestStore
   readonly searcher: Searcher
   readonly definitions: DefinitionsInUse
   readonly expressions: ForkedExpressionRunner
@@ -56,7 +59,7 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
   const expressions = expressionRunner()
   opened.defer(() => expressions.close())
   const all = opened.move()
-  return { store, searcher, definitions, expressions, close: () => all.disposeAsync() }
+  return { store, requests: keptVersions(store), searcher, definitions, expressions, close: () => all.disposeAsync() }
 }
 
 async function isDefinedAny(store: SqliteResourceStore): Promise<boolean> {

@@ -59,7 +59,8 @@ async function openWorld(settings: Readonly<Record<string, string>>, isThere: (k
 /** What the index must have seen is a position, which tells how much is written. */
 const POSITIONS = ['caughtUp', 'countAfter']
 
-function watched({ store, searcher, ...others }: Stores, calls: string[]): Stores {
+/** What requests ask, whether or not it is in memory: entries of a batch take turns, and so decide what is. */
+function watched({ store, requests, searcher, ...others }: Stores, calls: string[]): Stores {
   const watch = <Port extends object>(port: Port, name: string): Port =>
     new Proxy(port, {
       get(target, property) {
@@ -74,5 +75,5 @@ function watched({ store, searcher, ...others }: Stores, calls: string[]): Store
         }
       },
     })
-  return { ...others, store: watch(store, 'store'), searcher: watch(searcher, 'index') }
+  return { ...others, store: watch(store, 'store'), requests: watch(requests, 'store'), searcher: watch(searcher, 'index') }
 }
