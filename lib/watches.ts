@@ -150,8 +150,8 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
         name: 'AuditRefused',
         above: 0,
         means:
-          'audit records could not be written: with auditDurability strict what they are about is answered with an error, with batched they may be lost',
-        todo: 'Look for "audit" in the logs of the functions: the table of state throttles, its key cannot be used, or a role may not write it',
+          'audit records could not be written: they stand in the log of their function; with auditDurability strict what they are about is answered with an error',
+        todo: 'Look for "audit" in the logs of the functions: the table of state throttles, its key cannot be used, or a role may not write it. Put what the filter { $.unwritten.pk = * } finds there into the table of state',
       },
     },
     {

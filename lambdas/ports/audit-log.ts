@@ -4,7 +4,8 @@
  * Guarantees
  * - Records come out whole, each once, those of one process in the order they went in; what could not be written is kept and tried again.
  *   `close` writes what is still held.
- * - `batched`: nothing waits and nothing fails. A process that is killed takes with it what it had not written yet, of a short time.
+ * - `batched`: nothing waits and nothing fails. A process that is killed takes with it what it had not written yet, of a short time; where
+ *   processes sleep between requests, each answer waits until its record is written or was told of.
  * - `strict`: `prepare` fails with NotRecorded where a record could not be kept now; each that succeeds is followed by one `record`, which
  *   resolves when the record is kept for good, and fails with NotRecorded when that could not be done.
  */

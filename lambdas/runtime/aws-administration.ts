@@ -37,7 +37,14 @@ export function openDeployment({ stage, region, stateTable, auditRetentionDays }
     grants: new DynamoDbGrants(dynamo, now),
     revocations: new DynamoDbRevocations(dynamo, now),
     keys: new KmsSigningKeys({ kept: new DynamoDbKeptState(dynamo, KEY_LIST, []), tags: { [STAGE_TAG]: stage }, region }),
-    audit: new DynamoDbAuditLog({ dynamo, retentionDays: auditRetentionDays, durability: 'strict', newId, onError: () => undefined }),
+    audit: new DynamoDbAuditLog({
+      dynamo,
+      retentionDays: auditRetentionDays,
+      durability: 'strict',
+      newId,
+      now,
+      onError: () => undefined,
+    }),
     ...{ clock, passwords: new Passwords(), wait },
     close: async () => client.destroy(),
   }

@@ -19,6 +19,18 @@ export function report(error: unknown, requestId: string): void {
 /** What an operator can mend. */
 export const warn = (message: string): void => console.warn(JSON.stringify({ level: 'warning', message }))
 
+/**
+ * Audit records that could not be written: the log keeps each as the item it would be in the table of state. They name resources, patients and
+ * users, and hold no content.
+ */
+export function tellOfUnrecorded(error: unknown, unwritten: readonly object[], about: Pick<Told, 'stage' | 'at'>): void {
+  report(error, 'audit')
+  for (const item of unwritten)
+    console.error(JSON.stringify({ level: 'error', message: 'an audit record is not written', unwritten: item }))
+  // Where a request is refused because earlier ones still wait, none is new.
+  metric('AuditRefused', 'Count', [Math.max(1, unwritten.length)], about)
+}
+
 const NAMESPACE = 'FHIR'
 /** An array of the format holds so many. */
 const MOST_VALUES = 100

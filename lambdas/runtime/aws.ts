@@ -24,7 +24,7 @@ import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { AddedPackages } from '../ports/packages.ts'
 import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
-import { metric, report, warn } from './aws-log.ts'
+import { report, tellOfUnrecorded, warn } from './aws-log.ts'
 import { type Places, readConfig, readPlaces } from './config.ts'
 import { definitionsOf } from './definitions.ts'
 import { expressionRunner } from './expressions.ts'
@@ -38,6 +38,8 @@ export const clock = /* @__PURE__ */ once(() => new SystemClock())
 const client = /* @__PURE__ */ once(() => documentClient())
 /** What one call may take, ms, and how often it is tried: within the 29 seconds of the gateway. */
 const LIMITS = { attempts: 8, patience: 2_000 }
+/** Of a request, ms: a try that begins then has ended, and its failure is told, before Lambda ends the function. */
+const RECORDED_WITHIN = 25_000
 
 const resourceTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().table, LIMITS))
 export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().stateTable, LIMITS))
@@ -69,10 +71,9 @@ export const audit = /* @__PURE__ */ once(
       retentionDays: config().auditRetentionDays,
       durability: config().auditDurability,
       newId: () => clock().newId(),
-      onError(error) {
-        report(error, 'audit')
-        metric('AuditRefused', 'Count', [1], { stage: places().stage, at: clock().now() })
-      },
+      within: RECORDED_WITHIN,
+      now: () => clock().now(),
+      onError: (error, unwritten) => tellOfUnrecorded(error, unwritten, { stage: places().stage, at: clock().now() }),
     }),
 )
 

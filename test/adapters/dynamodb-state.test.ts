@@ -61,6 +61,7 @@ await onDynamo(async (engine) => {
         retentionDays: 2,
         newId: () => crypto.randomUUID(),
         durability,
+        now: () => Date.now(),
         onError: (error) => told.push(error),
       })
       return {
@@ -83,6 +84,7 @@ await onDynamo(async (engine) => {
         retentionDays: 2,
         newId: () => crypto.randomUUID(),
         durability: 'strict',
+        now: () => Date.now(),
         onError: () => undefined,
       })
       await log.record({ ...{ at, requestId: 'r', tenant: 'a', interaction: 'read', key: 'Patient/1' }, status: 200, duration: 3 })

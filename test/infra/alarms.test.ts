@@ -5,8 +5,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/audit-log.ts'
 import type { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
-import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
-import { metric } from '../../lambdas/runtime/aws-log.ts'
+import type { AuditDurability, AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { tellOfUnrecorded } from '../../lambdas/runtime/aws-log.ts'
 import type { Invoked } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
 import { type Period, stateOf } from './alarms.ts'
@@ -166,17 +166,21 @@ describe('what the stream is followed with', () => {
 describe('an audit record that is refused', () => {
   const record = { requestId: 'r', at: 0 } as AuditRecord
   const refusing = { putAll: () => Promise.reject(new Error('throttled')) } as unknown as Dynamo
+  const logOn = (dynamo: Dynamo, durability: AuditDurability): DynamoDbAuditLog =>
+    new DynamoDbAuditLog({
+      ...{ dynamo, retentionDays: 1, durability, newId: () => 'id', now: () => 0 },
+      onError: (error, unwritten) => tellOfUnrecorded(error, unwritten, { stage: 'dev', at: 0 }),
+    })
+  const linesOf = (print: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }): readonly Tree[] =>
+    print.mock.calls.map(([line]) => JSON.parse(String(line)))
 
   it.each(['strict', 'batched'] as const)('is told under the name that is watched: %s', async (durability) => {
     const log = jest.spyOn(console, 'log').mockReturnValue()
-    const audit = new DynamoDbAuditLog({
-      ...{ dynamo: refusing, retentionDays: 1, durability, newId: () => 'id' },
-      onError: () => metric('AuditRefused', 'Count', [1], { stage: 'dev', at: 0 }),
-    })
+    jest.spyOn(console, 'error').mockReturnValue()
+    const audit = logOn(refusing, durability)
     await Promise.resolve(audit.record(record)).catch(() => undefined)
-    await audit.flush().catch(() => undefined)
-    expect(log).toHaveBeenCalled()
-    const { _aws, ...values } = JSON.parse(String(log.mock.calls[0]![0]))
+    await audit.flush()
+    const [{ _aws, ...values }] = linesOf(log) as [Tree]
     const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
     const [alarm] = alarms.get('AuditRefused')!
     expect([alarm.Namespace, alarm.MetricName, alarm.Dimensions]).toEqual([
@@ -187,12 +191,47 @@ describe('an audit record that is refused', () => {
     expect(stateOf(alarm, [[], [], [values.AuditRefused[0]]])).toBe('ALARM')
   })
 
+  it.each(['strict', 'batched'] as const)('stands in the log, once, as the item that is tried again: %s', async (durability) => {
+    const [counted, told] = [jest.spyOn(console, 'log').mockReturnValue(), jest.spyOn(console, 'error').mockReturnValue()]
+    const [written, dynamo] = [[] as unknown[], { putAll: refusing.putAll }]
+    const audit = logOn(dynamo as unknown as Dynamo, durability)
+    for (const requestId of ['a', 'b']) await Promise.resolve(audit.record({ ...record, requestId })).catch(() => undefined)
+    await audit.flush()
+    await Promise.resolve(audit.prepare()).catch(() => undefined)
+    const unwritten = linesOf(told).flatMap((line) => line.unwritten ?? [])
+    expect(unwritten.map(({ requestId }) => requestId)).toEqual(['a', 'b'])
+    const refused = linesOf(counted).flatMap(({ AuditRefused }) => AuditRefused as readonly number[])
+    expect(refused).toEqual(durability === 'batched' ? [2] : [1, 1, 1])
+    dynamo.putAll = async (...[items]: readonly unknown[]) => void written.push(...(items as readonly unknown[]))
+    await audit.prepare()
+    await audit.flush()
+    expect(written).toEqual(unwritten)
+  })
+
+  it('is told of before its function ends: nothing is tried after the time a request has', async () => {
+    let [now, end] = [5_000, 0]
+    const until = (at: number, by: () => number) => {
+      end = at - by()
+      return refusing
+    }
+    const told: unknown[] = []
+    const audit = new DynamoDbAuditLog({
+      ...{ dynamo: { until } as unknown as Dynamo, retentionDays: 1, durability: 'batched', newId: () => 'id', within: 25_000 },
+      ...{ now: () => now, onError: (_: unknown, unwritten: readonly unknown[]) => told.push(...unwritten) },
+    })
+    audit.prepare()
+    now += 1_000
+    audit.record(record)
+    await audit.flush()
+    expect([end, told.length]).toEqual([25_000, 1])
+  })
+
   it('stands with others of its minute in 64 places', async () => {
     const keys = new Set<string>()
     const dynamo = {
       putAll: async (items: readonly { readonly pk: string }[]) => void items.map(({ pk }) => keys.add(pk)),
     } as unknown as Dynamo
-    const audit = new DynamoDbAuditLog({ dynamo, retentionDays: 1, durability: 'batched', newId: () => 'id', onError: () => undefined })
+    const audit = logOn(dynamo, 'batched')
     for (let i = 0; i < 2_000; i++) audit.record({ ...record, requestId: `request ${i}` })
     await audit.flush()
     expect(keys.size).toBe(64)

@@ -10,8 +10,11 @@ export type DynamoDbAuditLogOptions = {
   readonly retentionDays: number
   readonly durability: AuditDurability
   readonly newId: () => string
-  /** Told when records could not be written; they are kept and tried again. */
-  readonly onError: (error: unknown) => void
+  /** From `prepare` on, ms: nothing is tried later, so that who ends then has told of what is unwritten. Absent: as long as `dynamo` tries. */
+  readonly within?: number
+  readonly now: () => number
+  /** Told when records could not be written, of each once as it would stand in the table; they are kept and tried again. */
+  readonly onError: (error: unknown, unwritten: readonly Item[]) => void
 }
 
 const DAY = 24 * 60 * 60
@@ -23,16 +26,22 @@ const MOST_HELD = 10_000
 export class DynamoDbAuditLog implements AuditLog {
   readonly #options: DynamoDbAuditLogOptions
   #waiting: Item[] = []
+  /** Refused before, and told of. */
+  #held: readonly Item[] = []
+  #dynamo: Dynamo
   /** One after the other; whether the last one succeeded. */
   #writing: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: DynamoDbAuditLogOptions) {
     this.#options = options
+    this.#dynamo = options.dynamo
   }
 
   /** What could not be written before is tried again first. */
   prepare(): Promise<void> | undefined {
-    return this.#isStrict && this.#waiting.length > 0 ? this.#writeOrFail() : undefined
+    const { dynamo, within, now } = this.#options
+    if (within !== undefined) this.#dynamo = dynamo.until(now() + within, now)
+    return this.#isStrict && this.#held.length > 0 ? this.#writeOrFail() : undefined
   }
 
   record(entry: AuditRecord): Promise<void> | undefined {
@@ -72,14 +81,16 @@ export class DynamoDbAuditLog implements AuditLog {
   }
 
   async #write(): Promise<boolean> {
-    const items = this.#waiting
+    const untold = this.#waiting
     this.#waiting = []
+    const items = [...this.#held, ...untold]
     try {
-      if (items.length > 0) await this.#options.dynamo.putAll(items)
+      if (items.length > 0) await this.#dynamo.putAll(items)
+      this.#held = []
       return true
     } catch (error) {
-      this.#options.onError(error)
-      this.#waiting = [...items, ...this.#waiting].slice(-MOST_HELD)
+      this.#options.onError(error, untold)
+      this.#held = items.slice(-MOST_HELD)
       return false
     }
   }
