@@ -126,9 +126,13 @@ function replaced(name: string, value: string, isResource: boolean, { replace, r
   return holdsOne ? (replace(value) ?? value) : value
 }
 
-/** What links and images of a narrative lead to. https://hl7.org/fhir/R4/http.html#trules */
-const linksReplaced = (narrative: string, replace: Replace): string =>
-  narrative.replace(/(\s(?:href|src)\s*=\s*)("[^"]*"|'[^']*')/g, (attribute, name: string, quoted: string) => {
+const LINK = /(\s(?:href|src)\s*=\s*)("[^"]*"|'[^']*')/g
+
+export const hasLinks = (narrative: string): boolean => narrative.search(LINK) !== -1
+
+/** A narrative with another text for what its links and images lead to. https://hl7.org/fhir/R4/http.html#trules */
+export const linksReplaced = (narrative: string, replace: Replace): string =>
+  narrative.replace(LINK, (attribute, name: string, quoted: string) => {
     const to = replace(quoted.slice(1, -1))
     return to === undefined ? attribute : `${name}"${to}"`
   })

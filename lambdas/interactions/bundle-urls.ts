@@ -1,6 +1,7 @@
 /** What the fullUrls of a transaction mean in its entries. https://hl7.org/fhir/R4/bundle.html#references */
+
+import { meantIn, type ToldVersion } from '../fhir/full-urls.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import { RELATIVE } from '../fhir/references.ts'
 import { versionOfEtag } from '../fhir/version.ts'
 import type { EntryRequest } from './bundle-entry.ts'
 import { nameOf } from './key.ts'
@@ -8,8 +9,7 @@ import type { MeaningOf } from './resolve-references.ts'
 import type { Answer, Target } from './writing.ts'
 import type { Head } from './written-head.ts'
 
-/** `told`: the version the entry itself says it is. */
-type Meant = { readonly name: string; readonly versionId: number | undefined; readonly told: string | undefined }
+type Meant = ToldVersion & { readonly name: string; readonly versionId: number | undefined }
 
 type LocatedEntry = { readonly entry: EntryRequest; readonly target: Target | Answer }
 
@@ -32,23 +32,16 @@ export class BundleUrls {
     }
   }
 
-  /** A relative reference is one to the server that the entry's own fullUrl names; one to a version names that which is current afterwards. */
-  meaningIn({ fullUrl = '' }: EntryRequest): MeaningOf | undefined {
+  /** A reference to a version names that which is current afterwards. */
+  meaningIn({ fullUrl }: EntryRequest): MeaningOf | undefined {
     if (this.#known.size === 0) return undefined
-    const [, base] = RESTFUL.exec(fullUrl) ?? []
+    const meantBy = meantIn(this.#known, fullUrl)
     return (reference) => {
-      const [, url = reference, version] = OF_A_VERSION.exec(reference) ?? []
-      const meant = this.#known.get(url) ?? (base !== undefined && RELATIVE.test(url) ? this.#known.get(`${base}/${url}`) : undefined)
-      if (meant === undefined || version === undefined) return meant?.name
+      const meant = meantBy(reference)
+      if (meant?.version === undefined) return meant?.entry.name
       this.haveNamedVersions = true
-      return versionOf(meant, version)
+      const { name, versionId } = meant.entry
+      return versionId === undefined ? undefined : `${name}/_history/${versionId}`
     }
   }
 }
-
-const versionOf = ({ name, versionId, told = '' }: Meant, version: string): string | undefined =>
-  versionId === undefined || (told !== '' && told !== version) ? undefined : `${name}/_history/${versionId}`
-
-const OF_A_VERSION = /^(.+)\/_history\/([A-Za-z0-9\-.]{1,64})$/
-
-const RESTFUL = /^(https?:\/\/.+)\/[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/

@@ -75,6 +75,51 @@ describe('entriesOf', () => {
     })
     expect(resolved[3]!.resource).toMatchObject({ extension: [{ valueUri: 'Patient/p' }], content: [{ attachment: { url: 'Patient/p' } }] })
   })
+  it('resolves links of narratives, and leaves all else of them as it stands', () => {
+    const div = (to: string, quote = '\\"') =>
+      `<div xmlns=\\"http://www.w3.org/1999/xhtml\\">\\u00e9 urn:uuid:p <a href=${quote}${to}${quote}>\\/</a></div>`
+    const basic = (text: string) => `{"resourceType":"Basic","id":"b","text":{"div":"${text}"},"subject":{"reference":"urn:uuid:none"}}`
+    const of = (text: string) =>
+      entries(
+        `{"resourceType":"Bundle","entry":[{"fullUrl":"urn:uuid:p","resource":{"resourceType":"Patient","id":"p"}},{"resource":${basic(text)}}]}`,
+      )[1]!.text
+    expect(JSON.parse(of(div('urn:uuid:p', "'")))).toEqual(JSON.parse(basic(div('Patient/p'))))
+    expect(of(div('urn:uuid:other'))).toBe(basic(div('urn:uuid:other')))
+    expect(of('Organization?identifier=1')).toBe(basic('Organization?identifier=1'))
+  })
+  it('takes a relative reference for one to the server that the fullUrl of its entry names', () => {
+    const text = bundle(
+      { fullUrl: 'http://a.example/fhir/Organization/1', resource: { resourceType: 'Organization', id: 'o' } },
+      ...['http://a.example/fhir/Basic/1', 'urn:uuid:b'].map((fullUrl, i) => ({
+        fullUrl,
+        resource: { resourceType: 'Basic', id: `b${i}`, author: { reference: 'Organization/1' } },
+      })),
+    )
+    expect(sent(text).map(({ resource }) => resource.author?.reference)).toEqual([undefined, 'Organization/o', 'Organization/1'])
+    const [other] = [...open(Buffer.from(text), 'f').entries(new Map([['Organization/o', 'Organization/other']]))]
+    expect(JSON.parse(bytesOf(other!.resource).toString()).author).toEqual({ reference: 'Organization/other' })
+  })
+  it('takes a reference to the version that an entry says it is, or to any of one that says none, for one to what it will be', () => {
+    const focus = ['urn:uuid:p/_history/7', 'urn:uuid:p/_history/6', 'urn:uuid:q/_history/6'].map((reference) => ({ reference }))
+    const text = bundle(
+      { fullUrl: 'urn:uuid:p', resource: { resourceType: 'Patient', id: 'p', meta: { versionId: '7' } } },
+      { fullUrl: 'urn:uuid:q', resource: { resourceType: 'Patient', id: 'q', contained: [{ meta: { versionId: '7' } }] } },
+      { resource: { resourceType: 'Observation', id: 'o', focus } },
+    )
+    expect(sent(text)[2]!.resource.focus.map(({ reference }: { reference: string }) => reference)).toEqual([
+      'Patient/p',
+      'urn:uuid:p/_history/6',
+      'Patient/q',
+    ])
+  })
+  it('refuses both of two resources with one fullUrl', () => {
+    const text = bundle(
+      ...['a', 'b', 'c'].map((id) => ({ fullUrl: id === 'c' ? 'urn:c' : 'urn:a', resource: { resourceType: 'Basic', id } })),
+    )
+    const reason = 'has the fullUrl of another entry: references may mean either'
+    expect(open(Buffer.from(text), 'f').refused).toEqual(['a', 'b'].map((id) => ({ place: 'f', key: `Basic/${id}`, reason })))
+    expect(entries(text).map(({ key }) => key)).toEqual(['Basic/c'])
+  })
   it('names the references by search, wherever they stand', () => {
     const search = 'Organization?identifier=urn:x|\\u00e9'
     const text = `{"resourceType":"Basic","id":"b","subject":{"reference":"${search}"},"extension":[{"url":"urn:x","valueUri":"${search}"}]}`

@@ -1,10 +1,10 @@
 /** What a load sends of a file: every resource under its own id, references between them resolved, so that loading twice is safe. */
-import { isUtf8 } from 'node:buffer'
-import { parseJson, parseJsonBytes, writeJson } from '../../fhir/json.ts'
-import { isConditional, replaceReferences } from '../../fhir/references.ts'
+import { meantIn, type ToldVersion } from '../../fhir/full-urls.ts'
+import { parseJson, writeJson } from '../../fhir/json.ts'
+import { isConditional, linksReplaced, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { CompactJson, namesOf } from './compact-json.ts'
 import { bytesOf, type Patched, type Text, textOf } from './patched.ts'
+import { type FoundResource, type Reference, resourceIn, resourcesIn } from './resources-in.ts'
 
 /** `key`: Type/id. `url`: the same in JSON. `resource`: its JSON, without white space. */
 export type LoadEntry = {
@@ -34,28 +34,41 @@ export type Opened = {
  * `copy`: where the resources may stand, as long as the bytes.
  */
 export function open(bytes: Uint8Array, place: string, copy: Buffer = Buffer.allocUnsafe(bytes.length)): Opened {
-  const { found, refused } = read(bytes, copy)
+  const { found, refused } = resourcesIn(bytes, copy)
   const keys = found.map(keyOf)
-  const repeated = repeatedOf(keys)
+  const unclear = new Map([...sharingUrls(found, keys), ...repeatedOf(keys)])
   return {
     refused: [
       ...refused.map(({ entry, reason }) => ({ place: `${place}#${entry}`, key: '', reason })),
-      ...[...repeated].map((key) => ({
-        place,
-        key,
-        reason: 'is in the Bundle several times, as in a history: load the one that is meant',
-      })),
+      ...[...unclear].map(([key, reason]) => ({ place, key, reason })),
     ],
     unless: found.flatMap(({ unless, type }, i) =>
-      unless === undefined || repeated.has(keys[i]!) ? [] : [{ key: keys[i]!, search: `${type}?${unless}` }],
+      unless === undefined || unclear.has(keys[i]!) ? [] : [{ key: keys[i]!, search: `${type}?${unless}` }],
     ),
-    entries: (others) => entriesOf(found, keys, place, others).filter(({ key }) => !repeated.has(key)),
+    entries: (others) => entriesOf(found, keys, place, others).filter(({ key }) => !unclear.has(key)),
   }
 }
 
-function repeatedOf(keys: readonly string[]): ReadonlySet<string> {
+/** Keys, and why it is not known what is meant. */
+type Unclear = ReadonlyMap<string, string>
+
+function repeatedOf(keys: readonly string[]): Unclear {
   const once = new Set<string>()
-  return new Set(keys.filter((key) => once.size === once.add(key).size))
+  const repeated = keys.filter((key) => once.size === once.add(key).size)
+  return new Map(repeated.map((key) => [key, 'is in the Bundle several times, as in a history: load the one that is meant']))
+}
+
+/** https://hl7.org/fhir/R4/bundle.html#bdl-7 */
+function sharingUrls(found: readonly FoundResource[], keys: readonly string[]): Unclear {
+  const owner = new Map<string, string>()
+  const sharing = new Map<string, string>()
+  for (const [i, { fullUrl }] of found.entries()) {
+    const key = keys[i]!
+    const first = fullUrl === undefined ? key : (owner.get(fullUrl) ?? key)
+    if (fullUrl !== undefined) owner.set(fullUrl, first)
+    if (first !== key) for (const each of [first, key]) sharing.set(each, 'has the fullUrl of another entry: references may mean either')
+  }
+  return sharing
 }
 
 function entriesOf(
@@ -64,167 +77,24 @@ function entriesOf(
   place: string,
   others: ReadonlyMap<string, string>,
 ): IteratorObject<LoadEntry> {
-  const urls = keys.map((key) => textOf(JSON.stringify(others.get(key) ?? key)))
-  const known = new Map<string, Text>()
-  for (const [i, { fullUrl }] of found.entries()) if (fullUrl !== undefined) known.set(fullUrl, urls[i]!)
+  const known = new Map<string, Known>()
+  const all = found.map(({ fullUrl, told }, i) => {
+    const name = others.get(keys[i]!) ?? keys[i]!
+    const entry = { name, url: textOf(JSON.stringify(name)), told }
+    if (fullUrl !== undefined) known.set(fullUrl, entry)
+    return entry
+  })
   // One after the other: most of it need not outlive a Bundle.
   return found
     .values()
     .map((each, i) => ({
       key: keys[i]!,
-      url: urls[i]!,
+      url: all[i]!.url,
       place: each.entry === undefined ? place : `${place}#${each.entry}`,
-      ...resourceOf(each, keys[i]!, known),
+      ...resourceOf(each, keys[i]!, meaningIn(known, each.fullUrl)),
     }))
     .filter(({ key }) => !others.has(key))
 }
-
-/** A resource of a file, and where it stands in the copy. */
-type FoundResource = {
-  /** Its place in the Bundle. */
-  entry: number | undefined
-  fullUrl: string | undefined
-  type: string | undefined
-  /** Where an id can be put. */
-  afterType: number
-  id: string | undefined
-  /** Criteria: a match takes the place of the resource. */
-  unless: string | undefined
-  readonly bytes: Buffer
-  readonly start: number
-  end: number
-  /** Of its references. */
-  readonly patches: Reference[]
-  /** Has elements `url` with URNs: whether those are references depends on what is around them. */
-  hasUrns: boolean
-}
-
-/** The string between two places, quotes included, and what stands for it. */
-export type Reference = { readonly start: number; readonly end: number; readonly to: string; text: Text | undefined }
-
-const NAMES = namesOf([
-  'resourceType',
-  'id',
-  'entry',
-  'fullUrl',
-  'resource',
-  'reference',
-  'url',
-  'valueUri',
-  'valueUrl',
-  'method',
-  'ifNoneExist',
-])
-
-/** What is in a text. `refused`: entries that ask for something else than that their resource is there. */
-type Found = { readonly found: readonly FoundResource[]; readonly refused: readonly { readonly entry: number; readonly reason: string }[] }
-
-function read(bytes: Uint8Array, copy: Buffer): Found {
-  const json = new CompactJson(bytes, copy, NAMES)
-  try {
-    if (!isUtf8(bytes)) throw new SyntaxError()
-    const found = resourcesOf(json)
-    json.finish()
-    return found
-  } catch (thrown) {
-    if (!(thrown instanceof SyntaxError)) throw thrown
-    throw new Error(faultOf(bytes))
-  }
-}
-
-function faultOf(bytes: Uint8Array): string {
-  try {
-    parseJsonBytes(bytes)
-    return 'not a FHIR resource'
-  } catch (error) {
-    return (error as Error).message
-  }
-}
-
-/** The resources of a Bundle, or the one resource there is. */
-function resourcesOf(json: CompactJson): Found {
-  let entries: FoundResource[] | undefined
-  const refused: { entry: number; reason: string }[] = []
-  let number = 0
-  const whole = resourceAt(json, () => {
-    if (entries !== undefined) throw new SyntaxError('entry twice')
-    entries = []
-    json.array(() => {
-      const entry = number++
-      const { found, method } = entryAt(json)
-      if (method === 'DELETE' || method === 'PATCH') refused.push({ entry, reason: `${method} is not loaded, resources are` })
-      else if (found !== undefined) entries!.push(Object.assign(found, { entry }))
-    })
-  })
-  return whole.type === 'Bundle' && entries !== undefined ? { found: entries, refused } : { found: [whole], refused: [] }
-}
-
-/** An entry need not have either. */
-function entryAt(json: CompactJson): { readonly found: FoundResource | undefined; readonly method: string | undefined } {
-  let found: FoundResource | undefined
-  let fullUrl: string | undefined
-  let unless: string | undefined
-  let method: string | undefined
-  if (!json.isAt(OBJECT)) throw new SyntaxError('not an entry')
-  json.value((name, level) => {
-    if (name === 'ifNoneExist' && level === 2 && json.isAt(QUOTE)) unless = json.string().replace(/^\?/, '')
-    if (name === 'method' && level === 2 && json.isAt(QUOTE)) method = json.string()
-    if (level > 1) return
-    if (name === 'fullUrl') fullUrl = json.string()
-    else if (name === 'resource') {
-      if (found !== undefined) throw new SyntaxError('resource twice')
-      found = resourceAt(json)
-    }
-  })
-  return { found: found && Object.assign(found, { fullUrl, unless }), method }
-}
-
-/** `atEntries` consumes the value of a property `entry`. */
-function resourceAt(json: CompactJson, atEntries?: () => void): FoundResource {
-  const found = foundAt(json)
-  let ofEntries = NO_PATCHES
-  const visit = (name: string, level: number): void => {
-    if (level === 1 && name === 'resourceType') {
-      found.type = json.string()
-      found.afterType = json.length
-    } else if (level === 1 && name === 'id') found.id = json.string()
-    else if (level === 1 && name === 'entry') {
-      const from = found.patches.length
-      if (atEntries === undefined) json.value((inside, depth) => visit(inside, depth + 1))
-      else atEntries()
-      ofEntries = { from, to: found.patches.length }
-    } else if (level > 1 && name === 'url') found.hasUrns ||= json.isAt(URN)
-    else if ((name === 'reference' || name === 'valueUri' || name === 'valueUrl') && json.isAt(QUOTE)) {
-      const start = json.length
-      found.patches.push({ start, to: json.string(), end: json.length, text: undefined })
-    }
-  }
-  json.value(visit)
-  // What the entries of a Bundle refer to is that Bundle's affair.
-  if (found.type === 'Bundle') found.patches.splice(ofEntries.from, ofEntries.to - ofEntries.from)
-  found.end = json.length
-  return found
-}
-
-const NO_PATCHES = { from: 0, to: 0 }
-
-const foundAt = ({ copy, length }: CompactJson): FoundResource => ({
-  entry: undefined,
-  fullUrl: undefined,
-  type: undefined,
-  afterType: length,
-  id: undefined,
-  unless: undefined,
-  bytes: copy,
-  start: length,
-  end: length,
-  patches: [],
-  hasUrns: false,
-})
-
-const QUOTE = Buffer.from('"')
-const OBJECT = Buffer.from('{')
-const URN = Buffer.from('"urn:')
 
 function keyOf({ type, id, fullUrl }: FoundResource): string {
   if (type === undefined) throw new Error('not a FHIR resource')
@@ -233,30 +103,52 @@ function keyOf({ type, id, fullUrl }: FoundResource): string {
   return `${type}/${id ?? ofUrl}`
 }
 
-type Known = ReadonlyMap<string, Text>
+/** An entry, by its fullUrl. */
+type Known = ToldVersion & { readonly name: string; readonly url: Text }
 
-function resourceOf(found: FoundResource, key: string, known: Known): Pick<LoadEntry, 'resource' | 'searches'> {
-  const { patches, afterType, id, hasUrns } = found
-  for (const patch of patches) patch.text = known.get(patch.to)
-  if (id === undefined) {
-    const text = textOf(`,"id":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`)
-    patches.push({ start: afterType, end: afterType, to: '', text })
-    patches.sort((a, b) => a.start - b.start)
+type MeaningOf = (reference: string) => Known | undefined
+
+/** Which version an entry will be is not known: a reference to its version names the resource. */
+function meaningIn(known: ReadonlyMap<string, Known>, fullUrl: string | undefined): MeaningOf | undefined {
+  if (known.size === 0) return undefined
+  const meantBy = meantIn(known, fullUrl)
+  return (reference) => meantBy(reference)?.entry
+}
+
+function resourceOf(found: FoundResource, key: string, meaningOf: MeaningOf | undefined): Pick<LoadEntry, 'resource' | 'searches'> {
+  if (found.id === undefined) addId(found, key)
+  const resource = meaningOf === undefined ? found : replaced(found, meaningOf)
+  return {
+    resource,
+    searches: resource.patches.filter(({ text, to, isNarrative }) => text === undefined && !isNarrative && isConditional(to)),
   }
-  const resource = hasUrns && known.size > 0 ? (resolved(found, known) ?? found) : found
-  return { resource, searches: resource.patches.filter(({ text, to }) => text === undefined && isConditional(to)) }
+}
+
+function addId({ patches, afterType }: FoundResource, key: string): void {
+  const text = textOf(`,"id":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`)
+  patches.push({ start: afterType, end: afterType, to: '', isNarrative: false, text })
+  patches.sort((a, b) => a.start - b.start)
+}
+
+function replaced(found: FoundResource, meaningOf: MeaningOf): FoundResource {
+  const rewritten = found.hasUrns ? rewrittenBy(found, meaningOf) : undefined
+  if (rewritten !== undefined) return rewritten
+  for (const patch of found.patches) patch.text ??= textFor(patch, meaningOf)
+  return found
+}
+
+function textFor({ to, isNarrative }: Reference, meaningOf: MeaningOf): Text | undefined {
+  if (!isNarrative) return meaningOf(to)?.url
+  const after = linksReplaced(to, (link) => meaningOf(link)?.name)
+  return after === to ? undefined : textOf(JSON.stringify(after))
 }
 
 /** Nothing for one that cannot be read: the server says why when it is sent as it is. */
-function resolved(resource: FoundResource, known: Known): FoundResource | undefined {
-  const keyAt = (url: string): string | undefined => {
-    const quoted = known.get(url)
-    return quoted && (JSON.parse(quoted.text) as string)
-  }
+function rewrittenBy(found: FoundResource, meaningOf: MeaningOf): FoundResource | undefined {
+  const nameOf = (url: string): string | undefined => meaningOf(url)?.name
   try {
-    const tree = parseJson(bytesOf(resource).toString()) as Resource
-    const bytes = Buffer.from(writeJson(replaceReferences(tree, keyAt)))
-    return resourceAt(new CompactJson(bytes, Buffer.allocUnsafe(bytes.length), NAMES))
+    const tree = parseJson(bytesOf(found).toString()) as Resource
+    return resourceIn(Buffer.from(writeJson(replaceReferences(tree, nameOf, nameOf))))
   } catch {
     return undefined
   }

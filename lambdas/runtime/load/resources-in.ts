@@ -1,0 +1,175 @@
+/** The resources of a text, as ranges of bytes with the places of what refers to others. */
+import { isUtf8 } from 'node:buffer'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { hasLinks } from '../../fhir/references.ts'
+import { CompactJson, namesOf } from './compact-json.ts'
+import type { Text } from './patched.ts'
+
+/** A resource of a file, and where it stands in the copy. */
+export type FoundResource = {
+  /** Its place in the Bundle. */
+  entry: number | undefined
+  fullUrl: string | undefined
+  type: string | undefined
+  /** Where an id can be put. */
+  afterType: number
+  id: string | undefined
+  /** The version that it says it is. */
+  told: string | undefined
+  /** Criteria: a match takes the place of the resource. */
+  unless: string | undefined
+  readonly bytes: Buffer
+  readonly start: number
+  end: number
+  /** Of its references, and of narratives with links. */
+  readonly patches: Reference[]
+  /** Has elements `url` with URNs: whether those are references depends on what is around them. */
+  hasUrns: boolean
+}
+
+/** The string between two places, quotes included, and what stands for it. */
+export type Reference = {
+  readonly start: number
+  readonly end: number
+  readonly to: string
+  readonly isNarrative: boolean
+  text: Text | undefined
+}
+
+const NAMES = namesOf([
+  'resourceType',
+  'id',
+  'entry',
+  'fullUrl',
+  'resource',
+  'reference',
+  'url',
+  'valueUri',
+  'valueUrl',
+  'div',
+  'versionId',
+  'method',
+  'ifNoneExist',
+])
+
+/** What is in a text. `refused`: entries that ask for something else than that their resource is there. */
+export type Found = {
+  readonly found: readonly FoundResource[]
+  readonly refused: readonly { readonly entry: number; readonly reason: string }[]
+}
+
+export function resourcesIn(bytes: Uint8Array, copy: Buffer): Found {
+  const json = new CompactJson(bytes, copy, NAMES)
+  try {
+    if (!isUtf8(bytes)) throw new SyntaxError()
+    const found = resourcesOf(json)
+    json.finish()
+    return found
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown
+    throw new Error(faultOf(bytes))
+  }
+}
+
+/** Of what this server wrote. */
+export const resourceIn = (bytes: Buffer): FoundResource => resourceAt(new CompactJson(bytes, Buffer.allocUnsafe(bytes.length), NAMES))
+
+function faultOf(bytes: Uint8Array): string {
+  try {
+    parseJsonBytes(bytes)
+    return 'not a FHIR resource'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** The resources of a Bundle, or the one resource there is. */
+function resourcesOf(json: CompactJson): Found {
+  let entries: FoundResource[] | undefined
+  const refused: { entry: number; reason: string }[] = []
+  let number = 0
+  const whole = resourceAt(json, () => {
+    if (entries !== undefined) throw new SyntaxError('entry twice')
+    entries = []
+    json.array(() => {
+      const entry = number++
+      const { found, method } = entryAt(json)
+      if (method === 'DELETE' || method === 'PATCH') refused.push({ entry, reason: `${method} is not loaded, resources are` })
+      else if (found !== undefined) entries!.push(Object.assign(found, { entry }))
+    })
+  })
+  return whole.type === 'Bundle' && entries !== undefined ? { found: entries, refused } : { found: [whole], refused: [] }
+}
+
+/** An entry need not have either. */
+function entryAt(json: CompactJson): { readonly found: FoundResource | undefined; readonly method: string | undefined } {
+  let found: FoundResource | undefined
+  let fullUrl: string | undefined
+  let unless: string | undefined
+  let method: string | undefined
+  if (!json.isAt(OBJECT)) throw new SyntaxError('not an entry')
+  json.value((name, level) => {
+    if (name === 'ifNoneExist' && level === 2 && json.isAt(QUOTE)) unless = json.string().replace(/^\?/, '')
+    if (name === 'method' && level === 2 && json.isAt(QUOTE)) method = json.string()
+    if (level > 1) return
+    if (name === 'fullUrl') fullUrl = json.string()
+    else if (name === 'resource') {
+      if (found !== undefined) throw new SyntaxError('resource twice')
+      found = resourceAt(json)
+    }
+  })
+  return { found: found && Object.assign(found, { fullUrl, unless }), method }
+}
+
+/** `atEntries` consumes the value of a property `entry`. */
+function resourceAt(json: CompactJson, atEntries?: () => void): FoundResource {
+  const found = foundAt(json)
+  let ofEntries = NO_PATCHES
+  const visit = (name: string, level: number): void => {
+    if (level === 1 && name === 'resourceType') {
+      found.type = json.string()
+      found.afterType = json.length
+    } else if (level === 1 && name === 'id') found.id = json.string()
+    else if (level === 2 && name === 'versionId' && json.isAt(QUOTE)) found.told = json.string()
+    else if (level === 1 && name === 'entry') {
+      const from = found.patches.length
+      if (atEntries === undefined) json.value((inside, depth) => visit(inside, depth + 1))
+      else atEntries()
+      ofEntries = { from, to: found.patches.length }
+    } else if (level > 1 && name === 'url') found.hasUrns ||= json.isAt(URN)
+    else if (REFERRING.has(name) && json.isAt(QUOTE)) {
+      const start = json.length
+      const to = json.string()
+      const isNarrative = name === 'div'
+      if (!isNarrative || hasLinks(to)) found.patches.push({ start, to, end: json.length, isNarrative, text: undefined })
+    }
+  }
+  json.value(visit)
+  // What the entries of a Bundle refer to is that Bundle's affair.
+  if (found.type === 'Bundle') found.patches.splice(ofEntries.from, ofEntries.to - ofEntries.from)
+  found.end = json.length
+  return found
+}
+
+const REFERRING: ReadonlySet<string> = new Set(['reference', 'valueUri', 'valueUrl', 'div'])
+
+const NO_PATCHES = { from: 0, to: 0 }
+
+const foundAt = ({ copy, length }: CompactJson): FoundResource => ({
+  entry: undefined,
+  fullUrl: undefined,
+  type: undefined,
+  afterType: length,
+  id: undefined,
+  told: undefined,
+  unless: undefined,
+  bytes: copy,
+  start: length,
+  end: length,
+  patches: [],
+  hasUrns: false,
+})
+
+const QUOTE = Buffer.from('"')
+const OBJECT = Buffer.from('{')
+const URN = Buffer.from('"urn:')
