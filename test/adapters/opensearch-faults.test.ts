@@ -177,6 +177,19 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(await ids({ kind: 'present', field: 'p' })).toBe('')
     })
 
+    it('is not applied where the index takes no stub of it either, and stops no other', async () => {
+      // The mapping has so many fields of its own that one document's fit in beside them, and no others.
+      const full = open.another({
+        onPoison: ({ id }, reason) => void told.push(`${id}: ${reason}`),
+        settings: { 'index.mapping.total_fields.limit': 27 },
+      })
+      const by = (id: string, field: string) => document({ id, keys: { [field]: ['x'] }, order: { _lastUpdated: { low: 1, high: 1 } } })
+      await full.apply([document({ id: '1', keys: { b: ['x'] } })])
+      expect(await notApplied(full, [by('2', 'b'), document({ id: '3', keys: { b: ['x'] } }), by('4', 'b')])).toBe('2 4')
+      expect(told.map((line) => line.slice(0, 2)).sort()).toEqual(['2:', '4:'])
+      expect(await ids(all(), full)).toBe('1 3')
+    })
+
     it('takes the place of its older version, and gives it to a newer one', async () => {
       const index = await through(() => undefined)
       await index.apply(some(0, 1))

@@ -1,6 +1,7 @@
 /**
  * Writes documents in bulk: whatever the fate of one, the others are applied.
- * A version that is there already, or a newer one, is success; what passes is tried again; what is refused for what it is leaves a stub.
+ * A version that is there already, or a newer one, is success; what passes is tried again; what is refused for what it is leaves a stub. An
+ * index that takes no stub either is full, or of another make: that is not applied.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
 
@@ -37,8 +38,15 @@ export type Targets = {
 }
 
 type Prepared = Write & { readonly lines: string }
-/** What is left of a request. `again`: at once; `later`: after a pause. */
-type Rest = { readonly again: readonly Write[]; readonly later: readonly Write[]; readonly cause?: unknown }
+/** What is left of a request. `again`: at once; `later`: after a pause; `refused`: for good, whatever comes of the others. */
+type Rest = {
+  readonly again: readonly Write[]
+  readonly later: readonly Write[]
+  readonly refused: readonly Refused[]
+  /** Why they come later. */
+  readonly cause?: unknown
+}
+type Refused = { readonly write: Write; readonly cause: unknown }
 
 const PARALLEL = 2
 const LONGEST_ID = 512
@@ -62,8 +70,8 @@ export class Bulk {
     const worker = async (): Promise<void> => {
       for (const batch of batches) {
         const rest = await this.#write(batch, targets)
-        for (const { document } of rest.later) failed.add(idOf(document))
-        cause ??= rest.cause
+        for (const { document } of [...rest.later, ...rest.refused.map(({ write }) => write)]) failed.add(idOf(document))
+        cause ??= rest.cause ?? rest.refused[0]?.cause
       }
     }
     await Promise.all(Array.from({ length: PARALLEL }, worker))
@@ -113,12 +121,14 @@ export class Bulk {
   /** What is left when all attempts are used up. */
   async #write(batch: readonly Prepared[], targets: Targets): Promise<Rest> {
     let left = batch
+    const refused: Refused[] = []
     for (let attempt = 1, round = 1; ; round++) {
-      const rest = await this.#request(left, targets).catch((cause: unknown): Rest => ({ again: [], later: left, cause }))
+      const rest = await this.#request(left, targets).catch((cause: unknown) => restOf(left, cause))
+      refused.push(...rest.refused)
       const all = [...rest.again, ...rest.later]
       const isFinal = rest.cause instanceof Failed ? !rest.cause.passes : rest.cause !== undefined
       const isOver = attempt === this.#cluster.limits.attempts && rest.later.length > 0
-      if (all.length === 0 || isFinal || isOver || round === MOST_ROUNDS) return { again: [], later: all, cause: rest.cause }
+      if (all.length === 0 || isFinal || isOver || round === MOST_ROUNDS) return { again: [], later: all, refused, cause: rest.cause }
       if (rest.later.length > 0) await this.#cluster.pause(attempt++)
       left = all.map((write) => this.#prepare(write))
     }
@@ -142,25 +152,31 @@ export class Bulk {
   /** The request as a whole was refused: for one of its documents, or for its size. */
   async #halved(batch: readonly Prepared[], error: Failed, targets: Targets): Promise<Rest> {
     if (batch.length === 1) {
-      if (batch[0]!.isStub) throw error
-      return { again: [await this.#stubFor(batch[0]!, error.kind)], later: [] }
+      if (batch[0]!.isStub) return { again: [], later: [], refused: [{ write: batch[0]!, cause: error }] }
+      return { again: [await this.#stubFor(batch[0]!, error.kind)], later: [], refused: [] }
     }
     const middle = batch.length >> 1
     const first = await this.#request(batch.slice(0, middle), targets).catch((cause: unknown) => restOf(batch.slice(0, middle), cause))
     const second = await this.#request(batch.slice(middle), targets).catch((cause: unknown) => restOf(batch.slice(middle), cause))
-    const cause = first.cause ?? second.cause
-    return { again: [...first.again, ...second.again], later: [...first.later, ...second.later], ...(cause === undefined ? {} : { cause }) }
+    return {
+      again: [...first.again, ...second.again],
+      later: [...first.later, ...second.later],
+      refused: [...first.refused, ...second.refused],
+      cause: first.cause ?? second.cause,
+    }
   }
 
   async #sort(batch: readonly Prepared[], items: BulkAnswer['items'], targets: Targets): Promise<Rest> {
-    const [again, later, homeless]: [Write[], Write[], Write[]] = [[], [], []]
+    const [again, later, homeless, refused]: [Write[], Write[], Write[], Refused[]] = [[], [], [], []]
     let cause: unknown
     for (const [i, write] of batch.entries()) {
       // An answer that does not speak of a document says nothing about it.
       const { status, error } = items[i]?.index ?? {}
       if (status === 200 || status === 201 || status === 409) continue
       if (status === 400) {
-        if (!write.isStub) again.push(await this.#stubFor(write, error?.type ?? 'unknown'))
+        const kind = error?.type ?? 'unknown'
+        if (write.isStub) refused.push({ write, cause: new Failed(status, kind) })
+        else again.push(await this.#stubFor(write, kind))
       } else if (status === 404 && write.isExtra) targets.gone()
       else if (status === 404) homeless.push(write)
       else {
@@ -168,12 +184,12 @@ export class Bulk {
         cause ??= new Failed(passes(status) ? status : 503, error?.type ?? 'unknown')
       }
     }
-    if (homeless.length === 0) return { again, later, cause }
+    if (homeless.length === 0) return { again, later, refused, cause }
     try {
       await targets.create(homeless.map(({ document }) => document))
-      return { again: [...again, ...homeless], later, cause }
+      return { again: [...again, ...homeless], later, refused, cause }
     } catch (error) {
-      return { again, later: [...later, ...homeless], cause: cause ?? error }
+      return { again, later: [...later, ...homeless], refused, cause: cause ?? error }
     }
   }
 
@@ -189,4 +205,4 @@ type BulkAnswer = {
 
 const SHOWN = 'errors,items.*.status,items.*.error.type'
 
-const restOf = (later: readonly Write[], cause: unknown): Rest => ({ again: [], later, cause })
+const restOf = (later: readonly Write[], cause: unknown): Rest => ({ again: [], later, refused: [], cause })
