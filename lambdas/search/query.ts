@@ -59,7 +59,7 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
     const isResult = readResult(state, name, value)
     if (!isResult && !readCriterion(state, name, value)) {
       if (options.handling === 'strict' || options.criteriaOnly)
-        throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${type === undefined ? '' : ` of ${type}`}`)
+        throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${whereUnknown(name, type)}`)
       if (state.ignored.size < MOST_TOLD) state.ignored.add(name.slice(0, 100))
       continue
     }
@@ -84,6 +84,7 @@ const MOST_SORT_KEYS = 10
 type State = {
   readonly type: string | undefined
   readonly types?: readonly string[]
+  readonly isGrouped: boolean
   readonly options: SearchOptions
   readonly left: Budget
   readonly where: Condition[]
@@ -104,10 +105,11 @@ type State = {
 function stateOf(type: string | undefined, pairs: Pairs, options: SearchOptions): State {
   const left = wholeBudget()
   const types = type === undefined ? typesAsked(pairs, left) : undefined
-  return { ...NEW_STATE(), type, options, left, ...(types === undefined ? {} : { types }) }
+  const isGrouped = pairs.some(([name]) => name === '_group')
+  return { ...NEW_STATE(), type, isGrouped, options, left, ...(types === undefined ? {} : { types }) }
 }
 
-const NEW_STATE = (): Omit<State, 'type' | 'options' | 'left'> => ({
+const NEW_STATE = (): Omit<State, 'type' | 'isGrouped' | 'options' | 'left'> => ({
   where: [],
   includes: [],
   used: [],
@@ -203,6 +205,12 @@ const RESULTS: Readonly<Record<string, Reader>> = {
   _pretty() {},
 }
 
+/** Without groups they say nothing. */
+const OF_GROUPS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
+
+const whereUnknown = (name: string, type: string | undefined): string =>
+  OF_GROUPS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`
+
 /** Clients that are told to speak JSON may say it again. */
 export const GIVEN_ONCE: ReadonlySet<string> = new Set(['_cursor', ...Object.keys(RESULTS).filter((name) => !FORMATS.has(name))])
 
@@ -233,11 +241,12 @@ function sortKey(state: State, name: string, key: string): SortKey {
 
 function readResult(state: State, name: string, value: string): boolean {
   const include = isInclude(name)
-  if (!include && !Object.hasOwn(RESULTS, name)) {
+  const isResult = include || Object.hasOwn(RESULTS, name)
+  if (isResult && state.options.criteriaOnly) throw fhirError(400, 'invalid', `The parameter ${name} is no criterion`)
+  if (!isResult || (OF_GROUPS.has(name) && !state.isGrouped)) {
     refuseModifier(state, name)
     return false
   }
-  if (state.options.criteriaOnly) throw fhirError(400, 'invalid', `The parameter ${name} is no criterion`)
   if (include) state.includes.push(includeOf(name, value, state.options.custom))
   else RESULTS[name]!(state, value)
   return true

@@ -105,6 +105,14 @@ describe('_group', () => {
     expect([entries, body.total]).toEqual([['match q1', 'match p3', 'include q'], undefined])
   })
 
+  it.each(['_groupCount=3', '_groupSort=-date'])('%s without _group is ignored: no link tells of it', async (parameter) => {
+    const { body, status } = await get(`/Observation?${parameter}&patient=q&_count=1`)
+    expect([status, body.total, body.link.filter(({ url }: Tree) => url.includes('_group'))]).toEqual([200, 2, []])
+    const strict = await get(`/Observation?${parameter}`, { prefer: 'handling=strict' })
+    const [{ code, details }] = strict.body.issue
+    expect([strict.status, code, details.text]).toEqual([400, 'not-found', expect.stringMatching(/^Unknown .+ _group\w+ without _group$/)])
+  })
+
   it.each([
     '_group=nothing',
     '_group=value-quantity',
@@ -244,6 +252,8 @@ describe('links', () => {
       expect([...new URL(next).searchParams.keys()]).toEqual(['_cursor'])
       expect(next.length).toBeLessThan(800)
       expect((await get(next)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
+      const { status, body: shorter } = await get(`${self}&_count=2`)
+      expect([status, shorter.total, shorter.entry?.length]).toEqual([200, 4, 2])
     }
     const skipped = await post('/Observation/_search', 'patient=p&_count=3', { ...form, prefer: 'pagination=offset-skip' })
     expect((await get(relations(skipped.body).next)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
