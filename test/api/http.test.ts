@@ -199,7 +199,25 @@ describe('_summary and _elements', () => {
       expect([path, strict.status]).toEqual([path, used === asked ? 200 : 400])
       if (strict.status === 400)
         expect(strict.body.issue[0].details.text).toMatch(/^_elements names ".+", which is no element at the root of Patient/)
+      expect((await get(path, { prefer: 'handling=lenient' })).status).toBe(200)
     }
+  })
+  it('of another type name nothing, wherever all that is shown is of one', async () => {
+    const asked: Readonly<Record<string, (more: Readonly<Record<string, string>>) => ReturnType<typeof get>>> = {
+      create: (more) => post('/Patient?_elements=code', { ...resource, id: newId() }, more),
+      update: (more) => put(`/Patient/${id}?_elements=code`, resource, more),
+      'history-type': (more) => get('/Patient/_history?_count=1&_elements=code', more),
+      capabilities: (more) => get('/metadata?_elements=code', more),
+    }
+    for (const [interaction, ask] of Object.entries(asked)) {
+      const { status, body } = await ask({})
+      const { meta } = body.entry?.[0].resource ?? body
+      expect([interaction, status < 300, meta?.tag]).toEqual([interaction, true, undefined])
+      expect([interaction, (await ask(STRICTLY)).status]).toEqual([interaction, 400])
+    }
+    const { meta } = (await get(`/Patient/${id}`)).body
+    await asked.update!(STRICTLY)
+    expect((await get(`/Patient/${id}`)).body.meta).toEqual(meta)
   })
   it('name elements of any type where resources of several are shown', async () => {
     const observed = {
@@ -220,6 +238,9 @@ describe('_summary and _elements', () => {
     ])
     const all = await get(`/?_type=Patient,Observation&_id=${id}&_elements=photo,nothing`)
     expect(new URL(all.body.link[0].url).searchParams.get('_elements')).toBe('photo')
+    for (const each of [path.replace('nothing', ''), `/?_type=Patient,Observation&_id=${id}&_elements=photo,code`])
+      expect((await get(each, STRICTLY)).status).toBe(200)
+    expect((await get(`/?_type=Patient&_id=${id}&_elements=code`, STRICTLY)).status).toBe(400)
   })
   it('shape what is found by POST, on each of its pages, and tell what was ignored', async () => {
     const value = newId()
