@@ -41,6 +41,12 @@ const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } 
 /** And who tends the signing keys. */
 const KEY_SWEEP = { keys: Duration.days(1) } as const
 
+/**
+ * Longer than executions last that go on: one ends by itself after 25,000 events, five days of two functions that fill an index. An export that
+ * is begun again goes on where it was, a rebuild anew.
+ */
+const LONGEST = { rebuild: Duration.days(6), export: Duration.days(2) } as const
+
 export class ServiceStack extends Stack {
   readonly #settings: Settings
   readonly #bundles: Bundles
@@ -71,9 +77,9 @@ export class ServiceStack extends Stack {
       environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
     })
     const rebuildSteps = (step: string): object => rebuildWorkflow(step, settings.rebuildWidth)
-    const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again')
+    const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again', LONGEST.rebuild)
     const exportStep = this.#function('export-step', this.#aws(files), { environment: told })
-    const exportMachine = this.#workflow('Exporting', exportStep, exportWorkflow, 'Writes an export into files')
+    const exportMachine = this.#workflow('Exporting', exportStep, exportWorkflow, 'Writes an export into files', LONGEST.export)
     const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
 
     const indexer = this.#function('indexer', aws, {
@@ -141,8 +147,14 @@ export class ServiceStack extends Stack {
     return new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
   }
 
-  #workflow(id: string, { function: step }: FhirFunction, definition: (step: string) => object, comment: string): StateMachine {
-    return new StepWorkflow(this, id, { comment, definition, step, key: this.#data.key, settings: this.#settings }).machine
+  #workflow(
+    id: string,
+    { function: step }: FhirFunction,
+    definition: (step: string) => object,
+    comment: string,
+    most: Duration,
+  ): StateMachine {
+    return new StepWorkflow(this, id, { comment, definition, step, most, key: this.#data.key, settings: this.#settings }).machine
   }
 
   #follow(follower: FhirFunction): string {

@@ -10,8 +10,8 @@ const WRITERS = 40
 
 const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, JitterStrategy: 'FULL' }
 
-/** Of a step that its function ended: it had no memory left, or no time. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html */
-export const ENDED = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown']
+/** Of a step that its function ended, or never answered: it had no memory left, or no time. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html */
+export const ENDED = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown', 'States.Timeout']
 
 /**
  * A store that fails for half an hour delays a job, whatever chance makes of the waits of its 40 writers. What ends a step each time does not

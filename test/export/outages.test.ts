@@ -163,7 +163,10 @@ describe('An export whose stores fail', () => {
   })
 })
 
-describe('An export of which a step needs more memory than its function has', () => {
+describe.each([
+  ['needs more memory than its function has', 'Runtime.OutOfMemory'],
+  ['is never answered', 'States.Timeout'],
+])('An export of which a step %s', (_, name) => {
   it.each(['write', 'collect', 'gather'] as const)('in %s, is tried some times, then says so and leaves nothing', async (action) => {
     const trial = await Trial.open()
     const perform = exportStep(trial.parts)
@@ -172,7 +175,7 @@ describe('An export of which a step needs more memory than its function has', ()
       if (input.action === action) broken ||= JSON.stringify(input)
       if (JSON.stringify(input) !== broken) return perform(input)
       ended++
-      throw Object.assign(new Error('RequestId: 1 Error: Runtime exited'), { name: 'Runtime.OutOfMemory' })
+      throw Object.assign(new Error('RequestId: 1 Error: Runtime exited'), { name })
     })
     await startJob(workflow, trial.job)
     await trial.waits.pass(workflow.idle())

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
+import validate from 'asl-validator'
 import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
 import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
@@ -902,8 +903,35 @@ describe('what follows the table', () => {
     const [, machine] = machines.find(([each]) => each.startsWith(`${id}Machine`))!
     const [separator, parts] = machine.DefinitionString['Fn::Join']
     const text = parts.map((part: Tree) => (typeof part === 'string' ? part : 'ARN')).join(separator)
-    expect(JSON.parse(text)).toEqual(definition('ARN'))
+    const limited = JSON.parse(text, (name, value) => (name === 'TimeoutSeconds' ? undefined : value))
+    expect(limited).toEqual(definition('ARN'))
     expect([machine.LoggingConfiguration.IncludeExecutionData, machine.StateMachineType]).toEqual([false, undefined])
+  })
+
+  it.each([
+    ['Rebuild', 'rebuild-step', 6 * 24],
+    ['Exporting', 'export-step', 2 * 24],
+  ])('%s waits for nothing longer than it may take: its function %s, and itself %i hours', (id, name, hours) => {
+    const [, machine] = Object.entries(ofType(demo.service, 'AWS::StepFunctions::StateMachine')).find(([each]) =>
+      each.startsWith(`${id}Machine`),
+    )!
+    const text = machine.DefinitionString['Fn::Join'][1]
+      .map((part: Tree) => (typeof part === 'string' ? part : 'arn:aws:lambda:x:0:function:f'))
+      .join('')
+    const tasks: Tree[] = []
+    const definition = JSON.parse(text, (_, value) => {
+      if (value?.Type === 'Task') tasks.push(value)
+      return value
+    })
+    expect(definition.TimeoutSeconds).toBe(hours * 60 * 60)
+    expect(tasks.length).toBeGreaterThan(3)
+    const { Timeout } = functionsOf(demo.service)[name]!
+    for (const { TimeoutSeconds, Retry } of tasks) {
+      expect([TimeoutSeconds > Timeout, TimeoutSeconds]).toEqual([true, Timeout + 60])
+      // Of all errors there are, that of a step that was not answered too.
+      expect(Retry.at(-1).ErrorEquals).toEqual(['States.ALL'])
+    }
+    expect(validate(definition)).toMatchObject({ isValid: true })
   })
 })
 
