@@ -49,7 +49,7 @@ export type FrontProps = {
 const CACHED_ERRORS = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]
 
 export class FhirDistribution extends Construct {
-  /** Without a slash at the end. */
+  /** Which clients ask, and links name: without tokens the API's own, since a signature holds for one host. Without a slash at the end. */
   readonly baseUrl: string
   /** Of links to export files: CloudFront's own address also where the server calls itself something else. */
   readonly fileOrigin: string
@@ -60,7 +60,8 @@ export class FhirDistribution extends Construct {
     const { access, customDomain, stage, baseUrl } = settings
     const { region, urlSuffix } = Stack.of(this)
     // Not the address of the stage: functions are told the distribution's, and the stage depends on them.
-    const apiOrigin = new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, {
+    const apiHost = `${api.restApiId}.execute-api.${region}.${urlSuffix}`
+    const apiOrigin = new HttpOrigin(apiHost, {
       protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
       originSslProtocols: [OriginSslPolicy.TLS_V1_2],
       ...(secret === undefined ? {} : { customHeaders: { [ORIGIN_SECRET]: secret.sent } }),
@@ -83,7 +84,7 @@ export class FhirDistribution extends Construct {
     })
     if (customDomain !== undefined) this.#record(customDomain)
     const origin = `https://${customDomain?.name ?? this.distribution.distributionDomainName}`
-    this.baseUrl = baseUrl ?? `${origin}/${STAGE}`
+    this.baseUrl = baseUrl ?? `${access === 'iam' ? `https://${apiHost}` : origin}/${STAGE}`
     this.fileOrigin = originHere(baseUrl) ?? origin
   }
 

@@ -50,6 +50,11 @@ const REFUSED: readonly ServiceSetting[] = [
   'referentialIntegrity',
 ]
 
+const DOMAIN = {
+  name: 'fhir.example.org',
+  certificateArn: 'arn:aws:acm:us-east-1:111111111111:certificate/1',
+  hostedZone: { id: 'Z1', name: 'example.org' },
+}
 const all = synthesized({
   demo: {},
   production: {
@@ -57,11 +62,7 @@ const all = synthesized({
     account: '111111111111',
     region: 'eu-central-1',
     search: { kind: 'domain', size: 'production' },
-    customDomain: {
-      name: 'fhir.example.org',
-      certificateArn: 'arn:aws:acm:us-east-1:111111111111:certificate/1',
-      hostedZone: { id: 'Z1', name: 'example.org' },
-    },
+    customDomain: DOMAIN,
     vpc: { cidr: '10.0.0.0/16', availabilityZones: ['eu-central-1a', 'eu-central-1b', 'eu-central-1c'] },
     capacity: { warm: { reads: 20_000, writes: 8_000 }, most: { reads: 40_000, writes: 20_000 } },
     service: { versioning: 'off', allowedOrigins: 'https://app.example.org' },
@@ -74,8 +75,9 @@ const all = synthesized({
   tokens: { access: 'token', account: '111111111111', originSecret: 2, service: { tenancy: 'on' } },
   again: {},
   changed: { service: TOLD },
+  named: { access: 'token', customDomain: DOMAIN },
 })
-const { demo, production, local, elsewhere, tokens, again, changed } = all
+const { demo, production, local, elsewhere, tokens, again, changed, named } = all
 const each = Object.entries<Synthesized>({ demo, production, local, elsewhere, tokens })
 const names = functionsOfStage('iam')
 const accessOf = (stacks: Synthesized): string => functionsOf(stacks.service).read!.Environment.Variables.FHIR_ACCESS
@@ -957,8 +959,19 @@ describe('a deployment', () => {
 
   it('tells the functions the address clients use', () => {
     const baseUrl = ({ service }: Synthesized) => functionsOf(service).read!.Environment.Variables.FHIR_BASE_URL
-    expect(JSON.stringify(baseUrl(demo))).toContain('DomainName')
-    expect(baseUrl(production)).toBe('https://fhir.example.org/fhir')
+    const [, parts] = baseUrl(demo)['Fn::Join']
+    const [api] = Object.keys(ofType(demo.service, 'AWS::ApiGateway::RestApi'))
+    expect(parts.map((part: Tree | string) => (typeof part === 'string' ? part : Object.values(part)[0]))).toEqual([
+      'https://',
+      api,
+      '.execute-api.us-east-1.',
+      'AWS::URLSuffix',
+      '/fhir',
+    ])
+    // CloudFront asks the API under its own name: what is signed for another host is refused there.
+    expect(baseUrl(production)['Fn::Join'][1][0]).toBe('https://')
+    expect(baseUrl(named)).toBe('https://fhir.example.org/fhir')
+    expect(JSON.stringify(baseUrl(tokens))).toContain('DomainName')
     expect(baseUrl(local)).toBe('http://127.0.0.1:8080/fhir')
   })
 
