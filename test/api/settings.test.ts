@@ -49,7 +49,7 @@ describe('a server that', () => {
     FHIR_NO_OP_UPDATES: 'ignore',
     FHIR_CONDITIONAL_UPDATE_ID_MISMATCH: 'reject',
     FHIR_CLIENT_IDS: 'optional',
-    FHIR_MAX_TRANSACTION_ENTRIES: '4',
+    FHIR_MAX_TRANSACTION_ENTRIES: '9',
   })
   const versionOf = async (id: string) => (await get(`/Patient/${id}`)).body.meta.versionId
 
@@ -71,11 +71,11 @@ describe('a server that', () => {
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"2"' })).status).toBe(200)
   })
 
-  it('takes as many entries of a Bundle as it is told to (maxTransactionEntries=4), and no more', async () => {
+  it('takes as many entries of a Bundle as it is told to (maxTransactionEntries=9), and no more', async () => {
     for (const type of ['batch', 'transaction'])
       for (const [count, expected] of [
-        [4, 200],
-        [5, 413],
+        [9, 200],
+        [10, 413],
       ] as const) {
         const entry = Array.from({ length: count }, () => putEntry(patient(randomUUID())))
         expect([type, count, (await post('/', { resourceType: 'Bundle', type, entry })).status]).toEqual([type, count, expected])
@@ -127,6 +127,36 @@ describe('a server that', () => {
     expect(await send(true)).toEqual(['W/"1"', 'W/"1"', 'W/"1"', ...named(1, 1)])
     expect(await send(false)).toEqual(['W/"2"', 'W/"2"', 'W/"2"', ...named(2, 2)])
     expect(await send(false)).toEqual(['W/"2"', 'W/"2"', 'W/"2"', ...named(2, 2)])
+  })
+
+  /** What each of the Patients that a transaction wrote names, and the version which that is at then. */
+  async function sentTogether(links: readonly (readonly [id: string, to: string | undefined])[]) {
+    const fullUrl = (id: string) => `urn:uuid:${id}`
+    const entries = links.map(([id, to]) => ({
+      ...putEntry(patient(id, to === undefined ? {} : { link: [{ other: { reference: `${fullUrl(to)}/_history/1` }, type: 'seealso' }] })),
+      fullUrl: fullUrl(id),
+    }))
+    expect((await post('/', transaction(...entries))).status).toBe(200)
+    const stored = await Promise.all(links.map(async ([id]) => (await get(`/Patient/${id}`)).body))
+    const current = new Map(stored.map(({ id, meta }) => [id, `Patient/${id}/_history/${meta.versionId}`]))
+    const linked = links.flatMap(([, to], i) => (to === undefined ? [] : [[stored[i].link[0].other.reference, current.get(to)]]))
+    return { named: linked.map(([reference]) => reference), current: linked.map(([, name]) => name) }
+  }
+
+  it('makes no version of an update that changes nothing: references name what is there in long chains, too', async () => {
+    const ids = Array.from({ length: 9 }, () => randomUUID())
+    for (let sent = 0; sent < 2; sent++) {
+      const { named, current } = await sentTogether(ids.map((id, i) => [id, ids[i - 1]]))
+      expect(named).toEqual(current)
+    }
+  })
+
+  it('makes no version of an update that changes nothing: references name what is there where each answer makes another one', async () => {
+    const [own, other] = [randomUUID(), randomUUID()]
+    const link = (version: number) => ({ link: [{ other: { reference: `Patient/${own}/_history/${version}` }, type: 'seealso' }] })
+    for (const [id, version] of [[own, 2], [other, 1]] as const) await put(`/Patient/${id}`, patient(id, link(version))) // biome-ignore format: a table
+    const { named, current } = await sentTogether([[own, own], [other, own]]) // biome-ignore format: a table
+    expect(named).toEqual(current)
   })
 
   it('makes no version of an update that changes nothing takes 1.10 for another decimal than 1.1', async () => {
