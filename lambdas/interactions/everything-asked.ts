@@ -8,7 +8,7 @@ import { checkOnce, MOST_PARAMETERS, type Pairs } from '../search/pairs.ts'
 import { INSTANT, pairsPosted, TEXT } from '../search/posted.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import type { FhirRequest, Ports } from './interaction.ts'
-import { dateAsked, queryText, READ_BY_EVERY_INTERACTION } from './page.ts'
+import { dateAsked, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from './page.ts'
 
 /**
  * Where a page goes on. `own`: with what belongs to the patient, after this one; `gathering`: by looking for what that refers to, as far as it
@@ -57,7 +57,7 @@ export function everythingAsked({ seal, clock }: Sealing, request: FhirRequest):
     ...(since === undefined ? {} : { since }),
     ...(types === undefined ? {} : { types }),
     ...(cursor === undefined ? {} : { place: cursor.position.place }),
-    ...{ window, paged, posted, shown: inUrl.filter(([name]) => PARAMETERS.has(name) || READ_BY_EVERY_INTERACTION.has(name)) },
+    ...{ window, paged, posted, shown: usedPairs(inUrl.filter(isKnown), { count }) },
   }
 }
 
@@ -68,6 +68,8 @@ const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['_type', TEXT],
   ['_count', ['valueInteger', 'valueString']],
 ])
+
+const isKnown = ([name]: Pairs[number]): boolean => PARAMETERS.has(name) || READ_BY_EVERY_INTERACTION.has(name)
 
 /** Types are joined. */
 const GIVEN_ONCE: ReadonlySet<string> = new Set(['start', 'end', '_since', '_count', '_cursor', '_summary', '_elements'])

@@ -6,13 +6,12 @@ import type { Clock } from '../ports/clock.ts'
 import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, Making, ResourceVersion } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import { pageSize } from '../search/page-size.ts'
-import { checkOnce } from '../search/pairs.ts'
-import { elementsAsked } from '../search/part.ts'
+import { checkOnce, type Pairs } from '../search/pairs.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
-import { dateAsked, lightEnough, queryText, READ_BY_EVERY_INTERACTION } from './page.ts'
+import { dateAsked, lightEnough, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from './page.ts'
 import type { Seen } from './seen.ts'
 
 type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
@@ -50,7 +49,7 @@ export const history =
 /** Versions that are counted, as matches of a search are. */
 const MOST_COUNTED = 10_000
 
-/** `_count=0`: how many there are, without them. */
+/** `_count=0`, `_summary=count`: how many there are, without them. */
 async function counted(request: FhirRequest, seen: Seen, scope: HistoryScope, asked: Asked, window: HistoryWindow): Promise<FhirResponse> {
   let total = 0
   let page: HistoryPage | undefined
@@ -92,7 +91,7 @@ type Asked = {
   readonly count: number
   readonly window: HistoryWindow
   readonly cursor?: string
-  readonly shown: readonly (readonly [string, string])[]
+  readonly shown: Pairs
 }
 
 const GIVEN_ONCE: ReadonlySet<string> = new Set(['_count', '_since', '_at', '_cursor', '_summary', '_elements'])
@@ -112,16 +111,21 @@ function parametersOf({ parameters, preferences, reading, type }: FhirRequest): 
     else if (preferences.handling === 'strict' && !READ_BY_EVERY_INTERACTION.has(name))
       throw fhirError(400, 'not-found', `Unknown parameter ${name} of history`)
     else if (!READ_BY_EVERY_INTERACTION.has(name)) continue
-    const elements = name === '_elements' ? elementsAsked(value, { type }).join(',') : undefined
-    if (name !== '_cursor' && elements !== '') shown.set(name, elements ?? (name === '_count' ? String(count) : value))
+    if (name !== '_cursor') shown.set(name, value)
   }
-  return { count, window, shown: [...shown], ...(cursor === undefined ? {} : { cursor }) }
+  const isCounted = shown.get('_summary') === 'count'
+  return {
+    count: isCounted ? 0 : count,
+    window,
+    shown: usedPairs([...shown], { count, type }),
+    ...(cursor === undefined ? {} : { cursor }),
+  }
 }
 
 const positionOf = ({ lastUpdated, type, id, versionId }: ResourceVersion): HistoryPosition => ({ lastUpdated, type, id, versionId })
 
 function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefined): readonly Link[] {
-  const url = (extra: readonly (readonly [string, string])[]): string => {
+  const url = (extra: Pairs): string => {
     const query = queryText([...shown, ...extra])
     return `${request.baseUrl}${pathOf(request)}${query === '' ? '' : `?${query}`}`
   }

@@ -2,6 +2,8 @@
 import { type DateRange, dateRange } from '../fhir/date-range.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { Pairs } from '../search/pairs.ts'
+import { elementsAsked } from '../search/part.ts'
 import type { Reading } from '../search/reading.ts'
 
 /** A page ends early when its resources weigh more than this many bytes. */
@@ -29,6 +31,18 @@ export function dateAsked(name: string, value: string, { timeZone }: Reading): D
   if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
   return range
 }
+
+/** Parameters as they were used, for the links of a page of so many. `type`: of all that is shown. */
+export const usedPairs = (
+  pairs: Pairs,
+  { count, type }: { readonly count?: number | undefined; readonly type?: string | undefined },
+): Pairs =>
+  pairs.flatMap(([name, value]): Pairs => {
+    if (name === '_count') return [[name, String(count)]]
+    if (name !== '_elements') return [[name, value]]
+    const elements = elementsAsked(value, { type })
+    return elements.length === 0 ? [] : [[name, elements.join(',')]]
+  })
 
 /** Parameters as the query of a link. */
 export const queryText = (pairs: readonly (readonly [string, string])[]): string =>

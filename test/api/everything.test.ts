@@ -114,6 +114,12 @@ describe('everything of a patient', () => {
     expect((await pages('?_count=0')).map((page) => namesIn(page).length)).toEqual(ALL.map(() => 1))
   })
 
+  it('tells in its links what was used', async () => {
+    const asked = async (query: string) => new URL((await get(`/${A}/$everything${query}`)).body.link[0].url).search
+    expect(await asked('?_count=5000&_elements=nothing,status&unknown=1')).toBe('?_count=1000&_elements=status')
+    expect(await asked('?_count=0&_elements=nothing')).toBe('?_count=1')
+  })
+
   it('is the same however often a page is asked for', async () => {
     for (const page of (await pages('?_count=6')).map(nextOf))
       if (page !== undefined) expect(namesIn(await get(page))).toEqual(namesIn(await get(page)))

@@ -105,8 +105,10 @@ describe('of a resource', () => {
       [`&_since=${times[1]}`, 2],
       [`&_at=${times[1]}`, 1],
     ] as const) {
-      const { body } = await get(`/Patient/${id}/_history?_count=0${query}`)
-      expect([body.total, body.entry, body.link.map(({ relation }: Tree) => relation)]).toEqual([total, undefined, ['self']])
+      for (const none of ['_count=0', '_summary=count', '_summary=count&_count=2']) {
+        const { body } = await get(`/Patient/${id}/_history?${none}${query}`)
+        expect([none, body.total, body.entry, body.link.map(({ relation }: Tree) => relation)]).toEqual([none, total, undefined, ['self']])
+      }
     }
     expect((await get(`/Patient/${newId()}/_history?_count=0`)).status).toBe(404)
     expect((await get('/_history?_count=0')).body.entry).toBeUndefined()
