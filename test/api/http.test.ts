@@ -130,6 +130,12 @@ describe('_summary and _elements', () => {
     expect(Object.keys(body).sort()).toEqual(elements)
     expect(body.meta.tag).toEqual([SUBSETTED])
   })
+  it('leave what else rules a resource', async () => {
+    const ruled = patient(newId(), { implicitRules: 'http://example.org/rules', photo: [{ title: 'p' }] })
+    await put(`/Patient/${ruled.id}`, ruled)
+    const { body } = await get(`/Patient/${ruled.id}?_summary=true`)
+    expect([body.implicitRules, body.photo]).toEqual([ruled.implicitRules, undefined])
+  })
   it('name a choice by its stem, and nothing else by the beginning of its name', async () => {
     const shown = async (body: Readonly<Record<string, unknown>>, query: string) => {
       const path = `/${body.resourceType}/${body.id}`

@@ -1,5 +1,6 @@
 /** Definitions of a tenant's own: which of those that may carry a canonical counts, how large it may be, and how often it is read. */
 import { describe, expect, it } from '@jest/globals'
+import type { Profile, Slicing } from '../../lambdas/fhir/profile/definition.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { ownDefinitions, toldOfDefinition } from '../../lambdas/interactions/own-definitions.ts'
 import { DefinitionReader, LARGEST } from '../../lambdas/interactions/read-definition.ts'
@@ -107,6 +108,22 @@ describe('A definition', () => {
       'ValueSet.version: It is found without its version only: both together are longer than 2000 characters',
     ])
     expect(await told({ url: long(1_990), version: '1.0.0' })).toEqual([])
+  })
+
+  it('that lies over a profile of a package is told of slices that nothing there tells apart', async () => {
+    const over: Resource = {
+      ...{ resourceType: 'StructureDefinition', url, status: 'active', kind: 'resource', type: 'Patient', derivation: 'constraint' },
+      ...{ fhirVersion: '4.0.1', name: 'A', abstract: false, baseDefinition: `${url}/base` },
+      differential: {
+        element: ['name', 'contact'].map((part) => ({ id: `Patient.${part}:own`, path: `Patient.${part}`, sliceName: 'own' })),
+      },
+    }
+    const slicing: Slicing = { discriminators: [{ type: 'value', path: 'use' }], rules: 'open' }
+    const base: Profile = { url: `${url}/base`, type: 'Patient', isWhole: true, elements: [{ id: 'Patient.name', slicing }] }
+    const told = await toldOfDefinition({ ...NOTHING, profile: async (asked) => (asked === base.url ? base : undefined) }, over)
+    expect(told.map(({ expression, text }) => `${expression}: ${text}`)).toEqual([
+      expect.stringMatching(/^StructureDefinition.differential.element\[1\]: Nothing says what tells slices of Patient.contact apart/),
+    ])
   })
 
   it('that is a code system with too many codes above others takes no part, and why is told', async () => {

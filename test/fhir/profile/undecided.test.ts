@@ -82,6 +82,19 @@ describe('a slice by a profile that is not loaded', () => {
   })
 })
 
+it('a slice by two elements is not known where one of them fits and nobody knows of the other, and is not meant where one does not', async () => {
+  const discriminator = ['gender', 'name.family'].map((path) => ({ type: 'value', path }))
+  const elements: readonly Said[] = [
+    { id: 'Patient.contact', slicing: { discriminator, rules: 'open' } },
+    { id: 'Patient.contact:own', min: 1 },
+    { id: 'Patient.contact:own.gender', patternCode: 'male' },
+    { id: 'Patient.contact:own.name', type: [{ code: 'HumanName', profile: [NOWHERE] }] },
+  ]
+  const of = (gender: string) => ({ resourceType: 'Patient', contact: [{ gender, name: { family: 'x' } }] })
+  expect(await told(elements, of('male'))).toEqual([`information Patient.contact[0]: ${toWhich('contact', notLoaded(NOWHERE))}`])
+  expect(await told(elements, of('female'))).toEqual([expect.stringMatching(/^error Patient.contact: contact:own is required/)])
+})
+
 describe('a slice by what a reference refers to', () => {
   const sliced = (type: string, path: string, canonical: string, more: readonly Said[] = []): readonly Said[] => [
     { id: 'Patient.generalPractitioner', slicing: on(type, path) },
