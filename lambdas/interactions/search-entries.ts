@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { BundleEntry } from '../fhir/bundle.ts'
 import { type Issue, outcome } from '../fhir/outcome.ts'
+import { IndexAhead } from '../ports/index-ahead.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Hit } from '../ports/search-index.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
@@ -16,7 +17,7 @@ export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly to
 /** `after`: where this page ended; `shown`: its matches or groups, fewer than were asked for where they are heavy. */
 export type NextPage = { readonly after: Position | GroupPosition; readonly shown: number }
 
-/** The versions the index found. */
+/** The versions the index found. IndexAhead: the store does not have them all. */
 export async function versionsOf(
   { resources }: Pick<SearchPorts, 'resources'>,
   request: FhirRequest,
@@ -27,7 +28,7 @@ export async function versionsOf(
   const keys = hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
   const versions = await inHandfuls(keys, (some) => seen.versions(some))
   return versions.map((version) => {
-    if (version === undefined) throw new Error('the index knows a version that the store does not have')
+    if (version === undefined) throw new IndexAhead('the index knows a version that the store does not have')
     return version
   })
 }

@@ -22,6 +22,8 @@ export type MachineFault =
   /** What was kept cannot be read as it was written. */
   | 'store-damaged'
   | 'index-damaged'
+  /** The index knows what the store does not have: it has to be made anew. */
+  | 'index-ahead'
   /** The clock cannot be believed: nothing was done. */
   | 'clock-jumped'
 

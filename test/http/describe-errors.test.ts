@@ -13,6 +13,7 @@ import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { ClockJumped } from '../../lambdas/ports/clock-jumped.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
+import { IndexAhead } from '../../lambdas/ports/index-ahead.ts'
 import { MachineError, type MachineFault } from '../../lambdas/ports/machine-error.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
@@ -32,6 +33,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   unavailable: new Failed(503, SECRET, SECRET),
   'store-damaged': new Damaged('store', SECRET),
   'index-damaged': new Damaged('index', SECRET),
+  'index-ahead': new IndexAhead(SECRET),
   'clock-jumped': new ClockJumped(SECRET),
 }
 

@@ -56,8 +56,10 @@ export function refusalOf(error: unknown): FhirError | undefined {
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
 
+const REPORTED: ReadonlySet<MachineFault> = new Set(['unavailable', 'index-ahead'])
+
 /** A person should look at it although the client may try again. */
-const isReported = (error: unknown): boolean => error instanceof MachineError && error.fault === 'unavailable'
+const isReported = (error: unknown): boolean => error instanceof MachineError && REPORTED.has(error.fault)
 
 /** `retryAfter`: seconds. */
 type Answer =
@@ -95,6 +97,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     status: 503,
     code: 'exception',
     text: "The server's clock jumped: nothing is written until it is right again, or accepted",
+    retryAfter: 60,
+  },
+  'index-ahead': {
+    status: 503,
+    code: 'incomplete',
+    text: 'The search index knows what the store does not have: nothing is found by it until it is made anew',
     retryAfter: 60,
   },
   'index-damaged': { status: 500, text: 'The index is damaged where this is kept' },

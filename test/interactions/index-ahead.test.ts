@@ -1,0 +1,51 @@
+/** A store that was set back: what the index knows better is not shown, and nobody takes it for a fault of the program. */
+import { join } from 'node:path'
+import { describe as about, afterAll, expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { describe } from '../../lambdas/http/steps/describe-errors.ts'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { search } from '../../lambdas/interactions/search.ts'
+import type { SearchPorts } from '../../lambdas/interactions/search-entries.ts'
+import { seenThrough } from '../../lambdas/interactions/seen.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { patientOf, writeOf } from '../fixtures/versions.ts'
+
+const store = await SqliteResourceStore.open({ file: join(newFolder(), 'restored.db') })
+afterAll(() => store.close())
+await store.commit([writeOf(patientOf('a'))], [])
+for (const expected of [1, 2]) await store.commit([writeOf(patientOf('a'), { expected })], [])
+
+const finding = (id: string, version: number): SearchPorts =>
+  ({
+    index: { find: async () => ({ hits: [{ type: 'Patient', id, version, position: {} }], more: false }) },
+    resources: seenThrough(store, () => ({ evaluate: async () => [] })),
+    clock: { now: () => 0, newId: () => 'id' },
+    seal: {},
+    blobs: {},
+  }) as unknown as SearchPorts
+
+const request = {
+  ...{ tenant: patientOf('a').tenant, access: WHOLE_ACCESS, baseUrl: 'http://x', type: 'Patient', parameters: [], posted: false },
+  ...{ preferences: {}, reading: { baseUrl: 'http://x' }, requestId: 'r' },
+} as unknown as FhirRequest
+
+about('a search of which the index finds', () => {
+  it('what the store has, is answered', async () => {
+    const { body } = await search(finding('a', 3))(request)
+    expect(body).toMatchObject({ entries: [{ fullUrl: 'http://x/Patient/a' }] })
+  })
+
+  it.each([
+    ['a later version than the store has', 'a', 5],
+    ['a resource that the store does not have', 'b', 1],
+  ])('%s, is a 503 that says when to come back, and somebody is told', async (_, id, version) => {
+    const error = await search(finding(id, version))(request).catch((thrown: unknown) => thrown)
+    const reported: unknown[] = []
+    const { status, headers, body } = describe(error, 'r', (...told) => reported.push(told))
+    expect([status, headers, reported]).toEqual([503, { 'retry-after': '60' }, [[error, 'r']]])
+    expect(body).toMatchObject({
+      issue: [{ severity: 'error', code: 'incomplete', details: { text: expect.stringMatching(/made anew/) } }],
+    })
+  })
+})
