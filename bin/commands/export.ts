@@ -12,10 +12,11 @@ import { collected } from './administered.ts'
 import { type Authorized, authorizeAs } from './authorize.ts'
 import { baseUrl, dataOption, withExamples } from './options.ts'
 import { readText } from './read-text.ts'
+import { BASE, baseMeant } from './server-meant.ts'
 
 type Options = {
   readonly to: string
-  readonly from: string
+  readonly from?: string
   readonly group?: string
   readonly patients?: boolean
   readonly type?: readonly string[]
@@ -41,7 +42,7 @@ const CODES = { usage: 2, failed: 3, errors: 4, unreachable: 5, interrupted: 130
 const exporting = new Command('export')
   .description('export everything, all patients or a group into NDJSON files; run again, it goes on where it was cut off')
   .requiredOption('--to <folder>', 'folder for Type.ndjson and manifest.json')
-  .option('--from <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
+  .option('--from <url>', BASE, baseUrl)
   .addOption(
     new Option('--group <id>', 'the patients of a Group, which is read itself: of scopes it needs system/Group.r').conflicts('patients'),
   )
@@ -93,8 +94,8 @@ function parallel(text: string): number {
   return Number(text)
 }
 
-async function run(options: Options): Promise<void> {
-  const { authorize, why } = await authorized(options).catch((error) => {
+async function run(given: Options, command: Command): Promise<void> {
+  const { options, authorize, why } = await located(given, command).catch((error) => {
     warn(faultIn(error))
     return process.exit(CODES.usage)
   })
@@ -129,9 +130,9 @@ function codeOf(error: unknown): number {
 
 /** `why`: no token was sent. */
 const told = (error: unknown, folder: string, why: string | undefined): string =>
-  `${oneLine(faultIn(error, folder))}${why !== undefined && error instanceof ExportFault && error.kind === 'refused' ? ` (no token was sent: ${why})` : ''}`
+  `${oneLine(faultIn(error, folder))}${why !== undefined && error instanceof ExportFault && error.status === 401 ? ` (no token was sent: ${why})` : ''}`
 
-const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Options): Wanted => ({
+const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Located): Wanted => ({
   base: from,
   of: group !== undefined ? { group } : patients || patient !== undefined ? 'patients' : 'system',
   types: listed(type),
@@ -145,8 +146,16 @@ const wantedOf = ({ from, group, patients, type, since, until, elements, typeFil
 const listed = (values: readonly string[] = []): readonly string[] =>
   values.flatMap((value) => value.split(',')).filter((each) => each !== '')
 
+type Located = Options & { readonly from: string }
+
+/** The server, and as whom it is asked. Error where an option is wrong. */
+async function located(given: Options, command: Command): Promise<Authorized & { readonly options: Located }> {
+  const options = { ...given, from: await baseMeant(given.from, command) }
+  return { options, ...(await authorized(options)) }
+}
+
 /** By a signature, by a secret, or with a token of the server that runs here. Error where an option is wrong. */
-async function authorized({ from, data, tenant, client, key: file, secretFile, scope }: Options): Promise<Authorized> {
+async function authorized({ from, data, tenant, client, key: file, secretFile, scope }: Located): Promise<Authorized> {
   if (file === undefined) {
     const by = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }) }
     return authorizeAs({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...by })

@@ -8,13 +8,14 @@ import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts
 import { complain, lenient, oneLine, say } from '../output.ts'
 import { type As, authorizeAs } from './authorize.ts'
 import { baseUrl, dataOption, withExamples } from './options.ts'
+import { BASE, baseMeant } from './server-meant.ts'
 
-type Options = As & { readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
+type Options = Omit<As, 'to'> & { readonly to?: string; readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
 
 const loading = new Command('load')
   .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
   .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
-  .option('--to <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
+  .option('--to <url>', BASE, baseUrl)
   .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
   .option('--tenant <name>', 'whose the resources are, where each tenant has its own (default: "default")')
   .option(
@@ -37,11 +38,12 @@ function concurrency(text: string): number {
   return Number(text)
 }
 
-async function run(paths: readonly string[], { concurrency, failures: file, wait, ...as }: Options): Promise<void> {
+async function run(paths: readonly string[], { concurrency, failures: file, wait, ...given }: Options, command: Command): Promise<void> {
   const sources = sourcesOf(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   if (file !== undefined) beginFailures(file, sources)
-  const { authorize, why } = await authorizeAs(as)
+  const to = await baseMeant(given.to, command)
+  const { authorize, why } = await authorizeAs({ ...given, to })
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: lenient(process.stderr),
@@ -55,7 +57,7 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
   bar.start(size, 0, { resources: 0, rate: 0 })
   const indexing = indexingBar()
   const { resources, present, failures, beside, isSearchable } = await load(sources, {
-    base: as.to,
+    base: to,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency,
     onProgress(progress) {

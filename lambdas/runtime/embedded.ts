@@ -27,7 +27,7 @@ import { Gate } from './gate.ts'
 import { type Home, type HomeParts, openHome } from './home.ts'
 import { launchCommands } from './launch-command.ts'
 import { restoring } from './restoring.ts'
-import { folderCommands } from './running-server.ts'
+import { placeCommands } from './running-server.ts'
 import { tokenCommands } from './token-command.ts'
 
 export type EmbeddedOptions = {
@@ -121,7 +121,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   opened.defer(() => closeServer(server))
   const restore = restoring({ gate, commit: (file) => commitRestored(folder, file), open, warn, attempts: { signal: ending.signal } })
   const commands = { ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) }
-  opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...folderCommands(folder) }, warn))
+  opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...placeCommands(folder, baseUrl) }, warn))
   forgetEachHour(opened, parts)
   const all = opened.move()
   return { server, folder, issue: authorization.issue, close: () => all.disposeAsync() }

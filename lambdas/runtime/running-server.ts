@@ -26,8 +26,14 @@ export async function folderAt(place: Place): Promise<string> {
   return folder
 }
 
-/** What a server does for it. */
-export const folderCommands = (folder: string): Readonly<Record<'folder', Command>> => ({ folder: async () => resolve(folder) })
+/** The base URL of the server there; undefined: none runs. */
+export const baseOfServer = (place: Place): Promise<string | undefined> => heardAt(place, 'base', '')
+
+/** What a server says of itself. */
+export const placeCommands = (folder: string, baseUrl: string): Readonly<Record<'folder' | 'base', Command>> => ({
+  folder: async () => resolve(folder),
+  base: async () => baseUrl,
+})
 
 /** Lets commands find a server that keeps nothing, by the port it listens on. Undone by what is returned. Error where that is not possible. */
 export function announce(dataFolder: string, port: number): () => void {

@@ -71,6 +71,11 @@ describe('An export that', () => {
     expect([code, err]).toEqual([3, expect.stringContaining('The export is refused: 401 (no token was sent: no server runs on ')])
   })
 
+  it('is refused for what it asks says nothing of tokens', async () => {
+    const server = await bulkServer({ 'GET /$export': [{ status: 400 }] })
+    expect(await exportFrom(server.base)).toMatchObject({ code: 3, err: 'fhir: The export is refused: 400\n' })
+  })
+
   it.each([
     [[], "required option '--to <folder>' not specified"],
     [['--to', 'x', '--since', 'yesterday'], 'An instant'],

@@ -85,6 +85,19 @@ describe('A server that asks for tokens', () => {
     await open.stop()
   })
 
+  it('is what is loaded and exported where its folder is named, whatever it listens on; without one there nothing is sent anywhere', async () => {
+    const [data, files, to] = [newFolder(), newFolder(), join(newFolder(), 'exported')]
+    mkdirSync(files, { recursive: true })
+    writeFileSync(join(files, 'patients.ndjson'), '{"resourceType":"Patient","id":"a"}\n')
+    const server = await startedWithTokens('--data', data)
+    expect((await fhir('load', files, '--data', data)).out).toMatch(/^1 resources of 1 files loaded/m)
+    expect((await fhir('export', '--to', to, '--data', data)).out).toMatch(/^1 resource in 1 file /)
+    await server.stop()
+    const nobody = `fhir: No server runs on ${data}: start one, or give its base URL\n`
+    expect(await fhir('load', files, '--data', data)).toEqual({ code: 1, out: '', err: nobody })
+    expect(await fhir('export', '--to', to, '--data', data)).toEqual({ code: 2, out: '', err: nobody })
+  })
+
   it('is loaded with a token of its own, which goes nowhere else', async () => {
     const [data, files] = [newFolder(), newFolder()]
     mkdirSync(files, { recursive: true })

@@ -8,9 +8,12 @@ export type ExportFaultKind = 'refused' | 'failed' | 'unreachable' | 'mismatch'
 
 export class ExportFault extends Error {
   readonly kind: ExportFaultKind
+  /** Of the answer that refuses, where there is one. */
+  readonly status: number | undefined
 
-  constructor(kind: ExportFaultKind, message: string, options?: ErrorOptions) {
+  constructor(kind: ExportFaultKind, message: string, { status, ...options }: ErrorOptions & { readonly status?: number } = {}) {
     super(message, options)
     this.kind = kind
+    this.status = status
   }
 }

@@ -42,7 +42,7 @@ export async function kickOff(wanted: Wanted, asking: Asking): Promise<string> {
   if (answer.status === 202 && link !== undefined) return link
   if (answer.status === 202)
     throw new ExportFault('failed', `${pathOf(url)} begins an export and leads to no job: the header Content-Location`)
-  throw new ExportFault('refused', `The export is refused: ${answer.status}${reasonIn(answer.text)}`)
+  throw new ExportFault('refused', `The export is refused: ${answer.status}${reasonIn(answer.text)}`, { status: answer.status })
 }
 
 /** Patients may be named in a body alone. */
