@@ -126,12 +126,47 @@ describe('A definition', () => {
     ])
   })
 
-  it('that is a code system with too many codes above others takes no part, and why is told', async () => {
-    const concept = Array.from({ length: 2_000 }, (_, i) => ({ code: `c${i}`, property: [{ code: 'parent', valueCode: `c${i + 1}` }] }))
-    const deep: Resource = { resourceType: 'CodeSystem', url, content: 'complete', concept }
-    expect(await (await of([version('a', deep)])).codeSystem(url)).toBeUndefined()
-    const told = (await toldOfDefinition(NOTHING, deep)).map(({ text }) => text)
-    expect(told).toEqual(['It takes no part in validation: Its codes have more than 1000000 codes above them, in sum'])
+  const naming = (code: string, ...parents: readonly string[]) => ({
+    code,
+    property: parents.map((valueCode) => ({ code: 'parent', valueCode })),
+  })
+  const circle = Array.from({ length: 210 }, (_, i) => `c${i}`)
+  const long = 'C'.repeat(1_800)
+
+  it.each([
+    [
+      'too many codes',
+      Array.from({ length: 2_000 }, (_, i) => naming(`c${i}`, `c${i + 1}`)),
+      'Its codes have more than 1000000 codes above them',
+    ],
+    [
+      'too long codes',
+      Array.from({ length: 200 }, (_, i) => naming(`${long}${i}`, `${long}${i + 1}`)),
+      'The codes above its codes have more than 20000000 characters',
+    ],
+    [
+      'codes that name each other too often',
+      circle.map((code) => naming(code, ...circle)),
+      'Above its codes others are named more than 4000000 times',
+    ],
+  ])('that is a code system with %s above others takes no part, and why is told', async (_, concept, reason) => {
+    const system: Resource = { resourceType: 'CodeSystem', url, content: 'complete', concept }
+    expect(await (await of([version('a', system)])).codeSystem(url)).toBeUndefined()
+    const told = (await toldOfDefinition(NOTHING, system)).map(({ text }) => text)
+    expect(told).toEqual([`It takes no part in validation: ${reason}, in sum`])
+  })
+
+  it('that is a code system with circles, and with long codes, takes part as far as it stays within bounds', async () => {
+    const few = circle.slice(0, 100)
+    const system: Resource = {
+      resourceType: 'CodeSystem',
+      url,
+      content: 'complete',
+      concept: [...few.map((code) => naming(code, ...few)), naming(long)],
+    }
+    const { codes } = (await (await of([version('a', system)])).codeSystem(url))!
+    expect([new Set(codes.c7), codes[long.toLowerCase()]]).toEqual([new Set(few.filter((code) => code !== 'c7')), []])
+    expect(await toldOfDefinition(NOTHING, system)).toEqual([])
   })
 
   it('is read once for each version of a tenant’s, as long as there is room', async () => {

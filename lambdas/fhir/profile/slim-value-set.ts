@@ -66,7 +66,7 @@ export function slimCodeSystem(system: Resource): CodeSystem | Unusable | undefi
   const { url, version, status, content, concept, property } = system
   if (typeof url !== 'string' || content !== 'complete') return undefined
   const above = aboveEach(parentsIn(concept, hierarchyIn(property)))
-  if (above === undefined) return new Unusable(`Its codes have more than ${MOST_ABOVE} codes above them, in sum`)
+  if (above instanceof Unusable) return above
   const isAnyCase = system.caseSensitive !== true && new Set([...above.keys()].map(inSmall)).size === above.size
   const spelled = (code: string): string => (isAnyCase ? inSmall(code) : code)
   return {
@@ -74,7 +74,7 @@ export function slimCodeSystem(system: Resource): CodeSystem | Unusable | undefi
     ...(typeof version === 'string' ? { version } : {}),
     ...(status === 'retired' ? { isRetired: true as const } : {}),
     ...(isAnyCase ? { isAnyCase: true as const } : {}),
-    codes: Object.fromEntries([...above].map(([code, codes]) => [spelled(code), [...codes].reverse().map(spelled)])),
+    codes: Object.fromEntries([...above].map(([code, codes]) => [spelled(code), codes.map(spelled)])),
   }
 }
 
@@ -85,7 +85,7 @@ export function slimCodeSystem(system: Resource): CodeSystem | Unusable | undefi
 const inSmall = (code: string): string => code.toLowerCase()
 
 /** Code → those right above it, whether it stands within them or names them. */
-type Parents = ReadonlyMap<string, ReadonlySet<string>>
+type Parents = ReadonlyMap<string, readonly string[]>
 
 /** Properties that name what is above a concept, and what is below it. https://hl7.org/fhir/R4/codesystem.html#defined-props */
 type Hierarchy = { readonly up: ReadonlySet<string>; readonly down: ReadonlySet<string> }
@@ -102,42 +102,60 @@ function hierarchyIn(properties: unknown): Hierarchy {
 }
 
 function parentsIn(concepts: unknown, { up, down }: Hierarchy): Parents {
-  const parents = new Map<string, Set<string>>()
+  const parents = new Map<string, string[]>()
   const below: (readonly [code: string, above: string])[] = []
   const add = (list: unknown, above: string | undefined): void => {
     for (const { code, concept, property } of elementsIn(list)) {
-      const own = parents.get(String(code)) ?? new Set()
+      const own = parents.get(String(code)) ?? []
       parents.set(String(code), own)
-      if (above !== undefined) own.add(above)
+      if (above !== undefined) own.push(above)
       for (const { code: name, valueCode } of elementsIn(property)) {
-        if (up.has(String(name))) own.add(String(valueCode))
+        if (up.has(String(name))) own.push(String(valueCode))
         else if (down.has(String(name))) below.push([String(valueCode), String(code)])
       }
       add(concept, String(code))
     }
   }
   add(concepts, undefined)
-  for (const [code, above] of below) parents.get(code)?.add(above)
+  for (const [code, above] of below) parents.get(code)?.push(above)
   return parents
 }
 
-/** Those above all of the codes, in sum. */
-const MOST_ABOVE = 1_000_000
+/** Of what stands above all of the codes, in sum. `named`: how often codes on the way up are, which is what it takes to find them. */
+const MOST_ABOVE = { codes: 1_000_000, characters: 20_000_000, named: 4_000_000 }
 
-/** undefined: it is too deep to say. A code is never above itself, though a circle leads back to it. */
-function aboveEach(parents: Parents): ReadonlyMap<string, ReadonlySet<string>> | undefined {
-  const all = new Map<string, ReadonlySet<string>>()
-  let count = 0
-  for (const code of parents.keys()) {
-    const above = new Set(parents.get(code))
+const tooManyAbove = (what: keyof typeof MOST_ABOVE): Unusable =>
+  new Unusable(
+    {
+      codes: `Its codes have more than ${MOST_ABOVE.codes} codes above them, in sum`,
+      characters: `The codes above its codes have more than ${MOST_ABOVE.characters} characters, in sum`,
+      named: `Above its codes others are named more than ${MOST_ABOVE.named} times, in sum`,
+    }[what],
+  )
+
+/** A code is never above itself, though a circle leads back to it. */
+function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | Unusable {
+  const all = new Map<string, readonly string[]>()
+  let [codes, characters, named] = [0, 0, 0]
+  for (const [code, own] of parents) {
+    if (own.length === 0) {
+      all.set(code, own)
+      continue
+    }
+    const above = new Set(own)
     // It grows while it is walked through.
     for (const each of above) {
-      for (const next of parents.get(each) ?? []) above.add(next)
-      if (count + above.size > MOST_ABOVE) return undefined
+      const next = parents.get(each) ?? []
+      for (const further of next) above.add(further)
+      named += next.length
+      characters += each.length
+      if (codes + above.size > MOST_ABOVE.codes) return tooManyAbove('codes')
+      if (characters > MOST_ABOVE.characters) return tooManyAbove('characters')
+      if (named > MOST_ABOVE.named) return tooManyAbove('named')
     }
     above.delete(code)
-    count += above.size
-    all.set(code, above)
+    codes += above.size
+    all.set(code, [...above].reverse())
   }
   return all
 }
