@@ -113,6 +113,19 @@ describe('A version', () => {
     expect(rowsIn(file).slice(10)).toMatchObject([{ dictionary: null }, { dictionary: 1 }])
   })
 
+  it('that is large is half of a dictionary at most: another one is the rest', async () => {
+    const file = newFile()
+    const large = (letter: string) => writeOf(patientOf(letter), { body: Buffer.alloc(3 * SIZE, letter) })
+    await withStore(file, async (store) => {
+      await store.commit([large('a')], [])
+      expect(dictionariesIn(file)).toEqual([])
+      await store.commit([large('b')], [])
+    })
+    const [{ bytes } = {}] = sql(file, 'SELECT bytes FROM dictionary')
+    const text = Buffer.from(bytes as Uint8Array).toString()
+    expect([text.length, text.includes('a'.repeat(SIZE / 4)), text.includes('b'.repeat(SIZE / 4))]).toEqual([SIZE, true, true])
+  })
+
   it('stays as it is where it would hardly be smaller: compressed data, and what is very large', async () => {
     const file = await packedFile()
     const noise = noiseOf('compressed', 5_000)

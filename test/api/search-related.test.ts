@@ -188,6 +188,7 @@ it.each([
   'Observation?_include=Nothing:patient',
   'Observation?_include=Observation:code',
   'Observation?_include=Observation:patient:Practitioner',
+  'Observation?_include=Observation:*:Nothing',
   'Observation?_revinclude=Observation:nothing',
 ])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
 
@@ -247,7 +248,12 @@ describe('a search on the whole system', () => {
       expect([query, strict.status, strict.body.issue[0].code]).toEqual([query, 400, 'not-found'])
       expect((await get(`/?${query}`)).body.link[0].url).not.toContain('family')
     }
-    for (const query of ['_type=Patient,Organization&_sort=birthdate', '_type=Nothing', '_type=Patient&birthdate=x'])
+    for (const query of [
+      '_type=Patient,Organization&_sort=birthdate',
+      '_type=Device,Medication&_sort=manufacturer',
+      '_type=Nothing',
+      '_type=Patient&birthdate=x',
+    ])
       expect([query, (await get(`/?${query}`)).status]).toEqual([query, 400])
   })
   it('refuses a parameter that means something else on each of its types', async () => {
