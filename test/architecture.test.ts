@@ -51,6 +51,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/sqlite-grants': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/sqlite-rows': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/https': ['lambdas/ports', 'node:*'],
+  'lambdas/adapters/sigv4': ['@aws-sdk/credential-provider-node', '@smithy/signature-v4', 'node:*'],
   'lambdas/adapters/cloudfront': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/kms': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/filesystem': ['lambdas/ports', 'tar-stream', 'node:*'],

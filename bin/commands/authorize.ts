@@ -1,4 +1,4 @@
-/** As whom files are loaded: as a registered client of the server, or with a token of one that runs here. */
+/** As whom files are loaded: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
 import { clientToken } from '../../lambdas/runtime/load/client-token.ts'
 import type { Authorize } from '../../lambdas/runtime/load/post.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
@@ -11,12 +11,18 @@ export type As = {
   readonly tenant?: string
   readonly client?: string
   readonly secretFile?: string
+  readonly sigv4?: boolean
 }
 
 /** undefined: as nobody, which is enough for a server that asks nobody; `why`: what somebody should know of that who is refused. */
 export type Authorized = { readonly authorize?: Authorize; readonly why?: string }
 
-export async function authorizeAs({ to, data, tenant, client, secretFile }: As): Promise<Authorized> {
+export async function authorizeAs({ to, data, tenant, client, secretFile, sigv4 }: As): Promise<Authorized> {
+  if (sigv4 === true) {
+    if (client !== undefined || tenant !== undefined) throw new Error('--sigv4 is of who signs: without --client and --tenant')
+    const { signedFor } = await import('../../lambdas/runtime/load/signed.ts')
+    return { authorize: signedFor(to) }
+  }
   if ((client === undefined) !== (secretFile === undefined))
     throw new Error('--client needs --secret-file, and the other way round: a file with its secret, or - for standard input')
   if (client === undefined || secretFile === undefined) return inTenant(await asOperator(to, data, tenant ?? 'default'), tenant)

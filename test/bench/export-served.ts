@@ -101,7 +101,7 @@ const memoryOf = ({ pid }: ChildProcess): number =>
 
 /** Its lines. Its files are removed. */
 async function exported({ authorize }: Running, asked: string, { isWanted = (): boolean => true } = {}): Promise<number> {
-  const sent = async (url: string, method = 'GET') => fetch(url, { method, headers: { ...ASYNC, ...(await authorize?.()) } })
+  const sent = async (url: string, method = 'GET') => fetch(url, { method, headers: { ...ASYNC, ...(await authorize?.({ method, url })) } })
   const begun = await sent(`${BASE}/${asked}`)
   const job = begun.headers.get('content-location')
   if (begun.status !== 202 || job === null) throw new Error(`${asked}: ${begun.status} ${await begun.text()}`)

@@ -67,7 +67,7 @@ export async function ask(
   url: string,
   { agent, method = 'GET', headers = {}, body }: Asked,
 ): Promise<readonly [status: number, body: Buffer]> {
-  const sent = { ...(await AUTHORIZED.get(new URL(url).port)?.()), ...headers }
+  const sent = { ...(await AUTHORIZED.get(new URL(url).port)?.({ method, url })), ...headers }
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
     const outgoing = request(url, { method, agent, headers: { ...sent, ...length } }, (incoming) => {

@@ -58,7 +58,7 @@ async function fetchRest(url: string, path: string, asking: Asking, coming: Comi
   if (there > 0 && there === length) return undefined
   const isRest = there > 0 && etag !== undefined
   const range = isRest ? { range: `bytes=${there}-`, 'if-range': etag } : {}
-  const headers = { 'accept-encoding': 'identity', ...range, ...(await asking.authorize?.()) }
+  const headers = { 'accept-encoding': 'identity', ...range, ...(await asking.authorize?.({ method: 'GET', url })) }
   const response = await fetch(url, { headers, signal: asking.signal })
   if (response.status === 429 || response.status >= 500) return new Passing(`answers ${response.status}`, response.headers)
   const goesOn = isRest && response.status === 206 && startOf(response.headers) === there && isSame(response.headers, etag)

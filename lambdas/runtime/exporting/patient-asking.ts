@@ -33,7 +33,7 @@ const LONGEST = { own: 60_000, asked: 3_600_000 }
 /** ExportFault `unreachable` where it stays away, or busy. The answer may be any other. */
 export function ask(url: string, request: Request, asking: Asking): Promise<Told> {
   return patiently(url, asking, async () => {
-    const headers = { ...request.headers, ...(await asking.authorize?.()) }
+    const headers = { ...request.headers, ...(await asking.authorize?.({ method: request.method ?? 'GET', url })) }
     const response = await fetch(url, { ...request, headers, signal: asking.signal })
     const told = { status: response.status, headers: response.headers, text: await textOf(response, url) }
     return isPassing(told) ? new Passing(`answers ${told.status}${reasonIn(told.text)}`, told.headers) : told

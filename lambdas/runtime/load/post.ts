@@ -10,15 +10,20 @@ export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) =>
 /** How often a busy server is asked again, and one that cannot be reached. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
+/** A request, as far as who asks is said of it. */
+export type Unsigned = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
+
 /** The headers that say who asks, as of now. */
-export type Authorize = () => Promise<Readonly<Record<string, string>>>
+export type Authorize = (request: Unsigned) => Promise<Readonly<Record<string, string>>>
 
 /** `authorize`: where the server asks for a token. */
 export function postTo(base: string, authorize?: Authorize): Post {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
   return async (body, headers = {}) => {
-    const authorized = { ...headers, ...(await authorize?.()) }
-    return patiently(base, () => send(new URL(base), { method: 'POST', body, headers: authorized }, agents))
+    return patiently(base, async () => {
+      const authorized = { ...headers, ...(await authorize?.({ method: 'POST', url: base, body })) }
+      return send(new URL(base), { method: 'POST', body, headers: authorized }, agents)
+    })
   }
 }
 
@@ -28,7 +33,11 @@ export type Ask = (url: string, headers: Readonly<Record<string, string>>) => Pr
 export function askWith(authorize?: Authorize): Ask {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
   return async (url, headers) =>
-    send(new URL(url), { method: 'GET', body: Buffer.alloc(0), headers: { ...headers, ...(await authorize?.()) } }, agents)
+    send(
+      new URL(url),
+      { method: 'GET', body: Buffer.alloc(0), headers: { ...headers, ...(await authorize?.({ method: 'GET', url })) } },
+      agents,
+    )
 }
 
 /** As a post: where it cannot be reached, or is busy, it is asked again. */
@@ -63,8 +72,8 @@ async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promis
   const isElsewhere = (answer.status === 307 || answer.status === 308) && location !== undefined && redirects < MOST_REDIRECTS
   if (!isElsewhere) return answer
   const target = new URL(location, url)
-  // A token is for the server it was given for.
-  const { authorization, ...others } = sent.headers
+  // A token is for the server it was given for, and a session's is of who asks.
+  const { authorization, 'x-amz-security-token': _, ...others } = sent.headers
   const headers = authorization === undefined || target.origin === url.origin ? sent.headers : others
   return send(target, { ...sent, headers }, agents, redirects + 1)
 }

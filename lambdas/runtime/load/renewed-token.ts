@@ -1,14 +1,13 @@
 /** An access token that is asked for again before it ends: a load may take longer than one lives. */
-import type { Authorize } from './post.ts'
 
 /** Milliseconds before its end at which a token is no longer sent; half of its life where that is shorter. */
 const EARLY = 60_000
 
 /** `get`: an access token of this server, a JWT. Asked once at a time, and again where it fails. */
-export function renewed(get: () => Promise<string>, now: () => number = Date.now): Authorize {
-  let token: ReturnType<Authorize> | undefined
+export function renewed(get: () => Promise<string>, now: () => number = Date.now) {
+  let token: Promise<{ readonly authorization: string }> | undefined
   let until = Number.NEGATIVE_INFINITY
-  const ask: Authorize = async () => {
+  const ask = async () => {
     const asked = now()
     const text = await get()
     const life = lifeOf(text)

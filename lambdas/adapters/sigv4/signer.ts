@@ -1,0 +1,60 @@
+/**
+ * Requests that are signed with credentials of AWS (Signature Version 4), as API Gateway asks for them where a stage lets in whoever signs.
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html
+ */
+import { createHash, createHmac } from 'node:crypto'
+import { defaultProvider } from '@aws-sdk/credential-provider-node'
+import { SignatureV4 } from '@smithy/signature-v4'
+
+/** `url`: whole, as it is sent. */
+export type ToSign = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
+export type Credentials = { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string }
+
+export type SignerOptions = {
+  readonly region: string
+  /** As `execute-api`. */
+  readonly service: string
+  /** Those of the environment, a profile, a role …, where absent. */
+  readonly credentials?: () => Promise<Credentials>
+}
+
+/** The headers to send beside those the request has; good for five minutes. Rejects where there are no credentials. */
+export function signer({ region, service, credentials = defaultProvider() }: SignerOptions) {
+  const signing = new SignatureV4({ region, service, credentials, sha256: Sha256 })
+  return async ({ method, url, body }: ToSign, signingDate = new Date()): Promise<Readonly<Record<string, string>>> => {
+    const { protocol, hostname, host, pathname, searchParams } = new URL(url)
+    const query = Object.fromEntries([...new Set(searchParams.keys())].map((name) => [name, searchParams.getAll(name)]))
+    const { headers } = await signing.sign({ method, protocol, hostname, path: pathname, query, headers: { host }, body }, { signingDate })
+    const { host: _, ...signed } = headers
+    return signed
+  }
+}
+
+/** As the signer wants it. */
+class Sha256 {
+  readonly #hash
+
+  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret))
+  }
+
+  update(data: string | ArrayBuffer | ArrayBufferView): void {
+    this.#hash.update(bytesOf(data))
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest()
+  }
+
+  /** Never asked: a hash is made for each text. */
+  reset(): void {
+    throw new Error('a hash is used once')
+  }
+}
+
+const bytesOf = (data: string | ArrayBuffer | ArrayBufferView): Uint8Array =>
+  typeof data === 'string'
+    ? Buffer.from(data)
+    : ArrayBuffer.isView(data)
+      ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+      : new Uint8Array(data)

@@ -1,0 +1,135 @@
+/** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
+import { createHash, createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { authorizeAs } from '../../bin/commands/authorize.ts'
+import { askWith, postTo } from '../../lambdas/runtime/load/post.ts'
+import { signedFor } from '../../lambdas/runtime/load/signed.ts'
+import { atEnd } from '../fixtures/at-end.ts'
+
+const CREDENTIALS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY', sessionToken: 'session' }
+const given = async () => CREDENTIALS
+
+const hex = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex')
+const mac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
+
+type Got = {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+/** Of what came. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
+function authorizationOf({ method, url, headers, body }: Got, secret: string): string {
+  const [, scope = '', names = ''] = /Credential=[^/]+\/([^,]+), ?SignedHeaders=([^,]+)/.exec(String(headers.authorization)) ?? []
+  const { pathname, searchParams } = new URL(url, 'http://x')
+  const query = [...searchParams].map(([name, value]) => `${encoded(name)}=${encoded(value)}`).sort()
+  const lines = names.split(';').map((name) => `${name}:${String(headers[name]).trim()}\n`)
+  const path = pathname.split('/').map(encoded).join('/')
+  const canonical = [method, path, query.join('&'), lines.join(''), names, hex(body)].join('\n')
+  const [day = '', region = '', service = ''] = scope.split('/')
+  const key = ['aws4_request'].reduce(mac, [region, service].reduce(mac, mac(`AWS4${secret}`, day)))
+  return mac(key, ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, hex(canonical)].join('\n')).toString('hex')
+}
+
+/** Remembers all that comes. */
+async function serverThat(answers: (got: Got, number: number) => { readonly status: number; readonly headers?: Record<string, string> }) {
+  const all: Got[] = []
+  const server = createServer(async (request, response) => {
+    const got = { method: request.method!, url: request.url!, headers: request.headers, body: await buffer(request) }
+    all.push(got)
+    const { status, headers = {} } = answers(got, all.length)
+    response.writeHead(status, headers).end('{}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => new Promise<void>((resolve) => void server.close(() => resolve())))
+  atEnd(async () => server.closeAllConnections())
+  return { all, base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir` }
+}
+
+const taken = (got: Got) => ({
+  status: String(got.headers.authorization).endsWith(`Signature=${authorizationOf(got, CREDENTIALS.secretAccessKey)}`) ? 200 : 403,
+})
+const scopeOf = ({ headers }: Got): string => /Credential=([^,]+)/.exec(String(headers.authorization))![1]!
+
+describe('Requests that are signed', () => {
+  it('are reckoned here as AWS reckons its own example', () => {
+    const authorization =
+      'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature='
+    const headers = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z', authorization }
+    const example = { method: 'GET', url: '/', headers, body: Buffer.alloc(0) }
+    expect(authorizationOf(example, CREDENTIALS.secretAccessKey)).toBe('5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31')
+  })
+
+  it('are taken, with a body and with a query, by credentials of a session too', async () => {
+    const { all, base } = await serverThat(taken)
+    const authorize = signedFor(base, 'eu-central-1', given)
+    const { status } = await postTo(base, authorize)(Buffer.from('{"resourceType":"Bundle","id":"ä"}'))
+    const url = `${base}/Patient/$x?name=a%20b&name=%C3%A4&_count=0&code=a|b`
+    const asked = await askWith(authorize)(url, { 'x-consistency': 'eventual' })
+    expect([status, asked.status]).toEqual([200, 200])
+    expect(all.map(scopeOf)).toEqual(Array(2).fill(expect.stringMatching(/^AKIDEXAMPLE\/\d{8}\/eu-central-1\/execute-api\/aws4_request$/)))
+    expect(all[0]!.headers['x-amz-security-token']).toBe('session')
+  })
+
+  it('are refused where one byte of the body is another', async () => {
+    const { base } = await serverThat((got) => taken({ ...got, body: Buffer.from('{}') }))
+    const { status } = await postTo(base, signedFor(base, 'us-east-1', given))(Buffer.from('{ }'))
+    expect(status).toBe(403)
+  })
+
+  it('are signed anew each time a busy server is asked again', async () => {
+    const { all, base } = await serverThat((got, number) => (number === 1 ? { status: 503 } : taken(got)))
+    let signed = 0
+    const counting = async () => {
+      signed++
+      return CREDENTIALS
+    }
+    const authorize = signedFor(base, 'us-east-1', counting)
+    expect(
+      (await postTo(base, async (request) => ({ ...(await authorize(request)), 'x-n': String(signed) }))(Buffer.from('{}'))).status,
+    ).toBe(200)
+    expect(all.map(({ headers }) => headers['x-n'])).toEqual(['1', '2'])
+  })
+
+  it('give nothing of who signs to another server they are led to', async () => {
+    const other = await serverThat(() => ({ status: 200 }))
+    const { base } = await serverThat(() => ({ status: 307, headers: { location: other.base } }))
+    await postTo(base, signedFor(base, 'us-east-1', given))(Buffer.from('{}'))
+    const [{ headers }] = other.all as [Got]
+    expect([headers.authorization, headers['x-amz-security-token']]).toEqual([undefined, undefined])
+  })
+
+  it.each([
+    ['https://a1b2c3.execute-api.eu-west-1.amazonaws.com/fhir', '', 'eu-west-1'],
+    ['https://a1b2c3.execute-api.cn-north-1.amazonaws.com.cn/fhir', 'us-east-1', 'cn-north-1'],
+    ['https://fhir.example.org/fhir', 'us-west-2', 'us-west-2'],
+  ])('are for the region of their address, else for that of the environment: %s', async (base, here, region) => {
+    const { authorization } = await signedFor(base, here, given)({ method: 'GET', url: base })
+    expect(authorization).toContain(`/${region}/execute-api/`)
+  })
+
+  it('need a region', () => expect(() => signedFor('https://fhir.example.org/fhir', '', given)).toThrow('set AWS_REGION'))
+})
+
+describe('Who loads with --sigv4', () => {
+  const before = { ...process.env }
+  afterEach(() => {
+    process.env = { ...before }
+  })
+  const as = { to: 'https://a1b2c3.execute-api.eu-west-1.amazonaws.com/fhir', data: 'nowhere', sigv4: true }
+
+  it('signs with the credentials of the environment', async () => {
+    process.env = { ...before, AWS_ACCESS_KEY_ID: 'AKIDOFENV', AWS_SECRET_ACCESS_KEY: 'x' }
+    const { authorize } = await authorizeAs(as)
+    const { authorization } = await authorize!({ method: 'GET', url: as.to })
+    expect(authorization).toContain('Credential=AKIDOFENV/')
+  })
+
+  it('is nobody else besides', () => expect(authorizeAs({ ...as, tenant: 'a' })).rejects.toThrow('without --client and --tenant'))
+})
