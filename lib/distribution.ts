@@ -107,7 +107,8 @@ export class FhirDistribution extends Construct {
   }
 }
 
-/** API Gateway takes 10,240 bytes of address and headers, and has no answer of ours for more. */
+/** CloudFront takes 8,192 characters of address, API Gateway 10,240 bytes of address and headers; neither has an answer of ours for more. */
+const LONGEST_ADDRESS = 8_000
 const LONGEST_HEAD = 9_500
 
 /** What clients of the authorization server look for at the root: https://www.rfc-editor.org/rfc/rfc8414#section-3.1 */
@@ -135,7 +136,7 @@ function handler(event) {
   var request = event.request
 ${givesTokens ? TO_BASE : ''}  if (!/^\\/${STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${outcomeText('not-found', `The server is at /${STAGE}`)}')
   var address = request.uri.length + size(request.querystring)
-  if (address > ${LONGEST_HEAD}) return refused(414, '${outcomeText('too-long', 'The address is too long: search by POST')}')
+  if (address > ${LONGEST_ADDRESS}) return refused(414, '${outcomeText('too-long', 'The address is too long: search by POST')}')
   if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${outcomeText('too-long', 'The headers are too long')}')
   if (event.viewer) request.headers['${CLIENT_ADDRESS}'] = { value: event.viewer.ip }
   Object.keys(request.querystring).forEach(function (name) {

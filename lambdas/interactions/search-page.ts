@@ -13,6 +13,9 @@ import { keepQuery, keptQuery } from './stored-query.ts'
 /** What a paging link carries, sealed. `query`: the key of the parameters, where the link does not show them. */
 type Cursor = { readonly after?: Position | GroupPosition; readonly query?: string; readonly offset?: Pairs }
 
+/** `whole`: the key of a cursor that a link has no room for. */
+type Carried = Cursor | { readonly whole: string }
+
 export type Asked = {
   readonly search: SearchRequest
   readonly paged: Paged
@@ -25,6 +28,8 @@ export type Asked = {
 
 /** Longer queries are kept, and their links carry a key. */
 const LONGEST_QUERY = 4_000
+/** As those: with a query and an address a link stays below the 8,192 characters that servers in front take. */
+const LONGEST_CURSOR = 3_500
 
 /** FhirError 400: what the search cannot mean, and a cursor that is not of this search. */
 export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promise<Asked> {
@@ -32,11 +37,9 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
   const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
   const given = request.parameters.filter(([name]) => name !== '_cursor')
   if (text === undefined) return askedOf(ports, request, given, { isHidden: request.posted })
-  const cursor = openCursor<Cursor>(ports.seal, ports.clock, text, request)
-  const { after, query, offset = [] } = cursor.position
-  const kept = query === undefined ? [] : await keptQuery(ports.blobs, request, query)
-  if (kept === undefined)
-    throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
+  const cursor = openCursor<Carried>(ports.seal, ports.clock, text, request)
+  const { after, query, offset = [] } = await wholeOf(ports, request, cursor.position)
+  const kept = query === undefined ? [] : await stillKept(ports, request, query)
   const isSaidAgain = (name: string): boolean => GIVEN_ONCE.has(name) && given.some(([other]) => other === name)
   const before = [...(offset.length === 0 ? kept : kept.filter(([name]) => !isOffset(name))), ...offset]
   const asked = askedOf(ports, request, [...before.filter(([name]) => !isSaidAgain(name)), ...given], {
@@ -48,6 +51,16 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
   if (after !== undefined && asked.search.offset !== undefined)
     throw fhirError(400, 'invalid', 'A cursor goes on where its page ended: it takes no offset beside it')
   return asked
+}
+
+const wholeOf = async (ports: SearchPorts, request: FhirRequest, carried: Carried): Promise<Cursor> =>
+  'whole' in carried ? stillKept<Cursor>(ports, request, carried.whole) : carried
+
+async function stillKept<Kept = Pairs>({ blobs }: SearchPorts, request: FhirRequest, key: string): Promise<Kept> {
+  const kept = await keptQuery<Kept>(blobs, request, key)
+  if (kept === undefined)
+    throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
+  return kept
 }
 
 function askedOf({ clock }: SearchPorts, request: FhirRequest, pairs: Pairs, more: Omit<Asked, 'search' | 'paged'>): Asked {
@@ -75,12 +88,11 @@ export async function linksOf(
   asked: Asked,
   next: NextPage | undefined,
 ): Promise<readonly Link[]> {
-  const { seal, clock } = ports
   const path = pathOf(request)
   const { used } = asked.search
   const pairs = used.filter(([name]) => !isOffset(name))
   const query = asked.isHidden ? await keyOf(ports, request, asked, pairs) : undefined
-  const link = ({ relation, after, offset = [] }: PageLink): Link => {
+  const link = async ({ relation, after, offset = [] }: PageLink): Promise<Link> => {
     const url = (pairs: Pairs): Link => ({ relation, url: `${request.baseUrl}${path}${pairs.length === 0 ? '' : `?${queryText(pairs)}`}` })
     if (query === undefined && after === undefined) return url([...pairs, ...offset])
     const cursor: Cursor = {
@@ -88,9 +100,16 @@ export async function linksOf(
       ...(query === undefined ? {} : { query }),
       ...(offset.length === 0 ? {} : { offset }),
     }
-    return url([...(query === undefined ? pairs : []), ['_cursor', sealCursor(seal, clock, cursor, asked.paged)]])
+    return url([...(query === undefined ? pairs : []), ['_cursor', await carriedBy(ports, request, cursor, asked.paged)]])
   }
-  return pagesFrom(asked, next).map(link)
+  return Promise.all(pagesFrom(asked, next).map(link))
+}
+
+async function carriedBy({ seal, clock, blobs }: SearchPorts, request: FhirRequest, cursor: Cursor, paged: Paged): Promise<string> {
+  const text = sealCursor(seal, clock, cursor, paged)
+  if (text.length <= LONGEST_CURSOR) return text
+  const carried: Carried = { whole: await keepQuery(blobs, clock, request, cursor) }
+  return sealCursor(seal, clock, carried, paged)
 }
 
 /** Of the parameters, where there are some. */

@@ -737,6 +737,9 @@ describe('what is in front', () => {
     const long = { value: 'x'.repeat(1_000) }
     const many = { multiValue: Array.from({ length: 11 }, () => long), ...long }
     expect(told(asked('/fhir/Patient', { name: many }))).toEqual([414, 'too-long'])
+    // CloudFront itself refuses more than 8,192.
+    expect(told(asked('/fhir/Patient', { name: { value: 'x'.repeat(8_050) } }))).toEqual([414, 'too-long'])
+    expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(7_950) } }).uri).toBe('/fhir/Patient')
     expect(told(asked('/fhir/Patient', {}, { cookie: many }))).toEqual([431, 'too-long'])
     expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(4_000) } }, { authorization: { value: 'x'.repeat(4_000) } }).uri).toBe(
       '/fhir/Patient',
