@@ -95,6 +95,31 @@ describe('validateProfiles=enforce, and a profile of one’s own', () => {
   })
 })
 
+describe('validateProfiles=enforce, and two profiles that bind an element to the same value set', () => {
+  const { put } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
+  const binding = (strength: string): Tree => ({
+    ...{ resourceType: 'StructureDefinition', id: strength, url: `http://example.org/${strength}`, name: 'Bound', status: 'active' },
+    ...{ kind: 'resource', abstract: false, type: 'Patient', derivation: 'constraint' },
+    baseDefinition: 'http://hl7.org/fhir/StructureDefinition/Patient',
+    differential: {
+      element: [{ id: 'Patient.maritalStatus', path: 'Patient.maritalStatus', binding: { strength, valueSet: MARITAL_STATUS } }],
+    },
+  })
+  const MARITAL_STATUS = 'http://hl7.org/fhir/ValueSet/marital-status'
+
+  it('refuses what the stricter does not allow, whichever is named first', async () => {
+    const strengths = ['extensible', 'required']
+    for (const strength of strengths) expect((await put(`/StructureDefinition/${strength}`, binding(strength))).status).toBe(201)
+    for (const named of [strengths, strengths.toReversed()]) {
+      const answer = await put('/Patient/bound', {
+        ...{ resourceType: 'Patient', id: 'bound', meta: { profile: named.map((strength) => `http://example.org/${strength}`) } },
+        maritalStatus: { coding: [{ system: 'http://example.org/own', code: 'x' }] },
+      })
+      expect([answer.status, issues(answer)]).toEqual([422, expect.arrayContaining(['error code-invalid Patient.maritalStatus'])])
+    }
+  })
+})
+
 describe('validateProfiles=enforce, and profiles in vain', () => {
   const { put } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
   const url = 'http://example.org/retired'

@@ -20,7 +20,7 @@ export function checkBinding({ strength, valueSet, max }: Binding, item: Item, t
 function checkMembership(canonical: string, severity: Severity, { value }: Item, type: string, check: Check): void {
   const reasons = new Set<string>()
   const found = membershipOf(value, canonical, { ...check, reasons })
-  const rule = `binding ${canonical}`
+  const rule = `binding ${meantBy(canonical, check)}`
   if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${clipped(canonical)}`, severity)
   else if (found === 'unknown')
     check.faults.reportOnce(
@@ -31,6 +31,12 @@ function checkMembership(canonical: string, severity: Severity, { value }: Item,
     )
   else if (found === 'none' && severity === 'error' && type === 'CodeableConcept' && isElement(value) && value.extension === undefined)
     report(check, 'code-invalid', rule, `A coding of the value set ${clipped(canonical)} is required`, severity)
+}
+
+/** The same for canonicals with a version and without it that mean one value set. */
+function meantBy(canonical: string, { library }: Check): string {
+  const { url, version } = library.valueSet(canonical) ?? { url: canonical }
+  return version === undefined ? url : `${url}|${version}`
 }
 
 /** Codes of systems that are known, whatever they are bound to. */

@@ -1,4 +1,4 @@
-/** What a check of profiles has found: each fault once, however many profiles say it. */
+/** What a check of profiles has found: each fault once, however many profiles say it, and as the strictest of them says it. */
 import type { Issue, IssueCode } from '../outcome.ts'
 import { Enough, pathOf } from '../validate/findings.ts'
 
@@ -65,13 +65,17 @@ export class Faults {
   }
 
   #keep(key: string, issue: Issue): void {
-    if (this.#found.has(key)) return
+    const before = this.#found.get(key)
+    if (before !== undefined && GRAVEST.indexOf(before.severity) <= GRAVEST.indexOf(issue.severity)) return
+    if (before !== undefined) this.#others--
     if (!isError(issue) && UNDECIDED.has(issue.code)) this.undecided ??= issue.text
     const count = isError(issue) ? ++this.errors : ++this.#others
     if (count <= MOST) this.#found.set(key, issue)
     else if (isError(issue) && !this.#isApart) throw new Enough()
   }
 }
+
+const GRAVEST: readonly Issue['severity'][] = ['fatal', 'error', 'warning', 'information']
 
 const UNDECIDED: ReadonlySet<IssueCode> = new Set(['not-supported', 'too-costly'])
 

@@ -188,6 +188,35 @@ it.each([
   expect(issues.filter(({ expression }) => expression === 'Observation.value.coding[0]').map(({ severity }) => severity)).toEqual(expected)
 })
 
+const CODE = 'Observation.component.code'
+const boundAs = (url: string, strength: string, valueSet: string, id = 'Observation.value[x]'): Resource =>
+  profile([{ id, binding: { strength, valueSet } }], 'differential', url)
+
+it.each([
+  ['extensible', 'listed', 'required', 'listed', ['error']],
+  ['required', 'listed', 'extensible', 'listed', ['error']],
+  ['preferred', 'listed', 'extensible', 'listed', ['warning']],
+  ['extensible', 'listed', 'required', 'listed|1', ['error']],
+  ['extensible', 'listed', 'required', 'below', ['warning', 'error']],
+])(
+  'what two profiles bind, %s to %s and %s to %s, is told once, as strictly as one of them has it',
+  async (first, set, second, other, expected) => {
+    const versioned = SETS.map((each) => (each.url === 'listed' ? { ...each, version: '1' } : each))
+    const find = finding([boundAs('first', first, set), boundAs('second', second, other), ...versioned])
+    const { issues } = await find(coded('c'), ['first', 'second'])
+    expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity }) => severity)).toEqual(expected)
+  },
+)
+
+it('what a second profile says more strictly counts once among the findings that are listed', async () => {
+  const find = finding([boundAs('first', 'preferred', 'listed', CODE), boundAs('second', 'extensible', 'listed', CODE), ...SETS])
+  const component = Array.from({ length: 60 }, () => ({ code: { coding: [{ system: 's', code: 'c' }] } }))
+  const { issues } = await find({ resourceType: 'Observation', component }, ['first', 'second'])
+  expect(issues.filter(({ text }) => /value set|more findings/.test(text)).map(({ severity }) => severity)).toEqual(
+    component.map(() => 'warning'),
+  )
+})
+
 /** https://hl7.org/fhir/R4/extension-elementdefinition-maxvalueset.html */
 it.each([
   ['required', 'a', []],
