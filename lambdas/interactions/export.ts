@@ -24,8 +24,8 @@ export const startExport =
   (ports: KickOffPorts): Interaction =>
   async (request) => {
     const { clock, choices, exports } = ports
-    if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw needsAssertion()
     const level = levelOf(request)
+    if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw needsAssertion()
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
     await othersPass()
     const asked = whatIsAsked(request, level, clock.now())

@@ -92,6 +92,7 @@ describe('A kick-off', () => {
 
 const WRONG: readonly (readonly [what: string, path: string, status: number, text: string, asking?: Asking])[] = [
   ['a type', '/Observation/$export', 404, 'Exports are of everything, of patients and of groups'],
+  ['a type, whoever asks', '/Observation/$export', 404, 'Exports are of everything', { who: { clientAuth: 'secret' } }],
   ['a patient', '/Patient/1/$export', 404, 'Exports are of everything'],
   ['all groups', '/Group/$export', 404, 'Exports are of everything'],
   ['a type that is none', '/Nothing/$export', 404, 'There is no resource type Nothing'],

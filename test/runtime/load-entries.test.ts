@@ -85,7 +85,11 @@ describe('entriesOf', () => {
       )[1]!.text
     expect(JSON.parse(of(div('urn:uuid:p', "'")))).toEqual(JSON.parse(basic(div('Patient/p'))))
     expect(of(div('urn:uuid:other'))).toBe(basic(div('urn:uuid:other')))
-    expect(of('Organization?identifier=1')).toBe(basic('Organization?identifier=1'))
+    const odd = bundle({
+      fullUrl: 'urn:uuid:b',
+      resource: { ...JSON.parse(basic('x')), text: { div: `Organization?x <a href='urn:uuid:p'/>` } },
+    })
+    expect([...open(Buffer.from(odd), 'f').entries(new Map())].map(({ searches }) => searches)).toEqual([[]])
   })
   it('takes a relative reference for one to the server that the fullUrl of its entry names', () => {
     const text = bundle(
