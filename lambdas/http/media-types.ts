@@ -12,7 +12,7 @@ const VERSIONS: ReadonlySet<string> = new Set(['4.0', '4.0.1'])
 
 /** Whether it is of the FHIR that is spoken here, or does not say. https://hl7.org/fhir/R4/http.html#version-parameter */
 export const isOwnVersion = ({ type, parameters }: MediaType): boolean =>
-  !isJsonType(type) || VERSIONS.has(parameters.get('fhirversion') ?? '4.0')
+  !isJsonType(type) || VERSIONS.has(parameters.get('fhirversion') || '4.0')
 
 export type MediaType = { readonly type: string; readonly parameters: ReadonlyMap<string, string> }
 

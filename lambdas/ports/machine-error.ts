@@ -9,6 +9,8 @@ export type MachineFault =
   | 'refused'
   /** A search used up its budget: nothing was found out. */
   | 'too-costly'
+  /** The search index is behind what was written, for longer than is waited: nothing was found out, or done. */
+  | 'index-behind'
   /** A search has more groups than are counted. */
   | 'too-many-groups'
   /** Audit records cannot be written. */

@@ -6,10 +6,11 @@ import { isTimeZone } from '../fhir/time-zone.ts'
 import { TENANT } from '../ports/known-tenants.ts'
 import { hostsOf } from '../ports/private-hosts.ts'
 
-/** `count`: from 1 on; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none. */
+/** `count`: from 1 on; `bytes`: of what is held in memory as one text; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none. */
 export type SettingKind =
   | 'integer'
   | 'count'
+  | 'bytes'
   | 'wait'
   | 'days'
   | 'origins'
@@ -57,7 +58,7 @@ export const SETTINGS = [
   setting('pkce', ['off', 'accept', 'require'], 'accept', 'PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always'),
   setting('patientScopesWithoutContext', ['all', 'none'], 'all', 'scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of nobody'),
   setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
-  setting('maxBodyBytes', 'count', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
+  setting('maxBodyBytes', 'bytes', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
   setting('maxRequests', 'count', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
   setting('addressHeader', 'header', '', 'header in which a proxy before the server says who asks, as X-Forwarded-For: its last address counts. Without it all who come through the proxy are one to the limits on guessing; without a proxy clients could say what they like'),
   setting('allowedOrigins', 'origins', '*', 'origins whose browsers may call the server, separated by commas, or *; where the base URL is a loopback address only loopback origins are let in'),
@@ -68,7 +69,7 @@ export const SETTINGS = [
   setting('exportRetentionDays', 'days', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of exports of groups, separated by commas'),
   setting('exportAdditionalResources', 'text', '', 'file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage'),
-  setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
+  setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503; it waits twice as long for the index and for searches before it'),
 ] as const satisfies readonly Setting[]
 
 /** Where a deployed function finds the world. Environment variables like the settings; a function has those of its ports only. */
@@ -91,7 +92,7 @@ export const PLACES = [
   setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
 ] as const satisfies readonly Setting[]
 
-type Value<Kind> = Kind extends 'integer' | 'count' | 'wait' | 'days'
+type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days'
   ? number
   : Kind extends 'switch'
     ? boolean
@@ -156,6 +157,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return wholeNumber(text) ?? refuse('a whole number')
     case 'count':
       return wholeNumber(text) || refuse('a whole number from 1 on')
+    case 'bytes':
+      return upTo(MOST_BYTES, text) ?? refuse(`a whole number from 1 to ${MOST_BYTES}`)
     case 'wait':
       return upTo(LONGEST_WAIT, text) ?? refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
     case 'days':
@@ -218,6 +221,8 @@ const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) &&
 /** Or none. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
 const HEADER = /^[\w!#$%&'*+.^`|~-]*$/
 
+/** A text has at most 536 million characters, and what is read of one takes several times its bytes. */
+const MOST_BYTES = 100_000_000
 const LONGEST_WAIT = 3_600_000
 /** Instants beyond some hundred thousand years are none. */
 const MOST_DAYS = 36_500

@@ -49,6 +49,7 @@ describe('formats', () => {
     'application/fhir+json; fhirVersion=4.0',
     'application/json;fhirversion="4.0"; q=0.5',
     'application/fhir+json; fhirVersion=4.0.1',
+    'application/fhir+json; fhirVersion=',
     'application/fhir+json; fhirVersion=3.0, application/fhir+json; fhirVersion=4.0; q=0.1',
     'application/fhir+json; fhirVersion=5.0, */*;q=0.1',
     'text/html; fhirVersion=3.0, application/*',
@@ -75,6 +76,7 @@ describe('formats', () => {
     for (const [version, status] of [
       ['4.0', 201],
       ['"4.0.1"', 201],
+      ['', 201],
       ['3.0', 415],
       ['5.0', 415],
     ] as const) {
@@ -91,6 +93,22 @@ describe('formats', () => {
     expect((await get('/metadata?_format=application/fhir%2Bjson')).status).toBe(200)
     expect((await get('/metadata?_format=application/fhir+json')).status).toBe(200)
     expect((await get('/metadata?_format=xml')).status).toBe(406)
+    expect((await get('/metadata?_format=')).status).toBe(200)
+    expect((await get('/metadata?_format=', { accept: 'application/fhir+xml' })).status).toBe(406)
+  })
+  it('takes of X-Consistency what it knows, and nothing else', async () => {
+    const asking = (value: string) => ({ 'x-consistency': value })
+    for (const value of ['strong', 'eventual']) {
+      expect([value, (await get('/Patient?_count=0', asking(value))).status]).toEqual([value, 200])
+      expect([value, (await post('/Patient', patient(newId()), asking(value))).status]).toEqual([value, 201])
+    }
+    const id = newId()
+    for (const value of ['nonsense', 'Strong', 'strong, eventual'])
+      for (const answer of [await get('/Patient?_count=0', asking(value)), await post('/Patient', patient(id), asking(value))]) {
+        expect([value, answer.status, issues(answer)]).toEqual([value, 400, ['error value']])
+        expect(answer.body.issue[0].details.text).toBe('X-Consistency is strong or eventual')
+      }
+    expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
   it('_pretty indents', async () => {
     const id = newId()

@@ -43,7 +43,7 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   pkce: { trials: access.pkceTrials, wrong: wrong('one of off, accept, require', 'on') },
   patientScopesWithoutContext: { trials: access.contextTrials, wrong: wrong('one of all, none', 'some') },
   maxTransactionEntries: { trials: requests.entriesTrials, wrong: COUNT },
-  maxBodyBytes: { trials: requests.bodyTrials, wrong: COUNT },
+  maxBodyBytes: { trials: requests.bodyTrials, wrong: wrong('a whole number from 1 to 100000000', '0', '1.5', '100000001', '') },
   maxRequests: { trials: requests.requestsTrials, wrong: COUNT },
   addressHeader: { trials: access.addressTrials, wrong: wrong('the name of a header, such as X-Forwarded-For', 'X Forwarded For', 'X-Forwarded-For:') },
   allowedOrigins: { trials: access.originsTrials, wrong: wrong(ORIGINS, 'app.example.org', 'https://app.example.org/') },

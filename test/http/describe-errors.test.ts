@@ -14,6 +14,7 @@ import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { ClockJumped } from '../../lambdas/ports/clock-jumped.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { IndexAhead } from '../../lambdas/ports/index-ahead.ts'
+import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
 import { MachineError, type MachineFault } from '../../lambdas/ports/machine-error.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
@@ -26,6 +27,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   overloaded: new Overloaded(SECRET),
   refused: new Refused(SECRET),
   'too-costly': new SearchTooCostly(SECRET),
+  'index-behind': new IndexBehind(),
   'too-many-groups': new TooManyGroups(SECRET),
   'not-recorded': new NotRecorded(SECRET),
   'not-applied': new NotApplied([], new Error(SECRET)),
@@ -50,7 +52,8 @@ about('a machine that cannot', () => {
   it.each([
     ['overloaded', 503, '1', 'throttled', /nothing was done/],
     ['refused', 503, '1', 'throttled', /nothing was done/],
-    ['too-costly', 503, '5', 'too-costly', /ask for less/],
+    ['too-costly', 503, '5', 'too-costly', /than it may \(FHIR_SEARCH_BUDGET\): ask for less/],
+    ['index-behind', 503, '1', 'throttled', /index is behind .* nothing was done/],
     ['clock-jumped', 503, '60', 'exception', /nothing is written/],
     ['too-many-groups', 403, undefined, 'too-costly', /65,535 groups/],
   ] as const)('%s: the client is told what to do, and nobody else', (fault, status, retryAfter, code, text) => {
@@ -125,12 +128,15 @@ about('a batch', () => {
     const responses = answers.entries.map(({ more }) => (more as { response: { status: string; outcome?: { issue: unknown[] } } }).response)
     return { statuses: responses.map(({ status }) => status), issues: responses[1]!.outcome!.issue, reported }
   }
-  it.each(['overloaded', 'refused', 'too-costly', 'clock-jumped'] as const)('answers the entries that are not %s', async (fault) => {
-    const { statuses, issues, reported } = await answers(ERRORS[fault])
-    expect(statuses).toEqual(['200 OK', '503 Service Unavailable', '200 OK'])
-    expect(issues).toEqual([expect.objectContaining({ severity: 'error', expression: ['Bundle.entry[1]'] })])
-    expect(reported).toEqual([])
-  })
+  it.each(['overloaded', 'refused', 'too-costly', 'index-behind', 'clock-jumped'] as const)(
+    'answers the entries that are not %s',
+    async (fault) => {
+      const { statuses, issues, reported } = await answers(ERRORS[fault])
+      expect(statuses).toEqual(['200 OK', '503 Service Unavailable', '200 OK'])
+      expect(issues).toEqual([expect.objectContaining({ severity: 'error', expression: ['Bundle.entry[1]'] })])
+      expect(reported).toEqual([])
+    },
+  )
   it.each([
     ['what is damaged', ERRORS['store-damaged'], 'The store is damaged where this is kept. Request id: id-1'],
     ['what nobody foresaw', new TypeError(SECRET), 'The server failed. Request id: id-1'],
@@ -143,6 +149,6 @@ about('a batch', () => {
 })
 
 it('tells when to come back where that is known', () => {
-  const { status, headers } = describe(new Overloaded(SECRET, { retryAfter: 17 }), 'r1', () => undefined)
+  const { status, headers } = describe(new IndexBehind(17), 'r1', () => undefined)
   expect([status, headers]).toEqual([503, { 'retry-after': '17' }])
 })

@@ -6,7 +6,7 @@ import type { Exchange, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { awaitIndexToken, type TokenParts, tellIndexToken } from '../../lambdas/http/steps/index-token.ts'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import type { Blob } from '../../lambdas/ports/blob-store.ts'
-import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
 import type { VersionKey } from '../../lambdas/ports/resource-store.ts'
 
 function world(isVisible: boolean | 'down' = true) {
@@ -100,7 +100,7 @@ describe('X-Index-Token', () => {
   it('that the index has not come to is 503', async () => {
     const { tell, wait } = world(false)
     const { 'x-index-token': token = '' } = await tell(versions(1))
-    await expect(wait(token)).rejects.toBeInstanceOf(Overloaded)
+    await expect(wait(token)).rejects.toBeInstanceOf(IndexBehind)
   })
 })
 

@@ -5,8 +5,8 @@ import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
 import { isAuthPath, isPage } from '../../interactions/routes.ts'
+import { IndexBehind } from '../../ports/index-behind.ts'
 import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
 import { MOST_GROUPS } from '../../ports/too-costly.ts'
 import { authResponse, oauthErrorOf } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
@@ -52,7 +52,7 @@ export function refusalOf(error: unknown): FhirError | undefined {
   const answer: Answer = ANSWERS[error.fault]
   if (answer.status === 500) return undefined
   const { status, code, text } = answer
-  const retryAfter = (error instanceof Overloaded ? error.retryAfter : undefined) ?? answer.retryAfter
+  const retryAfter = (error instanceof IndexBehind ? error.retryAfter : undefined) ?? answer.retryAfter
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
 
@@ -72,7 +72,18 @@ const BROKEN = { status: 500, text: 'The server failed' } as const
 const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
   overloaded: BUSY,
   refused: BUSY,
-  'too-costly': { status: 503, code: 'too-costly', text: 'The search took too long: ask for less', retryAfter: 5 },
+  'too-costly': {
+    status: 503,
+    code: 'too-costly',
+    text: 'The search took longer than it may (FHIR_SEARCH_BUDGET): ask for less',
+    retryAfter: 5,
+  },
+  'index-behind': {
+    status: 503,
+    code: 'throttled',
+    text: 'The search index is behind what was written, for longer than is waited: nothing was done. Try again; a search with X-Consistency: eventual does not wait',
+    retryAfter: 1,
+  },
   'too-many-groups': {
     status: 403,
     code: 'too-costly',

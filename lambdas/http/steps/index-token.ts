@@ -7,7 +7,7 @@ import { fhirError } from '../../fhir/outcome.ts'
 import { type EntryRequest, entriesOf } from '../../interactions/bundle-entry.ts'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
+import { IndexBehind } from '../../ports/index-behind.ts'
 import type { VersionKey } from '../../ports/resource-store.ts'
 import type { Seal } from '../../ports/seal.ts'
 import type { SearchIndex } from '../../ports/search-index.ts'
@@ -57,7 +57,7 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
 })
 
 /**
- * On searches, which may carry several, and on Bundles with searches: before any of their entries is done. FhirError 400 for a token of another server or tenant; Overloaded when the index has not caught up in five seconds.
+ * On searches, which may carry several, and on Bundles with searches: before any of their entries is done. FhirError 400 for a token of another server or tenant; IndexBehind when it has not caught up in five seconds.
  */
 export const awaitIndexToken = (parts: TokenParts): Step => ({
   async before({ event }) {
@@ -67,7 +67,7 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
     const texts = given.split(',', MOST + 1)
     if (texts.length > MOST) throw fhirError(400, 'too-costly', `A search takes at most ${MOST} values of X-Index-Token`)
     const tokens = await Promise.all(texts.map((token) => opened(parts, tenant, token.trim())))
-    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new Overloaded('the search index is behind')
+    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new IndexBehind()
   },
 })
 

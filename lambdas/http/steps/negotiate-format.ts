@@ -10,7 +10,7 @@ export const negotiateFormat: Step = {
     const asked = exchange.fhir.parameters.length === 0 ? NOTHING_ASKED : lastOf(exchange.fhir.parameters)
     exchange.pretty = asked.get('_pretty') === 'true'
     const format = asked.get('_format')
-    if (format !== undefined) return checkFormat(format)
+    if (format !== undefined && format !== '') return checkFormat(format)
     const { accept } = exchange.http.headers
     if (accept === undefined || accept === '' || accept === 'application/fhir+json') return
     const ranges = mediaRanges(accept)

@@ -1,4 +1,5 @@
 /** The Prefer header: what to return, how to take unknown parameters, how to page; X-Consistency: what a search waits for. https://www.rfc-editor.org/rfc/rfc7240 */
+import { fhirError } from '../../fhir/outcome.ts'
 import type { Preferences } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 
@@ -6,7 +7,9 @@ export const parsePreferences: Step = {
   before({ event: exchange }) {
     const { prefer, 'x-consistency': consistency } = exchange.http.headers
     if (prefer !== undefined) exchange.fhir = { ...exchange.fhir, preferences: preferencesOf(prefer) }
-    if (consistency === 'eventual') exchange.fhir = { ...exchange.fhir, preferences: { ...exchange.fhir.preferences, consistency } }
+    if (consistency === undefined || consistency === 'strong') return
+    if (consistency !== 'eventual') throw fhirError(400, 'value', 'X-Consistency is strong or eventual')
+    exchange.fhir = { ...exchange.fhir, preferences: { ...exchange.fhir.preferences, consistency } }
   },
 }
 

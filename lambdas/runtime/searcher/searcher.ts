@@ -1,7 +1,7 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../ports/damaged.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
+import { IndexBehind } from '../../ports/index-behind.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
@@ -130,7 +130,7 @@ export class Searcher implements SearchIndex {
     return Math.max(0, this.#options.acknowledged(tenant) - this.#position)
   }
 
-  /** SearchTooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
+  /** SearchTooCostly when the search uses up the budget, or is not answered in twice that time; IndexBehind when the index has not caught up with the store by then. */
   #ask<Answer>(question: Question): Promise<Answer> {
     return this.#askAt(this.#positionFor(question.of[0]), question)
   }
@@ -144,7 +144,8 @@ export class Searcher implements SearchIndex {
     const number = ++this.#number
     return new Promise((resolve, reject) => {
       const late = () => {
-        this.#take(number)?.reject(new Overloaded('the search index is behind', { retryAfter: this.#pace.secondsTo(position) }))
+        const isBehind = position > this.#position
+        this.#take(number)?.reject(isBehind ? new IndexBehind(this.#pace.secondsTo(position)) : new SearchTooCostly('not answered in time'))
         this.#post({ kind: 'forget', number })
       }
       const timer = setTimeout(late, 2 * this.#options.budget)

@@ -83,7 +83,20 @@ describe('The searcher', () => {
       store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
     }) // biome-ignore format: one line of options
     await until(() => searcher.position > 2)
-    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'overloaded', retryAfter: 120 })
+    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'index-behind', retryAfter: 120 })
+    await searcher.close()
+  })
+
+  it('tells who waited in vain behind others, and not for the index, to ask for less', async () => {
+    const program = `import { parentPort } from 'node:worker_threads'
+      parentPort.postMessage({ kind: 'position', position: 7 })
+      parentPort.on('message', ({ kind }) => { if (kind === 'close') process.exit() })`
+    const searcher = new Searcher({
+      thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      store: '', index: '', reading: {}, budget: 20, acknowledged: () => 7, report: () => undefined,
+    }) // biome-ignore format: one line of options
+    await until(() => searcher.position === 7)
+    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'too-costly' })
     await searcher.close()
   })
 
@@ -278,7 +291,7 @@ describe('The searcher', () => {
       thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
       store: '', index: '', reading: {}, budget: 5, acknowledged: () => 0, report: (error) => reports.push(String(error)),
     }) // biome-ignore format: one line of options
-    await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('behind')
+    await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('not answered in time')
     for (let looks = 0; looks < 1_000 && reports.length === 0; looks++) await wait(5)
     expect(reports).toEqual(['Error: a search could not be indexed: 1'])
     await searcher.close()
