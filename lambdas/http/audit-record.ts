@@ -60,9 +60,6 @@ function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<Au
   return isId(id) ? { key: `${type}/${id}` } : {}
 }
 
-/** Parameters that are looked at. */
-const MOST_PARAMETERS = 200
-
 /** Nothing that a request says is written down but ids. */
 function patientsOf(exchange: Exchange): Pick<AuditRecord, 'patients'> {
   const { written, about } = exchange
@@ -74,19 +71,28 @@ function patientsOf(exchange: Exchange): Pick<AuditRecord, 'patients'> {
 
 /** `Patient/1` …: by the URL of a request, or of an entry of a Bundle, and by the form of a search. */
 export function patientsNamed({ fhir: { compartment = '', type, id, parameters = [] } }: Pick<Exchange, 'fhir'>): readonly string[] {
-  const named = parameters.slice(0, MOST_PARAMETERS).flatMap(([name, value]) => patientsIn(name, value, type))
+  const named = parameters.flatMap(([name, value]) => patientsIn(name, value, type))
   return [...(type === 'Patient' && id !== undefined ? [`Patient/${id}`] : []), compartment, ...named].filter(isPatient)
 }
 
 const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId(name.slice('Patient/'.length))
 
-/** Of `patient=1,Patient/2`, `subject=Patient/1`, `subject:Patient=1`, and of Patients `_id=1`. */
+/** Values of one parameter that are looked at: as many as a search may have. */
+const MOST_VALUES = 10_000
+
+/** A parameter, or the id at the end of a chain, whose bare ids are of Patients, or may be. */
+const OF_PATIENTS = /(?:(?:^|\.)(?:patient|subject)|:Patient)(?:\._id)?$/
+
+/** Of `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`, and of Patients `_id=1`. */
 function patientsIn(name: string, value: string, type: string | undefined): readonly string[] {
-  const isBare = name === 'patient' || name.endsWith(':Patient') || (name === '_id' && type === 'Patient')
+  const isBare = OF_PATIENTS.test(name) || (name === '_id' && type === 'Patient')
   if (!isBare && !value.includes('Patient/')) return []
-  return value
-    .split(',', MOST_PARAMETERS)
-    .map((each) => (isBare && isId(each) ? `Patient/${each}` : each.slice(Math.max(0, each.lastIndexOf('Patient/')))))
+  return value.split(',', MOST_VALUES).map((each) => (isBare && isId(each) ? `Patient/${each}` : patientAtEndOf(each)))
+}
+
+function patientAtEndOf(reference: string): string {
+  const [type, id = ''] = reference.slice(Math.max(0, reference.lastIndexOf('Patient/'))).split('/', 2)
+  return `${type}/${id}`
 }
 
 /** Bytes, as JSON. */

@@ -35,6 +35,7 @@ it('every request leaves one record, those too that were refused', async () => {
   await get('/Observation/o', id('shown'))
   await get('/Patient/a/Observation?code:text=Secret', id('compartment'))
   await get('/Observation?patient=a,b&subject=Patient/c&code:text=Secret', id('patients'))
+  await get(`/Observation?${'x=1&'.repeat(300)}subject=g&patient=Patient/h/_history/1&subject._id=i`, id('patients-hidden'))
   await post('/Observation/_search', 'subject:Patient=a', { ...id('posted'), 'content-type': 'application/x-www-form-urlencoded' })
   await post('/Patient', '{', id('broken'))
   const entries = ['d', 'e'].map((n) => ({ request: { method: 'PUT', url: `Patient/${n}` }, resource: { resourceType: 'Patient', id: n } }))
@@ -78,7 +79,7 @@ it('every request leaves one record, those too that were refused', async () => {
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
   const bundles = Object.fromEntries(records.map(({ requestId, keys, written }) => [requestId, [keys, written]]))
   expect(bundles).toMatchObject({ transaction: [['Patient/d', 'Patient/e'], 2], batch: [['Patient/d'], 1], put: [undefined, undefined] })
-  expect(records).toHaveLength(25)
+  expect(records).toHaveLength(26)
   const about = Object.fromEntries(records.map(({ requestId, type, key, patients }) => [requestId, [type, key, patients]]))
   expect(about).toMatchObject({
     search: ['Patient', undefined, undefined],
@@ -88,6 +89,7 @@ it('every request leaves one record, those too that were refused', async () => {
     shown: [undefined, 'Observation/o', ['Patient/a']],
     compartment: ['Observation', undefined, ['Patient/a']],
     patients: ['Observation', undefined, ['Patient/a', 'Patient/b', 'Patient/c']],
+    'patients-hidden': ['Observation', undefined, ['Patient/g', 'Patient/h', 'Patient/i']],
     posted: ['Observation', undefined, ['Patient/a']],
     transaction: [undefined, undefined, ['Patient/d', 'Patient/e']],
     'no-id': [undefined, undefined, undefined],

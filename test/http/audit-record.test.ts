@@ -63,3 +63,17 @@ it('says from where the authorization server was asked, and nobody else', () => 
     auditRecordOf({ ...exchangeOf('read', 0, ''), http: { path, address: '192.0.2.1' } } as unknown as Exchange, ENDED)
   expect([of('/auth/login').address, of('/Patient/1').address]).toEqual(['192.0.2.1', undefined])
 })
+
+it.each<[query: string, patients: readonly string[] | undefined]>([
+  ['patient=1,Patient/2,http://example.org/fhir/Patient/3', ['Patient/1', 'Patient/2', 'Patient/3']],
+  ['subject=1&subject:Patient=2&subject=Group/3', ['Patient/1', 'Patient/2']],
+  ['patient=Patient/1/_history/2', ['Patient/1']],
+  ['patient._id=1&subject:Patient._id=2&encounter.subject=3', ['Patient/1', 'Patient/2', 'Patient/3']],
+  [`patient=${'1,'.repeat(9_999)}2`, ['Patient/1', 'Patient/2']],
+  [`${'unknown=1&'.repeat(9_999)}patient=1`, ['Patient/1']],
+  ['code=Patient,Patient/1', ['Patient/1']],
+  ['code=1&_id=2&patient.name=3&patients=4&subject:missing=true&patient=', undefined],
+])('says which patients the criteria name: %#', (query, patients) => {
+  const fhir = { type: 'Observation', parameters: [...new URLSearchParams(query)] }
+  expect(auditRecordOf({ ...exchangeOf('search-type', 0, ''), fhir } as unknown as Exchange, ENDED).patients).toEqual(patients)
+})
