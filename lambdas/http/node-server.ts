@@ -83,6 +83,8 @@ class Front {
   readonly #isEnding: () => boolean
   /** Of each connection. */
   readonly #latest = new WeakMap<Duplex, ServerResponse>()
+  /** What is answered, or will be. */
+  readonly #claimed = new WeakSet<ServerResponse>()
   #underWay = 0
 
   constructor(serve: Serve, settings: NodeServerSettings, isEnding: () => boolean) {
@@ -100,7 +102,7 @@ class Front {
     const { socket } = incoming
     this.#latest.set(socket, outgoing)
     this.connections.inTurn(socket, async () => {
-      if (!outgoing.headersSent) await this.#answer(incoming, outgoing, refused)
+      await this.#answer(incoming, outgoing, refused)
     })
   }
 
@@ -121,9 +123,10 @@ class Front {
     }
     try {
       const error = refused ?? this.#faultOf(incoming, below)
-      if (error !== undefined) await this.#send(incoming, outgoing, await this.#refuse(request, requestId, error))
-      else if (hasBody(incoming)) await this.#answerWithBody(incoming, outgoing, request, requestId)
-      else await this.#work(incoming, outgoing, request, requestId)
+      if (error === undefined && hasBody(incoming)) return await this.#answerWithBody(incoming, outgoing, request, requestId)
+      if (!this.#claim(outgoing)) return
+      if (error === undefined) await this.#work(incoming, outgoing, request, requestId)
+      else await this.#send(incoming, outgoing, await this.#refuse(request, requestId, error))
     } catch (error) {
       await this.#fail(incoming, outgoing, request, requestId, error)
     }
@@ -156,8 +159,9 @@ class Front {
 
   async #answerWithBody(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {
     const { unread, limit = Number.POSITIVE_INFINITY } = (await this.#settings.admit?.(request)) ?? {}
-    if (incoming.destroyed) return void outgoing.destroy()
+    if (incoming.destroyed) return void (this.#claim(outgoing) && outgoing.destroy())
     const body = await this.#bodies.read(incoming, { isKept: unread === undefined, limit: Math.min(limit, this.#settings.maxBody) })
+    if (!this.#claim(outgoing)) return void (body.kind === 'whole' && this.#bodies.giveBack(body.bytes))
     const known = unread === undefined ? request : { ...request, unread }
     switch (body.kind) {
       case 'gone':
@@ -175,6 +179,13 @@ class Front {
           this.#bodies.giveBack(body.bytes)
         }
     }
+  }
+
+  /** Whether nobody else answers it: a request that breaks off is answered while its body is waited for. */
+  #claim(outgoing: ServerResponse): boolean {
+    if (this.#claimed.has(outgoing)) return false
+    this.#claimed.add(outgoing)
+    return true
   }
 
   async #work(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {

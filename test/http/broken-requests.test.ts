@@ -73,6 +73,49 @@ describe('what is no request', () => {
     expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 400 }])
   })
 
+  describe('and breaks off while it is answered, or its answer is made when the rest comes', () => {
+    /** Answers wait until it is opened. */
+    let open: () => void = () => undefined
+    let begun = 0
+    const startWaiting = async () => {
+      begun = 0
+      const opened = new Promise<void>((resolve) => (open = resolve))
+      front = await startFront(ok, {}, (serve) => async (http, requestId) => {
+        begun++
+        await opened
+        return serve(http, requestId)
+      })
+    }
+
+    it('is answered once: that its body is too long', async () => {
+      await startWaiting()
+      const line = dial(front.port, `${head(10_000)}${'x'.repeat(5_000)}`)
+      await comes(() => begun > 0)
+      const broken = once(front.http, 'clientError')
+      line.socket.end()
+      await broken
+      open()
+      expect(told(await line.ended)).toEqual([[413, 'too-long']])
+      expect([begun, front.audited.length, front.reported]).toEqual([1, 1, []])
+    })
+
+    it('is answered once: that it came too late', async () => {
+      await startWaiting()
+      const connected = once(front.http, 'connection')
+      const line = dial(front.port, `${head(100)}{`)
+      const [connection] = await connected
+      await once(connection, 'data')
+      front.http.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), connection)
+      const rest = once(connection, 'data')
+      line.socket.write(' '.repeat(99))
+      await rest
+      await new Promise((resolve) => setImmediate(resolve))
+      open()
+      expect(told(await line.ended)).toEqual([[408, 'timeout']])
+      expect([begun, front.audited.length, front.reported]).toEqual([1, 1, []])
+    })
+  })
+
   it('of a client that is gone nobody hears', async () => {
     front = await startFront(ok)
     const { socket } = dial(front.port, 'GET / HT')
