@@ -36,6 +36,8 @@ export const FOLLOWED = { indexer: 'H', 'settle-transactions': 'T' } as const
 
 /** What the settler is asked on schedules: transactions and rebuilds nobody works on, and large bodies no version names. */
 const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
+/** And the indexer: whether all indices are there. */
+const INDEX_SWEEP = { index: Duration.minutes(1) } as const
 /** Jobs of exports nobody works on; files nobody is handed any more. */
 const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } as const
 /** And who tends the signing keys. */
@@ -89,6 +91,7 @@ export class ServiceStack extends Stack {
     const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws) })
     const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
     this.#sweep(settler.function, SWEEPS)
+    this.#sweep(indexer.function, INDEX_SWEEP)
     const exportSweep = this.#function('export-sweep', aws, { environment: { ...told, FHIR_STAGE: settings.stage } })
     const set = settings.access === 'token' ? { schedules: settings.exports.map(({ name }) => name) } : {}
     this.#sweep(exportSweep.function, EXPORT_SWEEPS, { expired: set })

@@ -4,6 +4,7 @@
  */
 import { deflateRawSync } from 'node:zlib'
 import type { KeptState } from '../ports/kept-state.ts'
+import type { LiveIndices } from '../ports/live-indices.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import type { IndexStatus } from '../ports/reindex.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
@@ -24,6 +25,8 @@ export type Pending = Rebuild & { readonly taken?: string }
 
 export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly rebuilds: readonly Pending[]
+  /** Absent before the first deployment. */
+  readonly live?: LiveIndices
   /** What documents are made with. */
   readonly extraction?: string
   /** The execution that rebuilds, and when it last said so: ms since 1970. */

@@ -1,6 +1,8 @@
-/** How texts are read, as of a moment ago: several processes share what is defined, and each looks it up again from time to time. */
+/** How texts are read and which indices answer, as of a moment ago: several processes share that, and each looks it up again from time to time. */
+import type { LiveIndices } from '../ports/live-indices.ts'
 import type { Reading } from '../search/reading.ts'
 import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
+import { NO_INDICES } from './live-indices.ts'
 import { Readings } from './reading-now.ts'
 
 /** ms. */
@@ -30,6 +32,12 @@ export class KnownReading {
   async #look(at: number): Promise<void> {
     this.#known = (await this.#state.read()).value
     this.#until = at + KNOWN_FOR
+  }
+
+  /** `at`: ms since 1970. */
+  async live(at: number): Promise<LiveIndices> {
+    await this.refresh(at)
+    return this.#known.live ?? NO_INDICES
   }
 
   now(tenant: string): Reading {

@@ -6,6 +6,7 @@ import type { IndexDocument } from '../ports/search-index.ts'
 import type { Reading, ReadingOf } from '../search/reading.ts'
 import { byWeight, documentsOf } from './index-changes.ts'
 import { advanced, afterTry, finished, type IndexState, type SharedState, taken, takenBy } from './index-state.ts'
+import { isLacking, whole } from './live-indices.ts'
 import type { PoisonList } from './poison-list.ts'
 import { readAhead } from './read-ahead.ts'
 import { Readings } from './reading-now.ts'
@@ -13,6 +14,7 @@ import { Readings } from './reading-now.ts'
 /** The next index of a type, filled beside the live one. */
 export type NextIndex = {
   readonly name: string
+  readonly identity: string
   readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
   readonly swap: () => Promise<void>
   readonly discard: () => Promise<void>
@@ -93,12 +95,17 @@ async function take({ state, now, wait }: RebuildParts, execution: string) {
   return { pending: types.length > 0, wait, types }
 }
 
-/** A new index has no documents: what an older attempt left was made with older definitions. In place nobody has to know of it first. */
+/**
+ * A new index has no documents: what an older attempt left was made with older definitions. In place nobody has to know of it first. A type
+ * that lacks its index gets one, even an empty one: what was written meanwhile went nowhere else.
+ */
 async function open(parts: RebuildParts, { type, attempt }: OfType) {
-  const rebuilds = takenBy((await parts.state.read()).value, attempt).filter((each) => each.type === type)
+  const { value } = await parts.state.read()
+  const rebuilds = takenBy(value, attempt).filter((each) => each.type === type)
   const isNew = rebuilds.some(({ inPlace }) => inPlace === undefined)
   const tenants = isNew ? parts.resources.tenants() : rebuilds.map(({ tenant }) => tenant)
-  if (!(await hasAny(parts, tenants, type))) return { type, attempt, isEmpty: true, next: '', wait: 0, segments: [] }
+  const isNeeded = isNew && isLacking(value, type)
+  if (!isNeeded && !(await hasAny(parts, tenants, type))) return { type, attempt, isEmpty: true, next: '', wait: 0, segments: [] }
   if (isNew) await (await parts.index.rebuild(type)).discard()
   const next = isNew ? (await parts.index.rebuild(type)).name : ''
   const cuts = await cutsOf(parts, isNew ? parts.resources.tenants() : tenants, type)
@@ -136,6 +143,7 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   const { state, resources, now } = parts
   const { tenant: _, cursor: __, asOf = now(), ...rest } = segment
   const { value } = await state.read()
+  if (!isWanted(value, segment)) return { ...segment, more: false }
   const readings = new Readings(parts.reading, 'documents')
   const filling: Filling = { reading: (tenant) => readings.of(value, tenant), apply: await applierOf(parts, segment) }
   const until = now() + parts.budget
@@ -202,10 +210,17 @@ async function fillPage(
 
 /** The new index answers from now on, or what was made again in place; and what was built is searched by. */
 async function swap({ state, index }: RebuildParts, { type, attempt, next }: Extract<StepInput, { action: 'swap' }>) {
-  const isWanted = takenBy((await state.read()).value, attempt).some((each) => each.type === type)
-  if (!isWanted) return {}
-  if (next === '') await index.show(type)
-  else await (await index.rebuild(type, next)).swap()
-  await state.change((each) => finished(each, attempt, type))
+  if (!isWanted((await state.read()).value, { type, attempt })) return {}
+  if (next === '') {
+    await index.show(type)
+    await state.change((each) => finished(each, attempt, type))
+    return {}
+  }
+  const built = await index.rebuild(type, next)
+  await built.swap()
+  await state.change((each) => finished(whole(each, type, built.identity), attempt, type))
   return {}
 }
+
+/** False: something else is wanted of the type since, and is done next. */
+const isWanted = (state: IndexState, { type, attempt }: OfType): boolean => takenBy(state, attempt).some((each) => each.type === type)

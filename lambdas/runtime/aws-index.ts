@@ -25,6 +25,7 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
     settings: { auto_expand_replicas: '0-1' },
     budget: config().searchBudget,
     knownFor: KNOWN_FOR,
+    live: () => reading().live(clock().now()),
     ...options,
   })
 }

@@ -14,10 +14,12 @@ import {
   requestNewIndices,
   requestRebuild,
 } from '../indexing/index-state.ts'
+import { begun, type Identified, identified, lost } from '../indexing/live-indices.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
 import type { Kept } from '../ports/kept-state.ts'
+import type { LiveIndices } from '../ports/live-indices.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
@@ -40,10 +42,40 @@ export const reindex = (): Reindex => ({
 type StreamEvent = { readonly Records: readonly StreamRecord[] }
 
 const poisoned = /* @__PURE__ */ once(() => new PoisonList(indexState()))
-const documents = /* @__PURE__ */ once(() => openIndex({ onPoison: poisoned().addDocument }))
+/** `onLost`: gets what is wanted when an index was found missing. */
+const openDocuments = (onLost: (state: Kept<IndexState>) => Promise<void>) =>
+  openIndex({
+    onPoison: poisoned().addDocument,
+    live: async () => (await indexState().read()).value.live ?? changedIndices((state) => state),
+    register: {
+      begun: (types, identity) => changedIndices((state) => begun(state, types, identity)),
+      async lost(missing) {
+        const fresh = newIdentity()
+        await onLost(await indexState().change((state) => lost(identified(state, fresh), missing, fresh)))
+      },
+    },
+  })
 
-/** Follows the heads of the table. */
-export async function followHeads({ Records }: StreamEvent): Promise<FollowResult> {
+const documents = /* @__PURE__ */ once(() => openDocuments(startRebuild))
+
+async function changedIndices(change: (state: Identified) => Identified): Promise<LiveIndices> {
+  const fresh = newIdentity()
+  const { value } = await indexState().change((state) => change(identified(state, fresh)))
+  return identified(value, fresh).live
+}
+
+const newIdentity = (): string => clock().newId().slice(-12)
+
+/** `index`: every minute, whether all indices are there. */
+export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
+
+/** Follows the heads of the table, and, on a schedule, looks after the indices. */
+export async function followHeads(event: IndexEvent): Promise<FollowResult> {
+  if ('sweep' in event) {
+    await documents().tend()
+    return { batchItemFailures: [] }
+  }
+  const { Records } = event
   const follow = followStream<StreamRecord>({
     index: documents(),
     versionOf: (record) => streamVersion(record, blobs()),
@@ -118,7 +150,8 @@ export const rebuild = /* @__PURE__ */ once(() =>
   rebuildStep({
     state: indexState(),
     resources: openStore(0),
-    index: documents(),
+    // Who rebuilds takes up by itself what is wanted meanwhile.
+    index: openDocuments(async () => {}),
     reading: plainReading(),
     expressions: expressions(),
     now: () => clock().now(),
@@ -133,7 +166,9 @@ export const rebuild = /* @__PURE__ */ once(() =>
 export async function migrate(): Promise<void> {
   await makeSecretKey(stateTable())
   const extraction = extractionOf(plainReading())
-  const state = await indexState().change((before) => {
+  const fresh = newIdentity()
+  const state = await indexState().change((kept) => {
+    const before = identified(kept, fresh)
     if (before.extraction === extraction) return before
     const isNew = before.extraction === undefined
     return { ...(isNew ? before : requestNewIndices(before, resourceTypes)), extraction }

@@ -266,7 +266,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     const indices = async () => {
       const { body } = await open.client.transport.request({ method: 'GET', path: `/_alias/${open.prefix}-*` })
       return Object.keys(body as object)
-        .map((name) => name.slice(open.prefix.length + 1))
+        .map((name) => name.slice(open.prefix.length + 1).replace(/-[0-9a-f]{12}$/, ''))
         .sort()
     }
     const NEW = some(0, 200, { keys: { b: ['new'] } })

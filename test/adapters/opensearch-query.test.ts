@@ -3,10 +3,14 @@ import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { sortText, sortValue } from '../../lambdas/adapters/opensearch/sort-values.ts'
+import { NO_INDICES } from '../../lambdas/indexing/live-indices.ts'
 import { above, below, doubleText, textDouble } from '../../lambdas/search/doubles.ts'
 import { all, compareText, not, type Plan, type Predicate, some } from '../../lambdas/search/plan.ts'
 
-const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir' })
+const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), {
+  prefix: 'fhir',
+  live: async () => ({ ...NO_INDICES, types: { Observation: 'one' } }),
+})
 const PLAN: Plan = { tenant: 'one', types: ['Observation'], where: all(), access: 'everything', order: [], limit: 20, total: 'none' }
 
 /** The conditions beside those of every search. */
@@ -85,13 +89,13 @@ describe('The OpenSearch index asks for', () => {
     expect(await asked(where)).toEqual(query)
   })
 
-  it('an order with missing values last and ties by type and id, one hit more than is shown, in the indices of the types', async () => {
+  it('an order with missing values last and ties by type and id, one hit more than is shown, in the indices of the types and what may come to be one', async () => {
     const [line, request] = await index.explain({
       ...PLAN,
       types: ['Observation', 'Patient'],
       order: [{ field: 'date', descending: true }],
     })
-    expect(line).toBe('POST /fhir-observation,fhir-patient/_search')
+    expect(line).toBe('POST /fhir-observation-one,fhir-patient-none*/_search')
     expect(JSON.parse(request!)).toMatchObject({
       size: 21,
       track_total_hits: false,

@@ -18,7 +18,7 @@ export async function indexLag(baseUrl: string, searchEndpoint: string, clients:
         body,
       })
       if (status >= 300) throw new Error(`PUT: ${status}`)
-      lags.push(await untilThere(`${searchEndpoint}/fhir-basic/_doc/default~Basic~${id}?_source=false`))
+      lags.push(await untilThere(searchEndpoint, `_doc/default~Basic~${id}?_source=false`))
     }
   }
   await Promise.all(Array.from({ length: clients }, (_, client) => worker(client)))
@@ -27,11 +27,15 @@ export async function indexLag(baseUrl: string, searchEndpoint: string, clients:
   return `${at(0.5)}, ${at(0.95)}`
 }
 
-async function untilThere(url: string): Promise<number> {
+async function untilThere(searchEndpoint: string, document: string): Promise<number> {
   const began = performance.now()
   while (performance.now() - began < PATIENCE) {
-    if ((await fetch(url)).status === 200) return performance.now() - began
+    const index = await indexOfBasic(searchEndpoint)
+    if (index !== undefined && (await fetch(`${searchEndpoint}/${index}/${document}`)).status === 200) return performance.now() - began
     await sleep(BETWEEN)
   }
-  throw new Error(`not indexed in ${PATIENCE} ms: ${url}`)
+  throw new Error(`not indexed in ${PATIENCE} ms: ${document}`)
 }
+
+const indexOfBasic = async (searchEndpoint: string): Promise<string | undefined> =>
+  Object.keys((await (await fetch(`${searchEndpoint}/_alias/fhir-basic-*`)).json()) as object)[0]

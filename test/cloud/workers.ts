@@ -42,6 +42,7 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
   // What is defined reaches the index by the stream.
   await until(async () => (await send('/$reindex-status', 'GET')).parameter.some(({ name }: Tree) => name === 'rebuild'))
   await rebuildHere(aws, { functions, host })
+  resultOf(await host.invoke('indexer', { sweep: 'index' }))
   for (const sweep of ['transactions', 'bodies']) resultOf(await host.invoke('settle-transactions', { sweep }))
   await asCustomResource((event) => host.invoke('migrate', event), 'Update')
   await exportHere(aws, { functions, host }, baseUrl, token)

@@ -3,6 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
+import { NO_STATE, type SharedState } from '../../lambdas/indexing/index-state.ts'
+import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/live-indices.ts'
+import type { IndexRegister, LiveIndices } from '../../lambdas/ports/live-indices.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
 
 const endpoint = process.env.OPENSEARCH_ENDPOINT
 
@@ -18,6 +22,10 @@ export function onOpenSearch(name: string, suite: (endpoint: string) => void): v
 export type TestIndex = {
   readonly index: OpenSearchIndex
   readonly prefix: string
+  /** What all processes agree on. */
+  readonly state: SharedState
+  /** The type's index, named by its rebuild, has all documents. */
+  readonly madeWhole: (type: string, identity: string) => Promise<void>
   readonly client: Client
   /** Another process: the same indices, seen through another endpoint or with other options. */
   readonly another: (options?: Partial<OpenSearchOptions>, endpoint?: string) => OpenSearchIndex
@@ -27,11 +35,13 @@ export type TestIndex = {
 export function indexOn(endpoint: string, options: Partial<OpenSearchOptions> = {}): TestIndex {
   const clients: Client[] = []
   const prefix = `fhir-test-${randomUUID()}`
+  const state = memoryState(NO_STATE)
+  const { live, register } = registerOf(state)
   const settings = { refresh_interval: '20ms', number_of_replicas: 0, 'index.translog.durability': 'async' }
   const another: TestIndex['another'] = (more = {}, node = endpoint) => {
     const client = new Client({ node })
     clients.push(client)
-    return new OpenSearchIndex(client, { prefix, settings, refresh: 'wait', ...options, ...more })
+    return new OpenSearchIndex(client, { prefix, live, register, settings, refresh: 'wait', ...options, ...more })
   }
   const index = another()
   const client = clients[0]!
@@ -39,5 +49,26 @@ export function indexOn(endpoint: string, options: Partial<OpenSearchOptions> = 
     await client.transport.request({ method: 'DELETE', path: `/${prefix}-*-v*` })
     for (const each of clients) await each.close()
   }
-  return { index, prefix, client, another, close }
+  const madeWhole: TestIndex['madeWhole'] = async (type, identity) => {
+    await state.change((each) => whole(each, type, identity))
+  }
+  return { index, prefix, state, madeWhole, client, another, close }
 }
+
+/** As the indexer's. */
+function registerOf(state: SharedState): { readonly live: () => Promise<LiveIndices>; readonly register: IndexRegister } {
+  const changed = async (change: (each: Identified) => Identified): Promise<LiveIndices> => {
+    const fresh = newIdentity()
+    const { value } = await state.change((each) => change(identified(each, fresh)))
+    return value.live!
+  }
+  return {
+    live: () => changed((each) => each),
+    register: {
+      begun: (types, identity) => changed((each) => begun(each, types, identity)),
+      lost: async (missing) => void (await changed((each) => lost(each, missing, newIdentity()))),
+    },
+  }
+}
+
+const newIdentity = (): string => randomUUID().slice(-12)

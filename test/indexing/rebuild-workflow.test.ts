@@ -11,10 +11,10 @@ import {
   NO_STATE,
   requestNewIndices,
   requestRebuild,
-  type SharedState,
   statusOf,
 } from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
+import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/live-indices.ts'
 import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { Readings } from '../../lambdas/indexing/reading-now.ts'
 import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
@@ -24,6 +24,7 @@ import type { ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/re
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
 import { patient } from '../fixtures/resources.ts'
 import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
@@ -31,19 +32,10 @@ const TENANT = 'one'
 const OTHER = 'other'
 /** Of the runs among faults. */
 const SEEDS = process.env.FHIR_TEST_FULL === '1' ? 40 : 4
+/** A state that has just found out that the type's index is gone; what is made in its place is the first. */
+const lostBy = (state: IndexState, type: string): IndexState =>
+  lost(begun(identified(state, 'before'), [type], 'before'), { [type]: 'before' }, 'first')
 const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
-
-function memoryState(): SharedState {
-  let kept = { number: 0, value: NO_STATE as IndexState }
-  return {
-    read: async () => kept,
-    async change(change) {
-      const value = change(kept.value)
-      if (value !== kept.value) kept = { number: kept.number + 1, value }
-      return kept
-    },
-  }
-}
 
 /** A live index and at most one next one, with versions of their own as OpenSearch has them: what is there already in that version stays. */
 class Indices {
@@ -54,6 +46,11 @@ class Indices {
   apply(documents: readonly IndexDocument[], to = this.both, least = 1): void {
     for (const { documents: index } of to)
       for (const each of documents) if ((index.get(nameOf(each))?.version ?? 0) + least <= each.version) index.set(nameOf(each), each)
+  }
+
+  loseAll(): void {
+    this.live = { name: 'v1', documents: new Map() }
+    this.next = undefined
   }
 
   get both() {
@@ -71,6 +68,7 @@ class Indices {
     const mine = name ?? this.next!.name
     return {
       name: mine,
+      identity: 'first',
       apply: async (documents: readonly IndexDocument[]) => {
         if (this.next?.name !== mine) throw new Error(`${mine} is no longer built`)
         this.apply(documents, [this.next])
@@ -89,7 +87,7 @@ class Indices {
 }
 
 class World {
-  readonly state = memoryState()
+  readonly state = memoryState<IndexState>(NO_STATE)
   readonly indices = new Indices()
   readonly heads = new Map<string, ResourceVersion>()
   readonly steps: string[] = []
@@ -285,6 +283,46 @@ describe('the rebuild', () => {
     expect(it.steps).toEqual(['take', 'open', 'swap', 'take'])
     expect(it.indices.live.name).toBe('v1')
     await it.expectWhole()
+  })
+
+  it('of a type that lacks its index waits for writers, and makes one though nothing may be in it', async () => {
+    const it = await world(1, 0)
+    await it.state.change((state) => lostBy(state, 'Patient'))
+    await it.run('a')
+    expect(it.steps).toEqual(['take', 'open', 'fill', 'swap', 'take'])
+    expect(it.indices.live.name).not.toBe('v1')
+    expect((await it.state.read()).value.live).toMatchObject({ types: { Patient: 'first' }, lacking: [] })
+    await it.expectWhole()
+  })
+
+  it('of a type that loses its index meanwhile is begun anew, and what was begun ends', async () => {
+    const it = await world(9)
+    await it.define('nick', 'Patient.name.family')
+    let fills = 0
+    await it.run('a', async ({ action }, isDone) => {
+      if (action !== 'fill' || isDone || ++fills !== 2) return
+      it.indices.loseAll()
+      await it.state.change((state) => lostBy(state, 'Patient'))
+    })
+    expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)
+    expect((await it.state.read()).value.live!.lacking).toEqual([])
+    await it.expectWhole('nick')
+  })
+
+  it('of a type that is lost again makes only the last of its indices count', async () => {
+    const it = await world(10)
+    await it.state.change((state) => lostBy(state, 'Patient'))
+    const lacking: unknown[] = []
+    await it.run('a', async ({ action }, isDone) => {
+      if (action === 'swap') lacking.push([isDone, (await it.state.read()).value.live!.lacking])
+    })
+    expect(lacking).toEqual([
+      [false, ['Patient']],
+      [true, []],
+    ])
+    const again = await it.state.change((state) => lost(state as Identified, { Patient: 'first' }, 'second'))
+    expect(whole(again.value, 'Patient', 'first').live!.lacking).toEqual(['Patient'])
+    expect(whole(again.value, 'Patient', 'second').live!.lacking).toEqual([])
   })
 
   it('of a type whose latest versions are deletions is none of a type without resources', async () => {

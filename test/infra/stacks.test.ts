@@ -886,6 +886,7 @@ describe('what follows the table', () => {
     expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
       ['rate(1 minute)', '{"sweep":"transactions"}'],
       ['rate(1 day)', '{"sweep":"bodies"}'],
+      ['rate(1 minute)', '{"sweep":"index"}'],
       ['rate(1 minute)', '{"sweep":"jobs"}'],
       ['rate(1 hour)', '{"sweep":"expired"}'],
     ])

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
+import { NO_INDICES } from '../../lambdas/indexing/live-indices.ts'
 import { above } from '../../lambdas/search/doubles.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
@@ -124,7 +125,7 @@ describe('number: eq and ne take the precision of the text, the others the numbe
 
 describe('what is asked of the indexes: sets of documents, the smallest first, and the query language of OpenSearch', () => {
   const small = new SqliteSearchIndex(':memory:')
-  const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir' })
+  const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir', live: async () => NO_INDICES })
   const measured = (id: string, code: string, text: string, date?: string) =>
     extract(
       versionOf(writeOf(keyOf('a', 'Observation', id), { lastUpdated: NOW })),

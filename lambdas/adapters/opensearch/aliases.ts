@@ -1,12 +1,10 @@
 /**
  * Which indices there are. A type has a live index behind an alias, and beside it, while it is rebuilt, the next one behind another:
- * `fhir-patient` → `fhir-patient-v1`, `fhir-patient-next` → `fhir-patient-v2`. All live ones stand behind `fhir-all`.
+ * `fhir-patient-ID` → `fhir-patient-v1-ID`, `fhir-patient-next-ID` → `fhir-patient-v2-ID`. ID is an identity of ports/live-indices.ts: an index
+ * of another identity is another's, or from another time, and is never searched.
  */
 import { type Cluster, Failed } from './cluster.ts'
 import { indexDefinition, type Settings } from './index-definition.ts'
-
-/** More types than this are searched by the alias of all: their names would be too long for a line of a request. */
-const MOST_NAMED = 30
 
 /** With the pause between two some seconds. */
 const LOOKS = 40
@@ -29,27 +27,28 @@ export class Aliases {
     this.#knownFor = knownFor
   }
 
-  live(type: string): string {
-    return `${this.#prefix}-${type.toLowerCase()}`
+  live(type: string, identity: string): string {
+    return `${this.#ofType(type)}-${identity}`
   }
 
-  next(type: string): string {
-    return `${this.live(type)}-next`
+  /** Finds the live index where there is one; no alias but its own begins so. */
+  liveIfAny(type: string, identity: string): string {
+    return `${this.live(type, identity)}*`
   }
 
-  searched(types: readonly string[]): string {
-    const isNamed = types.length > 0 && types.length <= MOST_NAMED
-    return isNamed ? types.map((type) => this.live(type)).join(',') : this.#everything
+  /** Finds nothing. */
+  get nothing(): string {
+    return `${this.#prefix}-none-*`
   }
 
-  get #everything(): string {
-    return `${this.#prefix}-all`
+  next(type: string, identity: string): string {
+    return `${this.#ofType(type)}-next-${identity}`
   }
 
   /** Aliases of the indices that are being rebuilt. */
   async building(): Promise<ReadonlySet<string>> {
     if (this.#building === undefined || performance.now() >= this.#building.until) this.forgetBuilding()
-    this.#building ??= { names: this.#readBuilding(), until: performance.now() + this.#knownFor }
+    this.#building ??= { names: this.#aliasesLike(`${this.#prefix}-*-next-*`), until: performance.now() + this.#knownFor }
     try {
       return await this.#building.names
     } catch (error) {
@@ -62,41 +61,41 @@ export class Aliases {
     this.#building = undefined
   }
 
-  /** Its aliases come last: searches that meet an index whose parts have not started yet fail. */
-  async createLive(type: string): Promise<void> {
-    const index = `${this.live(type)}-v1`
+  /** Of the indices of these identities, by type, those that are not there. */
+  async missing(types: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
+    const there = await this.#aliasesLike(`${this.#prefix}-*`)
+    return Object.fromEntries(Object.entries(types).filter(([type, identity]) => !there.has(this.live(type, identity))))
+  }
+
+  /** Its alias comes last: searches that meet an index whose parts have not started yet fail. */
+  async createLive(type: string, identity: string): Promise<void> {
+    const index = this.#named(type, 1, identity)
     const isMade = await this.#create(index, [])
-    if (!isMade && (await this.#isSoonLive(type))) return
-    for (const alias of [this.#everything, this.live(type)]) await this.#cluster.send({ method: 'PUT', path: `/${index}/_alias/${alias}` })
+    if (!isMade && (await this.#isSoonLive(type, identity))) return
+    await this.#cluster.send({ method: 'PUT', path: `/${index}/_alias/${this.live(type, identity)}` })
   }
 
   /** The name of the next index; the one that is there already is gone on with. */
-  async createNext(type: string): Promise<string> {
-    const before = await this.state(type)
-    if (before.live === undefined) await this.createLive(type)
-    const { live, next } = before.live === undefined ? await this.state(type) : before
-    const name = next ?? `${this.live(type)}-v${versionOf(live) + 1}`
-    if (next === undefined) await this.#create(name, [this.next(type)])
+  async createNext(type: string, identity: string): Promise<string> {
+    const { live, next } = await this.#state(type, identity)
+    // The first is whoever writes the first document's.
+    const name = next ?? this.#named(type, Math.max(1, versionOf(live)) + 1, identity)
+    if (next === undefined) await this.#create(name, [this.next(type, identity)])
     this.forgetBuilding()
     return name
   }
 
-  async state(type: string): Promise<State> {
-    const [liveAlias, nextAlias] = [this.live(type), this.next(type)]
-    const indices = await this.#cluster.send<Indices>({ method: 'GET', path: `/_alias/${liveAlias}*` })
-    const behind = (alias: string) => Object.keys(indices).find((name) => Object.hasOwn(indices[name]!.aliases, alias))
-    return { live: behind(liveAlias), next: behind(nextAlias) }
-  }
-
-  /** One step: every search sees the one or the other. */
-  async swap(type: string, index: string): Promise<void> {
-    const { live, next } = await this.state(type)
+  /** One step: every search sees the one or the other. What is left of the type under these identities goes. */
+  async swap(type: string, index: string, identities: readonly string[]): Promise<void> {
+    const identity = identityIn(index)
+    const { live, next } = await this.#state(type, identity)
     if (live !== index) {
       if (next !== index) throw new Error(`${index} is no longer built`)
       await this.#cluster.send({ method: 'POST', path: `/${index}/_refresh` })
       await this.#exchange(type, live, index)
-      if (live !== undefined) await this.remove(live)
     }
+    for (const old of await this.#indicesOf(type))
+      if (old !== index && [identity, ...identities].includes(identityIn(old))) await this.remove(old)
     this.forgetBuilding()
   }
 
@@ -107,25 +106,40 @@ export class Aliases {
       .finally(() => this.forgetBuilding())
   }
 
+  #ofType(type: string): string {
+    return `${this.#prefix}-${type.toLowerCase()}`
+  }
+
+  #named(type: string, version: number, identity: string): string {
+    return `${this.#ofType(type)}-v${version}-${identity}`
+  }
+
+  async #state(type: string, identity: string): Promise<State> {
+    const indices = await this.#indicesLike(`${this.#ofType(type)}-*`)
+    const behind = (alias: string) => Object.keys(indices).find((name) => Object.hasOwn(indices[name]!.aliases, alias))
+    return { live: behind(this.live(type, identity)), next: behind(this.next(type, identity)) }
+  }
+
   async #exchange(type: string, live: string | undefined, index: string): Promise<void> {
-    const aliases = [this.live(type), this.#everything]
+    const identity = identityIn(index)
+    const alias = this.live(type, identity)
     const actions = [
-      ...(live === undefined ? [] : [{ remove: { index: live, aliases } }]),
-      { add: { index, aliases } },
-      { remove: { index, alias: this.next(type) } },
+      ...(live === undefined ? [] : [{ remove: { index: live, alias } }]),
+      { add: { index, alias } },
+      { remove: { index, alias: this.next(type, identity) } },
     ]
     try {
       await this.#cluster.send({ method: 'POST', path: '/_aliases', body: { actions } })
     } catch (error) {
       // An attempt whose answer was lost may have done it.
-      if ((await this.state(type)).live !== index) throw error
+      if ((await this.#state(type, identity)).live !== index) throw error
     }
   }
 
   /** Whoever makes the index does the rest, unless he is gone. */
-  async #isSoonLive(type: string): Promise<boolean> {
+  async #isSoonLive(type: string, identity: string): Promise<boolean> {
     for (let look = 0; look < LOOKS; look++) {
-      if ((await this.state(type)).live !== undefined) return true
+      if ((await this.#state(type, identity)).live !== undefined) return true
       await this.#cluster.pause(1)
     }
     return false
@@ -138,13 +152,24 @@ export class Aliases {
     return made !== undefined
   }
 
-  async #readBuilding(): Promise<Set<string>> {
-    const indices = await this.#cluster.send<Indices>({ method: 'GET', path: `/_alias/${this.#prefix}-*-next` })
-    return new Set(Object.values(indices).flatMap(({ aliases }) => Object.keys(aliases)))
+  #indicesLike(alias: string): Promise<Indices> {
+    return this.#cluster.send<Indices>({ method: 'GET', path: `/_alias/${alias}` })
+  }
+
+  async #indicesOf(type: string): Promise<readonly string[]> {
+    return Object.keys(await this.#indicesLike(`${this.#ofType(type)}-*`))
+  }
+
+  async #aliasesLike(alias: string): Promise<Set<string>> {
+    return new Set(Object.values(await this.#indicesLike(alias)).flatMap(({ aliases }) => Object.keys(aliases)))
   }
 }
 
-const versionOf = (index: string | undefined): number => Number(/-v(\d+)$/.exec(index ?? '')?.[1] ?? 0)
+const NAMED = /-v(\d+)-([^-]*)$/
+
+const versionOf = (index: string | undefined): number => Number(NAMED.exec(index ?? '')?.[1] ?? 0)
+
+export const identityIn = (index: string): string => NAMED.exec(index)?.[2] ?? ''
 
 const unless =
   (expected: number | string) =>

@@ -20,21 +20,24 @@ export type BulkOptions = {
   readonly onPoison: (document: IndexDocument, reason: string) => void | Promise<void>
 }
 
-/** One document for one index. `isExtra`: the index is on the way in or out, and may be gone. `isAgain`: also where that version is there. */
+/**
+ * One document for one index. `ifMissing`: where the index is not there the document needs none (`passed`), is not applied (`refused`), or is
+ * not, and the index is told of (`lost`). `isAgain`: also where that version is there.
+ */
 type Write = {
   readonly document: IndexDocument
+  readonly type: string
   readonly alias: string
-  readonly isExtra: boolean
+  readonly ifMissing: 'passed' | 'refused' | 'lost'
   readonly isAgain?: boolean
   readonly isStub: boolean
 }
-export type Target = Pick<Write, 'alias' | 'isExtra' | 'isAgain'>
+export type Target = Pick<Write, 'type' | 'alias' | 'ifMissing' | 'isAgain'>
 
 export type Targets = {
   readonly of: (document: IndexDocument) => readonly Target[]
-  /** Of documents whose index is not there yet. */
-  readonly create: (documents: readonly IndexDocument[]) => Promise<void>
-  readonly gone: () => void
+  /** Told of what is not there, and of what of that is lost. */
+  readonly missing: (lost: readonly Target[]) => Promise<void>
 }
 
 type Prepared = Write & { readonly lines: string }
@@ -50,7 +53,7 @@ type Refused = { readonly write: Write; readonly cause: unknown }
 
 const PARALLEL = 2
 const LONGEST_ID = 512
-/** Attempts, and what comes of them: an index is made, a stub is sent. */
+/** Attempts, and what comes of them: a stub is sent. */
 const MOST_ROUNDS = 50
 
 export class Bulk {
@@ -167,7 +170,7 @@ export class Bulk {
   }
 
   async #sort(batch: readonly Prepared[], items: BulkAnswer['items'], targets: Targets): Promise<Rest> {
-    const [again, later, homeless, refused]: [Write[], Write[], Write[], Refused[]] = [[], [], [], []]
+    const [again, later, missing, refused]: [Write[], Write[], Write[], Refused[]] = [[], [], [], []]
     let cause: unknown
     for (const [i, write] of batch.entries()) {
       // An answer that does not speak of a document says nothing about it.
@@ -177,20 +180,16 @@ export class Bulk {
         const kind = error?.type ?? 'unknown'
         if (write.isStub) refused.push({ write, cause: new Failed(status, kind) })
         else again.push(await this.#stubFor(write, kind))
-      } else if (status === 404 && write.isExtra) targets.gone()
-      else if (status === 404) homeless.push(write)
-      else {
+      } else if (status === 404) {
+        missing.push(write)
+        if (write.ifMissing !== 'passed') refused.push({ write, cause: new Failed(status, error?.type ?? 'unknown') })
+      } else {
         later.push(write)
         cause ??= new Failed(passes(status) ? status : 503, error?.type ?? 'unknown')
       }
     }
-    if (homeless.length === 0) return { again, later, refused, cause }
-    try {
-      await targets.create(homeless.map(({ document }) => document))
-      return { again: [...again, ...homeless], later, refused, cause }
-    } catch (error) {
-      return { again, later: [...later, ...homeless], refused, cause: cause ?? error }
-    }
+    if (missing.length > 0) await targets.missing(missing.filter(({ ifMissing }) => ifMissing === 'lost'))
+    return { again, later, refused, cause }
   }
 
   async #stubFor(write: Write, reason: string): Promise<Write> {

@@ -3,10 +3,12 @@
  * https://docs.opensearch.org/latest/
  */
 import type { Client } from '@opensearch-project/opensearch'
+import { type IndexRegister, identityOf, isLive, type LiveIndices } from '../../ports/live-indices.ts'
 import { NotApplied } from '../../ports/not-applied.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
+import { Unavailable } from '../../ports/unavailable.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
-import { Aliases } from './aliases.ts'
+import { Aliases, identityIn } from './aliases.ts'
 import { Bulk, type BulkOptions, type Target, type Targets } from './bulk.ts'
 import { type CallLimits, Cluster } from './cluster.ts'
 import { matchesOf } from './compile-plan.ts'
@@ -22,6 +24,10 @@ import { isVisible } from './visible.ts'
 export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   /** Names of indices begin with it; lower case. */
   readonly prefix: string
+  /** As of a few seconds ago. */
+  readonly live: () => Promise<LiveIndices>
+  /** Of who writes. */
+  readonly register?: IndexRegister
   /** Of new indices, beside the mapping: number_of_replicas, refresh_interval … */
   readonly settings?: Settings
   /** Milliseconds a search may take. */
@@ -34,6 +40,7 @@ export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
 export type Rebuild = {
   /** By which another process may go on. */
   readonly name: string
+  readonly identity: string
   /** As `apply` of the index, for the next index alone. */
   readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
   /** From now on searches are answered by the next index; the other is gone. */
@@ -47,16 +54,20 @@ export class OpenSearchIndex implements SearchIndex {
   readonly #aliases: Aliases
   readonly #bulk: Bulk
   readonly #searching: Searching
+  readonly #live: OpenSearchOptions['live']
+  readonly #register: IndexRegister
   readonly #source: readonly string[] | false
 
   constructor(client: Client, options: OpenSearchOptions) {
-    const { prefix, settings = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
+    const { prefix, live, register = NOBODY, settings = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
     const { attempts = 6, patience = 30_000, pause = 100 } = options
     const { keepsBodies = false, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause })
     this.#aliases = new Aliases(this.#cluster, prefix, settings, knownFor)
     this.#bulk = new Bulk(this.#cluster, { keepsBodies, refresh, mostBytes, onPoison })
-    this.#searching = new Searching(this.#cluster, this.#aliases, budget)
+    this.#live = live
+    this.#register = register
+    this.#searching = new Searching(this.#cluster, (types) => this.#namesOf(types), budget)
     this.#source = keepsBodies ? ['body'] : false
   }
 
@@ -72,20 +83,53 @@ export class OpenSearchIndex implements SearchIndex {
 
   /** Searches see what was applied to the type's live index. */
   async show(type: string): Promise<void> {
-    await this.#cluster.send({ method: 'POST', path: `/${this.#aliases.live(type)}/_refresh`, querystring: { ignore_unavailable: true } })
+    await this.#cluster.send({ method: 'POST', path: `/${await this.#nameOf(type)}/_refresh`, querystring: { ignore_unavailable: true } })
   }
 
   async #applyTo(documents: readonly IndexDocument[], how: Pick<Target, 'isAgain'> = {}): Promise<void> {
     if (documents.length === 0) return
-    const building = await this.#aliases.building().catch((error: unknown) => {
+    const { building, live } = await this.#lookBefore(documents).catch((error: unknown) => {
       throw new NotApplied(documents, error)
     })
-    const targetsOf = (type: string): readonly Target[] => {
-      const next = this.#aliases.next(type)
-      const live = { alias: this.#aliases.live(type), isExtra: false, ...how }
-      return building.has(next) ? [live, { alias: next, isExtra: true, ...how }] : [live]
+    const targetsOf = ({ type }: IndexDocument): readonly Target[] => {
+      const identity = identityOf(live, type)
+      const next = { type, alias: this.#aliases.next(type, identity), ...how }
+      const isBuilding = building.has(next.alias)
+      // A lost index that nobody has begun to make again gets all there is when somebody does.
+      if (!isLive(live, type)) return isBuilding ? [{ ...next, ifMissing: 'refused' }] : []
+      const own = { type, alias: this.#aliases.live(type, identity), ifMissing: 'lost', ...how } as const
+      return isBuilding ? [own, { ...next, ifMissing: 'passed' }] : [own]
     }
-    await this.#bulk.apply(documents, this.#targets(targetsOf))
+    await this.#bulk.apply(documents, {
+      of: targetsOf,
+      missing: async (lost) => {
+        this.#aliases.forgetBuilding()
+        if (lost.length > 0) await this.#register.lost(Object.fromEntries(lost.map(({ type }) => [type, identityOf(live, type)])))
+      },
+    })
+  }
+
+  /** In this order: of an index that took over in between it is known that it did. */
+  async #lookBefore(documents: readonly IndexDocument[]) {
+    const building = await this.#aliases.building()
+    return { building, live: await this.#withIndices(documents) }
+  }
+
+  /** Every type of these documents has an index, or had one. */
+  async #withIndices(documents: readonly IndexDocument[]): Promise<LiveIndices> {
+    const live = await this.#live()
+    const fresh = [...new Set(documents.map(({ type }) => type))].filter((type) => !Object.hasOwn(live.types, type))
+    if (fresh.length === 0) return live
+    for (const type of fresh) await this.#aliases.createLive(type, live.identity)
+    return this.#register.begun(fresh, live.identity)
+  }
+
+  /** The types whose index is not there are made again. */
+  async tend(): Promise<void> {
+    const live = await this.#live()
+    const known = Object.entries(live.types).filter(([type]) => isLive(live, type))
+    const missing = await this.#aliases.missing(Object.fromEntries(known))
+    if (Object.keys(missing).length > 0) await this.#register.lost(missing)
   }
 
   async find(plan: Plan): Promise<HitPage> {
@@ -93,7 +137,7 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   async explain(plan: Plan): Promise<readonly string[]> {
-    return [`POST /${this.#aliases.searched(plan.types)}/_search`, JSON.stringify(requestOf(plan, await this.#queryOf(plan)))]
+    return [`POST /${(await this.#namesOf(plan.types)).join(',')}/_search`, JSON.stringify(requestOf(plan, await this.#queryOf(plan)))]
   }
 
   async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
@@ -106,7 +150,7 @@ export class OpenSearchIndex implements SearchIndex {
 
   /** `tokens`: of tokenOf. */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean> {
-    return isVisible(this.#cluster, this.#aliases, tokens, patience)
+    return isVisible(this.#cluster, (type) => this.#nameOf(type), tokens, patience)
   }
 
   /**
@@ -114,30 +158,38 @@ export class OpenSearchIndex implements SearchIndex {
    * what is read from the store before that may miss a write.
    */
   async rebuild(type: string, name?: string): Promise<Rebuild> {
-    const index = name ?? (await this.#aliases.createNext(type))
-    const next = [{ alias: this.#aliases.next(type), isExtra: false }]
-    const gone = async () => {
-      throw new Error(`${index} is no longer built`)
-    }
+    const index = name ?? (await this.#aliases.createNext(type, identityOf(await this.#live(), type)))
+    const identity = identityIn(index)
+    const next = [{ type, alias: this.#aliases.next(type, identity), ifMissing: 'refused' }] as const
+    const targets: Targets = { of: () => next, missing: async () => this.#aliases.forgetBuilding() }
     return {
       name: index,
-      apply: (documents) => this.#bulk.apply(documents, { ...this.#targets(() => next), create: gone }),
-      swap: () => this.#aliases.swap(type, index),
+      identity,
+      apply: (documents) => this.#bulk.apply(documents, targets),
+      swap: async () => this.#aliases.swap(type, index, (await this.#live()).former),
       discard: () => this.#aliases.remove(index),
     }
   }
 
-  #targets(of: (type: string) => readonly Target[]): Targets {
-    return {
-      of: ({ type }) => of(type),
-      create: async (documents) => {
-        for (const type of new Set(documents.map(({ type }) => type))) await this.#aliases.createLive(type)
-      },
-      gone: () => this.#aliases.forgetBuilding(),
-    }
+  async #nameOf(type: string): Promise<string> {
+    return this.#aliases.live(type, identityOf(await this.#live(), type))
+  }
+
+  /** Of a type that has no index the name it will have, which may be there already. Unavailable: an index is being made again. */
+  async #namesOf(types: readonly string[]): Promise<readonly string[]> {
+    const live = await this.#live()
+    const lacking = types.filter((type) => live.lacking.includes(type))
+    if (lacking.length > 0) throw new Unavailable(`the index of ${lacking.join(', ')} is being made again`)
+    const names = types.map((type) =>
+      isLive(live, type) ? this.#aliases.live(type, live.types[type]!) : this.#aliases.liveIfAny(type, live.identity),
+    )
+    return names.length === 0 ? [this.#aliases.nothing] : names
   }
 
   async #queryOf(matching: Matching): Promise<Query> {
     return matchesOf(matching, await resolve(this.#searching, matching))
   }
 }
+
+const onlyWriters = () => Promise.reject(new Error('who only searches makes no index'))
+const NOBODY: IndexRegister = { begun: onlyWriters, lost: onlyWriters }

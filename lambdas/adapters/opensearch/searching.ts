@@ -1,8 +1,8 @@
 /** Sends searches, and says in the words of the port why one was not answered. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
 import type { Hit } from '../../ports/search-index.ts'
 import { SearchTooCostly } from '../../ports/too-costly.ts'
+import { Unavailable } from '../../ports/unavailable.ts'
 import type { Position, SortKey } from '../../search/plan.ts'
-import type { Aliases } from './aliases.ts'
 import { type Cluster, Failed } from './cluster.ts'
 import { readBody } from './document-body.ts'
 import { sortText, sortValue } from './sort-values.ts'
@@ -30,26 +30,34 @@ type Body = Readonly<Record<string, unknown>>
 /** A query that is too large for the engine, or for its budget. */
 const COSTLY = /too_many_(?:nested_)?clauses|max_?[cC]lause_?[cC]ount|Determinizing|time_exceeded_exception/
 
-/** An index that is not there yet has no documents; a part that does not answer may have some. */
-const LENIENT = { ignore_unavailable: true, allow_partial_search_results: false } as const
+/** An index that is not there, and a part that does not answer, may have documents. */
+const STRICT = { ignore_unavailable: false, allow_partial_search_results: false } as const
+
+/** More names than these are too long for a line of a request. */
+const MOST_IN_PATH = 30
+
+/** The indices of types, by their names. Unavailable: one of them is being made again. */
+export type NamesOf = (types: readonly string[]) => Promise<readonly string[]>
 
 export class Searching {
   readonly #cluster: Cluster
-  readonly #aliases: Aliases
+  readonly #namesOf: NamesOf
   readonly #budget: number
 
   /** `budget`: ms a search may take. */
-  constructor(cluster: Cluster, aliases: Aliases, budget: number) {
+  constructor(cluster: Cluster, namesOf: NamesOf, budget: number) {
     this.#cluster = cluster
-    this.#aliases = aliases
+    this.#namesOf = namesOf
     this.#budget = budget
   }
 
   async search<Aggregations>(types: readonly string[], body: Body): Promise<SearchAnswer<Aggregations>> {
+    const names = await this.#namesOf(types)
+    if (names.length > MOST_IN_PATH) return (await this.#searchAll<Aggregations>(names, [body]))[0]!
     const request = {
       method: 'POST',
-      path: `/${this.#aliases.searched(types)}/_search`,
-      querystring: LENIENT,
+      path: `/${names.join(',')}/_search`,
+      querystring: STRICT,
       body: this.#limited(body),
       final: COSTLY,
     } as const
@@ -60,10 +68,13 @@ export class Searching {
 
   /** Several searches of the same types at once, answered in their order. */
   async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly SearchAnswer[]> {
-    if (bodies.length === 0) return []
-    const header = JSON.stringify({ index: this.#aliases.searched(types).split(','), ...LENIENT })
+    return bodies.length === 0 ? [] : this.#searchAll(await this.#namesOf(types), bodies)
+  }
+
+  async #searchAll<Aggregations>(names: readonly string[], bodies: readonly Body[]): Promise<readonly SearchAnswer<Aggregations>[]> {
+    const header = JSON.stringify({ index: names, ...STRICT })
     const lines = bodies.map((body) => `${header}\n${JSON.stringify(this.#limited(body))}\n`).join('')
-    const { responses } = await this.#cluster.send<{ readonly responses: readonly SearchAnswer[] }>({
+    const { responses } = await this.#cluster.send<{ readonly responses: readonly SearchAnswer<Aggregations>[] }>({
       method: 'POST',
       path: '/_msearch',
       lines,
@@ -83,6 +94,7 @@ function checkPart({ timed_out, error, status }: SearchAnswer): void {
 }
 
 function explained(error: unknown): never {
+  if (error instanceof Failed && error.status === 404) throw new Unavailable('an index is missing', { cause: error })
   throw error instanceof Failed && error.says(COSTLY) ? new SearchTooCostly('the search is too large', { cause: error }) : error
 }
 

@@ -1,7 +1,6 @@
 /** Whether versions are seen by searches: they are asked for by id, which needs no refresh, and then shown by one. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { IndexDocument } from '../../ports/search-index.ts'
-import type { Aliases } from './aliases.ts'
 import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
 
@@ -9,30 +8,39 @@ import { idOf } from './document-body.ts'
 export const tokenOf = (document: Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>): string =>
   `${idOf(document)}~${document.version}`
 
+/** The name of a type's live index, whether it is there or not. */
+export type NameOf = (type: string) => Promise<string>
+
 type Version = { readonly type: string; readonly id: string; readonly version: number }
 type Answer = { readonly docs: readonly { readonly _version?: number }[] }
 
 const BETWEEN = 50
+/** Names in a line of a request. */
+const AT_ONCE = 30
 
 /** Waits at most `patience` ms. */
-export async function isVisible(cluster: Cluster, aliases: Aliases, tokens: readonly string[], patience: number): Promise<boolean> {
+export async function isVisible(cluster: Cluster, nameOf: NameOf, tokens: readonly string[], patience: number): Promise<boolean> {
   const until = performance.now() + patience
   let missing: readonly Version[] = tokens.map(versionOf)
   for (;;) {
-    missing = await missingOf(cluster, aliases, missing)
+    missing = await missingOf(cluster, nameOf, missing)
     if (missing.length === 0) break
     if (performance.now() + BETWEEN > until) return false
     await wait(BETWEEN)
   }
-  const types = [...new Set(tokens.map((token) => versionOf(token).type))]
-  const querystring = { ignore_unavailable: true }
-  await cluster.send({ method: 'POST', path: `/${aliases.searched(types)}/_refresh`, querystring })
+  const names = await Promise.all([...new Set(tokens.map((token) => versionOf(token).type))].map(nameOf))
+  for (let at = 0; at < names.length; at += AT_ONCE)
+    await cluster.send({
+      method: 'POST',
+      path: `/${names.slice(at, at + AT_ONCE).join(',')}/_refresh`,
+      querystring: { ignore_unavailable: true },
+    })
   return true
 }
 
-async function missingOf(cluster: Cluster, aliases: Aliases, versions: readonly Version[]): Promise<readonly Version[]> {
+async function missingOf(cluster: Cluster, nameOf: NameOf, versions: readonly Version[]): Promise<readonly Version[]> {
   if (versions.length === 0) return []
-  const docs = versions.map(({ type, id }) => ({ _index: aliases.live(type), _id: id, _source: false }))
+  const docs = await Promise.all(versions.map(async ({ type, id }) => ({ _index: await nameOf(type), _id: id, _source: false })))
   const answer = await cluster.send<Answer>({ method: 'POST', path: '/_mget', body: { docs } })
   return versions.filter(({ version }, i) => (answer.docs[i]?._version ?? 0) < version)
 }

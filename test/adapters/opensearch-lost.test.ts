@@ -1,0 +1,169 @@
+/** What searches and writes do on an index that is lost, put back, or another's: nothing is found missing, and it is made again. */
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
+import { NotApplied } from '../../lambdas/ports/not-applied.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { Unavailable } from '../../lambdas/ports/unavailable.ts'
+import { all, type GroupPlan, type Plan } from '../../lambdas/search/plan.ts'
+import { document } from '../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
+import { proxyTo } from '../engines/opensearch-proxy.ts'
+
+onOpenSearch('OpenSearch without an index', (endpoint) => {
+  let open: TestIndex
+  beforeEach(() => {
+    open = indexOn(endpoint, { knownFor: 0 })
+  })
+  afterEach(() => open.close())
+
+  const some = (type: string, to: number, fields: Partial<IndexDocument> = {}) =>
+    Array.from({ length: to }, (_, i) => document({ type, id: `${i}`, keys: { b: ['x'] }, groups: { 'b:code': ['x'] }, ...fields }))
+  const plan = (...types: readonly string[]): Plan => ({
+    ...{ tenant: 'one', types, where: all(), access: 'everything', order: [], limit: 1_000, total: 'accurate' },
+  })
+  const found = async (...types: readonly string[]) => (await open.index.find(plan(...types))).total
+  const lacking = async () => (await open.state.read()).value.live!.lacking
+  const wanted = async () => (await open.state.read()).value.rebuilds.map(({ type, tenant }) => `${type}${tenant}`)
+  const drop = async (pattern: string) => {
+    const { body } = await open.client.transport.request({ method: 'GET', path: `/_alias/${open.prefix}-${pattern}` })
+    for (const name of Object.keys(body as object)) await open.client.transport.request({ method: 'DELETE', path: `/${name}` })
+  }
+  const rebuilt = async (type: string, documents: readonly IndexDocument[]) => {
+    const rebuild = await open.index.rebuild(type)
+    await rebuild.apply(documents)
+    await rebuild.swap()
+    await open.madeWhole(type, rebuild.identity)
+  }
+
+  it('no search of its type is answered, in any form, and others are', async () => {
+    await open.index.apply([...some('Patient', 2), ...some('Basic', 3)])
+    await drop('patient-*')
+    const grouping: GroupPlan = {
+      tenant: 'one',
+      types: ['Patient'],
+      where: all(),
+      access: 'everything',
+      field: 'b:code',
+      order: [],
+      limit: 9,
+      hits: 2,
+    }
+    const wide = ['Patient', 'Basic', ...Array.from({ length: 140 }, (_, i) => `Unused${i}`)]
+    for (const search of [
+      () => found('Patient'),
+      () => found('Basic', 'Patient', 'Observation'),
+      () => found(...wide),
+      () => open.index.groups(grouping),
+      () => open.index.distinct(plan('Patient'), 'b', 10),
+    ])
+      await expect(search()).rejects.toThrow(Unavailable)
+    expect(await found('Basic', 'Observation')).toBe(3)
+    expect(await found(...wide.slice(1))).toBe(3)
+    expect(await open.index.caughtUp([tokenOf(some('Patient', 1)[0]!)], 0)).toBe(false)
+  })
+
+  it('a search that finds it out asks the engine once, and once it is known none does', async () => {
+    await open.index.apply(some('Patient', 1))
+    await drop('patient-*')
+    const asked: string[] = []
+    const proxy = await proxyTo(endpoint, ({ path }) => {
+      asked.push(path)
+      return undefined
+    })
+    const through = open.another({}, proxy.endpoint)
+    await expect(through.find(plan('Patient'))).rejects.toThrow(Unavailable)
+    expect(asked).toHaveLength(1)
+    await open.index.tend()
+    await expect(through.find(plan('Patient'))).rejects.toThrow(Unavailable)
+    expect(asked).toHaveLength(1)
+    await proxy.close()
+  })
+
+  it('a type without documents is no lost one, before its first and after its last', async () => {
+    expect(await found('Patient')).toBe(0)
+    await open.index.tend()
+    await open.index.apply(some('Patient', 1))
+    await open.index.apply(some('Patient', 1, { version: 2, deleted: true }))
+    await open.index.tend()
+    expect(await found('Patient')).toBe(0)
+    expect([await lacking(), await wanted()]).toEqual([[], []])
+  })
+
+  it('the first document of a type is found by who has not heard of the type', async () => {
+    await open.index.tend()
+    const before = (await open.state.read()).value.live!
+    await open.index.apply(some('Patient', 1))
+    const late = open.another({ live: async () => before })
+    expect((await late.find(plan('Patient'))).total).toBe(1)
+  })
+
+  it('it is looked after: whoever lost what is made again, once', async () => {
+    await open.index.apply([...some('Patient', 2), ...some('Basic', 3)])
+    await drop('patient-*')
+    await Promise.all([open.index.tend(), open.another().tend()])
+    await open.index.tend()
+    expect([await lacking(), await wanted()]).toEqual([['Patient'], ['Patient']])
+    await rebuilt('Patient', some('Patient', 2))
+    expect([await found('Patient'), await found('Basic'), await lacking()]).toEqual([2, 3, []])
+    await drop('patient-*')
+    await expect(found('Patient')).rejects.toThrow(Unavailable)
+  })
+
+  it('a write that finds it out is not applied, tells it, and makes no index of one document', async () => {
+    await open.index.apply([...some('Patient', 2), ...some('Basic', 1)])
+    await drop('patient-*')
+    const newer = some('Patient', 1, { version: 2 })
+    const error = await open.index.apply([...newer, document({ type: 'Basic', id: '9' })]).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(NotApplied)
+    expect((error as NotApplied).documents).toMatchObject([{ type: 'Patient', id: '0' }])
+    expect([await lacking(), await wanted(), await found('Basic')]).toEqual([['Patient'], ['Patient'], 2])
+    // It comes again: it is among what is made again.
+    await open.index.apply(newer)
+    await expect(found('Patient')).rejects.toThrow(Unavailable)
+  })
+
+  it('while it is made again writes go to the next index, also where that takes over between look and write', async () => {
+    await open.index.apply(some('Patient', 3))
+    await drop('patient-*')
+    await open.index.tend()
+    const rebuild = await open.index.rebuild('Patient')
+    await open.index.apply(some('Patient', 1, { version: 2 }))
+    await rebuild.apply(some('Patient', 3))
+    const before = (await open.state.read()).value.live!
+    const late = open.another({ knownFor: 1e9, live: async () => before })
+    await late.apply(some('Patient', 1, { version: 3 }))
+    await rebuild.swap()
+    await expect(late.apply(some('Patient', 1, { version: 4 }))).rejects.toThrow(NotApplied)
+    expect(await lacking()).toEqual(['Patient'])
+    await open.madeWhole('Patient', rebuild.identity)
+    await open.index.apply(some('Patient', 1, { version: 4 }))
+    const { hits } = await open.index.find(plan('Patient'))
+    expect(hits.map(({ version }) => version)).toEqual([4, 1, 1])
+  })
+
+  it('one that comes back from before, and one of another stage, is not searched; ours goes with the next', async () => {
+    await open.index.apply(some('Patient', 2))
+    const { types } = (await open.state.read()).value.live!
+    await drop('patient-*')
+    await open.index.tend()
+    // A snapshot of before is put back; and there is one of another stage by the same name.
+    const back = `${open.prefix}-patient-v1-${types.Patient}`
+    const foreign = `${open.prefix}-patient-v1-0123456789ab`
+    for (const [index, identity] of [
+      [back, types.Patient],
+      [foreign, '0123456789ab'],
+    ])
+      await open.client.transport.request({
+        method: 'PUT',
+        path: `/${index}`,
+        body: { aliases: { [`${open.prefix}-patient-${identity}`]: {} } },
+      })
+    await expect(found('Patient')).rejects.toThrow(Unavailable)
+    await open.index.tend()
+    await rebuilt('Patient', some('Patient', 3))
+    expect(await found('Patient')).toBe(3)
+    const { body } = await open.client.transport.request({ method: 'GET', path: `/_alias/${open.prefix}-patient-*` })
+    expect(Object.keys(body as object)).toEqual(expect.arrayContaining([foreign]))
+    expect(Object.keys(body as object)).not.toContain(back)
+  })
+})
