@@ -97,7 +97,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   documents: (aws) => ({
     environment: { ...search(aws), ...blobs(aws) },
     statements: [
-      ...onSearch(aws, { Post: ['_bulk'], Get: ['_alias/fhir-*'], Put: ['fhir-*'] }),
+      ...onSearch(aws, { Post: ['_bulk'], Get: ['_alias/fhir-*', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
       onObjects(aws, ['s3:GetObject'], [OVERFLOW]),
       onBucket(aws),
       decrypts(aws),
@@ -107,7 +107,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     environment: search(aws),
     statements: onSearch(aws, {
       Post: ['_bulk', '_aliases', 'fhir-*/_refresh'],
-      Get: ['_alias/fhir-*'],
+      Get: ['_alias/fhir-*', 'fhir-*/_mapping'],
       Put: ['fhir-*'],
       Delete: ['fhir-*'],
     }),

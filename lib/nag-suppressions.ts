@@ -214,7 +214,9 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
   return [
     ...below(arnOf(bucket), ['aws/lambda/*', OVERFLOW, ...OVERFLOW_OF_DEFINITIONS, 'packages/*', 'queries/*', 'tokens/*']),
     ...below(arnOf(resourceTable), ['stream/*']),
-    ...(domainArn === undefined ? [] : below(domainArn, ['_alias/fhir-*', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
+    ...(domainArn === undefined
+      ? []
+      : below(domainArn, ['_alias/fhir-*', 'fhir-*/_mapping', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
   ]
 }
 

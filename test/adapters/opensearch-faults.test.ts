@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
 import type { OpenSearchIndex, OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
@@ -223,6 +224,40 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       expect(told).toEqual(['big: injected'])
       expect((await open.index.find(plan())).total).toBe(41)
       expect(await ids(key('_id:code', 'big'))).toBe('big')
+    })
+  })
+
+  describe('an index made by an older release', () => {
+    /** Without a folder of fields that this code writes. */
+    const older = async (folder: string) => {
+      await open.index.tend()
+      const { identity } = (await open.state.read()).value.live!
+      const { settings, mappings } = indexDefinition({ number_of_replicas: 0, refresh_interval: '20ms' })
+      const { [folder]: _, ...properties } = mappings.properties as Readonly<Record<string, unknown>>
+      const dynamic_templates = mappings.dynamic_templates.filter((each) => !Object.hasOwn(each, folder))
+      const body = { settings, mappings: { ...mappings, properties, dynamic_templates } }
+      await open.client.transport.request({ method: 'PUT', path: `/${open.prefix}-observation-v1-${identity}`, body })
+    }
+
+    it('gets what it knows of a document, and the next one all of it', async () => {
+      await older('numbers')
+      const index = await through(() => undefined, { knownFor: 0 })
+      const known = some(0, 3, { numbers: { n: [[1, 2]] } })
+      await index.apply([...known, ...some(3, 4, { deleted: true })])
+      expect([await ids(key('b', 'x')), told]).toEqual(['0 1 2', []])
+      const rebuild = await open.index.rebuild('Observation')
+      await index.apply([...some(4, 5, { numbers: { n: [[1, 2]] } })])
+      await rebuild.apply(known)
+      await rebuild.swap()
+      const number: Predicate = { kind: 'number', field: 'n', relation: 'intersects', low: 1, high: 2 }
+      expect([await ids(number), await ids(key('b', 'x')), told]).toEqual(['0 1 2 4', '0 1 2 4', []])
+    })
+
+    it('takes a stub of what it refuses besides', async () => {
+      await older('numbers')
+      const index = await through(() => undefined)
+      await index.apply([document({ id: 'bad', keys: { b: ['y'.repeat(40_000)], '_id:code': ['bad'] } }), ...some(0, 1)])
+      expect([told.map((line) => line.slice(0, 4)), await ids(key('_id:code', 'bad')), await ids()]).toEqual([['bad:'], 'bad', '0 bad'])
     })
   })
 

@@ -1,10 +1,13 @@
 /** What the OpenSearch index asks for each form of a predicate. Needs no engine. */
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
+import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { sortText, sortValue } from '../../lambdas/adapters/opensearch/sort-values.ts'
 import { NO_INDICES } from '../../lambdas/indexing/live-indices.ts'
 import { above, below, doubleText, textDouble } from '../../lambdas/search/doubles.ts'
+import { EXTRACTOR } from '../../lambdas/search/extract.ts'
 import { all, compareText, not, type Plan, type Predicate, some } from '../../lambdas/search/plan.ts'
 
 const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), {
@@ -133,4 +136,10 @@ describe('Numbers as text', () => {
     }
     expect([above(Number.NEGATIVE_INFINITY), below(Number.POSITIVE_INFINITY)]).toEqual([Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY])
   })
+})
+
+it('another mapping comes with another number of the extractor, so that every index is made again', () => {
+  const { mappings } = indexDefinition({})
+  const digest = createHash('sha256').update(JSON.stringify(mappings)).digest('hex').slice(0, 12)
+  expect(`${EXTRACTOR} ${digest}`).toBe('9 1f337c639a0c')
 })

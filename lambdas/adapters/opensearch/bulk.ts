@@ -1,7 +1,8 @@
 /**
  * Writes documents in bulk: whatever the fate of one, the others are applied.
  * A version that is there already, or a newer one, is success; what passes is tried again; what is refused for what it is leaves a stub. An
- * index that takes no stub either is full, or of another make: that is not applied.
+ * index that is older than this code gets what it knows of a document, until the one that is made in its place takes over. One that takes no
+ * stub either is full: that is not applied.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
 
@@ -9,7 +10,7 @@ import { newestOf } from '../../ports/newest-of.ts'
 import { NotApplied } from '../../ports/not-applied.ts'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import { type Cluster, Failed, passes } from './cluster.ts'
-import { bodyOf, idOf, stubOf } from './document-body.ts'
+import { bodyOf, type Form, idOf, stubOf } from './document-body.ts'
 
 export type BulkOptions = {
   readonly keepsBodies: boolean
@@ -31,6 +32,8 @@ type Write = {
   readonly ifMissing: 'passed' | 'refused' | 'lost'
   readonly isAgain?: boolean
   readonly isStub: boolean
+  /** Of the index, where that does not know all there is of a document. */
+  readonly form?: Form
 }
 export type Target = Pick<Write, 'type' | 'alias' | 'ifMissing' | 'isAgain'>
 
@@ -114,10 +117,10 @@ export class Bulk {
   }
 
   #prepare(write: Write): Prepared {
-    const { document, alias, isStub, isAgain = false } = write
+    const { document, alias, isStub, form, isAgain = false } = write
     const versions = { version: document.version, version_type: isAgain ? 'external_gte' : 'external' }
     const index = { _index: alias, _id: idOf(document), ...versions, require_alias: true }
-    const body = isStub ? stubOf(document, this.#options.keepsBodies) : bodyOf(document, this.#options.keepsBodies)
+    const body = (isStub ? stubOf : bodyOf)(document, this.#options.keepsBodies, form)
     return { ...write, lines: `${JSON.stringify({ index })}\n${body}\n` }
   }
 
@@ -172,13 +175,17 @@ export class Bulk {
   async #sort(batch: readonly Prepared[], items: BulkAnswer['items'], targets: Targets): Promise<Rest> {
     const [again, later, missing, refused]: [Write[], Write[], Write[], Refused[]] = [[], [], [], []]
     let cause: unknown
+    const forms = new Map<string, Promise<Form>>()
     for (const [i, write] of batch.entries()) {
       // An answer that does not speak of a document says nothing about it.
       const { status, error } = items[i]?.index ?? {}
       if (status === 200 || status === 201 || status === 409) continue
       if (status === 400) {
         const kind = error?.type ?? 'unknown'
-        if (write.isStub) refused.push({ write, cause: new Failed(status, kind) })
+        if (kind === UNKNOWN && write.form === undefined) {
+          if (!forms.has(write.alias)) forms.set(write.alias, this.#formOf(write.alias))
+          again.push({ ...write, form: await forms.get(write.alias)! })
+        } else if (write.isStub) refused.push({ write, cause: new Failed(status, kind) })
         else again.push(await this.#stubFor(write, kind))
       } else if (status === 404) {
         missing.push(write)
@@ -192,11 +199,21 @@ export class Bulk {
     return { again, later, refused, cause }
   }
 
+  async #formOf(alias: string): Promise<Form> {
+    const indices = await this.#cluster.send<Mappings>({ method: 'GET', path: `/${alias}/_mapping` })
+    return new Set(Object.values(indices).flatMap(({ mappings }) => Object.keys(mappings.properties ?? {})))
+  }
+
   async #stubFor(write: Write, reason: string): Promise<Write> {
     await this.#options.onPoison(write.document, reason)
     return { ...write, isStub: true }
   }
 }
+
+/** What a document has that its index has no place for. */
+const UNKNOWN = 'strict_dynamic_mapping_exception'
+
+type Mappings = Readonly<Record<string, { readonly mappings: { readonly properties?: Readonly<Record<string, unknown>> } }>>
 
 type BulkAnswer = {
   readonly items: readonly { readonly index?: { readonly status?: number; readonly error?: { readonly type?: string } } }[]

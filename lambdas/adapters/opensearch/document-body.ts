@@ -7,13 +7,24 @@ import { sortText } from './sort-values.ts'
 /** The id of a document in its index; OpenSearch takes ids of at most 512 bytes. */
 export const idOf = ({ tenant, type, id }: Pick<IndexDocument, 'tenant' | 'type' | 'id'>): string => `${tenant}~${type}~${id}`
 
-/** As JSON. A deleted resource leaves a tombstone: what was before it must find that it came too late. */
-export function bodyOf(document: IndexDocument, keepsBody: boolean): string {
+/** What an index has at the top of its documents. */
+export type Form = ReadonlySet<string>
+
+/**
+ * As JSON. A deleted resource leaves a tombstone: what was before it must find that it came too late. `form`: of an index that may be older
+ * than this code; what it does not know is left out.
+ */
+export function bodyOf(document: IndexDocument, keepsBody: boolean, form?: Form): string {
+  const content = contentOf(document, keepsBody)
+  return JSON.stringify(form === undefined ? content : Object.fromEntries(Object.entries(content).filter(([name]) => form.has(name))))
+}
+
+function contentOf(document: IndexDocument, keepsBody: boolean): Readonly<Record<string, unknown>> {
   const { tenant, type, id, lastUpdated, deleted, registry } = document
   const about = { tenant, type, id, lastUpdated, deleted, registry }
-  if (deleted) return JSON.stringify(about)
+  if (deleted) return about
   const { keys, groups, present, compartments, spans, numbers, points, order, body } = document
-  return JSON.stringify({
+  return {
     ...about,
     keys,
     groups,
@@ -34,11 +45,11 @@ export function bodyOf(document: IndexDocument, keepsBody: boolean): string {
     low: mapped(order, ({ low }) => sortText(low)),
     high: mapped(order, ({ high }) => sortText(high)),
     ...(keepsBody ? { body: deflateRawSync(body).toString('base64') } : {}),
-  })
+  }
 }
 
 /** Instead of a document that was refused: only what finds it by its id and by its time. */
-export function stubOf(document: IndexDocument, keepsBody: boolean): string {
+export function stubOf(document: IndexDocument, keepsBody: boolean, form?: Form): string {
   const kept = <T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
     Object.fromEntries(Object.entries(record).filter(([field]) => ALWAYS.test(field)))
   const stub: IndexDocument = {
@@ -53,7 +64,7 @@ export function stubOf(document: IndexDocument, keepsBody: boolean): string {
     groups: {},
     compartments: [],
   }
-  return `{"refused":true,${bodyOf(stub, keepsBody).slice(1)}`
+  return `{"refused":true,${bodyOf(stub, keepsBody, form).slice(1)}`
 }
 
 const ALWAYS = /^_(?:id|lastUpdated)(?::|$)/
