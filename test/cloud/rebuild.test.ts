@@ -5,7 +5,7 @@ import { patient } from '../fixtures/resources.ts'
 import { onCloud } from './deployed.ts'
 import { NICKNAME } from './nickname.ts'
 
-onCloud('the deployed rebuild', {}, (_, { get, put, post }) => {
+onCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 600; i++) {
       const { body } = await get('/$reindex-status')
@@ -29,5 +29,32 @@ onCloud('the deployed rebuild', {}, (_, { get, put, post }) => {
     expect((await post('/$reindex?type=Patient', undefined)).status).toBe(202)
     await settled()
     expect(await found()).toBe(10)
+  })
+
+  it('makes an index that was lost again by itself; until then neither searches nor conditional writes take it for empty', async () => {
+    // Of a type whose first document is older than what any function knows.
+    const written = async () => {
+      const id = newId()
+      return (await put(`/Patient/${id}`, patient(id, { identifier: [{ system: 'urn:lost', value: '1' }] }))).status
+    }
+    expect([await written(), await written(), await written()]).toEqual([201, 201, 201])
+    const unless = async () => (await post('/Patient', { resourceType: 'Patient' }, { 'if-none-exist': 'identifier=urn:lost|1' })).status
+    const search = () => get('/Patient?identifier=urn:lost%7C1&_summary=count')
+    for (let i = 0; i < 300 && (await search()).body.total !== 3; i++) await new Promise((resolve) => setTimeout(resolve, 100))
+    const { searchEndpoint } = cloud()
+    const indices: Tree = await (await fetch(`${searchEndpoint}/_alias/fhir-patient-*`)).json()
+    for (const index of Object.keys(indices)) await fetch(`${searchEndpoint}/${index}`, { method: 'DELETE' })
+    const { status, headers } = await search()
+    expect([status, headers.get('retry-after')]).toEqual([503, '5'])
+    expect(await unless()).toBe(503)
+    // Who follows the stream finds it out, if the look of every minute does not.
+    expect(await written()).toBe(201)
+    let answer = await search()
+    for (let i = 0; i < 1_500 && answer.status === 503; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      answer = await search()
+    }
+    expect([answer.status, answer.body.total]).toEqual([200, 4])
+    expect(await unless()).toBe(412)
   })
 })
