@@ -48,8 +48,7 @@ export default {
   transform: { '\\.ts$': '<rootDir>/jest.strip-types.js' },
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', ...leftOut],
-  // Long versions are as long as the machine is slow; a test that hangs ends all the same.
-  // Only for what hangs: no test is to end in time.
+  // A test takes as long as the machine is slow; one that hangs ends all the same.
   testTimeout: 600_000,
   // A snapshot that is missing fails; `npm test -- -u` writes it.
   ci: true,
