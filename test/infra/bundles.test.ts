@@ -236,7 +236,7 @@ describe('a function that starts', () => {
   it.each([
     ['batched', 404],
     ['strict', 503],
-  ])('answers, also where nothing it needs answers, with %s audit records', (durability, status) => {
+  ])('answers, also where nothing it needs answers, with %s audit records, which then stand in the log', (durability, status) => {
     const event = {
       httpMethod: 'GET',
       resource: '/{type}/{id}',
@@ -244,12 +244,18 @@ describe('a function that starts', () => {
       multiValueHeaders: {},
       ...SIGNED,
     }
-    const { statusCode, body } = started(
+    const { statusCode, body, told } = started(
       fileOf('read'),
       { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: durability, FHIR_ACCESS: 'iam' },
-      `loaded.handler(${JSON.stringify(event)})`,
+      `(async () => {
+        const told = []
+        console.error = (line) => told.push(JSON.parse(line))
+        return { ...(await loaded.handler(${JSON.stringify(event)})), told }
+      })()`,
     )
     expect([statusCode, JSON.parse(body).resourceType]).toEqual([status, 'OperationOutcome'])
+    const unwritten = told.flatMap((line: Tree) => line.unwritten ?? [])
+    expect(unwritten).toEqual([expect.objectContaining({ interaction: 'read', status: 404, pk: expect.stringMatching(/^AUDIT#/) })])
   })
 
   it.each([
