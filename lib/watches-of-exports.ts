@@ -24,7 +24,7 @@ export function watchesOfExports(stage: string, { machine, sweeper }: Deployed['
         name: 'ExportFailed',
         above: 0,
         means:
-          'an export was given up after half an hour of attempts or more, or because a step of it has too little memory or time each time; its client is told so, and its files are removed',
+          'an export was given up after half an hour of attempts or more, or because a step of it has too little memory or time each time; its client is told so, and its files are removed. Or an execution was ended after two days: another goes on with the job',
         todo: 'Look at the failed execution and the log of export-step. Once the cause is mended the client asks for it again',
       },
     },
