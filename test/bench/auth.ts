@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { verifier } from '../../lambdas/access/verification/verifier.ts'
 import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { BASE, KEY, SECOND, signedBy } from '../access/issuing.ts'
-import { ask, start, stop } from './served.ts'
+import { ask, start, stop, stopAll } from './served.ts'
 
 const READS = 40_000
 const REMEMBERED = 300_000
@@ -120,5 +120,6 @@ try {
   )
 } finally {
   agent.destroy()
+  await stopAll()
   rmSync(scratch, { recursive: true, force: true })
 }

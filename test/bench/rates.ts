@@ -3,14 +3,15 @@
  * sample is used. Prints a table; asserts nothing: machines differ, ratios less.
  */
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { bareServer, type Compared, compareSearches, ratiosOf, searchesOf, together } from './searches.ts'
-import { ask, start, stop } from './served.ts'
+import { ask, start, stop, stopAll } from './served.ts'
 import { TOKEN } from './shapes.ts'
 
 const HEADERS = { 'content-type': 'application/fhir+json' }
@@ -56,7 +57,7 @@ async function benchRead(): Promise<void> {
   const bare = await bareServer(PORT + 1)
   const floor = await throughput(16, 20_000, () => send(`http://127.0.0.1:${PORT + 1}/${bytes.length}`))
   const read = await throughput(16, 20_000, () => send(`${base}/Patient/a`))
-  bare.kill()
+  await stop(bare)
   rows.push([
     'read over HTTP, 16 connections',
     `${Math.round(read)}/s`,
@@ -75,10 +76,15 @@ async function benchCreate(): Promise<void> {
     const log = join(scratch, `strace-${clients}`)
     const { child } = await start(PORT, join(scratch, `create-${clients}`), 'strace', ...ONLY_FLUSHES, '-o', log)
     const total = clients === 1 ? 300 : 3_000
-    await throughput(clients, total, (i) => send(`${base}/Patient/c${i}`, 'PUT', `{"resourceType":"Patient","id":"c${i}","active":true}`))
+    // strace ends with what it traces, which would go on without it.
     const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
-    process.kill(server, 'SIGTERM')
-    await new Promise((resolve) => child.once('exit', resolve))
+    const ended = once(child, 'exit')
+    try {
+      await throughput(clients, total, (i) => send(`${base}/Patient/c${i}`, 'PUT', `{"resourceType":"Patient","id":"c${i}","active":true}`))
+    } finally {
+      process.kill(server, 'SIGTERM')
+      await ended
+    }
     const flushes = [...readFileSync(log, 'utf8').matchAll(/^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?f(?:data)?sync/gm)].reduce(
       (sum, [, calls]) => sum + Number(calls),
       0,
@@ -91,9 +97,13 @@ async function benchCreate(): Promise<void> {
   }
 }
 
+/** Those that are measured, and with those to get warm. */
+const CREATED = 2_000
+const CREATES = CREATED * 1.1
+
 /** Creates a second under random ids, 32 connections. */
 const createRate = (): Promise<number> =>
-  throughput(32, 2_000, () => {
+  throughput(32, CREATED, () => {
     const id = crypto.randomUUID()
     return send(
       `${base}/Observation/${id}`,
@@ -122,6 +132,17 @@ function indexingRow(before: ReadonlyMap<string, number>, after: ReadonlyMap<str
     'indexing, of the processor time of a create',
     share('fhir-index'),
     `store ${share('fhir-store')}, serving ${share('MainThread')}`,
+  ])
+}
+
+/** Of a server that has ended, which has each version in one place then. */
+function diskRow(data: string, resources: number): void {
+  const each = (name: string): number => Math.round(statSync(join(data, name)).size / resources)
+  const [store, index] = [each('store.db'), each('index.db')]
+  rows.push([
+    'disk, of a resource',
+    `${store + index} bytes`,
+    `store ${store}, index ${index}; ${resources} resources, small creates among them`,
   ])
 }
 
@@ -177,6 +198,7 @@ async function benchLoad(): Promise<void> {
     `${(small / large).toFixed(2)} of the time at 2,000 (${Math.round(small)}/s)`,
   ])
   await stop(child)
+  diskRow(data, floor.resources + 2 * CREATES)
   const again = await start(PORT, data)
   rows.push([`start with ${floor.resources} resources`, `${Math.round(again.ready)} ms`, ''])
   await benchSearches(again.child)
@@ -206,6 +228,7 @@ try {
   await benchLoad()
 } finally {
   agent.destroy()
+  await stopAll()
   rmSync(scratch, { recursive: true, force: true })
 }
 console.log(['| what | figure | against |', '|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n'))

@@ -3,6 +3,8 @@
  * `npm run bench -- auth`: what it costs to know who asks (auth.ts). `npm run bench -- export`: exports (export.ts).
  * `npm run bench -- profiles`: the check against US Core (profiles.ts).
  */
+import { stopAll } from './served.ts'
+
 const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   worst: () => import('./worst.ts'),
   auth: () => import('./auth.ts'),
@@ -10,4 +12,8 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   profiles: () => import('./profiles.ts'),
 }
 
-await (BENCHES[process.argv[2] ?? ''] ?? (() => import('./rates.ts')))()
+try {
+  await (BENCHES[process.argv[2] ?? ''] ?? (() => import('./rates.ts')))()
+} finally {
+  await stopAll()
+}

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { compareSearches, ratiosOf, searchesOf, together } from './searches.ts'
-import { ask, start, stop } from './served.ts'
+import { ask, start, stopAll } from './served.ts'
 import { pick, SHAPES } from './shapes.ts'
 
 const [folder = 'test/fixtures/sample', rounds = '200'] = process.argv.slice(2)
@@ -70,6 +70,6 @@ try {
     console.log(`| ${[each.name, Math.round(each.bytes), ...ratiosOf(each), each.ours.processor.toFixed(2)].join(' | ')} |`)
 } finally {
   agent.destroy()
-  await stop(child)
+  await stopAll()
   rmSync(data, { recursive: true, force: true })
 }

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Agent } from 'node:http'
-import { ask } from './served.ts'
+import { ask, ofBench, stop } from './served.ts'
 import { pick, READ, SHAPES } from './shapes.ts'
 
 const CLIENTS = 8
@@ -61,7 +61,7 @@ export async function compareSearches(
     return compared
   } finally {
     agent.destroy()
-    bare.kill()
+    await stop(bare)
   }
 }
 
@@ -119,7 +119,7 @@ const processorTime = ({ pid }: ChildProcess): number =>
 
 /** A server that answers as many bytes as its path says. An Error where the port is taken. */
 export async function bareServer(port: number): Promise<ChildProcess> {
-  const bare = spawn(process.execPath, [
+  const program = [
     '-e',
     `const bytes = Buffer.alloc(10_000_000, 32)
     require('node:http').createServer((incoming, outgoing) => {
@@ -127,7 +127,8 @@ export async function bareServer(port: number): Promise<ChildProcess> {
       outgoing.writeHead(200, { 'content-type': 'application/fhir+json; charset=utf-8', 'content-length': length })
       outgoing.end(bytes.subarray(0, length))
     }).listen(${port}, '127.0.0.1', () => console.log('listening'))`,
-  ])
+  ]
+  const bare = ofBench(spawn(process.execPath, program))
   const ended = once(bare, 'exit').then(() => Promise.reject(new Error(`no bare server listens on port ${port}`)))
   await Promise.race([once(bare.stdout!, 'data'), ended])
   ended.catch(() => undefined)

@@ -22,6 +22,17 @@ export function authorized(port: number, data: string): Authorize | undefined {
   return authorize
 }
 
+/** Those that a bench started and that have not ended. */
+const STARTED = new Set<ChildProcess>()
+
+/** It is ended with the bench, by `stopAll`, whatever became of what was measured. */
+export function ofBench(child: ChildProcess): ChildProcess {
+  STARTED.add(child)
+  return child.once('exit', () => STARTED.delete(child))
+}
+
+export const stopAll = async (): Promise<void> => void (await Promise.all([...STARTED].map(stop)))
+
 /** `ready`: milliseconds until it answers. `authorize`: where it asks for a token. */
 export type Running = { readonly child: ChildProcess; readonly ready: number; readonly authorize?: Authorize }
 
@@ -35,12 +46,13 @@ export const startCommand = (port: number, data: string): readonly string[] => [
   data,
 ]
 
-/** `before`: a command the server is started by, with its arguments. */
+/** `before`: a command the server is started by, with its arguments: it is to end the server when it is ended. Rejects where it ends before it answers. */
 export function start(port: number, data: string, ...before: readonly string[]): Promise<Running> {
   const began = performance.now()
   const [command, ...args] = [...before, ...startCommand(port, data)]
-  const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  return new Promise((resolve) => {
+  const child = ofBench(spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] }))
+  return new Promise((resolve, reject) => {
+    child.once('exit', () => reject(new Error(`the server on port ${port} ended before it answered`)))
     child.stdout!.on('data', (text) => {
       if (!String(text).includes('FHIR R4 server')) return
       const authorize = authorized(port, data)
@@ -51,6 +63,7 @@ export function start(port: number, data: string, ...before: readonly string[]):
 
 export const stop = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
+    if (!STARTED.has(child)) return resolve()
     child.once('exit', () => resolve())
     child.kill('SIGTERM')
   })

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seed, type WorstRequest, worstRequests } from '../api/worst-requests.ts'
 import type { Held } from './held.ts'
-import { ask, authorized, startCommand } from './served.ts'
+import { ask, authorized, ofBench, startCommand } from './served.ts'
 
 const PORT = 18_084
 const base = `http://127.0.0.1:${PORT}/fhir`
@@ -35,7 +35,7 @@ let child = await served()
 
 function served(): Promise<ChildProcess> {
   const [node = '', ...args] = startCommand(PORT, join(scratch, 'data'))
-  const started = spawn(node, ['--import', './test/bench/held.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const started = ofBench(spawn(node, ['--import', './test/bench/held.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }))
   return new Promise((resolve) => {
     started.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve(started))
   }).then(() => {
