@@ -48,8 +48,8 @@ export const composite = (typeOf: TypeOf): SearchType => ({
     const asked = components.map((component, i) => askedOf(typeOf, component, texts[i]!, context, i === first ? '' : `${i}`))
     const met = (ways: readonly (readonly Way[])[]): Predicate => some(...crossed(ways).map((way) => tupleOf(field, way)))
     const positive = met(asked.map(({ ways }) => ways))
-    if (!asked.some(({ negated }) => negated)) return positive
-    return all(met(asked.map(({ ways, negated }) => (negated ? ways.map(widest) : ways))), not(positive))
+    if (asked.every(({ there }) => there === undefined)) return positive
+    return all(met(asked.map(({ ways, there = ways }) => there)), not(positive))
   },
 })
 
@@ -155,18 +155,19 @@ const oneLine = (text: string): string => text.replaceAll('\n', '\u2028')
 
 const parameterOf = (component: Component): SearchParameter => ({ ...component, valueTypes: [], components: [], values: () => [] })
 
-type Asked = { readonly ways: readonly Way[]; readonly negated: boolean }
+/** `there`: of `ne`, how any value is met; the element has one, and it is none of `ways`. */
+type Asked = { readonly ways: readonly Way[]; readonly there?: readonly Way[] }
 
-/** `ne` of a component: the element has a value, and it is not that one. */
 function askedOf(typeOf: TypeOf, component: Component, text: string, context: QueryContext, place: string): Asked {
   const parameter = parameterOf(component)
   const type = typeOf(component.type)
   if (type === undefined) throw malformed(parameter, 'of a type this server searches by')
   const asked = type.lower(parameter, text, undefined, context)
-  const inner = asked.kind === 'all' ? asked.of.find(({ kind }) => kind === 'not') : undefined
-  return inner?.kind === 'not'
-    ? { ways: waysOf(component, inner.of, place), negated: true }
-    : { ways: waysOf(component, asked, place), negated: false }
+  const ways = (p: Predicate): readonly Way[] => waysOf(component, p, place)
+  const parts = asked.kind === 'all' ? asked.of : [asked]
+  const inner = parts.find((part) => part.kind === 'not')
+  if (inner === undefined) return { ways: ways(asked) }
+  return { ways: ways(inner.of), there: parts.filter((part) => part !== inner).flatMap(ways) }
 }
 
 function waysOf(component: Component, p: Predicate, place: string): readonly Way[] {
@@ -201,12 +202,6 @@ function exactWay({ code, type }: Component, field: string, key: string, place: 
 }
 
 const labelled = (place: string, label: string, whole = true): LabelTest => ({ text: placed(place, label), whole })
-
-const widest = ({ key, labels, ranges }: Way): Way => ({
-  key,
-  labels,
-  ranges: ranges.map((range) => ({ ...range, relation: 'intersects', low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY })),
-})
 
 const tupleOf = (field: string, { key, labels, ranges }: Way): Predicate => ({
   kind: 'tuple',
