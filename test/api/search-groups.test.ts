@@ -117,6 +117,7 @@ describe('_group', () => {
     '_group=nothing',
     '_group=value-quantity',
     '_group=code:display',
+    '_group=code:code:code',
     '_group=date:system|code',
     '_group=code&_groupCount=0',
     '_group=code&_groupSort=nothing',
@@ -257,6 +258,12 @@ describe('links', () => {
     }
     const skipped = await post('/Observation/_search', 'patient=p&_count=3', { ...form, prefer: 'pagination=offset-skip' })
     expect((await get(relations(skipped.body).next)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
+  })
+
+  it('of cursors go on where their page ended, whichever way of paging is preferred', async () => {
+    const { next } = relations((await get('/Observation?patient=p&_count=3')).body)
+    for (const prefer of ['pagination=offset-skip', 'pagination=offset-page'])
+      expect((await get(next, { prefer })).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
   })
 
   it('of one search do not fit another', async () => {

@@ -319,6 +319,7 @@ describe('strictness', () => {
     'Patient?family:below=x',
     'Patient?active:exact=true',
     'Patient?_sort=nonsense',
+    'Patient?_sort=birthdate,-birthdate',
     'Patient?_count=x',
     'Patient?_count=-1',
     'Patient?_total=many',
