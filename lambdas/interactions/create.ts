@@ -9,7 +9,7 @@ import type { FhirRequest, Interaction } from './interaction.ts'
 import { malformedId, typeOf } from './key.ts'
 import { save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
-import { type AttemptPorts, andThen, type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { type AttemptPorts, andThen, movedOn, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 import { shownTo } from './written-head.ts'
 
 export const creation: WriteInteraction = {
@@ -25,6 +25,8 @@ export const creation: WriteInteraction = {
       const response = await shownTo(request, version, unchanged(request, version), ports)
       return { kind: 'answer', response, key: version }
     }
+    // Who may not see what matches writes another; a store that does not have it must not.
+    for (const match of matches) movedOn({ matched: match.versionId }, (await ports.heads([match]))[0])
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: guardOf(criteria, key, holder) }
   },

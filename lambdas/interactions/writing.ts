@@ -3,6 +3,7 @@
  * A lost race starts over, so that what a write decided was decided on the version it follows.
  */
 import { fhirError } from '../fhir/outcome.ts'
+import { IndexAhead } from '../ports/index-ahead.ts'
 import type { Guard, ResourceKey, Write } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { type Resolve, resolving } from './resolve-references.ts'
@@ -67,8 +68,12 @@ export const writing =
     throw lostTooManyRaces()
   }
 
-/** The resource that matched has another version by now. */
-export const movedOn = ({ matched }: Target, head: Head | undefined): boolean => matched !== undefined && head?.versionId !== matched
+/** The resource that matched has another version by now. IndexAhead: it never had the one that matched. */
+export function movedOn({ matched }: Pick<Target, 'matched'>, head: Head | undefined): boolean {
+  if (matched === undefined) return false
+  if (matched > (head?.versionId ?? 0)) throw new IndexAhead('criteria match a version that the store does not have')
+  return head?.versionId !== matched
+}
 
 export const lostTooManyRaces = (): Error =>
   fhirError(409, 'conflict', 'Other writes to the same resources kept coming first: nothing was written, try again')

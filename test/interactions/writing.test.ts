@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
 import type { EntryRequest } from '../../lambdas/interactions/bundle-entry.ts'
+import { create } from '../../lambdas/interactions/create.ts'
 import { deleteResource } from '../../lambdas/interactions/delete.ts'
 import type { FhirRequest, Interaction } from '../../lambdas/interactions/interaction.ts'
 import { patch } from '../../lambdas/interactions/patch.ts'
@@ -12,8 +13,8 @@ import type { WritePorts } from '../../lambdas/interactions/writing.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { patient } from '../fixtures/resources.ts'
 
-/** Patient/p is at version 2; the first search still finds version 1, and every later one nothing. */
-function movedOnWorld() {
+/** Patient/p is at version 2; the first search still finds version 1, or another one, and every later one nothing. */
+function movedOnWorld({ id, version } = { id: 'p', version: 1 }) {
   const committed: string[] = []
   let searches = 0
   const head: ResourceVersion = {
@@ -30,13 +31,14 @@ function movedOnWorld() {
   }
   let attempts = 0
   const index = {
-    find: async () => ({ hits: searches++ === 0 ? [{ type: 'Patient', id: 'p', version: 1, position: [] }] : [], more: false }),
+    find: async () => ({ hits: searches++ === 0 ? [{ type: 'Patient', id, version, position: [] }] : [], more: false }),
   }
   const ports = {
     latest: () => {
       attempts++
       return index
     },
+    resources: () => ({ versions: async (keys: readonly ResourceKey[]) => keys.map(() => undefined) }),
     heads: async (keys: readonly ResourceKey[]) => keys.map(({ id }) => (id === 'p' ? head : undefined)),
     writer: {
       async commit(writes: readonly Write[]) {
@@ -83,6 +85,27 @@ describe('a conditional write', () => {
       const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
       await run([entry], request, new BundleAnswers(request, ports.clock)).catch((error) => expect(error.status).toBe(404))
       expect([searches(), attempts(), committed]).toEqual([2, 2, INSTEAD[code]])
+    },
+  )
+})
+
+describe('a conditional write whose criteria match what the store does not have, as after a restore,', () => {
+  const creating = requestOf('create', {
+    parameters: [],
+    preconditions: { ifNoneExist: 'identifier=x' },
+    resource: { resourceType: 'Patient', id: 'new' },
+  })
+  const all = [...REQUESTS, [create, creating] as const]
+  const found = [
+    { id: 'p', version: 5 },
+    { id: 'gone', version: 1 },
+  ]
+  it.each(all.flatMap(([interaction, request]) => found.map((hit) => [request.interaction, hit, interaction, request] as const)))(
+    '(%s, %j) writes nothing, and does not search again',
+    async (_, hit, interaction, request) => {
+      const { ports, committed, searches } = movedOnWorld(hit)
+      await expect(interaction(ports)(request)).rejects.toMatchObject({ fault: 'index-ahead' })
+      expect([searches(), committed]).toEqual([1, []])
     },
   )
 })
