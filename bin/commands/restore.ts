@@ -10,7 +10,9 @@ const restore = new Command('restore')
   .addOption(dataOption('data folder of the server'))
   .action(async (file: string, { data }: { readonly data: string }) => {
     const how = await restoreStore(data, file, warn)
-    say(`${file} is restored in ${data}${how === 'running' ? '; its server goes on with it' : ''}\n`)
+    say(
+      `${file} is restored in ${data}${how === 'running' ? '; its server goes on with it, and answers searches once all of it is indexed' : ''}\n`,
+    )
   })
 
 export const restoreCommand = withExamples(restore, ['npm run -s fhir -- restore monday.db'])
