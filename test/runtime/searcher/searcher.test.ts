@@ -267,7 +267,7 @@ describe('The searcher', () => {
   })
 
   it('answers those that came while a long search ran, begins it again, and gives it up where it costs too much', async () => {
-    const { store, searcher } = await homeOf({ budget: 500 })
+    const { store, searcher } = await homeOf({ budget: 3_000 })
     await store.commit(
       Array.from({ length: 500 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
       [],
