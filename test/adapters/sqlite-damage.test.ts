@@ -105,6 +105,28 @@ describe('A version of which somebody else changed', () => {
     for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
   })
 
+  it.each(['vid', 'lastUpdated', 'deleted', 'sum', 'made', 'dictionary'])(
+    'a number, %s, to one that is too large, is damaged',
+    async (column) => {
+      const file = join(folder, 'too-large.db')
+      copyFileSync(sound, file)
+      const [key, other] = [keys[7]!, keys[8]!]
+      const db = new DatabaseSync(file)
+      db.prepare(`UPDATE version SET ${column} = ${2n ** 53n} WHERE id = ?`).run(key.id)
+      db.close()
+      const store = await SqliteResourceStore.open({ file })
+      await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
+      expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
+      expect(store.newest()).toBe((await store.current([other]))[0]!.lastUpdated)
+      await store.close()
+      const feed = new SqliteChangeFeed(file)
+      const changes = feed.changes(0, 10_000).map(({ version }) => [version.id, version.body.length > 0])
+      expect(changes).toEqual(expect.arrayContaining([[key.id, false], [other.id, true]])) // biome-ignore format: two
+      feed.close()
+      for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+    },
+  )
+
   it('all, though its key is an old one, is damaged, and can be replaced', async () => {
     const file = join(folder, 'gone.db')
     copyFileSync(sound, file)

@@ -6,7 +6,7 @@ import { Contents } from './bodies/contents.ts'
 import { reading } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
 import { VersionReader } from './reading/version-reader.ts'
-import { COLUMNS, inSnapshot, isThere, type VersionRow, versionForIndex, versionOf } from './rows.ts'
+import { ANY_COLUMNS, inSnapshot, isThere, type VersionRow, versionForIndex, versionOf } from './rows.ts'
 import { openForReading } from './schema.ts'
 
 const HEAVIEST = 64_000
@@ -26,7 +26,7 @@ export class SqliteChangeFeed implements ChangeFeed {
     this.#contents = new Contents(this.#db)
     this.#versions = new VersionReader(this.#db, this.#recent, { as: versionForIndex })
     this.#changes = this.#db.prepare(
-      `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?`,
+      `SELECT ${ANY_COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?`,
     )
     this.#changes.setReturnArrays(true)
   }

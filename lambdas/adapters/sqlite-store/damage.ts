@@ -13,10 +13,14 @@ const CODES: Readonly<Record<number, string>> = {
   26: 'it is not a database any more',
 }
 
+/** Of node:sqlite, for an integer that no number of JavaScript is: nothing here writes one. */
+const isTooLarge = (error: unknown): boolean => (error as { readonly code?: string }).code === 'ERR_OUT_OF_RANGE'
+
 const codeOf = (error: unknown): number => (error as { readonly errcode?: number }).errcode ?? 0
 
 /** What SQLite says of a file that it cannot make sense of; undefined where it is about something else. */
 function reasonOf(error: unknown): string | undefined {
+  if (isTooLarge(error)) return 'a number in it is too large'
   const errcode = codeOf(error)
   // What is more than 255 says more of the code in the lowest byte.
   return CODES[errcode] ?? CODES[errcode & 0xff]

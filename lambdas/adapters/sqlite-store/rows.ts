@@ -26,6 +26,13 @@ export const isThere = (alias: string): string => `${alias}.seq < ifnull((SELECT
 /** Columns of a VersionRow from `version v JOIN kind t`. */
 export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made, v.dictionary'
 
+/** −1, which is never written, for what no number of JavaScript is: one such row would end a reading of many. */
+const within = (column: string): string =>
+  `iif(${column} IS NULL OR ${column} BETWEEN ${-Number.MAX_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}, ${column}, -1)`
+
+/** COLUMNS, whatever numbers stand in them. */
+export const ANY_COLUMNS = COLUMNS.replaceAll(/v\.(?:vid|lastUpdated|deleted|sum|made|dictionary)/g, within)
+
 /** Damaged where it is not what was written for that key. */
 export function versionWith(key: ResourceKey, row: ContentRow, contents: Contents): ResourceVersion {
   const [versionId, lastUpdated, deleted, compartments, body, sum, made, dictionary] = row

@@ -19,6 +19,9 @@ export const PAGE_WEIGHT = 16_000_000
 /** Index entries read of a type at first, so that a history of 150 types does not read 150 pages. */
 const STEP = 16
 
+/** https://tc39.es/ecma262/#sec-time-values-and-time-range */
+const LATEST = 8_640_000_000_000_000
+
 type Kind = { readonly kind: number; readonly type: string }
 
 export class HistoryReader {
@@ -38,7 +41,9 @@ export class HistoryReader {
     this.#contents = new Contents(db)
     this.#places = new Places(db)
     this.#kinds = db.prepare('SELECT kind, type FROM kind WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2)')
-    this.#newest = db.prepare('SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind)) AS newest FROM kind t')
+    this.#newest = db.prepare(
+      `SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind AND lastUpdated <= ${LATEST})) AS newest FROM kind t`,
+    )
     this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
     this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
     this.#key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
