@@ -155,6 +155,17 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
       },
     },
     {
+      title: 'Types whose index is lost',
+      metrics: [{ namespace: 'FHIR', metricName: 'IndexLost', statistic: 'Maximum', dimensions: { Stage: stage } }],
+      alarm: {
+        name: 'IndexLost',
+        above: 0,
+        means:
+          'an index is gone from OpenSearch, or the setting search leads to another domain: searches of its types are 503 until it is made again, which has begun',
+        todo: 'Find out who removed it: `names` beside IndexLost in the log of the indexer are the types. $reindex-status tells how far they are; if nothing moves, look at the executions of the rebuild',
+      },
+    },
+    {
       title: 'Rebuilds that failed',
       metrics: endedOf(rebuild),
       alarm: {

@@ -25,7 +25,7 @@ import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
 import { blobs, clock, define, expressions, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
 import { openIndex } from './aws-index.ts'
-import { metric, report } from './aws-log.ts'
+import { metric, report, tellOfLacking } from './aws-log.ts'
 import { once } from './once.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
@@ -72,7 +72,7 @@ export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 /** Follows the heads of the table, and, on a schedule, looks after the indices. */
 export async function followHeads(event: IndexEvent): Promise<FollowResult> {
   if ('sweep' in event) {
-    await documents().tend()
+    tellOfLacking(await documents().tend(), { stage: places().stage, at: clock().now() })
     return { batchItemFailures: [] }
   }
   const { Records } = event

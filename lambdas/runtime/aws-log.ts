@@ -31,6 +31,10 @@ export function tellOfUnrecorded(error: unknown, unwritten: readonly object[], a
   metric('AuditRefused', 'Count', [Math.max(1, unwritten.length)], about)
 }
 
+/** Types whose searches are refused until their lost index is made again; every minute, also when there are none. */
+export const tellOfLacking = (types: readonly string[], about: Pick<Told, 'stage' | 'at'>): void =>
+  metric('IndexLost', 'Count', [types.length], { ...about, ...(types.length > 0 && { names: types }) })
+
 const NAMESPACE = 'FHIR'
 /** An array of the format holds so many. */
 const MOST_VALUES = 100

@@ -101,12 +101,13 @@ onOpenSearch('OpenSearch without an index', (endpoint) => {
     await open.index.apply([...some('Patient', 2), ...some('Basic', 3)])
     await drop('patient-*')
     await Promise.all([open.index.tend(), open.another().tend()])
-    await open.index.tend()
+    expect(await open.index.tend()).toEqual(['Patient'])
     expect([await lacking(), await wanted()]).toEqual([['Patient'], ['Patient']])
     await rebuilt('Patient', some('Patient', 2))
-    expect([await found('Patient'), await found('Basic'), await lacking()]).toEqual([2, 3, []])
+    expect([await found('Patient'), await found('Basic'), await lacking(), await open.index.tend()]).toEqual([2, 3, [], []])
     await drop('patient-*')
     await expect(found('Patient')).rejects.toThrow(Unavailable)
+    expect(await open.index.tend()).toEqual(['Patient'])
   })
 
   it('a write that finds it out is not applied, tells it, and makes no index of one document', async () => {

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/audit-log.ts'
 import type { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
 import type { AuditDurability, AuditRecord } from '../../lambdas/ports/audit-log.ts'
-import { tellOfUnrecorded } from '../../lambdas/runtime/aws-log.ts'
+import { tellOfLacking, tellOfUnrecorded } from '../../lambdas/runtime/aws-log.ts'
 import type { Invoked } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
 import { type Period, stateOf } from './alarms.ts'
@@ -76,6 +76,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'ScheduledExportFailed Errors': { of: FUNCTION, ...once([1], [0]) },
   'ScheduledExportLate ScheduledExportsLate': { of: OWN, ...once([2], [0]) },
   'AuditRefused AuditRefused': { of: OWN, ...once([1], []) },
+  'IndexLost IndexLost': { of: OWN, ...once([0, 0, 1, 0], [0, 0]) },
   'SearchDomain ClusterStatus.red': { of: DOMAIN, wrong: [[0], [1], [1]], right: [[1], [0], [1]] },
   'SearchDomain ClusterIndexWritesBlocked': { of: DOMAIN, wrong: [[0], [1], [1]], right: [[1], [0], [1]] },
   'SearchMemory JVMMemoryPressure': { of: DOMAIN, wrong: [[70, 90], [88], [95]], right: [[90], [60, 75], [90]] },
@@ -161,6 +162,26 @@ describe('what the stream is followed with', () => {
     expect(stateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
     expect(stateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('OK')
   })
+})
+
+it.each([
+  [['Patient', 'Basic'], 'ALARM'],
+  [[], 'OK'],
+] as const)('types that lack their index are told under the name that is watched: %j', (types, state) => {
+  const log = jest.spyOn(console, 'log').mockReturnValue()
+  tellOfLacking(types, { stage: 'dev', at: 0 })
+  const { _aws, names, ...values }: Tree = JSON.parse(String(log.mock.calls[0]![0]))
+  const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
+  const [alarm] = alarms.get('IndexLost')!
+  expect([alarm.Namespace, alarm.MetricName, alarm.Dimensions]).toEqual([
+    Namespace,
+    Metrics[0].Name,
+    Dimensions[0].map((Name: string) => ({ Name, Value: values[Name] })),
+  ])
+  expect([names, stateOf(alarm, [values.IndexLost, values.IndexLost, values.IndexLost])]).toEqual([
+    types.length > 0 ? types : undefined,
+    state,
+  ])
 })
 
 describe('an audit record that is refused', () => {

@@ -124,12 +124,14 @@ export class OpenSearchIndex implements SearchIndex {
     return this.#register.begun(fresh, live.identity)
   }
 
-  /** The types whose index is not there are made again. */
-  async tend(): Promise<void> {
+  /** The types whose index is not there are made again: all that are not yet, those that were known to lack theirs, too. */
+  async tend(): Promise<readonly string[]> {
     const live = await this.#live()
     const known = Object.entries(live.types).filter(([type]) => isLive(live, type))
     const missing = await this.#aliases.missing(Object.fromEntries(known))
-    if (Object.keys(missing).length > 0) await this.#register.lost(missing)
+    if (Object.keys(missing).length === 0) return live.lacking
+    await this.#register.lost(missing)
+    return [...live.lacking, ...Object.keys(missing)]
   }
 
   async find(plan: Plan): Promise<HitPage> {
