@@ -260,11 +260,19 @@ describe('links', () => {
     expect((await get(relations(skipped.body).next)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
   })
 
-  it('of cursors go on where their page ended, whichever way of paging is preferred', async () => {
-    const { next } = relations((await get('/Observation?patient=p&_count=3')).body)
-    for (const prefer of ['pagination=offset-skip', 'pagination=offset-page'])
-      expect((await get(next, { prefer })).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
-  })
+  it.each([
+    ['offset-skip', '_skip', '3'],
+    ['offset-page', '_page', '1'],
+  ])(
+    'are of the way of paging that is preferred: %s; those of cursors go on where their page ended all the same',
+    async (way, name, at) => {
+      const prefer = { prefer: `pagination=${way}` }
+      const path = '/Observation?patient=p&_count=3'
+      expect(new URL(relations((await get(path, prefer)).body).next).searchParams.get(name)).toBe(at)
+      const { next } = relations((await get(path)).body)
+      expect((await get(next, prefer)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
+    },
+  )
 
   it('of one search do not fit another', async () => {
     const { next } = relations((await get('/Observation?_count=2')).body)
