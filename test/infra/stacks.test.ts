@@ -517,6 +517,8 @@ describe('who may do what', () => {
     ['indexer', 'dynamodb:GetRecords', `${ARNS.ResourceTable}/stream/1`],
     ['indexer', 's3:PutObject', object('aws/lambda/1/shard/x')],
     ['indexer', 'es:ESHttpPut', index('fhir-patient-v1')],
+    ['indexer', 'es:ESHttpGet', index('fhir-patient-0123456789ab/_mapping')],
+    ['rebuild-step', 'es:ESHttpGet', index('fhir-patient-next-0123456789ab/_mapping')],
     ['settle-transactions', 's3:ListBucket', ARNS.DataBucket],
     ['rebuild-step', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
   ])('%s may do what it has to: %s on %s', (name, action, resource) => expect(may(name, { action, resource })).toBe(true))
