@@ -105,6 +105,8 @@ describe('start', () => {
         .match(/.http:\S*/g)
         ?.slice(1),
     ).toEqual(["'http://[::1]:8080/fhir/metadata'", "'http://[::1]:8080/fhir/Patient?_count=3'", "'http://[::1]:8080/fhir'"])
+    const archive = join(newFolder(), 'package.tgz')
+    writeFileSync(archive, '')
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [['start', '--memory', '--port', String(port)], /^fhir: Port \d+ is taken: choose another with --port\n$/],
       [['start', '--data', join(file, 'below')], /^fhir: The data folder .* is not writable \(ENOTDIR\)\n$/],
@@ -124,6 +126,7 @@ describe('start', () => {
       ],
       [['restore', file, '--data', data], /^fhir: .*file is not a store of this server\n$/],
       [['load', join(data, 'nowhere')], /^fhir: .*nowhere does not exist\n$/],
+      [['load', archive], /^fhir: .*\.tgz is an archive: unpack it; a package of definitions is for package add\n$/],
       [['load', newFolder()], /^fhir: No \.json or \.ndjson files, also as \.gz, are in .*\n$/],
     ]
     for (const [args, message] of cases) {

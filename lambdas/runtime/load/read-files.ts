@@ -12,16 +12,22 @@ export type Source = { readonly file: string; readonly size: number; readonly ex
 const LOADABLE = /\.(?:json|ndjson|jsonl)(?:\.gz)?$/i
 const LINES = /\.(?:ndjson|jsonl)(?:\.gz)?$/i
 const ZIPPED = /\.gz$/i
+const ARCHIVE = /\.(?:tgz|tar|tar\.gz|zip)$/i
 
 /** Files as they are named, and everything loadable below folders, in the order of their names. */
 export function sourcesOf(paths: readonly string[]): readonly Source[] {
   return paths.flatMap((path) => {
     const stats = statSync(path, { throwIfNoEntry: false })
     if (stats === undefined) throw new Error(`${path} does not exist`)
-    if (!stats.isDirectory()) return [{ file: path, size: stats.size }]
+    if (!stats.isDirectory()) return [fileOf(path, stats.size)]
     const inside = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory() || LOADABLE.test(entry.name))
     return sourcesOf(inside.map((entry: Dirent) => join(path, entry.name)).sort())
   })
+}
+
+function fileOf(file: string, size: number): Source {
+  if (ARCHIVE.test(file)) throw new Error(`${file} is an archive: unpack it; a package of definitions is for package add`)
+  return { file, size }
 }
 
 /** `place`: the file, and the line of an NDJSON file. `copy`: memory as long as the bytes, for a copy of those of a whole file. */
