@@ -30,7 +30,7 @@ describe('settings', () => {
     ['FHIR_CLIENT_IDS', 'maybe', 'one of required, optional'],
     ['FHIR_VERSIONING', '2', 'on or off'],
     ['FHIR_AUDIT_RETENTION_DAYS', '-1', 'a whole number from 1 to 36500'],
-    ['FHIR_MAX_BODY_BYTES', '-1', 'a whole number from 1 on'],
+    ['FHIR_MAX_BODY_BYTES', '-1', 'a whole number from 1 to 100000000'],
     ['FHIR_MAX_REQUESTS', '0', 'a whole number from 1 on'],
     ['FHIR_EXPORT_RETENTION_DAYS', '36501', 'a whole number from 1 to 36500'],
     ['FHIR_ADDRESS_HEADER', 'X Forwarded For', 'the name of a header, such as X-Forwarded-For'],
