@@ -126,7 +126,7 @@ export class Follower {
   /** Takes up to `limit` versions from the feed, or a step towards that or towards a commit. False: there was neither. */
   follow(limit: number): boolean {
     if (this.#goesOn()) return true
-    if (this.#position - this.#committed >= this.#parts.commitEvery || this.#parts.index.isFull) {
+    if (this.#position - this.#committed >= this.#parts.commitEvery) {
       this.commitStep()
       return true
     }
