@@ -92,7 +92,7 @@ const all = [...alarms].flatMap(([name, of]) => of.map((alarm) => [named(name, a
 
 it('every alarm is driven', () => expect([...new Set(all.map(([name]) => name))].sort()).toEqual(Object.keys(ROWS).sort()))
 
-describe.each(all)('the alarm %s', (name, alarm) => {
+describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', (name, alarm) => {
   const { of, wrong, right, silent } = ROWS[name]!
   const dimensions = (alarm.Dimensions ?? []).map(({ Name }: Tree) => Name).sort()
 
