@@ -17,6 +17,7 @@ const placed = (path: string, interaction: string): string =>
   path
     .replace('{owner}/{ownerId}', 'Patient/a')
     .replace(/^(\/Patient\/a)\/\{type\}/, '$1/Observation')
+    .replace('{type}/{id}/$export', 'Group/a/$export')
     .replace('{type}', interaction === 'docref' ? 'DocumentReference' : 'Patient')
     .replace('{id}', 'a')
     .replace('{versionId}', '1')
@@ -29,6 +30,8 @@ onCloud('a route of the stacks', {}, (_, { put, send }) => {
   beforeAll(async () => {
     for (let version = 1; version <= 2; version++)
       expect((await put('/Patient/a', patient('a', { active: version === 2 }))).status).toBeLessThan(300)
+    const group = { resourceType: 'Group', id: 'a', type: 'person', actual: true, member: [{ entity: { reference: 'Patient/a' } }] }
+    expect((await put('/Group/a', group)).status).toBeLessThan(300)
   })
 
   const asked = (method: string, path: string, interaction: string): Promise<Answer> => {
