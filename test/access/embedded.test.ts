@@ -12,6 +12,7 @@ import { ADMISSION } from '../../lambdas/http/order.ts'
 import { ROUTES } from '../../lambdas/interactions/routes.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 import { OTHER_KEY, SECOND, signedBy } from './issuing.ts'
 
 const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8')) as [
@@ -50,9 +51,7 @@ beforeAll(async () => {
     baseUrl: 'http://127.0.0.1/fhir',
     times: { wall: () => Date.now() + ahead, steady: () => performance.now() + ahead, sinceBoot: () => uptime() * SECOND + ahead },
     fetchDocument: fetchDocument({ ca: cert, mayReach: (address) => address === '127.0.0.1' || address === '::1' }),
-    report(error) {
-      throw error
-    },
+    report: neverReports,
   })
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
   base = `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir`

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { type Credentials, tokensOf } from '../fixtures/given-tokens.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
 export type { Tree }
@@ -76,9 +77,7 @@ async function emptied(settings: Readonly<Record<string, string>>): Promise<Cred
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
   dataFolder?: string,
-  report: (error: unknown) => void = (error) => {
-    throw error
-  },
+  report: (error: unknown) => void = neverReports,
 ): Promise<{ readonly embedded: Embedded; readonly base: string }> {
   const baseUrl = 'http://127.0.0.1/fhir'
   const embedded = await openEmbedded({

@@ -21,6 +21,7 @@ import { type Home, type HomeParts, homeOn } from '../../lambdas/runtime/home.ts
 import { readingOf } from '../../lambdas/runtime/reading-of.ts'
 import { openStores, type Stores } from '../../lambdas/runtime/stores.ts'
 import { BASE, SECOND, world } from '../access/issuing.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
 import type { Who } from './oracle.ts'
 
@@ -113,16 +114,12 @@ export type SiteOptions = {
   readonly report?: (error: unknown) => void
 }
 
-const fail = (error: unknown): never => {
-  throw error
-}
-
 export async function openSite({
   settings = {},
   clock = new WatchedClock(),
   seal,
   around = (stores) => stores,
-  report = fail,
+  report = neverReports,
 }: SiteOptions = {}): Promise<Site> {
   const folder = await mkdtemp(join(tmpdir(), 'fhir-site-'))
   const data = await openDataFolder(folder)

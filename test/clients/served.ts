@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { freePort } from '../engines/engine.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 
 /** Its base URL, once it runs. */
 export function servedToClients(): () => string {
@@ -11,10 +12,11 @@ export function servedToClients(): () => string {
   beforeAll(async () => {
     const port = await freePort()
     base = `http://127.0.0.1:${port}/fhir`
-    const report = (error: unknown): never => {
-      throw error
-    }
-    embedded = await openEmbedded({ config: readConfig({ FHIR_ACCESS: 'open', FHIR_CLIENT_IDS: 'optional' }), baseUrl: base, report })
+    embedded = await openEmbedded({
+      config: readConfig({ FHIR_ACCESS: 'open', FHIR_CLIENT_IDS: 'optional' }),
+      baseUrl: base,
+      report: neverReports,
+    })
     const { server } = embedded
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   })

@@ -4,6 +4,7 @@ import type { Job } from '../../lambdas/export/job.ts'
 import type { ExportParts } from '../../lambdas/export/steps.ts'
 import type { ExportWorld } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 import { observation, patient, ref, type Tree } from '../fixtures/resources.ts'
 import { at } from '../fixtures/versions.ts'
 import { partsOf } from './exported.ts'
@@ -106,9 +107,7 @@ export class RacingWorld {
         budget: 20,
         groupTypes: GROUP_TYPES,
         additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
-        report(error) {
-          throw error
-        },
+        report: neverReports,
         ...more,
       },
     )

@@ -10,8 +10,8 @@ import { join, resolve } from 'node:path'
 import { faultOf, type Mutant, mutated, nameOf, readMutants } from './rows.ts'
 
 const NOT_COPIED = new Set(['node_modules', '.git', '.data', '.fhir', 'cdk.out', 'coverage'])
-/** A mutant may make a test wait for ever. */
-const PATIENCE = 10 * 60_000
+/** Milliseconds. A mutant may make a test wait for ever, or all tests of a file: where they pass without it, that is noticed. */
+const PATIENCE = { test: 2 * 60_000, all: 10 * 60_000 }
 
 type Outcome = 'passed' | 'failed' | 'not run'
 type Report = { readonly numFailedTests: number; readonly numPassedTests: number; readonly numRuntimeErrorTestSuites: number }
@@ -56,7 +56,7 @@ async function survived(mutant: Mutant, copy: string, unmutated: Map<string, Out
   const source = readFileSync(path, 'utf8')
   writeFileSync(path, mutated(mutant, copy))
   try {
-    const outcome = await run(mutant.tests, copy)
+    const outcome = await run(mutant.tests, copy, ['--testTimeout', `${PATIENCE.test}`])
     return outcome === 'failed' ? undefined : `its tests: ${outcome}`
   } finally {
     writeFileSync(path, source)
@@ -64,7 +64,7 @@ async function survived(mutant: Mutant, copy: string, unmutated: Map<string, Out
 }
 
 /** As `npm test` runs them. A test has to fail: a suite that could not start says nothing. What the mutant keeps open is not waited for. */
-async function run(tests: readonly string[], copy: string): Promise<Outcome> {
+async function run(tests: readonly string[], copy: string, more: readonly string[] = []): Promise<Outcome> {
   const report = join(copy, 'report.json')
   rmSync(report, { force: true })
   const { FHIR_TEST_FULL: _, NODE_OPTIONS: __, ...env } = process.env
@@ -76,12 +76,21 @@ async function run(tests: readonly string[], copy: string): Promise<Outcome> {
     '--forceExit',
   ]
   const output = ['--json', `--outputFile=${report}`, `--cacheDirectory=${join(copy, '.jest')}`, '--silent']
-  const child = spawn(process.execPath, [...jest, ...output, '--runInBand', ...tests], { cwd: copy, env, stdio: 'ignore', detached: true })
-  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), PATIENCE)
+  const child = spawn(process.execPath, [...jest, ...output, ...more, '--runInBand', ...tests], {
+    cwd: copy,
+    env,
+    stdio: 'ignore',
+    detached: true,
+  })
+  let isEndless = false
+  const timer = setTimeout(() => {
+    isEndless = true
+    process.kill(-child.pid!, 'SIGKILL')
+  }, PATIENCE.all)
   await new Promise((resolve) => child.once('exit', resolve))
   clearTimeout(timer)
   const { numFailedTests, numPassedTests, numRuntimeErrorTestSuites } = readReport(report)
-  if (numFailedTests > 0) return 'failed'
+  if (numFailedTests > 0 || isEndless) return 'failed'
   return numRuntimeErrorTestSuites > 0 || numPassedTests === 0 ? 'not run' : 'passed'
 }
 

@@ -9,6 +9,7 @@ import { readConfig } from '../../lambdas/runtime/config.ts'
 import { openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import type { Tree } from '../api/server.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 import { DAY, SetClock, YEAR } from '../fixtures/set-clock.ts'
 
 async function serverOn(dataFolder: string, times: SetClock) {
@@ -19,9 +20,7 @@ async function serverOn(dataFolder: string, times: SetClock) {
     dataFolder,
     times,
     warn: (line) => warnings.push(line),
-    report: (error) => {
-      throw error
-    },
+    report: neverReports,
   })
   let isClosed = false
   const close = async (): Promise<void> => {

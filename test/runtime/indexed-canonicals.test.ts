@@ -8,6 +8,7 @@ import { readingOf } from '../../lambdas/runtime/reading-of.ts'
 import { openStores } from '../../lambdas/runtime/stores.ts'
 import { canonicalsContract, pagesOf } from '../contracts/canonicals.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 
 const valueSet: Write = {
   ...{ tenant: 't', type: 'ValueSet', id: 'a', expected: 0, lastUpdated: 1_000, deleted: false, compartments: [] },
@@ -20,9 +21,7 @@ async function create(folder = newFolder()) {
     now: Date.now,
     reading: readingOf(readConfig({ FHIR_ACCESS: 'open' }), 'http://127.0.0.1/fhir'),
     budget: 60_000,
-    report: (error) => {
-      throw error
-    },
+    report: neverReports,
   })
   const canonicals = new IndexedCanonicals({
     index: stores.searcher,

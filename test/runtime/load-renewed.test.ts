@@ -12,6 +12,7 @@ import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
 import { freePort } from '../engines/engine.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 
 const MINUTE = 60_000
 
@@ -75,9 +76,7 @@ describe('A load of hours', () => {
     const embedded = await openEmbedded({
       ...{ config: readConfig({ FHIR_ACCESS: 'token' }), baseUrl: base, dataFolder: data },
       times: { wall: () => Date.now() + ahead, steady: () => performance.now() + ahead, sinceBoot: () => uptime() * 1000 + ahead },
-      report(error) {
-        throw error
-      },
+      report: neverReports,
     })
     atEnd(() => embedded.close())
     await new Promise<void>((resolve) => embedded.server.listen(Number(new URL(base).port), '127.0.0.1', resolve))

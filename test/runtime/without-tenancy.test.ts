@@ -4,6 +4,7 @@ import { expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 
 const TYPE = { 'content-type': 'application/fhir+json' }
 
@@ -11,9 +12,7 @@ async function started(dataFolder: string, tenancy: 'on' | 'off') {
   const warned: string[] = []
   const embedded = await openEmbedded({
     ...{ config: readConfig({ FHIR_TENANCY: tenancy }), baseUrl: 'http://127.0.0.1/fhir', dataFolder },
-    report(error) {
-      throw error
-    },
+    report: neverReports,
     warn: (line) => void warned.push(line),
   })
   atEnd(() => embedded.close())
