@@ -144,6 +144,7 @@ export type StepName =
   | 'authenticate'
   | 'checkType'
   | 'checkScope'
+  | 'mayWrite'
   | 'parsePreferences'
   | 'parseForm'
   | 'parseResource'
@@ -182,6 +183,7 @@ const ROWS: readonly Row[] = [
   each('parsePreferences',   ROUTED                               ),
   each('parsePreconditions', READ, WRITE,                INPUT    ),
   each('checkScope',         READ, WRITE, SEARCH, OPERATION, QUERY, INPUT, EXPORT),
+  each('mayWrite',                 WRITE                          ),
   use('parseForm',                        SEARCH                  ),
   use('parseResource',             SAVE,          BUNDLE          ),
   use('parsePatch',                PATCH                          ),

@@ -28,6 +28,8 @@ export type MachineFault =
   | 'index-ahead'
   /** The clock cannot be believed: nothing was done. */
   | 'clock-jumped'
+  /** An operator has stopped all writes. */
+  | 'writes-stopped'
 
 export abstract class MachineError extends Error {
   abstract readonly fault: MachineFault

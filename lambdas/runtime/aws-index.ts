@@ -2,7 +2,7 @@
 import { openSearchClient } from '../adapters/opensearch/client.ts'
 import { OpenSearchIndex, type OpenSearchOptions } from '../adapters/opensearch/search-index.ts'
 import { tokenOf } from '../adapters/opensearch/visible.ts'
-import type { BodyStepParts } from '../http/pipelines/reading.ts'
+import type { WritingStepParts } from '../http/pipelines/writing.ts'
 import { decidedIndex } from '../interactions/decided-index.ts'
 import { latestIndex } from '../interactions/latest-index.ts'
 import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
@@ -46,8 +46,9 @@ export const latest = (): SearchIndex =>
     progress(),
   )
 
-export const bodyStepParts = (): BodyStepParts => ({
+export const bodyStepParts = (): WritingStepParts => ({
   ...stepParts(),
+  writes: config().writes,
   maxBody: config().maxBodyBytes,
   tokens: {
     seal: seal(),

@@ -46,6 +46,7 @@ export const SETTINGS = [
   setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400'),
   setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: version: a new version all the same; ignore: none'),
   setting('validateProfiles', ['off', 'warn', 'enforce'], 'off', 'whether what is written is checked against the profiles it names: warn: what differs is told with Prefer: return=OperationOutcome; enforce: what is an error is answered 422'),
+  setting('writes', ['on', 'stopped'], 'on', 'stopped: whatever would write a resource is answered 503, as for maintenance or a restore; reads, searches and exports go on'),
   setting('packageRegistry', 'registry', 'https://packages.fhir.org', 'where `package add NAME@VERSION` finds packages: a registry as npm has, https unless it is on this machine'),
   setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
   setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),

@@ -10,9 +10,8 @@ import { authorizingSteps } from '../http/pipelines/authorizing.ts'
 import { downloadingSteps } from '../http/pipelines/downloading.ts'
 import { exportingSteps } from '../http/pipelines/exporting.ts'
 import { operatingSteps } from '../http/pipelines/operating.ts'
-import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
-import { writingSteps } from '../http/pipelines/writing.ts'
+import { type WritingStepParts, writingSteps } from '../http/pipelines/writing.ts'
 import { type Serve, type ServerParts, server } from '../http/server.ts'
 import { LOOPBACK } from '../http/steps/check-host.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
@@ -170,7 +169,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     ports,
     exports,
     endpoints,
-    { audit, clock, authenticator, report, maxBody: config.maxBodyBytes, origins, loopbackOnly, tokens },
+    { audit, clock, authenticator, report, maxBody: config.maxBodyBytes, writes: config.writes, origins, loopbackOnly, tokens },
     { baseUrl, reading: readingFor },
   )
   return {
@@ -225,7 +224,7 @@ function writersOf(
 
 type HomePorts = Ports & Pick<Writers, 'checker'> & Pick<ProfileParts, 'conformance' | 'toldOfDefinition'>
 
-function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
+function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: WritingStepParts, site: Site): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
   const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
   const entries = entryInteractions(ports)

@@ -20,6 +20,7 @@ import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { SearchTooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
+import { WritesStopped } from '../../lambdas/ports/writes-stopped.ts'
 
 const SECRET = 'Erika Mustermann'
 
@@ -37,6 +38,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   'index-damaged': new Damaged('index', SECRET),
   'index-ahead': new IndexAhead(SECRET),
   'clock-jumped': new ClockJumped(SECRET),
+  'writes-stopped': new WritesStopped(SECRET),
 }
 
 type Told = { readonly severity: string; readonly code: string; readonly details: { readonly text: string } }
@@ -55,6 +57,7 @@ about('a machine that cannot', () => {
     ['too-costly', 503, '5', 'too-costly', /than it may \(FHIR_SEARCH_BUDGET\): ask for less/],
     ['index-behind', 503, '1', 'throttled', /index is behind .* nothing was done/],
     ['clock-jumped', 503, '60', 'exception', /nothing is written/],
+    ['writes-stopped', 503, '300', 'throttled', /stopped all writes \(FHIR_WRITES\).* nothing was written/],
     ['too-many-groups', 403, undefined, 'too-costly', /65,535 groups/],
   ] as const)('%s: the client is told what to do, and nobody else', (fault, status, retryAfter, code, text) => {
     const { text: told, ...answer } = described(ERRORS[fault])

@@ -8,9 +8,8 @@ import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-ser
 import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { operatingSteps } from '../../lambdas/http/pipelines/operating.ts'
-import type { BodyStepParts } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
-import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
+import { type WritingStepParts, writingSteps } from '../../lambdas/http/pipelines/writing.ts'
 import { type Serve, server } from '../../lambdas/http/server.ts'
 import { type Authenticator, admission } from '../../lambdas/http/steps/authenticate.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
@@ -67,7 +66,8 @@ export async function startFront(
   const reported: unknown[] = []
   const maxBody = settings.maxBody ?? 1_000
   const report = (error: unknown) => void reported.push(error)
-  const parts: BodyStepParts = {
+  const parts: WritingStepParts = {
+    writes: 'on',
     audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
     clock,
     origins: '*',

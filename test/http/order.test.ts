@@ -18,6 +18,7 @@ const parts = {
   clock: { now: () => 0, newId: () => 'id' },
   origins: '*' as const,
   maxBody: 1,
+  writes: 'on' as const,
   loopbackOnly: true,
   authenticator: openToAll,
   report: () => undefined,
@@ -93,6 +94,7 @@ it('records and describes everything outermost, and checks before it reads a bod
     'parsePreferences',
     'parsePreconditions',
     'checkScope',
+    'mayWrite',
     'parseResource',
     'validateResource',
     'tellWarnings',
@@ -104,6 +106,7 @@ it('records and describes everything outermost, and checks before it reads a bod
     'parsePreferences',
     'parsePreconditions',
     'checkScope',
+    'mayWrite',
     'validateResource',
     'shapeBody',
   ])

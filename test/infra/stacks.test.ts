@@ -20,6 +20,7 @@ const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
   clientIds: 'optional',
   conditionalUpdateIdMismatch: 'reject',
   noOpUpdates: 'ignore',
+  writes: 'stopped',
   validateProfiles: 'warn',
   versioning: 'off',
   timeZone: 'Europe/Berlin',

@@ -110,6 +110,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     text: "The server's clock jumped: nothing is written until it is right again, or accepted",
     retryAfter: 60,
   },
+  'writes-stopped': {
+    status: 503,
+    code: 'throttled',
+    text: 'The operator of this server has stopped all writes (FHIR_WRITES), as for maintenance: nothing was written, try again later. Reads and searches go on',
+    retryAfter: 300,
+  },
   'index-ahead': {
     status: 503,
     code: 'incomplete',

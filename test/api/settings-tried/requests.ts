@@ -88,6 +88,51 @@ export const noOpTrials: readonly Trial[] = [
   ['ignore', 'an update that changes nothing is none', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"1"'))],
 ]
 
+/** What is written before, asked while writes are stopped. */
+const whileStopped = async (value: string, proof: (server: Served) => Promise<void>): Promise<void> => {
+  const folder = newFolder()
+  await withSettings({}, async ({ put }) => expect((await put('/Patient/a', identified('a'))).status).toBe(201), { folder })
+  await withSettings({ FHIR_WRITES: value, FHIR_EXPORT_NEEDS_ASSERTION: 'off' }, proof, { folder })
+}
+
+const entry = (method: string, url: string, resource?: Tree): Tree => ({
+  request: { method, url },
+  ...(resource === undefined ? {} : { resource }),
+})
+const asBundle = (type: string, ...entries: readonly Tree[]): Tree => ({ resourceType: 'Bundle', type, entry: entries })
+const REMOVED = [{ op: 'add', path: '/active', value: true }]
+
+/** One of each kind that would write, also where it would find that nothing is to be done. */
+const everyWrite = ({ put, post, patch, delete: remove }: Served) => [
+  post('/Patient', identified('b')),
+  post('/Patient', identified('b'), { 'if-none-exist': 'identifier=s|v' }),
+  put('/Patient/a', identified('a')),
+  put('/Patient?identifier=s|v', identified('a')),
+  patch('/Patient/a', REMOVED),
+  patch('/Patient?identifier=s|v', REMOVED),
+  remove('/Patient/a'),
+  remove('/Patient/nobody'),
+  remove('/Patient?identifier=s|v'),
+  post('/', asBundle('transaction', entry('GET', 'Patient/a'), entry('PUT', 'Patient/b', identified('b')))),
+]
+
+// biome-ignore format: a table
+export const writesTrials: readonly Trial[] = [
+  ['on', 'what is written is stored', (value) => whileStopped(value, async ({ delete: remove }) => {
+    expect((await remove('/Patient/a')).status).toBe(204)
+  })],
+  ['stopped', 'every write is 503 with Retry-After and stores nothing; all else is answered', (value) => whileStopped(value, async (server) => {
+    for (const answer of await Promise.all(everyWrite(server))) {
+      expect([answer.status, answer.headers.get('retry-after'), answer.text]).toEqual([503, '300', expect.stringContaining('stopped all writes')])
+    }
+    const { body } = await server.post('/', asBundle('batch', entry('DELETE', 'Patient/a'), entry('GET', 'Patient/a'), entry('GET', 'Patient?identifier=s|v')))
+    expect(body.entry.map(({ response }: Tree) => response.status.slice(0, 3))).toEqual(['503', '200', '200'])
+    expect([(await server.get('/Patient/a')).body.meta.versionId, (await server.get('/Patient')).body.total]).toEqual(['1', 1])
+    expect((await server.get('/$export', { prefer: 'respond-async' })).status).toBe(202)
+    expect((await server.post('/Patient/$validate', identified('c'))).status).toBe(200)
+  })],
+]
+
 // biome-ignore format: a table
 export const profilesTrials: readonly Trial[] = [
   ['off', 'what differs from its profile is stored and not told', profiles(async (server) => {

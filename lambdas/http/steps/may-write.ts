@@ -1,0 +1,11 @@
+/** While writes are stopped nothing is stored, whoever asks: said before a body is read, or anything is looked up. */
+import { WritesStopped } from '../../ports/writes-stopped.ts'
+import type { Step } from '../exchange.ts'
+
+export type Writes = 'on' | 'stopped'
+
+export const mayWrite = (writes: Writes): Step => ({
+  before() {
+    if (writes === 'stopped') throw new WritesStopped('writes are stopped')
+  },
+})
