@@ -51,6 +51,8 @@ const CACHED_ERRORS = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]
 export class FhirDistribution extends Construct {
   /** Which clients ask, and links name: without tokens the API's own, since a signature holds for one host. Without a slash at the end. */
   readonly baseUrl: string
+  /** Where it is reached, or was: each counts as its own in references. The first, the API's, stays whatever the settings say. */
+  readonly bases: readonly string[]
   /** Of links to export files: CloudFront's own address also where the server calls itself something else. */
   readonly fileOrigin: string
   readonly distribution: Distribution
@@ -84,7 +86,9 @@ export class FhirDistribution extends Construct {
     })
     if (customDomain !== undefined) this.#record(customDomain)
     const origin = `https://${customDomain?.name ?? this.distribution.distributionDomainName}`
-    this.baseUrl = baseUrl ?? `${access === 'iam' ? `https://${apiHost}` : origin}/${STAGE}`
+    const own = `https://${apiHost}/${STAGE}`
+    this.baseUrl = baseUrl ?? (access === 'iam' ? own : `${origin}/${STAGE}`)
+    this.bases = [...new Set([own, `https://${this.distribution.distributionDomainName}/${STAGE}`, `${origin}/${STAGE}`, this.baseUrl])]
     this.fileOrigin = originHere(baseUrl) ?? origin
   }
 

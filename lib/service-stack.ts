@@ -66,14 +66,14 @@ export class ServiceStack extends Stack {
     const firewall = new Firewall(this, 'Firewall', settings, secret)
     const files = new ExportFiles(this, 'Exports', settings, { key, logs: data.logsBucket })
     const { behaviour, keyPairId } = files.behaviour(this.#function('link-key', this.#aws(files), {}).function)
-    const { baseUrl, fileOrigin, distribution } = new FhirDistribution(this, 'Front', {
+    const { baseUrl, bases, fileOrigin, distribution } = new FhirDistribution(this, 'Front', {
       ...{ api, settings, files: behaviour },
       ...(secret === undefined ? {} : { secret }),
     })
     const links = { origin: fileOrigin, keyPairId, keyId: files.linkKeys[0]!.key.keyId }
     // It accepts a new secret before that is sent.
     distribution.node.addDependency(firewall.webAcl)
-    const told = { FHIR_BASE_URL: baseUrl }
+    const told = { FHIR_BASE_URL: baseUrl, FHIR_OWN_BASES: bases.join(' ') }
 
     const step = this.#function('rebuild-step', this.#aws(files), {
       environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },

@@ -1,4 +1,5 @@
 /** What a token may do. */
+import type { Bases } from '../fhir/references.ts'
 import { type Access, accessOf } from './access.ts'
 import { actingFor } from './acting-for.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
@@ -6,17 +7,16 @@ import type { VerifiedToken } from './verification/verified-token.ts'
 /** What was made of a token is remembered with it: its rules are made once. */
 const KNOWN = new WeakMap<VerifiedToken, Access>()
 
-/** `baseUrl`: of this server, without a slash at the end. */
-export function accessOfToken(token: VerifiedToken, baseUrl: string): Access {
+export function accessOfToken(token: VerifiedToken, bases: Bases): Access {
   let access = KNOWN.get(token)
   if (access === undefined) {
-    access = made(token, baseUrl)
+    access = made(token, bases)
     KNOWN.set(token, access)
   }
   return access
 }
 
-function made(token: VerifiedToken, baseUrl: string): Access {
+function made(token: VerifiedToken, bases: Bases): Access {
   const { scopes, patient, fhirUser, subject, client, actsFor, patientScopesWithoutContext = 'all' } = token
   const isOfClient = subject === client
   return accessOf({
@@ -25,6 +25,6 @@ function made(token: VerifiedToken, baseUrl: string): Access {
     patientScopesWithoutContext,
     ...(patient === undefined ? {} : { patient: `Patient/${patient}` }),
     isKnown: isOfClient || fhirUser !== undefined,
-    ...actingFor(fhirUser, actsFor, baseUrl),
+    ...actingFor(fhirUser, actsFor, bases),
   })
 }

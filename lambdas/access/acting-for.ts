@@ -1,5 +1,7 @@
 /** For whom a user acts, by the person the user is. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
 
+import { type Bases, relative } from '../fhir/references.ts'
+
 /** Who works for an organization acts for all of a tenant. */
 const STAFF: ReadonlySet<string> = new Set(['Practitioner', 'PractitionerRole'])
 
@@ -8,16 +10,15 @@ export const isOfOneTenant = (fhirUser: string | undefined): boolean => /(?:^|\/
 
 /**
  * The patients, `Patient/1`; absent: all of the tenant. A patient acts for nobody else; who cares for patients, for those of the ids `caredFor`;
- * everybody else, and a person of another server, for nobody. `baseUrl`: of this server, without a slash at the end.
+ * everybody else, and a person of another server, for nobody.
  */
 export function actingFor(
   fhirUser: string | undefined,
   caredFor: readonly string[] = [],
-  baseUrl?: string,
+  bases: Bases = {},
 ): { readonly actsFor?: readonly string[] } {
   if (fhirUser === undefined) return {}
-  const [, base = baseUrl, type = '', id] = /^(?:(.*)\/)?([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})$/.exec(fhirUser) ?? []
-  if (base !== baseUrl) return { actsFor: [] }
+  const [, type = '', id] = /^([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})$/.exec(relative(fhirUser, bases)) ?? []
   if (STAFF.has(type)) return {}
   const patients = type === 'Patient' ? [id] : type === 'RelatedPerson' ? caredFor : []
   return { actsFor: patients.map((patient) => `Patient/${patient}`) }

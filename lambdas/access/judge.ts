@@ -27,7 +27,7 @@ type May = (judge: Judge, letter: Letter, version: Judged) => boolean | Promise<
 /** Of a deletion only its compartments are left to judge by. */
 export function maySee(judge: Judge, letter: Letter, version: Judged): boolean | Promise<boolean> {
   if (isWholeTenant(judge.access, letter)) return true
-  const context = securityContextOf(version, judge.reading.baseUrl)
+  const context = securityContextOf(version, judge.reading)
   if (context !== undefined) return mayInContext(judge, letter, version, context, maySee)
   const rule = ruleFor(judge.access, version.type, letter, judge.reading)
   if (rule === undefined || isNever(rule)) return false
@@ -46,7 +46,7 @@ export function maySeeBy(judge: Judge, letters: readonly Letter[], version: Judg
  */
 export async function mayWrite(judge: Judge, letter: Letter, version: Judged): Promise<boolean> {
   if (isWholeTenant(judge.access, letter)) return true
-  const context = securityContextOf(version, judge.reading.baseUrl)
+  const context = securityContextOf(version, judge.reading)
   if (context !== undefined) return mayInContext(judge, letter, version, context, mayWrite)
   for (const clause of clausesFor(judge.access, version.type, letter)) {
     const rule = clauseRule(clause, version.type, judge.reading)

@@ -127,7 +127,7 @@ function readTypes(state: State, value: string, kickOff: KickOff): void {
 function readPatient(state: State, value: string, { level, posted, reading }: KickOff): void {
   if (!posted) throw wrong('patient', 'is sent by POST, in Parameters')
   if (level === 'system') throw wrong('patient', 'is for exports of patients or of a group')
-  const name = isId(value) ? `Patient/${value}` : localReference(value, reading.baseUrl)
+  const name = isId(value) ? `Patient/${value}` : localReference(value, reading)
   if (name?.startsWith('Patient/') !== true) throw wrong('patient', 'is a reference to a Patient of this server, as Patient/1')
   state.patients.push(name)
   if (state.patients.length > MOST_PATIENTS) throw wrong('patient', `is given more than ${MOST_PATIENTS} times`)

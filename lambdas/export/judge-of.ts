@@ -1,4 +1,4 @@
-/** Who judges what a job may see: its token, as it was when the job was kicked off. */
+/** Who judges what a job may see: its token, as it was when the job was kicked off, as is what the server was called. */
 import type { Judge } from '../access/judge.ts'
 import type { Job } from './job.ts'
 import type { ExportParts } from './steps.ts'
@@ -8,6 +8,7 @@ export async function judgeOf(
   { access, tenant, baseUrl }: Job,
 ): Promise<Judge> {
   const { readingOf, expressions, resources } = parts
-  const reading = { ...(await readingOf(tenant)), baseUrl }
+  const now = await readingOf(tenant)
+  const reading = { ...now, otherBases: [...(now.otherBases ?? []), baseUrl] }
   return { access, reading, expressions, current: async (key) => (await resources.current([key]))[0] }
 }

@@ -132,7 +132,7 @@ function readMembers(
   for (const each of Array.isArray(member) ? member : []) {
     if (!isElement(each) || each.inactive === true || !covers(each.period, asOf, judge.reading.timeZone)) continue
     const reference = isElement(each.entity) ? each.entity.reference : undefined
-    const name = typeof reference === 'string' ? localReference(reference, judge.reading.baseUrl) : undefined
+    const name = typeof reference === 'string' ? localReference(reference, judge.reading) : undefined
     if (name?.startsWith('Patient/')) patients.add(name)
     else if (name?.startsWith('Group/')) groups.add(name)
     else

@@ -25,14 +25,14 @@ export class Met {
 
   /** `blobs`: of the last checkpoint. */
   constructor(parts: Parts, selection: Selection, blobs: readonly string[]) {
-    const { narrowed, job } = selection
-    const { id, level, baseUrl } = job
+    const { narrowed, job, judge } = selection
+    const { id, level } = job
     this.#parts = parts
     this.#job = id
     this.#selection = selection
     const areAllThere = narrowed.patients === undefined && isExportedAnyway(selection, 'Patient/')
     const isNoneSought = level === 'system' || (areAllThere && rulesOf(level, parts.additionalResources).length === 0)
-    this.#references = isNoneSought ? undefined : referencesOf(level, parts.additionalResources, baseUrl)
+    this.#references = isNoneSought ? undefined : referencesOf(level, parts.additionalResources, judge.reading)
     this.#blobs = blobs
   }
 

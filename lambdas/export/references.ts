@@ -2,7 +2,7 @@
  * What an exported resource refers to that is exported with it. Specification 4.5: Patients always, where patients are exported; others by the
  * rules of 2.8. Most resources are not parsed for it: their text tells that they refer to nothing of interest.
  */
-import { localReference, referencesWritten } from '../fhir/references.ts'
+import { type Bases, localReference, referencesWritten } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { remembered } from '../search/remembered.ts'
@@ -17,11 +17,11 @@ export type References = (version: ResourceVersion) => readonly string[]
 /** Names that are remembered: resources that follow each other refer to the same ones. */
 const MOST = 5_000
 
-/** `baseUrl`: of this server, without a slash at the end; references to others, and to what is contained, do not count. */
-export function referencesOf(level: Level, rules: AdditionalResources, baseUrl: string | undefined): References {
+/** References to other servers, and to what is contained, do not count. */
+export function referencesOf(level: Level, rules: AdditionalResources, bases: Bases): References {
   if (level === 'system') return () => []
   const byType = new Map(rulesOf(level, rules).map(([type, each]) => [type, each.map(compiledRule)]))
-  const nameOf = remembered(MOST, (text): string => localReference(text, baseUrl) ?? '')
+  const nameOf = remembered(MOST, (text): string => localReference(text, bases) ?? '')
   return ({ type, deleted, body }) => {
     if (deleted) return []
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)

@@ -17,7 +17,7 @@ export async function selectionOf(parts: ExportParts, job: Job): Promise<Selecti
     judge: custom === undefined ? judge : { ...judge, reading: { ...judge.reading, custom } },
     types: new Set(types),
     whose: {
-      baseUrl: job.baseUrl,
+      bases: judge.reading,
       levelTypes: new Set(levelTypes),
       before: async (deletion) => (await resources.versions([{ ...deletion, versionId: deletion.versionId - 1 }]))[0],
       asOf: (keys) => versionsAsOf(resources, keys, job.transactionTime),

@@ -2,7 +2,7 @@
  * Whose data a version is: who has it in a compartment, and, of types that are in none, who it says. Deletions are of whom the version before
  * was. https://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
-import { localReference } from '../fhir/references.ts'
+import { type Bases, localReference } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { isDamaged, type VersionAsOf } from './as-of.ts'
@@ -10,7 +10,7 @@ import { resourceOf } from './body.ts'
 import { keyNamed } from './resource-name.ts'
 
 export type Whose = {
-  readonly baseUrl: string
+  readonly bases: Bases
   /** Those an export of this level may hold. */
   readonly levelTypes: ReadonlySet<string>
   /** The version before a deletion. */
@@ -42,10 +42,8 @@ async function saysSo(whose: Whose, version: ResourceVersion, isOne: (name: stri
   return false
 }
 
-const namesIn = (references: readonly unknown[], { baseUrl }: Whose): readonly string[] =>
-  references.flatMap((each) =>
-    isElement(each) && typeof each.reference === 'string' ? (localReference(each.reference, baseUrl) ?? []) : [],
-  )
+const namesIn = (references: readonly unknown[], { bases }: Whose): readonly string[] =>
+  references.flatMap((each) => (isElement(each) && typeof each.reference === 'string' ? (localReference(each.reference, bases) ?? []) : []))
 
 /** What a Provenance of a Provenance is about is not looked for. */
 function isAbout({ levelTypes }: Whose, name: string): boolean {

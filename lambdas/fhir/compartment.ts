@@ -1,6 +1,6 @@
 /** The compartments a resource is in. https://hl7.org/fhir/R4/compartmentdefinition.html */
 import definitions from './definitions/compartments.json' with { type: 'json' }
-import { relative } from './references.ts'
+import { type Bases, relative } from './references.ts'
 import type { Element, Resource } from './resource.ts'
 import { resourceTypes } from './resource-types.ts'
 
@@ -10,14 +10,14 @@ export type Compartments = Readonly<
 >
 
 /**
- * `Patient/1`, `Encounter/2` …, each once; the five kinds of compartment hold themselves. `baseUrl`: of this server, without a slash at the end;
- * references to others do not count.
+ * `Patient/1`, `Encounter/2` …, each once; the five kinds of compartment hold themselves. References to other servers
+ * do not count.
  */
-export function compartmentsOf(resource: Resource, baseUrl?: string): readonly string[] {
+export function compartmentsOf(resource: Resource, bases: Bases = {}): readonly string[] {
   const found: string[] = []
   if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.push(`${resource.resourceType}/${resource.id}`)
   const add: Add = (reference, compartments) => {
-    const name = nameIn(relative(reference, baseUrl), compartments)
+    const name = nameIn(relative(reference, bases), compartments)
     if (name !== undefined) found.push(name)
   }
   for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, add)

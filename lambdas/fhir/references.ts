@@ -29,14 +29,11 @@ export function conditionalReferences(resource: Resource | undefined): readonly 
 
 export const isConditional = (reference: string): boolean => reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)
 
-/** `Type/id` of every reference to a resource of this server, with its place. `baseUrl` without a slash at the end. */
-export function localReferences(
-  resource: Resource,
-  baseUrl: string | undefined,
-): readonly { readonly reference: string; readonly path: string }[] {
+/** `Type/id` of every reference to a resource of this server, with its place. */
+export function localReferences(resource: Resource, bases: Bases): readonly { readonly reference: string; readonly path: string }[] {
   const found: { readonly reference: string; readonly path: string }[] = []
   visitTexts(resource, resource.resourceType, (name, text, path) => {
-    const reference = name === 'reference' ? localReference(text, baseUrl) : undefined
+    const reference = name === 'reference' ? localReference(text, bases) : undefined
     if (reference !== undefined) found.push({ reference, path })
   })
   return found
@@ -63,13 +60,25 @@ function visitTexts(tree: unknown, path: string, visit: (name: string, text: str
 /** `Type/id`, perhaps with a version. */
 export const RELATIVE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
-/** `http://this.server/fhir/Patient/1` → `Patient/1`. */
-export const relative = (text: string, baseUrl: string | undefined): string =>
-  baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
+/** Addresses of this server, each without a slash at the end: what is told with one of them is told of this server. */
+export type Bases = { readonly baseUrl?: string; readonly otherBases?: readonly string[] }
 
-/** `Type/id`, of what may be told with a version or with the base of this server. */
-export function localReference(text: string, baseUrl: string | undefined): string | undefined {
-  const [, type = '', id] = RELATIVE.exec(relative(text, baseUrl)) ?? []
+/** The one of them that stands before a path or a query; undefined: it is another server's, or is relative. */
+export const baseOf = (url: string, { baseUrl, otherBases }: Bases): string | undefined =>
+  stands(baseUrl, url) ? baseUrl : otherBases?.find((base) => stands(base, url))
+
+const stands = (base: string | undefined, url: string): boolean =>
+  base !== undefined && url.startsWith(base) && '/?'.includes(url[base.length] ?? '/')
+
+/** `http://this.server/fhir/Patient/1` → `Patient/1`. */
+export function relative(text: string, bases: Bases): string {
+  const { length } = baseOf(text, bases) ?? ''
+  return length > 0 && text[length] === '/' ? text.slice(length + 1) : text
+}
+
+/** `Type/id`, of what may be told with a version or with a base of this server. */
+export function localReference(text: string, bases: Bases): string | undefined {
+  const [, type = '', id] = RELATIVE.exec(relative(text, bases)) ?? []
   return isResourceType(type) ? `${type}/${id}` : undefined
 }
 

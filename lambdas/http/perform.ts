@@ -52,7 +52,7 @@ function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly in
   const { method, url, headers, resource } = entry
   if (isSearchByPost(entry) && resource !== undefined)
     throw fhirError(400, 'not-supported', 'A search in a Bundle takes its parameters in request.url: it has no resource')
-  const { interaction, named, path, query } = matchEntry({ method, url }, outer.baseUrl)
+  const { interaction, named, path, query } = matchEntry({ method, url }, outer.reading)
   const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
   const known = { ...named, ...sent, preferences: outer.preferences }
   const { baseUrl, reading, requestId } = outer

@@ -1,5 +1,6 @@
 /** Finds the route of a request. A static segment wins over a variable one. */
 import { FhirError, fhirError } from '../fhir/outcome.ts'
+import { type Bases, baseOf } from '../fhir/references.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Asked } from '../interactions/interaction.ts'
 import {
@@ -58,9 +59,9 @@ export type MatchedEntry = Omit<Matched, 'interaction'> & {
   readonly query: string
 }
 
-/** Of an entry of a Bundle: `url` below the base, or with it. Throws as `matchRoute`. */
-export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, baseUrl: string): MatchedEntry {
-  const below = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url
+/** Of an entry of a Bundle: `url` below a base of this server, or with it. Throws as `matchRoute`. */
+export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, bases: Bases): MatchedEntry {
+  const below = url.slice(baseOf(url, bases)?.length ?? 0)
   const at = below.indexOf('?')
   const [path, query] = at === -1 ? [below, ''] : [below.slice(0, at), below.slice(at + 1)]
   const { interaction, named } = matchRoute(method, path)

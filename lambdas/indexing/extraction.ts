@@ -3,4 +3,6 @@ import { EXTRACTOR } from '../search/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 
-export const extractionOf = (reading: Reading): string => `${EXTRACTOR} ${registryNumber} ${JSON.stringify(reading)}`
+/** Other addresses of this server are left out: whoever gives it another makes nothing anew for it. */
+export const extractionOf = (reading: Reading): string =>
+  `${EXTRACTOR} ${registryNumber} ${JSON.stringify({ ...reading, otherBases: undefined })}`

@@ -1,6 +1,6 @@
 /** FHIR create and conditional create. https://hl7.org/fhir/R4/http.html#create */
 import { fhirError } from '../fhir/outcome.ts'
-import { relative } from '../fhir/references.ts'
+import { type Bases, relative } from '../fhir/references.ts'
 import { isId, type Resource } from '../fhir/resource.ts'
 import type { ResourceKey } from '../ports/resource-store.ts'
 import { pairsOf } from '../search/pairs.ts'
@@ -17,7 +17,7 @@ export const creation: WriteInteraction = {
     const type = typeOf(request)
     const { ifNoneExist } = request.preconditions
     if (ifNoneExist === undefined) return { kind: 'target', key: newKey(ports, request) }
-    const criteria = criteriaOf(request, type, pairsOf(queryOf(ifNoneExist, type, request.baseUrl)))
+    const criteria = criteriaOf(request, type, pairsOf(queryOf(ifNoneExist, type, request.reading)))
     const matches = await matchesOf(ports, criteria, holder)
     if (matches.length > 1) throw tooManyMatches()
     const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
@@ -38,10 +38,10 @@ export const creation: WriteInteraction = {
 }
 
 /** What is searched for; clients also send the whole search. https://hl7.org/fhir/R4/http.html#ccreate */
-function queryOf(ifNoneExist: string, type: string, baseUrl: string): string {
+function queryOf(ifNoneExist: string, type: string, bases: Bases): string {
   const [, path] = /^([^?=&]+)\?/.exec(ifNoneExist) ?? []
   if (path === undefined) return ifNoneExist
-  if (relative(path, baseUrl).replace(/^\//, '') !== type)
+  if (relative(path, bases).replace(/^\//, '') !== type)
     throw fhirError(400, 'value', `If-None-Exist is a search of ${type} on this server: what stands before its ? is another`)
   return ifNoneExist.slice(path.length)
 }

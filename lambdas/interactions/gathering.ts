@@ -107,7 +107,7 @@ export class Gathering {
     const { referred, request } = this.#record
     for (const { body } of versions)
       for (const text of referencesWritten(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'))) {
-        const name = localReference(text, request.reading.baseUrl)
+        const name = localReference(text, request.reading)
         if (name !== undefined && referred.has(name.slice(0, name.indexOf('/')))) this.#add(name)
       }
   }

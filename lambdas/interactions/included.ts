@@ -101,7 +101,7 @@ async function referred(
       for (const { value } of parameter.values(resource)) {
         const text = isElement(value) ? value.reference : value
         if (typeof text !== 'string') continue
-        const name = localReference(text, reading.baseUrl)
+        const name = localReference(text, reading)
         if (name === undefined && text === value) addCanonical(canonicals, text, parameter, wanted)
         if (name === undefined) continue
         const [target = '', id = ''] = name.split('/')

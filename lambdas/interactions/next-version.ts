@@ -70,7 +70,7 @@ function following(
   if (body.length > LARGEST_BODY) throw fhirError(413, 'too-long', `The resource is larger than ${LARGEST_BODY} bytes`)
   const created = head === undefined || head.deleted
   const made = madeBy(request, created)
-  const write: Write = { ...key, expected, lastUpdated, deleted: false, made, compartments: compartmentsOf(stamped, request.baseUrl), body }
+  const write: Write = { ...key, expected, lastUpdated, deleted: false, made, compartments: compartmentsOf(stamped, request.reading), body }
   return {
     kind: 'change',
     write,

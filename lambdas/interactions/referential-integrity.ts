@@ -18,8 +18,6 @@ export type IntegrityPorts = {
   readonly resources: SeenBy
   /** Made with `allReferences`. */
   readonly index: SearchIndex
-  /** Without a slash at the end. */
-  readonly baseUrl: string
 }
 
 /** 422 or 409, and which write of the commit is at fault. */
@@ -52,12 +50,12 @@ export function integrityWriter({ writer, ...ports }: IntegrityPorts): RequestWr
 type CheckPorts = Omit<IntegrityPorts, 'writer'>
 
 /** 422: a resource refers to one that is not there, for all that may be seen, or that the same commit deletes. */
-async function checkReferences({ resources, baseUrl }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
+async function checkReferences({ resources }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
   const own = new Map(writes.map((write) => [nameOf(write), write.deleted]))
   const asked = writes.flatMap(({ tenant, deleted, body }, write) =>
     deleted
       ? []
-      : localReferences(parseJsonBytes(body) as Resource, baseUrl).map(({ reference, path }) => ({
+      : localReferences(parseJsonBytes(body) as Resource, by.reading).map(({ reference, path }) => ({
           write,
           reference,
           path,

@@ -13,6 +13,7 @@ import { OpenedSeal } from '../adapters/in-process/opened-seal.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
 import { lazyS3Packages } from '../adapters/s3/lazy-packages.ts'
+import type { Bases } from '../fhir/references.ts'
 import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts'
 import { KnownReading } from '../indexing/known-reading.ts'
 import { announcedBy, announcingWriter } from '../interactions/announcing-writer.ts'
@@ -120,8 +121,16 @@ export const indexState: () => SharedState = /* @__PURE__ */ once(() => new Dyna
 
 export const progress = (): IndexProgress => ({ status: async (tenant) => statusOf((await indexState().read()).value, tenant) })
 
+/** The first stays as it is whatever a stage is called, so that documents stay with it. */
+function ownBases(): Bases {
+  const [baseUrl = places().baseUrl, ...otherBases] = places()
+    .ownBases.split(' ')
+    .filter((base) => base !== '')
+  return { baseUrl, ...(otherBases.length === 0 ? {} : { otherBases }) }
+}
+
 /** How texts are read, before anybody defined a parameter. */
-export const plainReading: () => Reading = /* @__PURE__ */ once(() => readingOf(config(), places().baseUrl))
+export const plainReading: () => Reading = /* @__PURE__ */ once(() => readingOf(config(), ownBases()))
 
 /** And with what a tenant has defined. */
 export const reading = /* @__PURE__ */ once(() => new KnownReading(indexState(), plainReading()))

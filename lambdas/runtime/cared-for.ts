@@ -2,7 +2,7 @@
 import { WHOLE_ACCESS } from '../access/access.ts'
 import { dateRange } from '../fhir/date-range.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
-import { localReference } from '../fhir/references.ts'
+import { type Bases, localReference } from '../fhir/references.ts'
 import { type Element, isElement } from '../fhir/resource.ts'
 import type { Ports } from '../interactions/interaction.ts'
 import type { ResourceKey } from '../ports/resource-store.ts'
@@ -12,12 +12,12 @@ export type CaredForParts = { readonly ports: Pick<Ports, 'resources' | 'clock'>
 
 /** Ids. None where the user is somebody else, and none of who does not care for the patient now. */
 export async function caredFor(parts: CaredForParts, fhirUser: string | undefined, tenant: string): Promise<readonly string[]> {
-  const { baseUrl, timeZone } = parts.reading(tenant)
-  const [type, id = ''] = referred({ reference: fhirUser }, baseUrl)
+  const reading = parts.reading(tenant)
+  const [type, id = ''] = referred({ reference: fhirUser }, reading)
   if (type !== 'RelatedPerson') return []
   const person = await resourceOf(parts, { tenant, type, id })
-  if (person === undefined || person.active === false || !isNow(person.period, parts.ports.clock.now(), timeZone)) return []
-  const [of, patient] = referred(person.patient, baseUrl)
+  if (person === undefined || person.active === false || !isNow(person.period, parts.ports.clock.now(), reading.timeZone)) return []
+  const [of, patient] = referred(person.patient, reading)
   return of === 'Patient' && patient !== undefined ? [patient] : []
 }
 
@@ -29,9 +29,9 @@ export async function resourceOf({ ports, reading }: CaredForParts, key: Resourc
 }
 
 /** Type and id of a resource of this server; none of another one, or of one that is only described. */
-export function referred(reference: unknown, baseUrl: string | undefined): readonly string[] {
+export function referred(reference: unknown, bases: Bases): readonly string[] {
   const text = isElement(reference) ? reference.reference : undefined
-  return (typeof text === 'string' ? localReference(text, baseUrl) : undefined)?.split('/') ?? []
+  return (typeof text === 'string' ? localReference(text, bases) : undefined)?.split('/') ?? []
 }
 
 /** A bound that cannot be read is not passed. */

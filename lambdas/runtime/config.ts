@@ -77,6 +77,7 @@ export const SETTINGS = [
 // biome-ignore format: a table
 export const PLACES = [
   setting('baseUrl', 'text', '', 'what the server calls itself, without a slash at the end'),
+  setting('ownBases', 'text', '', 'every address that counts as its own, separated by blanks: documents are made with the first. None: baseUrl'),
   setting('stage', 'text', '', 'the deployment among others of the account'),
   setting('table', 'text', '', 'the DynamoDB table of the resources'),
   setting('stateTable', 'text', '', 'the DynamoDB table of everything else: audit records, definitions, the key of seals'),

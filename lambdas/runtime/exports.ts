@@ -57,7 +57,7 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
   const rows = openRows(path(EXPORTS.rows))
   opened.defer(() => rows.close())
   const blobs = new FilesystemBlobStore(path(EXPORTS.files))
-  const readings = new Readings(readingOf(config, baseUrl), 'searches')
+  const readings = new Readings(readingOf(config, { baseUrl }), 'searches')
   const requests = new Int32Array(new SharedArrayBuffer(4))
   const exporter = new Exporter({
     thread: new URL('./exporter/exporter-thread.ts', import.meta.url),

@@ -88,7 +88,7 @@ export type Home = {
 export async function openHome(parts: HomeParts): Promise<Home> {
   const { config, baseUrl, report, data, clock } = parts
   await using opened = new AsyncDisposableStack()
-  const reading = readingOf(config, baseUrl)
+  const reading = readingOf(config, { baseUrl })
   const now = () => clock.now()
   const stores = await openStores({ path: data.path, now, reading, budget: config.searchBudget, report: (error) => report(error, '') })
   opened.defer(stores.close)
@@ -125,7 +125,7 @@ type OnStores = { readonly exports: Exports; readonly packages?: AddedPackages }
 export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores): Omit<Home, 'close'> {
   const { config, authorization, baseUrl, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
-  const reading = readingOf(config, baseUrl)
+  const reading = readingOf(config, { baseUrl })
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
   const warn = (text: string): void => parts.warn?.(text)
@@ -136,7 +136,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     acknowledged: () => stores.store.lastPosition(),
   })
   const store = stores.requests
-  const { writer, checker } = writersOf({ ...stores, store }, config, baseUrl, canonicals)
+  const { writer, checker } = writersOf({ ...stores, store }, config, canonicals)
   const own = ownProfiles({ packages, canonicals, resources: stores.store, warn })
   const profiles = {
     conformance: ownDefinitions({ packages, canonicals, resources: stores.store }),
@@ -213,12 +213,11 @@ type Writers = { readonly writer: RequestWriter; readonly checker: RequestWriter
 function writersOf(
   { store, searcher, expressions }: Pick<Stores, 'searcher' | 'expressions'> & { readonly store: RequestStore },
   { referentialIntegrity }: Config,
-  baseUrl: string,
   canonicals: IndexedCanonicals,
 ): Writers {
   const paced = canonicals.counting(pacedWriter(store, () => searcher.lag()))
   if (!referentialIntegrity) return { writer: paced, checker: NO_WRITER }
-  const parts = { resources: seenThrough(store, () => expressions), index: searcher, baseUrl }
+  const parts = { resources: seenThrough(store, () => expressions), index: searcher }
   return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }
 }
 

@@ -63,14 +63,14 @@ async function isKnown(known: KnownTenants, wanted: string): Promise<boolean> {
 async function recordOf(parts: PatientsParts, tenant: string, type: FoundRecord['type'], id: string): Promise<readonly FoundRecord[]> {
   const tree = isId(id) ? await resourceOf(parts, { tenant, type, id }) : undefined
   if (tree === undefined) return []
-  const [of, patient] = type === 'Patient' ? [type, id] : referred(tree.subject, parts.baseUrl)
+  const [of, patient] = type === 'Patient' ? [type, id] : referred(tree.subject, parts.reading(tenant))
   return [{ type, tenant, ...(of === 'Patient' && patient !== undefined ? { patient } : {}) }]
 }
 
 /** As a search by the user, who is shown nobody else. */
 async function patientsIn(parts: PatientsParts, user: User, tenant: string, criteria: Pairs): Promise<readonly FoundPatient[]> {
   const scopes = user.scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
-  const own = actingFor(user.fhirUser, await caredFor(parts, user.fhirUser, tenant), parts.baseUrl)
+  const own = actingFor(user.fhirUser, await caredFor(parts, user.fhirUser, tenant), parts.reading(tenant))
   const access = accessOf({
     scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'],
     ...own,

@@ -1,9 +1,10 @@
 /** How this server reads texts, before anybody defined a parameter. */
+import type { Bases } from '../fhir/references.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Config } from './config.ts'
 
-export const readingOf = ({ timeZone, referentialIntegrity }: Config, baseUrl: string): Reading => ({
-  baseUrl,
+export const readingOf = ({ timeZone, referentialIntegrity }: Config, bases: Bases): Reading => ({
+  ...bases,
   ...(timeZone === 'UTC' ? {} : { timeZone }),
   ...(referentialIntegrity ? { allReferences: true } : {}),
 })

@@ -85,7 +85,7 @@ function whatIsAsked({ level, group, types, bucket }: ScheduledExport, { id, reg
     level,
     group,
     types?.toSorted(),
-    accessOfToken(token, token.issuer),
+    accessOfToken(token, { baseUrl: token.issuer }),
     ...(bucket === undefined ? [] : [bucket]),
   ]
   return createHash('sha256').update(JSON.stringify(all)).digest('base64url')

@@ -56,7 +56,7 @@ export function* extracting(
     }
   if (!deleted && resource !== undefined && hasCanonical(type)) for (const name of calledBy(resource)) fields.key(CALLED, name)
   if (reading.allReferences === true && !deleted && resource !== undefined)
-    for (const { reference } of localReferences(resource, reading.baseUrl)) fields.key(REFERENCES, reference)
+    for (const { reference } of localReferences(resource, reading)) fields.key(REFERENCES, reference)
   const { keys, spans, numbers, points, tuples, groups, order } = fields
   return {
     tenant,

@@ -1,9 +1,8 @@
 /** How texts of resources and of queries are read here: the same on both sides of a match. */
+import type { Bases } from '../fhir/references.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 
-export type Reading = {
-  /** Of this server, without a slash at the end: references to it count as relative. */
-  readonly baseUrl?: string
+export type Reading = Bases & {
   /** IANA name of the time zone of dates without an offset; absent: UTC. */
   readonly timeZone?: string
   /** All references of a resource are indexed, not only those a parameter looks for. */

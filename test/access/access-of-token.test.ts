@@ -5,7 +5,7 @@ import { ANYBODY, type VerifiedToken } from '../../lambdas/access/verification/v
 import { BASE } from './issuing.ts'
 
 const ofUser: VerifiedToken = { ...ANYBODY, client: 'app', subject: 'ann' }
-const withinOf = (token: VerifiedToken) => accessOfToken(token, BASE).clauses.map(({ within = 'all' }) => within)
+const withinOf = (token: VerifiedToken) => accessOfToken(token, { baseUrl: BASE }).clauses.map(({ within = 'all' }) => within)
 
 it.each([
   ['a user nobody knows', { ...ofUser, scopes: ['user/*.rs'] }, [[]]],

@@ -25,7 +25,14 @@ it.each([
   ['nonsense', []],
   ['', []],
 ])('as %s a user acts for %j, and where that is not said for everybody', (fhirUser, patients) => {
-  expect(actingFor(fhirUser, ['cared-for'], BASE).actsFor).toEqual(patients)
+  expect(actingFor(fhirUser, ['cared-for'], { baseUrl: BASE }).actsFor).toEqual(patients)
 })
 
-it('nobody is cared for by who does not say for whom', () => expect(actingFor('RelatedPerson/1', undefined, BASE)).toEqual({ actsFor: [] }))
+it.each(['https://api.example.org/fhir', BASE])('a user with an address of the server, %s, is a user of it', (base) => {
+  const bases = { baseUrl: 'https://api.example.org/fhir', otherBases: [BASE] }
+  expect(actingFor(`${base}/Patient/1`, [], bases)).toEqual({ actsFor: ['Patient/1'] })
+  expect(actingFor(`${base}/Practitioner/1`, [], bases)).toEqual({})
+})
+
+it('nobody is cared for by who does not say for whom', () =>
+  expect(actingFor('RelatedPerson/1', undefined, { baseUrl: BASE })).toEqual({ actsFor: [] }))

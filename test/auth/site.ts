@@ -129,7 +129,7 @@ export async function openSite({
   const stores = await openStores({
     path: data.path,
     now: () => clock.now(),
-    reading: readingOf(config, BASE),
+    reading: readingOf(config, { baseUrl: BASE }),
     budget: config.searchBudget,
     report,
   })

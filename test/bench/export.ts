@@ -110,7 +110,7 @@ function writesOf(bytes: Buffer, isPacked: boolean): readonly Write[] {
       lastUpdated,
     )
     const body = new TextEncoder().encode(writeJson(stamped))
-    return [{ ...key, expected: 0, lastUpdated, deleted: false, compartments: compartmentsOf(stamped, BASE), body }]
+    return [{ ...key, expected: 0, lastUpdated, deleted: false, compartments: compartmentsOf(stamped, { baseUrl: BASE }), body }]
   })
 }
 

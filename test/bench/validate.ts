@@ -21,7 +21,7 @@ const TYPES = [
 
 const WORK: Readonly<Record<string, (resource: Resource) => unknown>> = {
   validate,
-  compartments: compartmentsOf,
+  compartments: (resource) => compartmentsOf(resource),
   parameters: (resource) => parametersOf(resource.resourceType).map(({ values }) => values(resource)),
 }
 

@@ -15,7 +15,7 @@ const BASE = 'http://a.example/fhir'
 const version = (resource: Tree) => versionOf(writeOf(keyOf('t', resource.resourceType, resource.id), { body: resource }))
 
 const found = (resource: Tree, level: Level = 'group', rules: AdditionalResources = DEFAULT_ADDITIONAL_RESOURCES): readonly string[] => [
-  ...new Set(referencesOf(level, rules, BASE)(version(resource))),
+  ...new Set(referencesOf(level, rules, { baseUrl: BASE })(version(resource))),
 ]
 const ruled = (path: string, ...resourceTypes: readonly string[]): AdditionalResources => ({
   Observation: [{ allowedForGroupExport: true, allowedForPatientExport: true, path, resourceTypes }],
@@ -54,7 +54,7 @@ describe('A resource takes along', () => {
   })
 
   it('nothing, of a deletion', () => {
-    expect(referencesOf('group', DEFAULT_ADDITIONAL_RESOURCES, BASE)({ ...version(encounter), deleted: true })).toEqual([])
+    expect(referencesOf('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })({ ...version(encounter), deleted: true })).toEqual([])
   })
 
   it.each<[string, string, readonly string[]]>([
@@ -73,7 +73,7 @@ describe('A resource takes along', () => {
   it('is found without parsing what refers to nothing of interest', () => {
     const one = version(observation('o', { subject: 'Patient/1', performer: [ref('PractitionerRole/1')] }))
     const broken = { ...one, body: Buffer.concat([one.body, Buffer.from('{')]) }
-    expect(referencesOf('group', DEFAULT_ADDITIONAL_RESOURCES, BASE)(broken)).toEqual(['Patient/1'])
+    expect(referencesOf('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })(broken)).toEqual(['Patient/1'])
   })
 
   it('of real records, what loops over the raw JSON find', () => {

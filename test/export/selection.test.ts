@@ -46,7 +46,7 @@ async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL, b
     },
     judge: { access, reading: READING, expressions: () => EXPRESSIONS, current: async () => undefined },
     whose: {
-      baseUrl: READING.baseUrl,
+      bases: READING,
       levelTypes: new Set(SETTINGS.groupTypes),
       before: async ({ id }) => before.find((version) => version.id === id),
       asOf: async () => [],

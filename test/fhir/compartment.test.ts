@@ -7,10 +7,15 @@ const reference = (to: string) => ({ reference: to })
 it('counts a reference with the base of the server, and none to another', () => {
   const observation = (to: string) => ({ resourceType: 'Observation', subject: reference(to) })
   const here = 'https://here.example/fhir'
-  expect(compartmentsOf(observation(`${here}/Patient/1`), here)).toEqual(['Patient/1'])
-  expect(compartmentsOf(observation(`${here}/Patient/1/_history/2`), here)).toEqual(['Patient/1'])
-  expect(compartmentsOf(observation('https://elsewhere.example/fhir/Patient/1'), here)).toEqual([])
+  expect(compartmentsOf(observation(`${here}/Patient/1`), { baseUrl: here })).toEqual(['Patient/1'])
+  expect(compartmentsOf(observation(`${here}/Patient/1/_history/2`), { baseUrl: here })).toEqual(['Patient/1'])
+  expect(compartmentsOf(observation('https://elsewhere.example/fhir/Patient/1'), { baseUrl: here })).toEqual([])
   expect(compartmentsOf(observation(`${here}/Patient/1`))).toEqual([])
+  const bases = { baseUrl: 'https://first.example/fhir', otherBases: [here, 'https://third.example/fhir'] }
+  for (const base of [bases.baseUrl, ...bases.otherBases])
+    expect(compartmentsOf(observation(`${base}/Patient/1`), bases)).toEqual(['Patient/1'])
+  for (const base of [`${here}.example`, 'https://elsewhere.example/fhir', `https://elsewhere.example/?${here}`, `${here}/a`])
+    expect(compartmentsOf(observation(`${base}/Patient/1`), bases)).toEqual([])
 })
 
 describe('a large Group', () => {

@@ -112,7 +112,7 @@ describe('X-Index-Token of a Bundle', () => {
       const [method, url] = text.split(' ')
       return { request: { method, url } }
     })
-    const known = { interaction: 'bundle', caller: { tenant: 'a' }, site: { baseUrl: 'http://x/fhir' } }
+    const known = { interaction: 'bundle', caller: { tenant: 'a' }, site: { reading: () => ({ baseUrl: 'http://x/fhir' }) } }
     const fhir = { resource: { resourceType: 'Bundle', type: 'batch', entry } }
     await awaitIndexToken(parts).before!({ event: { ...known, fhir, http: { headers: { 'x-index-token': token } } } } as never)
     return asked.length

@@ -163,10 +163,23 @@ it('a path of very many parts leads nowhere, empty ones counted: what is cut off
   expect(() => matchRoute('GET', `/Patient/1${'/'.repeat(98)}_history`)).toThrow(expect.objectContaining({ status: 404 }))
 })
 
+it('an entry is told by its path, or by that behind any address of the server, which ends where a path or a query begins', () => {
+  const bases = { baseUrl: 'http://a/fhir', otherBases: ['http://b/fhir'] }
+  const searched = { interaction: 'search-type', query: '_id=1' }
+  for (const base of ['', '/', 'http://a/fhir/', 'http://b/fhir/'])
+    expect(matchEntry({ method: 'GET', url: `${base}Patient?_id=1` }, bases)).toMatchObject(searched)
+  for (const base of ['http://a/fhir', 'http://b/fhir'])
+    expect(matchEntry({ method: 'GET', url: `${base}?_id=1` }, bases)).toMatchObject({ interaction: 'search-system', query: '_id=1' })
+  for (const base of ['http://c/fhir/', 'http://b/fhirs/', 'http://a/fhirPatient/'])
+    expect(() => matchEntry({ method: 'GET', url: `${base}Patient/1` }, bases)).toThrow(expect.objectContaining({ status: 404 }))
+})
+
 it('below /auth and /.well-known nothing is a type, elsewhere everything is', () => {
   for (const path of ['/auth/1', '/auth', '/.well-known/1', '/auth/1/_history', '/auth/1/Observation'])
     expect(() => matchRoute('GET', path)).toThrow(expect.objectContaining({ status: 404 }))
   expect(matchRoute('GET', '/Patient/auth').named).toEqual({ type: 'Patient', id: 'auth' })
   expect(matchRoute('GET', '/Auth/1').interaction).toBe('read')
-  expect(() => matchEntry({ method: 'POST', url: 'http://a/auth/token' }, 'http://a')).toThrow(expect.objectContaining({ status: 400 }))
+  expect(() => matchEntry({ method: 'POST', url: 'http://a/auth/token' }, { baseUrl: 'http://a' })).toThrow(
+    expect.objectContaining({ status: 400 }),
+  )
 })

@@ -270,7 +270,7 @@ const BEFORE: ReadonlySet<string> = new Set(['link-key'])
 
 const placesOf = (name: FunctionName, access: string): string[] => [
   ...new Set([
-    ...(BEFORE.has(name) ? [] : ['FHIR_BASE_URL']),
+    ...(BEFORE.has(name) ? [] : ['FHIR_BASE_URL', 'FHIR_OWN_BASES']),
     ...portsOfStage(name, access).flatMap((port) => PLACES_OF[port] ?? ['FHIR_STATE_TABLE']),
     ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
     ...(['indexer', 'export-sweep'].includes(name) ? ['FHIR_STAGE'] : []),
@@ -291,6 +291,16 @@ function cycleOf({ Resources }: Tree): string | undefined {
   }
   return [...edges.keys()].reduce<string | undefined>((found, id) => found ?? visit(id, []), undefined)
 }
+
+/** With the names of what it is made of, as far as they stay the same. */
+const urlOf = (value: Tree | string): string =>
+  typeof value === 'string'
+    ? value
+    : value['Fn::Join'][1]
+        .map((part: Tree | string) => (typeof part === 'string' ? part.replace(/us-east-1|eu-central-1/, 'REGION') : partOf(part)))
+        .join('')
+
+const partOf = ({ Ref, 'Fn::GetAtt': got }: Tree): string => (got === undefined ? Ref : got[0].replace(/^.*(Distribution).*$/, '$1'))
 
 function* referencesOf(tree: Tree, known: Tree): Iterable<string> {
   if (typeof tree !== 'object' || tree === null) return
@@ -980,6 +990,26 @@ describe('a deployment', () => {
     expect(baseUrl(named)).toBe('https://fhir.example.org/fhir')
     expect(JSON.stringify(baseUrl(tokens))).toContain('DomainName')
     expect(baseUrl(local)).toBe('http://127.0.0.1:8080/fhir')
+  })
+
+  it("tells them each address that counts as own: first the API's, which stays whatever the settings say, and CloudFront's", () => {
+    const told =
+      (name: string) =>
+      (of: Synthesized): readonly string[] =>
+        Object.values(functionsOf(of.service)).flatMap(({ Environment }) =>
+          Environment?.Variables.FHIR_BASE_URL === undefined ? [] : [urlOf(Environment.Variables[name])],
+        )
+    const [own] = told('FHIR_BASE_URL')(demo)
+    for (const stage of [demo, production, named, tokens, local]) {
+      const [links] = told('FHIR_BASE_URL')(stage)
+      const bases = told('FHIR_OWN_BASES')(stage)
+      expect(new Set(bases).size).toBe(1)
+      const [first, ...others] = bases[0]!.split(' ')
+      expect(first).toBe(own)
+      expect(others).toContain('https://Distribution/fhir')
+      expect([first, ...others]).toContain(links)
+    }
+    expect(told('FHIR_OWN_BASES')(named)[0]).toBe(`${own} https://Distribution/fhir https://fhir.example.org/fhir`)
   })
 
   it('prints where everything is', () => {

@@ -19,7 +19,7 @@ async function create(folder = newFolder()) {
   const stores = await openStores({
     path: (name) => join(folder, name),
     now: Date.now,
-    reading: readingOf(readConfig({ FHIR_ACCESS: 'open' }), 'http://127.0.0.1/fhir'),
+    reading: readingOf(readConfig({ FHIR_ACCESS: 'open' }), { baseUrl: 'http://127.0.0.1/fhir' }),
     budget: 60_000,
     report: neverReports,
   })

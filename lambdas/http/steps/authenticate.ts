@@ -5,7 +5,7 @@ import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
 import { isAuthCode } from '../../interactions/routes.ts'
-import type { Code, HttpRequest, Step } from '../exchange.ts'
+import type { Code, HttpRequest, Site, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
 import { matchRoute } from '../route-table.ts'
 import { LOOPBACK } from './check-host.ts'
@@ -22,7 +22,7 @@ export const authenticate = (authenticator: Authenticator): Step => ({
       throw advised(error, site.baseUrl)
     })
     exchange.token = token
-    exchange.caller = callerOf(token ?? ANYBODY, exchange.site.baseUrl)
+    exchange.caller = callerOf(token ?? ANYBODY, site)
   },
 })
 
@@ -59,9 +59,9 @@ export const admission =
     }
   }
 
-const callerOf = (token: VerifiedToken, baseUrl: string): Caller => ({
+const callerOf = (token: VerifiedToken, site: Site): Caller => ({
   tenant: token.tenant,
   client: token.client,
-  access: accessOfToken(token, baseUrl),
+  access: accessOfToken(token, site.reading(token.tenant)),
   clientAuth: token.clientAuth,
 })

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
+import type { Bases } from '../../fhir/references.ts'
 import { type EntryRequest, entriesOf } from '../../interactions/bundle-entry.ts'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -71,13 +72,17 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
   },
 })
 
-const searches = ({ interaction, fhir, site }: Exchange): boolean =>
-  interaction !== 'bundle' || (fhir.resource !== undefined && entriesOf(fhir.resource).some((entry) => isSearch(entry, site.baseUrl)))
+function searches(exchange: Exchange): boolean {
+  const { interaction, fhir, site } = exchange
+  if (interaction !== 'bundle') return true
+  const bases = site.reading(callerOf(exchange).tenant)
+  return fhir.resource !== undefined && entriesOf(fhir.resource).some((entry) => isSearch(entry, bases))
+}
 
 /** One that nothing answers fails on its own. */
-function isSearch(entry: EntryRequest, baseUrl: string): boolean {
+function isSearch(entry: EntryRequest, bases: Bases): boolean {
   try {
-    return matchEntry(entry, baseUrl).interaction.startsWith('search')
+    return matchEntry(entry, bases).interaction.startsWith('search')
   } catch {
     return false
   }

@@ -24,8 +24,8 @@ export const reference: SearchType = {
       fields.groupsAre(names, fields.keys[field], fields.keys[field])
     }
   },
-  lower(parameter, value, modifier, { baseUrl }) {
-    const text = relative(unescapeValue(value), baseUrl)
+  lower(parameter, value, modifier, reading) {
+    const text = relative(unescapeValue(value), reading)
     const { field } = parameter
     if (modifier === 'identifier') return { kind: 'key', field: `${field}:identifier`, oneOf: [identifierKey(value)] }
     if (modifier === undefined) return lowerReference(parameter, text)
@@ -44,7 +44,7 @@ function addCanonical(fields: Fields, { field, canonical }: FieldNames, text: st
 }
 
 function addReference(fields: Fields, field: string, reference: string): void {
-  const { keys, sort } = targetOf(relative(reference, fields.reading.baseUrl))
+  const { keys, sort } = targetOf(relative(reference, fields.reading))
   for (const key of keys) fields.key(field, key)
   if (sort !== undefined) fields.sort(field, sort)
 }

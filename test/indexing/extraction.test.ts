@@ -1,0 +1,33 @@
+/** What documents are made with, and what of it may change without their being made again. */
+import { expect, it } from '@jest/globals'
+import { extractionOf } from '../../lambdas/indexing/extraction.ts'
+import { extract } from '../../lambdas/search/extract.ts'
+import { parseSearch } from '../../lambdas/search/query.ts'
+import { observation } from '../fixtures/resources.ts'
+import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const API = 'https://api.example/fhir'
+const NAMED = 'https://fhir.example.org/fhir'
+
+it('another address of the server makes no document again, another first one does, and so does a time zone', () => {
+  const extraction = extractionOf({ baseUrl: API })
+  expect(extractionOf({ baseUrl: API, otherBases: [NAMED] })).toBe(extraction)
+  expect(extractionOf({ baseUrl: API, otherBases: [] })).toBe(extraction)
+  expect(extractionOf({ baseUrl: NAMED, otherBases: [API] })).not.toBe(extraction)
+  expect(extractionOf({ baseUrl: API, otherBases: [NAMED], timeZone: 'Europe/Berlin' })).not.toBe(extraction)
+})
+
+it('a reference with any address of the server is found by any, and without one', () => {
+  const reading = { baseUrl: API, otherBases: [NAMED], allReferences: true }
+  const keysOf = (reference: string) => {
+    const body = observation('o', { subject: reference })
+    return extract(versionOf(writeOf(keyOf('t', 'Observation', 'o'), { body })), body, reading).keys
+  }
+  const whereOf = (value: string) => parseSearch('Observation', [['subject', value]], { now: 0, ...reading }).where
+  for (const base of [API, NAMED]) {
+    expect(keysOf(`${base}/Patient/1`)).toEqual(keysOf('Patient/1'))
+    expect(whereOf(`${base}/Patient/1`)).toEqual(whereOf('Patient/1'))
+  }
+  expect(keysOf('https://elsewhere.example/fhir/Patient/1')).not.toEqual(keysOf('Patient/1'))
+  expect(whereOf('https://elsewhere.example/fhir/Patient/1')).not.toEqual(whereOf('Patient/1'))
+})
