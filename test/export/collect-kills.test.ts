@@ -5,6 +5,7 @@ import { resumeJobs } from '../../lambdas/export/sweep.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { neverReports } from '../fixtures/never-reports.ts'
 import { at } from '../fixtures/versions.ts'
 import { jobNow, kickOff, linesOfFiles, run } from './exported.ts'
 import { type Fault, Machine } from './machine.ts'
@@ -19,7 +20,8 @@ const idle = { start: async () => {}, stop: async () => {}, isRunning: async () 
 /** The calls of the machine that broke. */
 async function tried(racing: RacingWorld, job: Job, isLookedUp: boolean, fault: Fault | undefined, call: number): Promise<number> {
   const blobs = new MemoryBlobs()
-  const parts = { ...decided(racing.parts(PATIENTS), isLookedUp), blobs }
+  const report = (error: unknown): void => (error instanceof Error && error.message === fault ? undefined : neverReports(error))
+  const parts = { ...decided(racing.parts(PATIENTS), isLookedUp), blobs, report }
   await kickOff(parts, job)
   const broken = new Machine(fault, call, async () => {})
   const mender = new Machine(undefined, 0, async (calls) => void (calls === 30 && broken.goOn()))
