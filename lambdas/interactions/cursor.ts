@@ -23,12 +23,18 @@ export type Opened<Position> = { readonly position: Position; readonly mark: str
 export const sealCursor = (seal: Seal, clock: Clock, position: unknown, paged: Paged): string =>
   seal.seal(JSON.stringify([callerMark(paged.caller), markOf(paged), position]), clock.now())
 
-/** FhirError 400 for a changed cursor or one of another caller, 410 for an expired one. What it pages through is for `mustPage` to check. */
+/** FhirError 400 for a changed cursor or one of another caller, 410 for an expired one, and one from before the store was set back. What it pages through is for `mustPage` to check. */
 export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, caller: Owner): Opened<Position> {
   const opened = seal.open(cursor)
   const [of, mark, position] = JSON.parse(opened?.text ?? '[]') as [string, string, Position]
   if (opened === undefined || of !== callerMark(caller))
     throw fhirError(400, 'value', 'The cursor of the paging link is not one this server gave out')
+  if (opened.isFormer === true)
+    throw fhirError(
+      410,
+      'not-found',
+      'The cursor is from before the data of this server was set back to an earlier time: start again from the first page',
+    )
   if (clock.now() - opened.at > LIFETIME) throw fhirError(410, 'not-found', 'The cursor has expired: start again from the first page')
   return { mark, position }
 }

@@ -22,6 +22,7 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
   const signing = searchSigning === 'sigv4' ? { region, credentials: () => readIdentity().credentials } : undefined
   return new OpenSearchIndex(openSearchClient(searchEndpoint, signing), {
     prefix: searchPrefix,
+    epoch: places().epoch,
     settings: { auto_expand_replicas: '0-1' },
     budget: config().searchBudget,
     knownFor: KNOWN_FOR,

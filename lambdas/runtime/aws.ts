@@ -78,7 +78,7 @@ export const audit = /* @__PURE__ */ once(
     }),
 )
 
-export const seal = /* @__PURE__ */ once(() => new OpenedSeal(() => readSecretKey(stateTable())))
+export const seal = /* @__PURE__ */ once(() => new OpenedSeal(() => readSecretKey(stateTable()), places().epoch))
 
 /** Its code is loaded when it is first needed: most requests need none. */
 export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {

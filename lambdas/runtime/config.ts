@@ -91,6 +91,9 @@ export const PLACES = [
   setting('exportWorkflow', 'text', '', 'the ARN of the state machine that writes exports'),
   setting('linkKey', 'text', '', 'the key of KMS that signs links to export files'),
   setting('linkKeyPair', 'text', '', 'the id CloudFront knows that key by'),
+  setting('epoch', 'integer', '0', 'how many times the table of the resources was set back to an earlier time'),
+  setting('restoredAt', 'text', '', 'the instant it was set back to the last time, as FHIR writes it'),
+  setting('formerTable', 'text', '', 'the table of the resources before that, where it is there still'),
   setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
 ] as const satisfies readonly Setting[]
 

@@ -1,6 +1,7 @@
 /** X-Index-Token and X-Consistency: what a write tells, and what a search with it waits for. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
+import { sealOfEpoch } from '../../lambdas/adapters/in-process/epoch-seal.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import type { Exchange, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { awaitIndexToken, type TokenParts, tellIndexToken } from '../../lambdas/http/steps/index-token.ts'
@@ -95,6 +96,19 @@ describe('X-Index-Token', () => {
     const { 'x-index-token': token = '' } = await tell(versions(50))
     kept.clear()
     await expect(wait(token)).rejects.toMatchObject({ status: 410 })
+  })
+
+  it('is 410 to its tenant once the store was set back, whether it names a write or a list', async () => {
+    const { parts, tell, wait } = world()
+    for (const count of [1, 50]) {
+      const { 'x-index-token': token = '' } = await tell(versions(count))
+      const later = { ...parts, seal: sealOfEpoch(parts.seal, 1) }
+      const given = (tenant: string) =>
+        ({ event: { http: { headers: { 'x-index-token': token } }, caller: { tenant }, interaction: 'search-type' } }) as never
+      await expect(awaitIndexToken(later).before!(given('a'))).rejects.toMatchObject({ status: 410 })
+      await expect(awaitIndexToken(later).before!(given('b'))).rejects.toMatchObject({ status: 400 })
+      await wait(token)
+    }
   })
 
   it('that the index has not come to is 503', async () => {

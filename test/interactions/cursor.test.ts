@@ -1,5 +1,6 @@
 /** Cursors of paging links, and queries kept for them, by themselves; that each page of each kind of search takes its own is in test/api/cursors. */
 import { describe, expect, it } from '@jest/globals'
+import { sealOfEpoch } from '../../lambdas/adapters/in-process/epoch-seal.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { openCursor, sealCursor } from '../../lambdas/interactions/cursor.ts'
 import { keepQuery, keptQuery } from '../../lambdas/interactions/stored-query.ts'
@@ -23,6 +24,15 @@ describe('a cursor', () => {
   it('is good for a day, then it is 410', () => {
     expect(openCursor(seal, clockAt(2 * DAY), cursor, caller).position).toEqual(['a'])
     expect(() => openCursor(seal, clockAt(2 * DAY + 1), cursor, caller)).toThrow(expect.objectContaining({ status: 410 }))
+  })
+
+  it('is 410 to its caller once the store was set back, and garbage to others as before', () => {
+    const later = sealOfEpoch(seal, 1)
+    expect(() => openCursor(later, clockAt(DAY), cursor, caller)).toThrow(expect.objectContaining({ status: 410 }))
+    for (const other of OTHERS)
+      expect(() => openCursor(later, clockAt(DAY), cursor, other)).toThrow(expect.objectContaining({ status: 400 }))
+    const again = sealCursor(later, clockAt(DAY), ['b'], { caller, path: '/Patient', of: [] })
+    expect(openCursor(later, clockAt(DAY), again, caller).position).toEqual(['b'])
   })
 
   it('of another tenant or client is no more than garbage, expired or not', () => {

@@ -1,21 +1,25 @@
 /** A seal whose key is fetched before it is first used. */
 import type { Seal } from '../../ports/seal.ts'
+import { sealOfEpoch } from './epoch-seal.ts'
 import { AesSeal } from './seal.ts'
 
 export class OpenedSeal implements Seal {
   readonly #readKey: () => Promise<Uint8Array>
+  readonly #epoch: number
   #opening: Promise<void> | undefined
   #seal: Seal | undefined
 
-  constructor(readKey: () => Promise<Uint8Array>) {
+  /** `epoch`: how many times the store was set back. */
+  constructor(readKey: () => Promise<Uint8Array>, epoch: number) {
     this.#readKey = readKey
+    this.#epoch = epoch
   }
 
   /** Must have resolved before anything is sealed or opened. A failure is tried again at the next call. */
   ready(): Promise<void> {
     this.#opening ??= this.#readKey().then(
       (key) => {
-        this.#seal = new AesSeal(key)
+        this.#seal = sealOfEpoch(new AesSeal(key), this.#epoch)
       },
       (error: unknown) => {
         this.#opening = undefined

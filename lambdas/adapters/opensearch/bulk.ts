@@ -11,9 +11,12 @@ import { NotApplied } from '../../ports/not-applied.ts'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import { type Cluster, Failed, passes } from './cluster.ts'
 import { bodyOf, type Form, idOf, stubOf } from './document-body.ts'
+import { externalVersion } from './external-version.ts'
 
 export type BulkOptions = {
   readonly keepsBodies: boolean
+  /** See external-version.ts. */
+  readonly epoch: number
   readonly refresh: 'wait' | 'none'
   /** A request has at most so many bytes, or one document. */
   readonly mostBytes: number
@@ -118,7 +121,10 @@ export class Bulk {
 
   #prepare(write: Write): Prepared {
     const { document, alias, isStub, form, isAgain = false } = write
-    const versions = { version: document.version, version_type: isAgain ? 'external_gte' : 'external' }
+    const versions = {
+      version: externalVersion(this.#options.epoch, document.version),
+      version_type: isAgain ? 'external_gte' : 'external',
+    }
     const index = { _index: alias, _id: idOf(document), ...versions, require_alias: true }
     const body = (isStub ? stubOf : bodyOf)(document, this.#options.keepsBodies, form)
     return { ...write, lines: `${JSON.stringify({ index })}\n${body}\n` }

@@ -57,17 +57,19 @@ export class OpenSearchIndex implements SearchIndex {
   readonly #live: OpenSearchOptions['live']
   readonly #register: IndexRegister
   readonly #source: readonly string[] | false
+  readonly #epoch: number
 
   constructor(client: Client, options: OpenSearchOptions) {
     const { prefix, live, register = NOBODY, settings = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
     const { attempts = 6, patience = 30_000, pause = 100 } = options
-    const { keepsBodies = false, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
+    const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause })
     this.#aliases = new Aliases(this.#cluster, prefix, settings, knownFor)
-    this.#bulk = new Bulk(this.#cluster, { keepsBodies, refresh, mostBytes, onPoison })
+    this.#bulk = new Bulk(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
     this.#live = live
     this.#register = register
     this.#searching = new Searching(this.#cluster, (types) => this.#namesOf(types), budget)
+    this.#epoch = epoch
     this.#source = keepsBodies ? ['body'] : false
   }
 
@@ -152,7 +154,7 @@ export class OpenSearchIndex implements SearchIndex {
 
   /** `tokens`: of tokenOf. */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean> {
-    return isVisible(this.#cluster, (type) => this.#nameOf(type), tokens, patience)
+    return isVisible({ cluster: this.#cluster, nameOf: (type) => this.#nameOf(type), epoch: this.#epoch }, tokens, patience)
   }
 
   /**

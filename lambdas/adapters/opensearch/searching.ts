@@ -5,6 +5,7 @@ import { Unavailable } from '../../ports/unavailable.ts'
 import type { Position, SortKey } from '../../search/plan.ts'
 import { type Cluster, Failed } from './cluster.ts'
 import { readBody } from './document-body.ts'
+import { versionIn } from './external-version.ts'
 import { sortText, sortValue } from './sort-values.ts'
 
 export type FoundHit = {
@@ -117,5 +118,5 @@ export function hitOf({ _version, _source, sort }: FoundHit): Hit {
   const [type, id] = sort.slice(-2) as [string, string]
   const values = sort.slice(0, -2).map((each) => (each === null ? null : sortValue(each)))
   const body = _source?.body
-  return { type, id, version: _version, position: { values, type, id }, ...(body === undefined ? {} : { body: readBody(body) }) }
+  return { type, id, version: versionIn(_version), position: { values, type, id }, ...(body === undefined ? {} : { body: readBody(body) }) }
 }

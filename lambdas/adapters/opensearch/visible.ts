@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
+import { externalVersion } from './external-version.ts'
 
 /** Names a version that will be indexed. */
 export const tokenOf = (document: Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>): string =>
@@ -18,10 +19,16 @@ const BETWEEN = 50
 /** Names in a line of a request. */
 const AT_ONCE = 30
 
+/** `epoch`: see external-version.ts. */
+export type Looking = { readonly cluster: Cluster; readonly nameOf: NameOf; readonly epoch: number }
+
 /** Waits at most `patience` ms. */
-export async function isVisible(cluster: Cluster, nameOf: NameOf, tokens: readonly string[], patience: number): Promise<boolean> {
+export async function isVisible({ cluster, nameOf, epoch }: Looking, tokens: readonly string[], patience: number): Promise<boolean> {
   const until = performance.now() + patience
-  let missing: readonly Version[] = tokens.map(versionOf)
+  let missing: readonly Version[] = tokens.map((token) => {
+    const { version, ...document } = versionOf(token)
+    return { ...document, version: externalVersion(epoch, version) }
+  })
   for (;;) {
     missing = await missingOf(cluster, nameOf, missing)
     if (missing.length === 0) break

@@ -98,8 +98,15 @@ async function sealed({ seal, clock, blobs }: TokenParts, tenant: string, tokens
 }
 
 async function opened({ seal, blobs }: TokenParts, tenant: string, token: string): Promise<readonly string[]> {
-  const [of, named] = JSON.parse(seal.open(token)?.text ?? '[]') as readonly [string?, (string | readonly string[])?]
+  const { text, isFormer } = seal.open(token) ?? { text: '[]' }
+  const [of, named] = JSON.parse(text) as readonly [string?, (string | readonly string[])?]
   if (named === undefined || of !== tenant) throw fhirError(400, 'value', 'The X-Index-Token is not one this server gave out')
+  if (isFormer === true)
+    throw fhirError(
+      410,
+      'not-found',
+      'The X-Index-Token is from before the data of this server was set back to an earlier time: what it names may be gone. Search without it',
+    )
   if (typeof named !== 'string') return named
   const kept = await blobs.get(`${FOLDER}/${named}`)
   if (kept === undefined) throw fhirError(410, 'not-found', 'What the X-Index-Token names is no longer kept')

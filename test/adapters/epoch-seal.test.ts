@@ -1,0 +1,18 @@
+/** A seal knows what was sealed before the store was set back, and any text is itself. */
+import { expect, it } from '@jest/globals'
+import { sealOfEpoch } from '../../lambdas/adapters/in-process/epoch-seal.ts'
+import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
+
+const plain = new AesSeal(new Uint8Array(32))
+const epochs = [0, 1, 2, 12].map((epoch) => sealOfEpoch(plain, epoch))
+
+it.each(['', '[]', '12 x', '\n', '\n1\nx', '1\nx\ny', '\n0\n'])('opens %j as it was, and as former in every other epoch', (text) => {
+  for (const [i, sealing] of epochs.entries())
+    for (const [j, opening] of epochs.entries())
+      expect(opening.open(sealing.seal(text, 7))).toEqual({ text, at: 7, ...(i === j ? {} : { isFormer: true }) })
+})
+
+it('in the first epoch seals as if there were none', () => {
+  expect(plain.open(epochs[0]!.seal('["a"]', 7))).toEqual({ text: '["a"]', at: 7 })
+  expect(epochs[0]!.open('garbage')).toBeUndefined()
+})
