@@ -1,4 +1,4 @@
-/** As whom files are loaded: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
+/** As whom a server is asked for a load or an export: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
 import { clientToken } from '../../lambdas/runtime/load/client-token.ts'
 import type { Authorize } from '../../lambdas/runtime/load/post.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'

@@ -10,7 +10,7 @@ import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
 import { complain, faultIn, lenient, oneLine, say, warn } from '../output.ts'
 import { collected } from './administered.ts'
 import { type Authorized, authorizeAs } from './authorize.ts'
-import { baseUrl, dataOption, withExamples } from './options.ts'
+import { baseUrl, dataOption, sigv4Option, withExamples } from './options.ts'
 import { readText } from './read-text.ts'
 import { BASE, baseMeant } from './server-meant.ts'
 
@@ -31,6 +31,7 @@ type Options = {
   readonly client?: string
   readonly key?: string
   readonly secretFile?: string
+  readonly sigv4?: boolean
   readonly scope: string
   readonly parallel: number
   readonly keep?: boolean
@@ -64,6 +65,7 @@ const exporting = new Command('export')
   .option('--client <id>', 'a client that is registered with the server')
   .addOption(new Option('--key <file>', 'its private JSON Web Key').conflicts('secretFile'))
   .option('--secret-file <file>', 'or its secret, of servers that let it export; - for standard input')
+  .addOption(sigv4Option().conflicts(['client', 'key', 'secretFile', 'tenant']))
   .option('--scope <scopes>', 'what the client asks for, with its key', 'system/*.rs')
   .option('--parallel <number>', 'files under way at once, 1 to 16', parallel, 4)
   .option('--keep', 'Ctrl-C leaves the job to the next run, and does not take it back')
@@ -154,10 +156,10 @@ async function located(given: Options, command: Command): Promise<Authorized & {
   return { options, ...(await authorized(options)) }
 }
 
-/** By a signature, by a secret, or with a token of the server that runs here. Error where an option is wrong. */
-async function authorized({ from, data, tenant, client, key: file, secretFile, scope }: Located): Promise<Authorized> {
+/** By a key, by a secret, with credentials of AWS, or with a token of the server that runs here. Error where an option is wrong. */
+async function authorized({ from, data, tenant, client, key: file, secretFile, sigv4 = false, scope }: Located): Promise<Authorized> {
   if (file === undefined) {
-    const by = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }) }
+    const by = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }), sigv4 }
     return authorizeAs({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...by })
   }
   if (client === undefined) throw new Error('--key needs --client')

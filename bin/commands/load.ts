@@ -7,7 +7,7 @@ import { load } from '../../lambdas/runtime/load/load.ts'
 import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { complain, lenient, oneLine, say } from '../output.ts'
 import { type As, authorizeAs } from './authorize.ts'
-import { baseUrl, dataOption, withExamples } from './options.ts'
+import { baseUrl, dataOption, sigv4Option, withExamples } from './options.ts'
 import { BASE, baseMeant } from './server-meant.ts'
 
 type Options = Omit<As, 'to'> & { readonly to?: string; readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
@@ -23,10 +23,7 @@ const loading = new Command('load')
     'a client that is registered with the server, for system/*.cruds, and system/admin where it is to define search parameters',
   )
   .option('--secret-file <file>', 'the secret of the client; - for standard input')
-  .option(
-    '--sigv4',
-    'signs requests with your credentials of AWS, where a stage on AWS asks for that; the region is that of its address, or AWS_REGION',
-  )
+  .addOption(sigv4Option())
   .option('--concurrency <number>', 'Bundles under way at once, 1 to 99', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
   .option('--no-wait', 'ends when all is stored, and not only when searches find it')

@@ -22,6 +22,12 @@ function named(folder: string): string {
 export const portOption = (): Option =>
   new Option('--port <number>', 'port of a server that was started with --memory').conflicts('data').argParser(port)
 
+export const sigv4Option = (): Option =>
+  new Option(
+    '--sigv4',
+    'signs requests with your credentials of AWS, where a stage on AWS asks for that; the region is that of its address, or AWS_REGION',
+  )
+
 /** `port`: where the server keeps nothing. */
 export type ServerOptions = { readonly data: string; readonly port?: number }
 

@@ -1,60 +1,12 @@
 /** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
-import { createHash, createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { buffer } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { authorizeAs } from '../../bin/commands/authorize.ts'
 import { askWith, postTo } from '../../lambdas/runtime/load/post.ts'
 import { signedFor } from '../../lambdas/runtime/load/signed.ts'
-import { atEnd } from '../fixtures/at-end.ts'
+import { authorizationOf, CREDENTIALS, type Got, isSigned, serverThat } from '../fixtures/signed.ts'
 
-const CREDENTIALS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY', sessionToken: 'session' }
 const given = async () => CREDENTIALS
-
-const hex = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex')
-const mac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
-const encoded = (text: string): string =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`)
-
-type Got = {
-  readonly method: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
-}
-
-/** Of what came. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
-function authorizationOf({ method, url, headers, body }: Got, secret: string): string {
-  const [, scope = '', names = ''] = /Credential=[^/]+\/([^,]+), ?SignedHeaders=([^,]+)/.exec(String(headers.authorization)) ?? []
-  const { pathname, searchParams } = new URL(url, 'http://x')
-  const query = [...searchParams].map(([name, value]) => `${encoded(name)}=${encoded(value)}`).sort()
-  const lines = names.split(';').map((name) => `${name}:${String(headers[name]).trim()}\n`)
-  const path = pathname.split('/').map(encoded).join('/')
-  const canonical = [method, path, query.join('&'), lines.join(''), names, hex(body)].join('\n')
-  const [day = '', region = '', service = ''] = scope.split('/')
-  const key = ['aws4_request'].reduce(mac, [region, service].reduce(mac, mac(`AWS4${secret}`, day)))
-  return mac(key, ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, hex(canonical)].join('\n')).toString('hex')
-}
-
-/** Remembers all that comes. */
-async function serverThat(answers: (got: Got, number: number) => { readonly status: number; readonly headers?: Record<string, string> }) {
-  const all: Got[] = []
-  const server = createServer(async (request, response) => {
-    const got = { method: request.method!, url: request.url!, headers: request.headers, body: await buffer(request) }
-    all.push(got)
-    const { status, headers = {} } = answers(got, all.length)
-    response.writeHead(status, headers).end('{}')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => new Promise<void>((resolve) => void server.close(() => resolve())))
-  atEnd(async () => server.closeAllConnections())
-  return { all, base: `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir` }
-}
-
-const taken = (got: Got) => ({
-  status: String(got.headers.authorization).endsWith(`Signature=${authorizationOf(got, CREDENTIALS.secretAccessKey)}`) ? 200 : 403,
-})
+const taken = (got: Got) => ({ status: isSigned(got) ? 200 : 403 })
 const scopeOf = ({ headers }: Got): string => /Credential=([^,]+)/.exec(String(headers.authorization))![1]!
 
 describe('Requests that are signed', () => {

@@ -7,7 +7,7 @@ import type { ReadableStream } from 'node:stream/web'
 import { isMissing, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
 import { ExportFault } from './export-fault.ts'
 import type { ExportedFile } from './manifest.ts'
-import { type Asking, Passing, pathOf, patiently, reasonIn, textOf } from './patient-asking.ts'
+import { type Asking, Passing, pathOf, patiently, reasonIn, send, textOf } from './patient-asking.ts'
 
 /** `lines`: of which none is empty. */
 export type Downloaded = { readonly bytes: number; readonly lines: number }
@@ -58,8 +58,7 @@ async function fetchRest(url: string, path: string, asking: Asking, coming: Comi
   if (there > 0 && there === length) return undefined
   const isRest = there > 0 && etag !== undefined
   const range = isRest ? { range: `bytes=${there}-`, 'if-range': etag } : {}
-  const headers = { 'accept-encoding': 'identity', ...range, ...(await asking.authorize?.({ method: 'GET', url })) }
-  const response = await fetch(url, { headers, signal: asking.signal })
+  const response = await send(url, { headers: { 'accept-encoding': 'identity', ...range } }, asking)
   if (response.status === 429 || response.status >= 500) return new Passing(`answers ${response.status}`, response.headers)
   const goesOn = isRest && response.status === 206 && startOf(response.headers) === there && isSame(response.headers, etag)
   // A server that cannot go on there hands out all of it the next time.

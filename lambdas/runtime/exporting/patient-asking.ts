@@ -33,11 +33,18 @@ const LONGEST = { own: 60_000, asked: 3_600_000 }
 /** ExportFault `unreachable` where it stays away, or busy. The answer may be any other. */
 export function ask(url: string, request: Request, asking: Asking): Promise<Told> {
   return patiently(url, asking, async () => {
-    const headers = { ...request.headers, ...(await asking.authorize?.({ method: request.method ?? 'GET', url })) }
-    const response = await fetch(url, { ...request, headers, signal: asking.signal })
+    const response = await send(url, request, asking)
     const told = { status: response.status, headers: response.headers, text: await textOf(response, url) }
     return isPassing(told) ? new Passing(`answers ${told.status}${reasonIn(told.text)}`, told.headers) : told
   })
+}
+
+/** Once. What is signed is for one address: nobody is followed to another with it. */
+export async function send(url: string, request: Request, { authorize, signal }: Pick<Asking, 'authorize' | 'signal'>): Promise<Response> {
+  const { method = 'GET', headers, body } = request
+  const who = await authorize?.({ method, url, ...(body === undefined ? {} : { body: Buffer.from(body) }) })
+  const redirect = who?.['x-amz-date'] === undefined ? 'follow' : 'manual'
+  return fetch(url, { ...request, headers: { ...headers, ...who }, signal, redirect })
 }
 
 /** Bytes of an answer that is no file. */

@@ -1,4 +1,4 @@
-/** A load into a stage on AWS that lets in whoever signs requests. */
+/** Requests to a stage on AWS that lets in whoever signs them. */
 import { type Credentials, signer } from '../../adapters/sigv4/signer.ts'
 import { readIdentity } from '../config.ts'
 import type { Authorize } from './post.ts'
@@ -6,10 +6,11 @@ import type { Authorize } from './post.ts'
 /** Of API Gateway. https://docs.aws.amazon.com/apigateway/latest/developerguide/how-to-call-api.html */
 const ADDRESS = /^[^.]+\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/
 
-/** Error where nobody says which region it is. `here`: the region of the environment, or nothing. */
+/** Of requests to `base`; of those to anybody else nothing is said. Error where nobody says which region it is. `here`: the region of the environment, or nothing. */
 export function signedFor(base: string, here = readIdentity().region, credentials?: () => Promise<Credentials>): Authorize {
   const region = ADDRESS.exec(new URL(base).hostname)?.[1] ?? here
   if (region === '') throw new Error(`${base} does not say its region: set AWS_REGION, or give the API's own address (ApiUrl)`)
   const sign = signer({ region, service: 'execute-api', ...(credentials === undefined ? {} : { credentials }) })
-  return (request) => sign(request)
+  const { origin } = new URL(base)
+  return async (request) => (new URL(request.url).origin === origin ? sign(request) : {})
 }

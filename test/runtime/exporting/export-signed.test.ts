@@ -1,0 +1,64 @@
+/** `fhir export --sigv4`: each request is signed, by who exports and for the server that is asked, and nothing of it goes to another. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { fhirUnder } from '../../bin/process.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { type Answering, CREDENTIALS, type Got, isSigned, serverThat } from '../../fixtures/signed.ts'
+
+const PATIENT = '{"resourceType":"Patient","id":"1"}\n'
+const REFUSED: Answering = { status: 403 }
+
+/** A stage that lets in who signs, and leads to `files` for what it exported. */
+const stageThat = (files: string, more: (got: Got) => Answering | undefined = () => undefined) =>
+  serverThat((got): Answering => {
+    if (!isSigned(got)) return REFUSED
+    const told = more(got)
+    if (told !== undefined) return told
+    if (got.url.includes('$export')) return { status: 202, headers: { 'content-location': `http://${got.headers.host}/fhir/export/1` } }
+    const output = [{ type: 'Patient', url: `${files}/Patient.ndjson`, count: 1 }]
+    const told200 = { transactionTime: '2026-11-22T10:00:00.000Z', request: '', requiresAccessToken: true, output, error: [] }
+    return got.method === 'DELETE' ? { status: 202 } : { status: 200, body: JSON.stringify(told200) }
+  })
+
+const environment = {
+  ...process.env,
+  ...{ AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey },
+  ...{ AWS_SESSION_TOKEN: CREDENTIALS.sessionToken, AWS_REGION: 'eu-central-1' },
+}
+const exporting = (from: string, folder: string, ...more: readonly string[]) =>
+  fhirUnder(environment, 'export', '--from', from, '--to', folder, '--sigv4', ...more)
+
+it('is taken by a stage that asks for signatures, with a query and with a body, and shows no credentials to where the files are', async () => {
+  const files = await serverThat(() => ({ status: 200, body: PATIENT }))
+  const { all, base } = await stageThat(files.base)
+  for (const more of [
+    ['--type', 'Patient'],
+    ['--patient', '1'],
+  ]) {
+    const folder = newFolder()
+    expect(await exporting(base, folder, ...more)).toMatchObject({ code: 0 })
+    expect(readFileSync(join(folder, 'Patient.ndjson'), 'utf8')).toBe(PATIENT)
+  }
+  expect(all.map(({ method }) => method)).toEqual(expect.arrayContaining(['GET', 'POST']))
+  expect(all.every(({ headers }) => headers['x-amz-security-token'] === CREDENTIALS.sessionToken)).toBe(true)
+  expect(files.all).toHaveLength(2)
+  for (const { headers } of files.all) expect([headers.authorization, headers['x-amz-security-token']]).toEqual([undefined, undefined])
+})
+
+it('follows nobody to another address with a signature', async () => {
+  const other = await serverThat(() => ({ status: 200 }))
+  const { base } = await stageThat(other.base, ({ url }) =>
+    url.includes('$export') ? { status: 307, headers: { location: `${other.base}/$export` } } : undefined,
+  )
+  expect(await exporting(base, newFolder())).toMatchObject({ code: 3, err: expect.stringContaining('307') })
+  expect(other.all).toEqual([])
+})
+
+it.each([
+  ['--client', 'a'],
+  ['--tenant', 'a'],
+  ['--key', 'a.json'],
+])('is of who signs, and not also of %s %s', async (...more) =>
+  expect(await exporting('http://127.0.0.1:1/fhir', newFolder(), ...more)).toMatchObject({ code: 2 }),
+)
