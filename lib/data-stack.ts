@@ -60,8 +60,10 @@ export class DataStack extends Stack {
       if (this.network !== undefined) this.domain.connections.allowFrom(this.network.functions, Port.tcp(443))
     }
     this.#tablesLast()
-    new CfnOutput(this, 'ResourceTableName', { value: this.resourceTable.tableName })
-    new CfnOutput(this, 'StateTableName', { value: this.stateTable.tableName })
+    this.#tablesStayKnown()
+    const { resources = this.resourceTable.tableName, state = this.stateTable.tableName } = settings.restored ?? {}
+    new CfnOutput(this, 'ResourceTableName', { value: resources })
+    new CfnOutput(this, 'StateTableName', { value: state })
     new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName })
     suppressInData(this, settings)
   }
@@ -70,6 +72,13 @@ export class DataStack extends Stack {
   #tablesLast(): void {
     const others = [this.domain, this.bucket, this.network?.vpc].filter((each) => each !== undefined)
     for (const table of [this.resourceTable, this.stateTable]) table.node.addDependency(...others)
+  }
+
+  /** Also where others count in their place: CloudFormation refuses to take back what the other stack still imports when this one is updated. */
+  #tablesStayKnown(): void {
+    for (const table of [this.resourceTable, this.stateTable])
+      for (const value of [table.tableArn, table.tableName]) this.exportValue(value)
+    this.exportValue(this.resourceTable.tableStreamArn)
   }
 
   #key(): Key {

@@ -4,7 +4,7 @@ import { isResourceType } from '../lambdas/fhir/resource-types.ts'
 import { TENANT } from '../lambdas/ports/known-tenants.ts'
 
 /** As of a schedule, and when. What is not said: everything (`system`) of the tenant `default`. */
-export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant'> & {
+export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant' | 'epoch'> & {
   readonly level?: ScheduledExport['level']
   readonly tenant?: string
   /** `rate(1 day)` or `cron(0 3 * * ? *)`, in UTC. */

@@ -9,6 +9,7 @@ import { type FunctionName, functionsOfStage, type HttpFunction, portsOfStage, t
 import type { Bundle } from './bundle.ts'
 import { granted } from './grants.ts'
 import type { AwsResources } from './permissions.ts'
+import { epochOf } from './restored.ts'
 import { rolePath } from './search-domain.ts'
 import { KINDS, type Settings, serviceEnvironment } from './settings.ts'
 
@@ -35,6 +36,7 @@ const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly htt
   'export-step': 900,
   'export-sweep': 300,
   'export-schedule': 60,
+  'adopt-tables': 300,
 }
 
 export class FhirFunction extends Construct {
@@ -60,7 +62,7 @@ export class FhirFunction extends Construct {
       handler: `${name}.handler`,
       memorySize: memory[KINDS[name]],
       timeout: Duration.seconds(TIMEOUTS[name] ?? TIMEOUTS.http),
-      environment: { ...serviceEnvironment(settings), ...ports.environment, ...environment },
+      environment: { ...serviceEnvironment(settings), ...epochOf(settings.restored), ...ports.environment, ...environment },
       logGroup,
       role: this.#role(stage, [writesLog, ...ports.statements, ...statements], network !== undefined),
       ...(concurrency[name] === undefined ? {} : { reservedConcurrentExecutions: concurrency[name] }),
@@ -93,6 +95,7 @@ const WORKERS: Readonly<Record<Worker, true>> = {
   'export-step': true,
   'export-sweep': true,
   'export-schedule': true,
+  'adopt-tables': true,
 }
 
 export const httpFunctions = ({ access }: Settings): readonly HttpFunction[] =>

@@ -43,6 +43,9 @@ const OWNED = 'OWNED#*'
 /** How each of both is written. */
 const KEPT = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 
+/** What a restore leaves behind: stream and protection, expiry, recovery. */
+const TABLE_PARTS = ['Table', 'TimeToLive', 'ContinuousBackups']
+
 /** What is done with signing keys besides making them and signing. */
 const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
 
@@ -149,6 +152,16 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
       statements: [...statements, onSigningKeys(aws, TENDED), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
     }
   },
+  'restored-tables': (aws) => ({
+    environment: {},
+    statements: [
+      allow(
+        TABLE_PARTS.flatMap((part) => [`dynamodb:Describe${part}`, `dynamodb:Update${part}`]),
+        aws.restoredTables.map(({ tableArn }) => tableArn),
+      ),
+      decrypts(aws),
+    ],
+  }),
   workflow: ({ rebuildWorkflow = '' }) => ({
     environment: { FHIR_REBUILD_WORKFLOW: rebuildWorkflow },
     statements: [allow(['states:StartExecution'], [rebuildWorkflow])],
@@ -167,11 +180,11 @@ export function granted(ports: readonly PortName[], aws: AwsResources): Granted 
 export const makesSeal = (aws: AwsResources): readonly PolicyStatement[] => onState(aws, ['dynamodb:PutItem'], SEAL).statements
 
 /** The stream of the table, and the place for what no function could take. */
-export const follows = (aws: AwsResources): readonly PolicyStatement[] => {
+export const follows = (aws: AwsResources, streamArn: string): readonly PolicyStatement[] => {
   const { resourceTable } = aws
   const read = ['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator']
   return [
-    allow(read, [resourceTable.tableStreamArn!]),
+    allow(read, [streamArn]),
     allow(['dynamodb:ListStreams'], [`${resourceTable.tableArn}/stream/*`]),
     onObjects(aws, ['s3:PutObject'], ['aws/lambda/*']),
     onBucket(aws),

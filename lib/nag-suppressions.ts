@@ -3,6 +3,7 @@ import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from './export-settings.ts'
 import { OVERFLOW, OVERFLOW_OF_DEFINITIONS } from './grants.ts'
+import type { Table } from './permissions.ts'
 import type { Settings } from './settings.ts'
 
 type Accepted = {
@@ -204,16 +205,20 @@ const partOf = ({ partition }: Stack, { bucket, prefix }: ExportTarget): string 
   `AwsSolutions-IAM5[Resource::arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${bucket}/${prefix}*]`
 
 /** Whose parts functions may be granted. */
-type Parents = { readonly bucket: IConstruct; readonly resourceTable: IConstruct; readonly domain?: IConstruct }
+type Parents = { readonly bucket: IConstruct; readonly resourceTable: Table; readonly domain?: IConstruct }
 
 /** Below the bucket, the domain and the table: keys, indices, streams. */
 function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['search']): readonly string[] {
   const arnOf = (construct: IConstruct) => `<${Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)}.Arn>`
+  const table =
+    resourceTable.node.defaultChild === undefined
+      ? `${told(Stack.of(resourceTable), 'dynamodb')}:table/${resourceTable.tableName}`
+      : arnOf(resourceTable)
   const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
   const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)
   return [
     ...below(arnOf(bucket), ['aws/lambda/*', OVERFLOW, ...OVERFLOW_OF_DEFINITIONS, 'packages/*', 'queries/*', 'tokens/*']),
-    ...below(arnOf(resourceTable), ['stream/*']),
+    ...below(table, ['stream/*']),
     ...(domainArn === undefined
       ? []
       : below(domainArn, ['_alias/fhir-*', 'fhir-*/_mapping', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),

@@ -1,17 +1,22 @@
 /** What grants are made of: the things of a stage, and statements about them. */
 import { Stack } from 'aws-cdk-lib'
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
+import type { IConstruct } from 'constructs'
 import type { ExportTarget } from './export-settings.ts'
+
+/** Made by a stack, or restored. */
+export type Table = IConstruct & { readonly tableName: string; readonly tableArn: string }
 
 export type AwsResources = {
   readonly stage: string
   readonly key: IKey
-  readonly resourceTable: TableV2
-  readonly stateTable: TableV2
+  readonly resourceTable: Table
+  readonly stateTable: Table
+  /** Of these, what DynamoDB restored. */
+  readonly restoredTables: readonly Table[]
   readonly bucket: IBucket
   readonly searchEndpoint: string
   /** Absent: requests to OpenSearch are not signed, and nobody looks at permissions. */

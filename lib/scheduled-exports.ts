@@ -6,12 +6,19 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 import type { ScheduledExport, WatchedSchedule } from '../lambdas/export/schedules.ts'
 import { TENANT } from '../lambdas/ports/known-tenants.ts'
-import { type ExportSetting, lateOf } from './export-settings.ts'
+import { lateOf } from './export-settings.ts'
+import type { Settings } from './settings.ts'
 
 /** `starter`: begins exports. `sweeper`: looks at what becomes of them. */
-export function scheduleExports(scope: Construct, exports: readonly ExportSetting[], starter: IFunction, sweeper: IFunction): void {
+export function scheduleExports(
+  scope: Construct,
+  { exports, restored }: Pick<Settings, 'exports' | 'restored'>,
+  starter: IFunction,
+  sweeper: IFunction,
+): void {
+  const epoch = restored === undefined ? {} : { epoch: restored.epoch }
   for (const { schedule: expression, late, bucketKey: _, tenant = TENANT, level = 'system', ...rest } of exports) {
-    const schedule: ScheduledExport = { tenant, level, ...rest }
+    const schedule: ScheduledExport = { tenant, level, ...rest, ...epoch }
     new Rule(scope, `Export-${rest.name}`, {
       description: `Begins the export ${rest.name}`,
       schedule: Schedule.expression(expression),

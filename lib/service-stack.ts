@@ -10,6 +10,7 @@ import type { Construct } from 'constructs'
 import { exportWorkflow } from '../lambdas/export/workflow.ts'
 import type { FunctionName, HttpFunction } from '../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../lambdas/indexing/workflow.ts'
+import { adoption, changesSince, type Tables, tablesOf } from './adopted-tables.ts'
 import type { Bundles } from './bundle.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
@@ -53,18 +54,23 @@ export class ServiceStack extends Stack {
   readonly #settings: Settings
   readonly #bundles: Bundles
   readonly #data: DataStack
+  readonly #tables: Tables
+  /** Before it no function knows the tables that count. */
+  #adoption: CustomResource | undefined
 
   constructor(scope: Construct, id: string, settings: Settings, data: DataStack, bundles: Bundles) {
     super(scope, id, { env: { region: settings.region, ...accountOf(settings) }, description: 'FHIR server: what runs' })
     this.#settings = settings
     this.#bundles = bundles
     this.#data = data
+    this.#tables = tablesOf(this, settings.restored, data)
     const { key } = data
     const fhirApi = new FhirApi(this, 'Api', settings, key)
     const { api } = fhirApi
     const secret = settings.access === 'token' ? new OriginSecret(this, 'Origin', settings.originSecret, key) : undefined
     const firewall = new Firewall(this, 'Firewall', settings, secret)
     const files = new ExportFiles(this, 'Exports', settings, { key, logs: data.logsBucket })
+    const streamArn = this.#followed(files)
     const { behaviour, keyPairId } = files.behaviour(this.#function('link-key', this.#aws(files), {}).function)
     const { baseUrl, bases, fileOrigin, distribution } = new FhirDistribution(this, 'Front', {
       ...{ api, settings, files: behaviour },
@@ -75,8 +81,10 @@ export class ServiceStack extends Stack {
     distribution.node.addDependency(firewall.webAcl)
     const told = { FHIR_BASE_URL: baseUrl, FHIR_OWN_BASES: bases.join(' ') }
 
+    const changes = changesSince(this, settings.restored, this.#aws(files))
     const step = this.#function('rebuild-step', this.#aws(files), {
-      environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
+      environment: { ...told, ...changes.environment, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
+      statements: changes.statements,
     })
     const rebuildSteps = (step: string): object => rebuildWorkflow(step, settings.rebuildWidth)
     const rebuild = this.#workflow('Rebuild', step, rebuildSteps, 'Makes the documents of the search index again', LONGEST.rebuild)
@@ -86,10 +94,10 @@ export class ServiceStack extends Stack {
 
     const indexer = this.#function('indexer', aws, {
       environment: { ...told, FHIR_STAGE: settings.stage },
-      statements: follows(aws),
+      statements: follows(aws, streamArn),
     })
-    const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws) })
-    const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
+    const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws, streamArn) })
+    const mappings = { indexer: this.#follow(indexer, streamArn), 'settle-transactions': this.#follow(settler, streamArn) }
     this.#sweep(settler.function, SWEEPS)
     this.#sweep(indexer.function, INDEX_SWEEP)
     const exportSweep = this.#function('export-sweep', aws, { environment: { ...told, FHIR_STAGE: settings.stage } })
@@ -106,7 +114,7 @@ export class ServiceStack extends Stack {
     const watches = watchesOf({
       stage: settings.stage,
       api: { name: api.restApiName, stage: STAGE },
-      ...{ table: data.resourceTable.tableName, stateTable: data.stateTable.tableName, index: INDEX },
+      ...{ table: this.#tables.resourceTable.tableName, stateTable: this.#tables.stateTable.tableName, index: INDEX },
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
       rebuild: rebuild.stateMachineArn,
@@ -129,11 +137,23 @@ export class ServiceStack extends Stack {
       DistributionDomain: distribution.distributionDomainName,
       AlarmTopic: topic.topicArn,
     })
-    suppressInService(this, data, settings)
+    const { bucket, domain } = data
+    const { resourceTable } = this.#tables
+    suppressInService(this, { bucket, resourceTable, ...(domain === undefined ? {} : { domain }) }, settings)
+  }
+
+  /** The ARN of the stream of the table of resources. */
+  #followed(files: ExportFiles): string {
+    const { restored, capacity } = this.#settings
+    if (restored === undefined) return this.#data.resourceTable.tableStreamArn!
+    const aws = this.#aws(files)
+    const { function: adopter } = this.#function('adopt-tables', aws, {})
+    this.#adoption = adoption(this, adopter.functionArn, restored, { key: aws.key.keyArn, capacity })
+    return this.#adoption.getAttString('StreamArn')
   }
 
   #aws({ bucket: exportBucket, linkKeys }: ExportFiles): AwsResources {
-    const { key, resourceTable, stateTable, bucket, domain } = this.#data
+    const { key, bucket, domain } = this.#data
     const { search, exports } = this.#settings
     const place =
       'endpoint' in search
@@ -141,13 +161,15 @@ export class ServiceStack extends Stack {
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
     const exportTargets = exports.flatMap((each) => targetOf(each) ?? [])
     const own = { exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
-    return { stage: this.#settings.stage, key, resourceTable, stateTable, bucket, ...own, ...place }
+    return { stage: this.#settings.stage, key, ...this.#tables, bucket, ...own, ...place }
   }
 
   #function(name: FunctionName, aws: AwsResources, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
     const { network } = this.#data
     const props = { name, bundle: this.#bundles[name], settings: this.#settings, aws, ...rest }
-    return new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
+    const made = new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
+    if (this.#adoption !== undefined) made.node.addDependency(this.#adoption)
+    return made
   }
 
   #workflow(
@@ -160,11 +182,11 @@ export class ServiceStack extends Stack {
     return new StepWorkflow(this, id, { comment, definition, step, most, key: this.#data.key, settings: this.#settings }).machine
   }
 
-  #follow(follower: FhirFunction): string {
-    const { resourceTable: table, bucket } = this.#data
+  #follow(follower: FhirFunction, streamArn: string): string {
+    const { bucket } = this.#data
     const { parallelizationFactor } = this.#settings
     const sort = FOLLOWED[follower.name as keyof typeof FOLLOWED]
-    return follow(follower, { table, bucket, sort, parallelizationFactor }).eventSourceMappingId
+    return follow(follower, { streamArn, bucket, sort, parallelizationFactor }).eventSourceMappingId
   }
 
   /** `told`: what else the sweeps of these names are told. */
@@ -180,7 +202,8 @@ export class ServiceStack extends Stack {
 
   /** Once the functions that work on the index are the new ones, and before those that answer are. */
   #migration(aws: AwsResources, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
-    const migrate = this.#function('migrate', aws, { environment: told, statements: makesSeal(aws) })
+    const { environment } = changesSince(this, this.#settings.restored, aws)
+    const migrate = this.#function('migrate', aws, { environment: { ...told, ...environment }, statements: makesSeal(aws) })
     const resource = new CustomResource(this, 'Migration', {
       resourceType: 'Custom::FhirMigration',
       serviceToken: migrate.function.functionArn,
@@ -194,8 +217,8 @@ export class ServiceStack extends Stack {
   /** Changes with every change of code or settings. */
   #fingerprint(told: Record<string, string>): string {
     const hashes = Object.entries(this.#bundles).map(([name, { hash }]) => [name, hash])
-    const { baseUrl, customDomain, search, rebuildWait } = this.#settings
-    const all = [hashes, serviceEnvironment(this.#settings), Object.keys(told), baseUrl, customDomain, search, rebuildWait]
+    const { baseUrl, customDomain, search, rebuildWait, restored } = this.#settings
+    const all = [hashes, serviceEnvironment(this.#settings), Object.keys(told), baseUrl, customDomain, search, rebuildWait, restored]
     return createHash('sha256').update(JSON.stringify(all)).digest('hex')
   }
 
@@ -215,7 +238,7 @@ export class ServiceStack extends Stack {
   #scheduled(aws: AwsResources, told: Record<string, string>, before: CustomResource, sweeper: IFunction): IFunction {
     const { function: starter } = this.#function('export-schedule', aws, { environment: told })
     starter.node.addDependency(before)
-    scheduleExports(this, this.#settings.exports, starter, sweeper)
+    scheduleExports(this, this.#settings, starter, sweeper)
     return starter
   }
 

@@ -4,6 +4,7 @@ import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
 import { REBUILD_WIDTH } from '../lambdas/indexing/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
+import { checkRestored, type Restored } from './restored.ts'
 
 export type Settings = {
   /** Part of the names of stacks and the path of roles: several may stand in one account. */
@@ -53,6 +54,8 @@ export type Settings = {
   readonly rebuildWait: number
   /** Functions that make documents again at once; of the concurrency of the account, which is 10 where that is new. */
   readonly rebuildWidth: number
+  /** Tables that DynamoDB restored, which count in the place of those before. Absent: those that the stack made. */
+  readonly restored?: Restored
 }
 
 /** `demo`: one small node. `production`: three nodes in three zones. Else a cluster of one's own; with the ARN of its domain requests are signed. */
@@ -122,6 +125,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   'export-step': 'worker',
   'export-sweep': 'request',
   'export-schedule': 'request',
+  'adopt-tables': 'light',
 }
 
 /** The event of a function has 6 MB, and carries a body as an escaped string. */
@@ -146,7 +150,7 @@ export const DEFAULTS: Settings = {
   rebuildWidth: REBUILD_WIDTH,
 }
 
-const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources']
+const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources', 'restored']
 
 /** `given` over the defaults. RangeError that says what is wrong. */
 export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
@@ -195,6 +199,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     Number.isInteger(settings.rebuildWidth) && settings.rebuildWidth > 0 ? undefined : settings.rebuildWidth,
     () => 'rebuildWidth is a whole number from 1 on',
   )
+  checkRestored(settings.restored)
   refuse(
     vpc === undefined ? undefined : service.externalIssuers,
     () => '"externalIssuers" are not possible with "vpc": their keys are on the internet, to which there is no way',

@@ -1,6 +1,5 @@
 /** What follows the stream of the table: each function gets its records in order, a failed one alone, and what none can take is put aside. */
 import { Duration } from 'aws-cdk-lib'
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import {
   type CfnEventSourceMapping,
   EventSourceMapping,
@@ -13,7 +12,7 @@ import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { FhirFunction } from './fhir-function.ts'
 
 export type FollowProps = {
-  readonly table: TableV2
+  readonly streamArn: string
   readonly bucket: IBucket
   /** Sort key of the items that matter. */
   readonly sort: string
@@ -24,10 +23,10 @@ export type FollowProps = {
 const OLDEST = Duration.hours(20)
 const FOR_EVER = -1
 
-export function follow(follower: FhirFunction, { table, bucket, sort, parallelizationFactor }: FollowProps): EventSourceMapping {
+export function follow(follower: FhirFunction, { streamArn, bucket, sort, parallelizationFactor }: FollowProps): EventSourceMapping {
   const mapping = new EventSourceMapping(follower, 'Stream', {
     target: follower.function,
-    eventSourceArn: table.tableStreamArn!,
+    eventSourceArn: streamArn,
     startingPosition: StartingPosition.TRIM_HORIZON,
     batchSize: 500,
     maxBatchingWindow: Duration.seconds(0),

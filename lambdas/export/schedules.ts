@@ -23,6 +23,8 @@ export type ScheduledExport = {
   readonly sinceLast?: boolean
   /** Of somebody else: files are copied there, and a run is complete when they are (copies.ts). */
   readonly bucket?: string
+  /** How often the store was set back: what was exported before may be there no more. Absent: never. */
+  readonly epoch?: number
 }
 
 /** `called`: its job was not begun yet. `refused`: nor could it be. `stopped`: its job is no more, and nobody saw it end. */

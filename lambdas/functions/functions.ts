@@ -16,7 +16,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * remembered of those that begin on schedules. old-schedules: forgets those that are set no more. copies: copies files into buckets of
  * others. export-files: writes, reads and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
  * only removes files. links: signs links to them. link-key: reads the public half of the key that does. conformance: reads the definitions that lie
- * beside its code, packages those that operators added.
+ * beside its code, packages those that operators added. restored-tables: changes what tables are that were restored, and nothing in them.
  */
 export type PortName =
   | 'resources'
@@ -45,6 +45,7 @@ export type PortName =
   | 'keys'
   | 'conformance'
   | 'packages'
+  | 'restored-tables'
   | ExportPort
 
 /** Of exports. */
@@ -91,7 +92,8 @@ export type AuthFunction = 'token' | 'introspect' | 'revoke' | 'discovery' | 'au
 /**
  * `indexer` and `settle-transactions` follow the table's stream, the latter also a schedule; `migrate` runs once in every deployment,
  * `tend-keys` when a stage is made and every day, `link-key` when it is made. `export-step` does the steps of exports, `export-sweep` takes up
- * what was left of them on schedules, `export-schedule` begins those the settings name.
+ * what was left of them on schedules, `export-schedule` begins those the settings name. `adopt-tables` prepares tables that were restored, where
+ * the settings name some.
  */
 export type Worker =
   | 'indexer'
@@ -103,6 +105,7 @@ export type Worker =
   | 'export-step'
   | 'export-sweep'
   | 'export-schedule'
+  | 'adopt-tables'
 
 export type FunctionName = HttpFunction | Worker
 
@@ -146,6 +149,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'export-step': ['resources', 'index', 'progress', 'job-rows', 'export-files'],
   'export-sweep': ['job-rows', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
   'export-schedule': ['clients', 'resources', 'progress', 'jobs', 'schedules', 'start-exports', 'audit'],
+  'adopt-tables': ['restored-tables'],
 }
 
 const OF_TOKENS: ReadonlySet<FunctionName> = new Set([
@@ -160,9 +164,9 @@ const OF_TOKENS: ReadonlySet<FunctionName> = new Set([
 
 const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions', 'schedules', 'old-schedules', 'copies'])
 
-/** The functions of a stage, and their ports, by whether it asks for tokens. */
+/** The functions of every stage, and their ports, by whether it asks for tokens. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
-  (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => access === 'token' || !OF_TOKENS.has(name))
+  (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => name !== 'adopt-tables' && (access === 'token' || !OF_TOKENS.has(name)))
 
 export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
   FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))

@@ -1,7 +1,7 @@
 /** The cloud home's functions behind the stream, the schedule and the rebuild. */
 
 import { makeSecretKey } from '../adapters/dynamodb/secret-key.ts'
-import { type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
+import { isOfTable, type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { extractionOf } from '../indexing/extraction.ts'
@@ -66,6 +66,8 @@ async function changedIndices(change: (state: Identified) => Identified): Promis
 
 const newIdentity = (): string => clock().newId().slice(-12)
 
+const recordsOf = ({ Records }: StreamEvent): readonly StreamRecord[] => Records.filter((record) => isOfTable(record, places().table))
+
 /** `index`: every minute, whether all indices are there. */
 export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 
@@ -75,7 +77,7 @@ export async function followHeads(event: IndexEvent): Promise<FollowResult> {
     tellOfLacking(await documents().tend(), { stage: places().stage, at: clock().now() })
     return { batchItemFailures: [] }
   }
-  const { Records } = event
+  const Records = recordsOf(event)
   const follow = followStream<StreamRecord>({
     index: documents(),
     versionOf: (record) => streamVersion(record, blobs()),
@@ -120,7 +122,7 @@ export async function settle(event: StreamEvent | SweepEvent): Promise<FollowRes
     return { batchItemFailures: [] }
   }
   const failed: string[] = []
-  for (const record of event.Records) {
+  for (const record of recordsOf(event)) {
     const sequence = record.dynamodb?.SequenceNumber ?? ''
     const transaction = streamTransaction(record)
     try {

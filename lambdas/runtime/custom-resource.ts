@@ -17,6 +17,9 @@ export type CustomResourceEvent = {
 
 export type Properties = Readonly<Record<string, string>>
 
+/** Its message is told to who deploys: it is about what is deployed, and never of what is stored. */
+export class Told extends Error {}
+
 /**
  * `deploy`: at creation and at each update; what it gives are the attributes of the resource. `remove`: at the deletion, which else leaves
  * everything as it is.
@@ -31,7 +34,7 @@ export const customResource =
       answer = { Status: 'SUCCESS', ...(Data === undefined ? {} : { Data }) }
     } catch (error) {
       report(error, RequestId)
-      answer = { Status: 'FAILED', Reason: `${(error as Error).name}: see the log of the function` }
+      answer = { Status: 'FAILED', Reason: error instanceof Told ? error.message : `${(error as Error).name}: see the log of the function` }
     }
     const body = JSON.stringify({ ...answer, StackId, RequestId, LogicalResourceId, PhysicalResourceId })
     await fetch(ResponseURL, { method: 'PUT', body, headers: { 'content-type': '' } })

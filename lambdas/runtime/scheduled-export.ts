@@ -76,8 +76,8 @@ async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client
   }
 }
 
-/** Who was removed and registered again is another; another bucket has nothing yet. */
-function whatIsAsked({ level, group, types, bucket }: ScheduledExport, { id, registeredAt }: Client, token: VerifiedToken): string {
+/** Who was removed and registered again is another; another bucket has nothing yet, and no run goes on from one of what was set back. */
+function whatIsAsked({ level, group, types, bucket, epoch }: ScheduledExport, { id, registeredAt }: Client, token: VerifiedToken): string {
   const all = [
     id,
     registeredAt,
@@ -87,6 +87,7 @@ function whatIsAsked({ level, group, types, bucket }: ScheduledExport, { id, reg
     types?.toSorted(),
     accessOfToken(token, { baseUrl: token.issuer }),
     ...(bucket === undefined ? [] : [bucket]),
+    ...(epoch === undefined ? [] : [epoch]),
   ]
   return createHash('sha256').update(JSON.stringify(all)).digest('base64url')
 }

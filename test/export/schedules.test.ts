@@ -258,6 +258,7 @@ describe('A schedule goes on from the last export that is complete', () => {
 
   it.each<[string, Partial<ScheduledExport>, Partial<Client>]>([
     ['the client may see more', {}, { scopes: ['system/*.rs', 'patient/*.cruds'] }],
+    ['the store was set back', { epoch: 1 }, {}],
     ['the client is another of that name', {}, { registeredAt: 2 }],
     ['other types are asked for', { types: ['Patient'] }, {}],
     ['another level is asked for', { level: 'patient' }, {}],

@@ -14,7 +14,8 @@ import { functionsOf, type Tree } from './assembly.ts'
 const folder = newFolder()
 const RULE = { allowedForGroupExport: true, allowedForPatientExport: true, path: '$.subject.reference', resourceTypes: ['Location'] }
 const exportAdditionalResources = { Observation: [RULE] }
-const assembly = await synthesize({ folder, settings: { access: 'token', exportAdditionalResources } })
+const restored = { resources: 'restored-1', epoch: 1, instant: '2031-01-01T03:00:00Z' }
+const assembly = await synthesize({ folder, settings: { access: 'token', exportAdditionalResources, restored } })
 const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
 const functions = functionsOf(readJson('fhir-local-service.template.json'))
 const names = Object.keys(FUNCTIONS) as FunctionName[]
@@ -73,6 +74,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   'link-key': ['kms'],
   conformance: ['filesystem'],
   packages: ['s3'],
+  'restored-tables': ['dynamodb'],
 }
 
 describe('the code of a function', () => {

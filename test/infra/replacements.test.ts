@@ -13,6 +13,8 @@ type Place = 'stage' | 'account' | 'region'
 const TOKEN = { access: 'token' } as const
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 
+const RESTORED = { resources: 'restored-1', epoch: 1, instant: '2031-01-01T03:00:00Z' } as const
+
 /** Of each setting, what it is changed to: from the defaults, or from `besides`. */
 const CHANGED: {
   readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name]; readonly besides?: Partial<Settings> }
@@ -42,6 +44,7 @@ const CHANGED: {
   limits: { to: { perAddress: 1_000, rate: 10, burst: 20 } },
   rebuildWait: { to: 90 },
   rebuildWidth: { to: 16 },
+  restored: { to: RESTORED },
 }
 
 const changes = Object.fromEntries(

@@ -263,6 +263,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   'start-exports': ['FHIR_EXPORT_WORKFLOW'],
   'stop-exports': ['FHIR_EXPORT_WORKFLOW'],
   'watch-exports': ['FHIR_EXPORT_WORKFLOW'],
+  'restored-tables': [],
 }
 
 /** Of those that are asked before there is an address: CloudFront waits for what they tell. */

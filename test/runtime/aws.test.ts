@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
 import { KnownReading } from '../../lambdas/indexing/known-reading.ts'
 import { metric, report } from '../../lambdas/runtime/aws-log.ts'
-import { type CustomResourceEvent, customResource } from '../../lambdas/runtime/custom-resource.ts'
+import { type CustomResourceEvent, customResource, Told } from '../../lambdas/runtime/custom-resource.ts'
 
 let printed: string[] = []
 beforeEach(() => {
@@ -83,6 +83,11 @@ describe('a function that is a resource of the stack', () => {
   it('answers too when it fails, or the deployment would hang', async () => {
     await customResource(() => Promise.reject(new TypeError('Sentinel')))(event('Create'))
     expect(answers[0]!.body).toMatchObject({ Status: 'FAILED', Reason: 'TypeError: see the log of the function' })
+  })
+
+  it('tells who deploys what is wrong with what is deployed', async () => {
+    await customResource(() => Promise.reject(new Told('The table x has other keys')))(event('Create'))
+    expect(answers[0]!.body).toMatchObject({ Status: 'FAILED', Reason: 'The table x has other keys' })
   })
 })
 

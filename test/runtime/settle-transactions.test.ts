@@ -2,10 +2,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
-import { expect, it } from '@jest/globals'
+import { expect, it, jest } from '@jest/globals'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
 import { indexState } from '../../lambdas/runtime/aws.ts'
-import { settle } from '../../lambdas/runtime/aws-indexing.ts'
+import { followHeads, settle } from '../../lambdas/runtime/aws-indexing.ts'
 import { atEnd } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 
@@ -29,14 +29,17 @@ async function workflows(): Promise<{ readonly endpoint: string; readonly starte
 }
 
 await onDynamo((engine) => {
+  atEnd(() => engine.stop())
+
   it('starts the rebuilds that are wanted though a transaction cannot be settled, and fails all the same', async () => {
-    atEnd(() => engine.stop())
     const { endpoint, started } = await workflows()
     const table = await engine.newTable()
     Object.assign(process.env, {
       ...{
         FHIR_TABLE: table,
         FHIR_STATE_TABLE: await engine.newTable(),
+        FHIR_SEARCH_ENDPOINT: 'http://127.0.0.1:9',
+        FHIR_SEARCH_SIGNING: 'none',
         FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:0:stateMachine:r',
       },
       ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: endpoint },
@@ -52,5 +55,22 @@ await onDynamo((engine) => {
     await indexState().change((state) => requestRebuild(state, 'default', ['Patient']))
     await expect(settle({ sweep: 'transactions' })).rejects.toThrow('1 of 1 transactions could not be settled')
     expect(started).toEqual([expect.stringMatching(/^rebuild-1-\d+$/)])
+  })
+
+  it('follows no record of another table, as come while a deployment exchanges tables', async () => {
+    const printed = jest.spyOn(console, 'error').mockReturnValue()
+    const record = { sk: { S: 'T' }, state: { S: 'COMMITTED' }, gpk: { S: 'TXN#open' }, tenant: { S: 't' }, id: { S: 'broken' } }
+    const head = { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, v: { M: { vid: { N: '1' }, lu: { N: '1' }, del: { BOOL: true } } } }
+    const told = <Image>(table: string, NewImage: Image) => ({
+      Records: [{ eventSourceARN: `arn:aws:dynamodb:us-east-1:0:table/${table}/stream/1`, dynamodb: { SequenceNumber: '1', NewImage } }],
+    })
+    expect(await settle(told('other', record))).toEqual({ batchItemFailures: [] })
+    expect(await followHeads(told('other', head))).toEqual({ batchItemFailures: [] })
+    expect(printed).not.toHaveBeenCalled()
+    // It cannot be settled.
+    const failed = { batchItemFailures: [{ itemIdentifier: '1' }] }
+    expect(await settle(told(process.env.FHIR_TABLE!, record))).toEqual(failed)
+    // Nor is there an index.
+    expect(await followHeads(told(process.env.FHIR_TABLE!, head))).toEqual(failed)
   })
 })

@@ -11,12 +11,20 @@ import { HEAD, keyOfHead } from './table.ts'
 import { RECORD, type Transaction } from './transaction-record.ts'
 
 export type StreamRecord = {
+  readonly eventSourceARN?: string
   readonly dynamodb?: {
     readonly SequenceNumber?: string
     readonly ApproximateCreationDateTime?: number
     readonly NewImage?: Readonly<Record<string, EventValue>>
   }
 }
+
+/**
+ * Whether it tells of this table. While a deployment exchanges tables, who follows the new one is still given records of the one before, whose
+ * versions are not those of the new one. https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html
+ */
+export const isOfTable = ({ eventSourceARN }: StreamRecord, table: string): boolean =>
+  eventSourceARN === undefined || eventSourceARN.split(':').at(5)?.split('/')[1] === table
 
 /**
  * The version a record tells of. undefined: none, as for copies, guards, records of transactions, and heads a transaction has staged

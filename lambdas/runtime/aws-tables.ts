@@ -1,0 +1,31 @@
+/** The cloud home's tables that were restored: what the template says of them. */
+import { adoptTable, type Units, type WantedTable } from '../adapters/dynamodb/adopt-table.ts'
+import { type Properties, Told } from './custom-resource.ts'
+
+/**
+ * `Resources`, `State`: their names; no `State` where that table stays. `Key`: ARN of what encrypts them. `Most`, `Warm`: units a second of the
+ * table of resources, `READS WRITES`. Gives the ARN of the stream that is followed.
+ */
+export async function adoptTables({
+  Resources = '',
+  State,
+  Key: key = '',
+  Most,
+  Warm,
+}: Properties): Promise<{ readonly StreamArn: string }> {
+  const capacity = { ...(Most === undefined ? {} : { most: unitsOf(Most) }), ...(Warm === undefined ? {} : { warm: unitsOf(Warm) }) }
+  const StreamArn = await adopted({ name: Resources, key, isFollowed: true, ...capacity })
+  if (State !== undefined) await adopted({ name: State, key, isFollowed: false })
+  return { StreamArn }
+}
+
+/** What is wrong with a table is told to who deploys. */
+const adopted = (wanted: WantedTable): Promise<string> =>
+  adoptTable(wanted).catch((error: Error) => {
+    throw error instanceof RangeError ? new Told(error.message) : error
+  })
+
+function unitsOf(text: string): Units {
+  const [reads = 0, writes = 0] = text.split(' ').map(Number)
+  return { reads, writes }
+}

@@ -1,0 +1,58 @@
+/**
+ * Tables that DynamoDB restored, in the place of those that the stack of data made, which stay where they are. A function gives them what a
+ * restore leaves behind, before anything else of the stack knows them.
+ */
+import { CustomResource, Duration, Stack } from 'aws-cdk-lib'
+import { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import { Construct } from 'constructs'
+import { type AwsResources, allow, decrypts, type Granted, READ_ITEMS, type Table } from './permissions.ts'
+import { INDEX } from './resource-table.ts'
+import type { Restored } from './restored.ts'
+import type { Capacity } from './settings.ts'
+
+export type Tables = Pick<AwsResources, 'resourceTable' | 'stateTable' | 'restoredTables'>
+
+/** Those that count. Restored ones are known by their names: they are no resources of a stack. The others are those of the stack of data. */
+export function tablesOf(
+  scope: Construct,
+  restored: Restored | undefined,
+  { resourceTable, stateTable }: { readonly resourceTable: Table; readonly stateTable: Table },
+): Tables {
+  if (restored === undefined) return { resourceTable, stateTable, restoredTables: [] }
+  const named = new Construct(scope, 'Restored')
+  const table = (id: string, name: string): Table => TableV2.fromTableArn(named, id, tableArn(scope, name))
+  const resources = table('Resources', restored.resources)
+  const state = restored.state === undefined ? [] : [table('State', restored.state)]
+  return { resourceTable: resources, stateTable: state[0] ?? stateTable, restoredTables: [resources, ...state] }
+}
+
+/** Adopts them when they are first named. Its attribute `StreamArn` is what is followed. */
+export function adoption(
+  scope: Construct,
+  functionArn: string,
+  { resources, state }: Restored,
+  { key, capacity: { most, warm } }: { readonly key: string; readonly capacity: Capacity },
+): CustomResource {
+  const units = (some: Capacity['most']) => some && `${some.reads} ${some.writes}`
+  return new CustomResource(scope, 'AdoptedTables', {
+    resourceType: 'Custom::FhirAdoptedTables',
+    serviceToken: functionArn,
+    serviceTimeout: Duration.minutes(10),
+    properties: { Resources: resources, State: state, Key: key, Most: units(most), Warm: units(warm) },
+  })
+}
+
+/** What functions are told that find which keys were changed since, and what they may read: the table that counted before, if it is still there. */
+export function changesSince(scope: Construct, restored: Restored | undefined, aws: AwsResources): Granted {
+  if (restored === undefined) return { environment: {}, statements: [] }
+  const { instant, former } = restored
+  if (former === undefined) return { environment: { FHIR_RESTORED_AT: instant }, statements: [] }
+  const arn = tableArn(scope, former)
+  return {
+    environment: { FHIR_RESTORED_AT: instant, FHIR_FORMER_TABLE: former },
+    statements: [allow(READ_ITEMS, [arn]), allow(['dynamodb:Query'], [`${arn}/index/${INDEX}`]), decrypts(aws)],
+  }
+}
+
+const tableArn = (scope: Construct, name: string): string =>
+  Stack.of(scope).formatArn({ service: 'dynamodb', resource: 'table', resourceName: name })

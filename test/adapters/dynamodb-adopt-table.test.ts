@@ -1,0 +1,195 @@
+/** A table that was restored gets what a restore leaves behind: with a double that is as slow as DynamoDB, and on an emulator. */
+import {
+  CreateTableCommand,
+  DescribeContinuousBackupsCommand,
+  DescribeTableCommand,
+  DescribeTimeToLiveCommand,
+  DynamoDBClient,
+  type TableDescription,
+  UpdateContinuousBackupsCommand,
+  UpdateTableCommand,
+  UpdateTimeToLiveCommand,
+} from '@aws-sdk/client-dynamodb'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { mockClient } from 'aws-sdk-client-mock'
+import { adoptTable, type WantedTable } from '../../lambdas/adapters/dynamodb/adopt-table.ts'
+import { TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+
+const KEY = 'arn:aws:kms:us-east-1:111111111111:key/1'
+const STREAM = 'arn:aws:dynamodb:us-east-1:111111111111:table/restored/stream/1'
+const WANTED: WantedTable = { name: 'restored', key: KEY, isFollowed: true }
+const STATE: WantedTable = { name: 'restored', key: KEY, isFollowed: false }
+
+/** As DynamoDB leaves it behind. */
+const RESTORED: TableDescription = {
+  TableStatus: 'ACTIVE',
+  KeySchema: [...TABLE.KeySchema] as NonNullable<TableDescription['KeySchema']>,
+  GlobalSecondaryIndexes: TABLE.GlobalSecondaryIndexes as NonNullable<TableDescription['GlobalSecondaryIndexes']>,
+  SSEDescription: { Status: 'ENABLED', SSEType: 'KMS', KMSMasterKeyArn: KEY },
+}
+
+const failing = (name: string): Error => Object.assign(new Error(name), { name })
+
+/** A table that takes one change at a time, and for a look after each is not there. `expires`: the attribute it lets items expire by. */
+function tableOf(
+  described: TableDescription,
+  { expires, noBackupsYet = 0, isCreated = true }: { expires?: string; noBackupsYet?: number; isCreated?: boolean } = {},
+) {
+  const mock = mockClient(DynamoDBClient)
+  const made: object[] = []
+  let [table, isChanging, isRecoverable, expiry] = [described, !isCreated, false, expires]
+  mock.on(DescribeTableCommand).callsFake(async () => {
+    const Table = isChanging ? { ...table, TableStatus: 'UPDATING' } : table
+    isChanging = false
+    return { Table }
+  })
+  mock.on(UpdateTableCommand).callsFake(async ({ TableName: _, ...change }) => {
+    if (isChanging || Object.keys(change).length !== 1) throw failing('ResourceInUseException')
+    made.push(change)
+    table = { ...table, ...change, ...(change.StreamSpecification === undefined ? {} : { LatestStreamArn: STREAM }) }
+    isChanging = true
+    return {}
+  })
+  mock.on(DescribeTimeToLiveCommand).callsFake(async () => ({
+    TimeToLiveDescription:
+      expiry === undefined ? { TimeToLiveStatus: 'DISABLED' } : { TimeToLiveStatus: 'ENABLING', AttributeName: expiry },
+  }))
+  mock.on(UpdateTimeToLiveCommand).callsFake(async ({ TimeToLiveSpecification }) => {
+    if (expiry !== undefined) throw failing('ValidationException')
+    expiry = TimeToLiveSpecification.AttributeName
+    made.push(TimeToLiveSpecification)
+    return {}
+  })
+  mock.on(DescribeContinuousBackupsCommand).callsFake(async () => ({
+    ContinuousBackupsDescription: { PointInTimeRecoveryDescription: { PointInTimeRecoveryStatus: isRecoverable ? 'ENABLED' : 'DISABLED' } },
+  }))
+  let refusals = noBackupsYet
+  mock.on(UpdateContinuousBackupsCommand).callsFake(async ({ PointInTimeRecoverySpecification }) => {
+    if (refusals-- > 0) throw failing('ContinuousBackupsUnavailableException')
+    isRecoverable = true
+    made.push(PointInTimeRecoverySpecification)
+    return {}
+  })
+  let pauses = 0
+  const pause = async () => void pauses++
+  const adopt = (wanted: WantedTable) => adoptTable(wanted, { client: new DynamoDBClient({ region: 'us-east-1' }), pause })
+  return { adopt, made, mock, pauses: () => pauses }
+}
+
+const STREAMED = { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' } }
+const PROTECTED = { DeletionProtectionEnabled: true }
+const EXPIRING = { AttributeName: 'expires', Enabled: true }
+const RECOVERABLE = { PointInTimeRecoveryEnabled: true }
+
+describe('A table that was restored', () => {
+  it('gets its stream, protection, expiry and recovery, one after the other, and tells the stream', async () => {
+    const { adopt, made, pauses } = tableOf(RESTORED)
+    expect(await adopt(WANTED)).toBe(STREAM)
+    expect(made).toEqual([STREAMED, PROTECTED, EXPIRING, RECOVERABLE])
+    expect(pauses()).toBe(2)
+  })
+
+  it('gets nothing twice', async () => {
+    const { adopt, made } = tableOf(RESTORED)
+    await adopt(WANTED)
+    const before = [...made]
+    expect(await adopt(WANTED)).toBe(STREAM)
+    expect(made).toEqual(before)
+  })
+
+  it('that is the table of state has no stream, and needs no index', async () => {
+    const { GlobalSecondaryIndexes: _, ...plain } = RESTORED
+    const { adopt, made } = tableOf(plain)
+    expect(await adopt(STATE)).toBe('')
+    expect(made).toEqual([PROTECTED, EXPIRING, RECOVERABLE])
+  })
+
+  it('has the limits of the stage, and is never made colder', async () => {
+    const units = { reads: 20_000, writes: 8_000 }
+    const cold = tableOf({ ...RESTORED, WarmThroughput: { ReadUnitsPerSecond: 30_000, WriteUnitsPerSecond: 4_000 } })
+    await cold.adopt({ ...WANTED, most: units, warm: units })
+    expect(cold.made).toEqual([
+      STREAMED,
+      PROTECTED,
+      { OnDemandThroughput: { MaxReadRequestUnits: 20_000, MaxWriteRequestUnits: 8_000 } },
+      { WarmThroughput: { ReadUnitsPerSecond: 30_000, WriteUnitsPerSecond: 8_000 } },
+      EXPIRING,
+      RECOVERABLE,
+    ])
+    const before = cold.made.length
+    await cold.adopt({ ...WANTED, most: units, warm: units })
+    expect(cold.made).toHaveLength(before)
+  })
+
+  it('is waited for while it is restored, and while its backups have not begun', async () => {
+    const { adopt, made, pauses } = tableOf(RESTORED, { noBackupsYet: 3, isCreated: false })
+    expect(await adopt(STATE)).toBe('')
+    expect(made).toEqual([PROTECTED, EXPIRING, RECOVERABLE])
+    expect(pauses()).toBe(1 + 1 + 3)
+  })
+
+  it('is not waited for without end: the deployment is told before its function is stopped', async () => {
+    const { adopt, made, pauses } = tableOf({ ...RESTORED, TableStatus: 'CREATING' })
+    await expect(adopt(WANTED)).rejects.toThrow('still being restored')
+    expect(made).toEqual([])
+    expect(pauses()).toBeLessThan(300)
+  })
+
+  it.each<[string, Partial<TableDescription>]>([
+    ['has other keys', { KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }] }],
+    ['has no index gsi1', { GlobalSecondaryIndexes: [] }],
+    ['is not encrypted with the key of the stage', { SSEDescription: { KMSMasterKeyArn: `${KEY}2` } }],
+    ['has a stream of another view', { StreamSpecification: { StreamEnabled: true, StreamViewType: 'KEYS_ONLY' } }],
+  ])('is left as it is where it %s', async (why, other) => {
+    const { adopt, made } = tableOf({ ...RESTORED, ...other })
+    await expect(adopt(WANTED)).rejects.toThrow(why)
+    expect(made).toEqual([])
+  })
+
+  it('that lets items expire by something else is not taken', async () => {
+    const { adopt, made } = tableOf(RESTORED, { expires: 'other' })
+    await expect(adopt(WANTED)).rejects.toThrow('ValidationException')
+    expect(made).not.toContainEqual(RECOVERABLE)
+  })
+
+  it('is not taken where backups fail for another reason', async () => {
+    const { adopt, mock } = tableOf(RESTORED)
+    mock.on(UpdateContinuousBackupsCommand).rejects(failing('AccessDeniedException'))
+    await expect(adopt(WANTED)).rejects.toThrow('AccessDeniedException')
+  })
+})
+
+await onDynamo(async (engine) => {
+  afterAll(() => engine.stop())
+
+  /** What the emulator does not know is answered in its place: which key encrypts a table, and recovery. */
+  function withoutWhatIsUnknown(): DynamoDBClient {
+    let status = 'DISABLED'
+    const send = async (command: object) => {
+      if (command instanceof DescribeContinuousBackupsCommand)
+        return { ContinuousBackupsDescription: { PointInTimeRecoveryDescription: { PointInTimeRecoveryStatus: status } } }
+      if (command instanceof UpdateContinuousBackupsCommand) {
+        status = 'ENABLED'
+        return {}
+      }
+      const answer = (await engine.client.send(command as never)) as { readonly Table?: TableDescription }
+      return answer.Table === undefined ? answer : { ...answer, Table: { ...answer.Table, SSEDescription: { KMSMasterKeyArn: KEY } } }
+    }
+    return { send } as unknown as DynamoDBClient
+  }
+
+  it('A table of an emulator has a stream of both images then, and items that expire, and is adopted again as it is', async () => {
+    const name = `restored-${crypto.randomUUID()}`
+    await engine.client.send(new CreateTableCommand({ TableName: name, ...TABLE }) as never)
+    const client = withoutWhatIsUnknown()
+    const arn = await adoptTable({ ...WANTED, name }, { client })
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: name }))
+    expect([arn, Table?.StreamSpecification]).toEqual([Table?.LatestStreamArn, STREAMED.StreamSpecification])
+    expect(arn).toContain(`table/${name}/stream/`)
+    expect(Table?.DeletionProtectionEnabled).toBe(true)
+    const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName: name }))
+    expect(TimeToLiveDescription).toMatchObject({ AttributeName: 'expires', TimeToLiveStatus: expect.stringMatching(/^ENABL/) })
+    expect(await adoptTable({ ...WANTED, name }, { client })).toBe(arn)
+  })
+})

@@ -1,0 +1,227 @@
+/** Tables that were restored count in the place of those that the stack made: for every function, mapping and alarm, and nothing that lasts goes. */
+import { describe, expect, it } from '@jest/globals'
+import type { FunctionName } from '../../lambdas/functions/functions.ts'
+import { replaced } from '../../lib/replaced.ts'
+import { settingsOf } from '../../lib/settings.ts'
+import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
+import { ARNS, allowed, type Call } from './iam.ts'
+
+const INSTANT = '2031-01-01T03:00:00Z'
+const FIRST = { resources: 'restored-1', former: 'made', epoch: 1, instant: INSTANT }
+const BOTH = { ...FIRST, state: 'state-1' }
+const TOKEN = { access: 'token' } as const
+const { made, once, both, again, back, gone } = synthesized({
+  made: TOKEN,
+  once: { ...TOKEN, restored: FIRST },
+  both: { ...TOKEN, restored: BOTH },
+  again: { ...TOKEN, restored: { resources: 'restored-2', former: 'restored-1', epoch: 2, instant: INSTANT } },
+  back: { ...TOKEN, restored: { resources: 'made', former: 'restored-2', epoch: 3, instant: INSTANT } },
+  gone: {
+    ...TOKEN,
+    restored: { resources: 'restored-1', epoch: 1, instant: INSTANT },
+    capacity: { warm: { reads: 20_000, writes: 8_000 }, most: { reads: 40_000, writes: 20_000 } },
+  },
+})
+
+const arnOf = (table: string): string => `arn:aws:dynamodb:us-east-1:000000000000:table/${table}`
+const variablesOf = ({ service }: Synthesized, name: string): Tree => functionsOf(service)[name]!.Environment.Variables
+const adoptionOf = ({ service }: Synthesized): Tree => Object.values(ofType(service, 'Custom::FhirAdoptedTables'))[0]
+
+describe('Every function', () => {
+  const naming = (variable: string) =>
+    Object.entries(functionsOf(made.service)).flatMap(([name, { Environment }]) => (variable in Environment.Variables ? [name] : []))
+
+  it('that knows a table knows the one that was restored, and the one of state stays unless it was, too', () => {
+    expect(naming('FHIR_TABLE').length).toBeGreaterThan(15)
+    for (const name of naming('FHIR_TABLE')) {
+      expect([name, variablesOf(once, name).FHIR_TABLE]).toEqual([name, 'restored-1'])
+      expect([name, variablesOf(again, name).FHIR_TABLE]).toEqual([name, 'restored-2'])
+    }
+    expect(naming('FHIR_STATE_TABLE').length).toBeGreaterThan(20)
+    for (const name of naming('FHIR_STATE_TABLE')) {
+      expect([name, variablesOf(once, name).FHIR_STATE_TABLE]).toEqual([name, variablesOf(made, name).FHIR_STATE_TABLE])
+      expect([name, variablesOf(both, name).FHIR_STATE_TABLE]).toEqual([name, 'state-1'])
+    }
+  })
+
+  it('knows how often the store was set back, and none where it never was', () => {
+    for (const name of Object.keys(functionsOf(again.service))) expect([name, variablesOf(again, name).FHIR_EPOCH]).toEqual([name, '2'])
+    expect(naming('FHIR_EPOCH')).toEqual([])
+  })
+
+  it('may do in the restored tables what it may in those that were made, and there nothing any more', () => {
+    const calls: readonly Omit<Call, 'resource'>[] = [
+      { action: 'dynamodb:GetItem', context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
+      { action: 'dynamodb:PutItem', context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
+      { action: 'dynamodb:Query', context: { 'dynamodb:LeadingKeys': ['default#CFG'] } },
+    ]
+    const state: readonly Omit<Call, 'resource'>[] = ['SEAL', 'CLIENTS', 'DEFINITIONS', 'AUDIT#1'].flatMap((key) =>
+      ['GetItem', 'PutItem'].map((action) => ({ action: `dynamodb:${action}`, context: { 'dynamodb:LeadingKeys': [key] } })),
+    )
+    const names = Object.keys(functionsOf(made.service))
+    const whoMay = (stacks: Synthesized, call: Call) => names.filter((name) => allowed(stacks.service, name, call))
+    for (const call of calls) {
+      expect(whoMay(both, { ...call, resource: arnOf('restored-1') })).toEqual(whoMay(made, { ...call, resource: ARNS.ResourceTable }))
+      expect(whoMay(both, { ...call, resource: ARNS.ResourceTable })).toEqual([])
+    }
+    for (const call of state) {
+      expect(whoMay(both, { ...call, resource: arnOf('state-1') })).toEqual(whoMay(made, { ...call, resource: ARNS.StateTable }))
+      expect(whoMay(both, { ...call, resource: ARNS.StateTable })).toEqual([])
+    }
+    const query = { action: 'dynamodb:Query' }
+    expect(whoMay(both, { ...query, resource: `${arnOf('restored-1')}/index/gsi1` })).toEqual(
+      whoMay(made, { ...query, resource: `${ARNS.ResourceTable}/index/gsi1` }),
+    )
+  })
+
+  it('waits until they are adopted', () => {
+    const { Resources } = once.service
+    const waiting = Object.values<Tree>(Resources).filter(({ Type }) => Type === 'AWS::Lambda::Function')
+    for (const { Properties, DependsOn = [] } of waiting)
+      if (Properties.Handler !== 'adopt-tables.handler')
+        expect([Properties.Handler, DependsOn]).toEqual([Properties.Handler, expect.arrayContaining(['AdoptedTables'])])
+    expect(waiting.length).toBeGreaterThan(25)
+  })
+})
+
+describe('What was changed since', () => {
+  it('is looked for from the instant on, in the table that counted before, by who makes documents again alone', () => {
+    for (const name of ['migrate', 'rebuild-step'])
+      expect(variablesOf(again, name)).toMatchObject({ FHIR_RESTORED_AT: INSTANT, FHIR_FORMER_TABLE: 'restored-1' })
+    const readers = (action: string, resource: string) =>
+      Object.keys(functionsOf(again.service)).filter((name) => allowed(again.service, name, { action, resource }))
+    for (const action of ['GetItem', 'BatchGetItem', 'Query'])
+      expect([action, readers(`dynamodb:${action}`, arnOf('restored-1'))]).toEqual([action, ['rebuild-step']])
+    expect(readers('dynamodb:Query', `${arnOf('restored-1')}/index/gsi1`)).toEqual(['rebuild-step'])
+    for (const action of ['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem'])
+      expect(readers(`dynamodb:${action}`, arnOf('restored-1'))).toEqual([])
+  })
+
+  it('cannot be looked for where that is gone', () => {
+    const { FHIR_RESTORED_AT, FHIR_FORMER_TABLE } = variablesOf(gone, 'rebuild-step')
+    expect([FHIR_RESTORED_AT, FHIR_FORMER_TABLE]).toEqual([INSTANT, undefined])
+  })
+})
+
+describe('What adopts tables', () => {
+  it('is told their names, the key of the stage and their limits, and stands for the stream that both followers begin with', () => {
+    expect(adoptionOf(both)).toMatchObject({
+      Resources: 'restored-1',
+      State: 'state-1',
+      Key: { 'Fn::ImportValue': expect.stringMatching(/Key\w+Arn/) },
+    })
+    expect(Object.keys(adoptionOf(once))).toEqual(['ServiceToken', 'ServiceTimeout', 'Resources', 'Key'])
+    expect(adoptionOf(gone)).toMatchObject({ Most: '40000 20000', Warm: '20000 8000' })
+    const mappings = Object.values(ofType(once.service, 'AWS::Lambda::EventSourceMapping'))
+    expect(mappings.map(({ EventSourceArn, StartingPosition }) => [EventSourceArn, StartingPosition])).toEqual([
+      [{ 'Fn::GetAtt': ['AdoptedTables', 'StreamArn'] }, 'TRIM_HORIZON'],
+      [{ 'Fn::GetAtt': ['AdoptedTables', 'StreamArn'] }, 'TRIM_HORIZON'],
+    ])
+    for (const name of ['indexer', 'settle-transactions']) {
+      const { Statement } = roleOf(once, name)
+      expect(JSON.stringify(Statement)).toContain('{"Fn::GetAtt":["AdoptedTables","StreamArn"]}')
+    }
+  })
+
+  it('may change what they are, and neither read nor write what is in them, nor any other table', () => {
+    const may = (stacks: Synthesized, action: string, table: string) =>
+      allowed(stacks.service, 'adopt-tables', { action: `dynamodb:${action}`, resource: arnOf(table) })
+    const wanted = ['Table', 'TimeToLive', 'ContinuousBackups'].flatMap((part) => [`Describe${part}`, `Update${part}`])
+    for (const action of wanted) {
+      expect([action, ...['restored-1', 'state-1', 'made'].map((table) => may(both, action, table))]).toEqual([action, true, true, false])
+      expect([action, may(once, action, 'state-1')]).toEqual([action, false])
+    }
+    for (const action of ['GetItem', 'Query', 'Scan', 'PutItem', 'DeleteItem', 'DeleteTable', 'ExportTableToPointInTime'])
+      expect([action, may(both, action, 'restored-1')]).toEqual([action, false])
+    const others = Object.keys(functionsOf(both.service)).filter((name: string) => name !== 'adopt-tables')
+    for (const name of others as FunctionName[])
+      for (const action of wanted)
+        expect([name, action, allowed(both.service, name, { action: `dynamodb:${action}`, resource: arnOf('restored-1') })]).toEqual([
+          name,
+          action,
+          false,
+        ])
+  })
+
+  it('is not there where nothing was restored', () => {
+    expect(Object.keys(functionsOf(made.service))).not.toContain('adopt-tables')
+    expect(Object.values<Tree>(made.service.Resources).map(({ Type }) => Type)).not.toContain('Custom::FhirAdoptedTables')
+  })
+})
+
+function roleOf({ service }: Synthesized, name: string): Tree {
+  const [roleId] = functionsOf(service)[name]!.Role['Fn::GetAtt']
+  return service.Resources[roleId].Properties.Policies[0].PolicyDocument
+}
+
+describe('A deployment', () => {
+  it('watches the tables that count', () => {
+    const watched = (stacks: Synthesized) =>
+      Object.values(ofType(stacks.service, 'AWS::CloudWatch::Alarm'))
+        .filter(({ Namespace }) => Namespace === 'AWS/DynamoDB')
+        .map(({ Dimensions }) => Dimensions.find(({ Name }: Tree) => Name === 'TableName').Value)
+    expect(watched(both)).toEqual(['restored-1', 'restored-1', 'restored-1', 'restored-1', 'state-1', 'state-1'])
+    expect(watched(made)).toHaveLength(6)
+  })
+
+  it('names the tables that count to who administers the stage', () => {
+    const named = ({ data }: Synthesized) => [data.Outputs.ResourceTableName.Value, data.Outputs.StateTableName.Value]
+    expect(named(both)).toEqual(['restored-1', 'state-1'])
+    expect(named(once)).toEqual(['restored-1', { Ref: expect.stringMatching(/^StateTable/) }])
+  })
+
+  it('migrates again with each restore', () => {
+    const deployed = [made, once, again, back].map(({ service }) => service.Resources.Migration.Properties.Deployed)
+    expect(new Set(deployed).size).toBe(4)
+  })
+
+  it.each([
+    ['the first time', made, once],
+    ['with the table of state', made, both],
+    ['a second time', once, again],
+    ['back to the table that was made', again, back],
+    ['and is rolled back', both, made],
+  ])('adopts tables %s, and replaces nothing that lasts', (_, before, after) => {
+    expect(replaced(before.data, after.data)).toEqual([])
+    expect(replaced(before.service, after.service)).toEqual([])
+    expect(after.data.Resources).toEqual(before.data.Resources)
+  })
+
+  it('takes nothing back that the other stack still imports, which CloudFormation refuses', () => {
+    const exported = ({ data }: Synthesized) => Object.values<Tree>(data.Outputs).flatMap(({ Export }) => Export?.Name ?? [])
+    const imported = (tree: Tree): readonly string[] =>
+      [...JSON.stringify(tree).matchAll(/"Fn::ImportValue":"([^"]+)"/g)].map(([, name]) => name!)
+    for (const [before, after] of [
+      [made, both],
+      [both, made],
+      [once, again],
+    ] as const)
+      for (const name of imported(before.service)) expect(exported(after)).toContain(name)
+    expect(imported(made.service).length).toBeGreaterThan(20)
+  })
+
+  it('has no finding of cdk-nag that is not accepted with a reason', () => {
+    expect(both.findings).toEqual([])
+    expect(again.findings).toEqual([])
+  })
+})
+
+describe('The setting', () => {
+  it.each<[object | string, string]>([
+    ['restored-1', 'restored is no object'],
+    [{ ...FIRST, resources: 'x' }, 'restored.resources is the name of a table'],
+    [{ ...FIRST, resources: arnOf('restored-1') }, 'restored.resources is the name of a table'],
+    [{ ...FIRST, state: '' }, 'restored.state is the name of a table'],
+    [{ ...FIRST, state: 'restored-1' }, 'restored.state is another table'],
+    [{ ...FIRST, former: 1 }, 'restored.former is the name of a table'],
+    [{ ...FIRST, former: 'restored-1' }, 'restored.former is the table that counted before'],
+    [{ ...FIRST, epoch: 0 }, 'restored.epoch is a whole number from 1'],
+    [{ ...FIRST, epoch: 1.5 }, 'restored.epoch is a whole number from 1'],
+    [{ ...FIRST, epoch: 1_000_001 }, 'restored.epoch is a whole number from 1 to 1000000'],
+    [{ ...FIRST, instant: '2031-01-01' }, 'restored.instant is one of UTC'],
+    [{ ...FIRST, instant: '2031-02-31T99:00:00Z' }, 'restored.instant is one of UTC'],
+    [{ ...FIRST, table: 'x' }, 'restored.table is nothing that can be said'],
+  ])('%j is refused', (restored, why) => expect(() => settingsOf({ restored } as object)).toThrow(why))
+
+  it('is taken as it is meant', () => expect(settingsOf({ restored: BOTH }).restored).toEqual(BOTH))
+})
