@@ -10,8 +10,10 @@ import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { ListInstanceTypeDetailsCommand, ListVersionsCommand, OpenSearchClient } from '@aws-sdk/client-opensearch'
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
+import { restoredTables } from './deploy-check-tables.ts'
 import { replaced, type Template } from './replaced.ts'
 import type { Settings } from './settings.ts'
+import { unlessNamed } from './unless-named.ts'
 
 export type Asked = {
   readonly settings: Settings
@@ -46,6 +48,7 @@ const CHECKS: Readonly<Record<string, (asked: Asked) => Promise<Lines>>> = {
   'API Gateway': gateway,
   CloudFront: front,
   OpenSearch: search,
+  Tables: restoredTables,
 }
 
 /** Nothing: it can be deployed, as far as anybody can see. What cannot be looked at is told too. */
@@ -59,13 +62,6 @@ export async function lacking(asked: Asked): Promise<Lines> {
   return found.flat()
 }
 
-const isNamed =
-  (...names: readonly string[]) =>
-  (error: Error): undefined => {
-    if (!names.includes(error.name)) throw error
-    return undefined
-  }
-
 async function account({ settings }: Asked): Promise<Lines> {
   const { Account } = await new STSClient({ region: settings.region }).send(new GetCallerIdentityCommand())
   return settings.account === undefined || settings.account === Account
@@ -75,7 +71,7 @@ async function account({ settings }: Asked): Promise<Lines> {
 
 async function bootstrap({ settings: { region } }: Asked): Promise<Lines> {
   const asked = new SSMClient({ region }).send(new GetParameterCommand({ Name: BOOTSTRAP.name }))
-  const found = await asked.catch(isNamed('ParameterNotFound'))
+  const found = await asked.catch(unlessNamed('ParameterNotFound'))
   const version = Number(found?.Parameter?.Value ?? 0)
   return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}: its version is ${version || 'none'}`]
 }
@@ -86,7 +82,7 @@ async function stacks({ settings: { stage, region }, template }: Asked): Promise
   const lines: string[] = []
   for (const StackName of [`fhir-${stage}-data`, `fhir-${stage}-service`]) {
     // Which is what it says of one that is not there.
-    const described = await client.send(new DescribeStacksCommand({ StackName })).catch(isNamed('ValidationError'))
+    const described = await client.send(new DescribeStacksCommand({ StackName })).catch(unlessNamed('ValidationError'))
     const stack = described?.Stacks?.[0]
     if (stack === undefined) continue
     const status = stack.StackStatus ?? ''
@@ -165,5 +161,5 @@ async function isOffered(client: OpenSearchClient, version: string): Promise<boo
 }
 
 const hasRole = async (region: string): Promise<boolean> =>
-  (await new IAMClient({ region }).send(new GetRoleCommand({ RoleName: OPENSEARCH_ROLE })).catch(isNamed('NoSuchEntityException'))) !==
+  (await new IAMClient({ region }).send(new GetRoleCommand({ RoleName: OPENSEARCH_ROLE })).catch(unlessNamed('NoSuchEntityException'))) !==
   undefined

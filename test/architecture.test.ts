@@ -78,6 +78,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'search-mappings': ['lambdas/fhir', 'lambdas/adapters/filesystem/package-archive.ts', 'node:*'],
   lib: [
+    'lambdas/adapters/dynamodb/adopt-table.ts',
     'lambdas/http/client-address.ts',
     'lambdas/interactions/routes.ts',
     'lambdas/functions/functions.ts',
@@ -96,7 +97,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'esbuild',
     '@aws-cdk/cloudformation-diff',
     // Who is going to deploy asks the account.
-    ...['api-gateway', 'cloudformation', 'cloudfront', 'iam', 'lambda', 'opensearch', 's3', 'ssm', 'sts'].map(
+    ...['api-gateway', 'cloudformation', 'cloudfront', 'dynamodb', 'iam', 'kms', 'lambda', 'opensearch', 's3', 'ssm', 'sts'].map(
       (name) => `@aws-sdk/client-${name}`,
     ),
     'node:*',

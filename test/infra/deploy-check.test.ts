@@ -1,26 +1,39 @@
 /** What is told before a deployment: of an account that has all it takes nothing, of others what is missing, one line each. */
 import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway'
-import { CloudFormationClient, DescribeStacksCommand, GetTemplateCommand, type StackStatus } from '@aws-sdk/client-cloudformation'
+import {
+  CloudFormationClient,
+  DescribeStackResourcesCommand,
+  DescribeStacksCommand,
+  GetTemplateCommand,
+  type StackStatus,
+} from '@aws-sdk/client-cloudformation'
 import { CloudFrontClient, ListDistributionsCommand } from '@aws-sdk/client-cloudfront'
+import { DescribeTableCommand, DynamoDBClient, type TableDescription } from '@aws-sdk/client-dynamodb'
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam'
+import { DescribeKeyCommand, type KeyState, KMSClient } from '@aws-sdk/client-kms'
 import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { ListInstanceTypeDetailsCommand, ListVersionsCommand, OpenSearchClient } from '@aws-sdk/client-opensearch'
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
-import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
+import { TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
 import { lacking } from '../../lib/deploy-check.ts'
 import { type Settings, settingsOf } from '../../lib/settings.ts'
 import { synthesized, type Tree } from './assembly.ts'
 
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
-const { demo, inNetwork, elsewhere } = synthesized({
+const RESTORED = { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' }
+const STOPPED = { service: { writes: 'stopped' } }
+const { demo, inNetwork, elsewhere, stopped, adopted } = synthesized({
   demo: {},
   inNetwork: { vpc: VPC },
   elsewhere: { search: { endpoint: 'https://search.example.org' } },
+  stopped: STOPPED,
+  adopted: { restored: RESTORED },
 })
 
-const [sts, ssm, formation, lambda, gateway, front, search, iam] = [
+const [sts, ssm, formation, lambda, gateway, front, search, iam, dynamo, kms] = [
   mockClient(STSClient),
   mockClient(SSMClient),
   mockClient(CloudFormationClient),
@@ -29,15 +42,18 @@ const [sts, ssm, formation, lambda, gateway, front, search, iam] = [
   mockClient(CloudFrontClient),
   mockClient(OpenSearchClient),
   mockClient(IAMClient),
+  mockClient(DynamoDBClient),
+  mockClient(KMSClient),
 ]
-const all = [sts, ssm, formation, lambda, gateway, front, search, iam]
+const all = [sts, ssm, formation, lambda, gateway, front, search, iam, dynamo, kms]
 const failing = (name: string, message = name): Error => Object.assign(new Error(message), { name })
 
 /** An account that lacks nothing, and has no deployment. */
 beforeEach(() => {
   sts.on(GetCallerIdentityCommand).resolves({ Account: '111111111111' })
   ssm.on(GetParameterCommand).resolves({ Parameter: { Value: '30' } })
-  formation.on(DescribeStacksCommand).rejects(failing('ValidationError', 'Stack with id x does not exist'))
+  for (const command of [DescribeStacksCommand, GetTemplateCommand, DescribeStackResourcesCommand])
+    formation.on(command as typeof GetTemplateCommand).rejects(failing('ValidationError', 'Stack with id x does not exist'))
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 1_000 } })
   gateway.on(GetAccountCommand).resolves({})
   front.on(ListDistributionsCommand).resolves({})
@@ -57,7 +73,7 @@ const there = (StackStatus: StackStatus, EnableTerminationProtection = true): vo
     .resolves({ Stacks: [{ StackName: 'fhir-dev-data', CreationTime: new Date(0), StackStatus, EnableTerminationProtection }] })
 const deployed = (template: Tree): void => {
   there('UPDATE_COMPLETE')
-  formation.on(GetTemplateCommand).resolves({ TemplateBody: JSON.stringify(template) })
+  formation.on(GetTemplateCommand, { StackName: 'fhir-dev-data' }).resolves({ TemplateBody: JSON.stringify(template) })
 }
 
 it('nothing, of an account that has all it takes', async () => {
@@ -137,6 +153,81 @@ it('what would be replaced, and nothing of what stays', async () => {
   expect(await told()).toEqual(
     expect.arrayContaining([expect.stringMatching(/^Stacks: of fhir-dev-data, ResourceTable\w+: WILL_REPLACE$/)]),
   )
+})
+
+describe('before tables are adopted that were restored', () => {
+  const KEY = 'arn:aws:kms:us-east-1:111111111111:key/1'
+  const TABLES = ['restored-1', 'state-1', 'made']
+  const table = (name: string, other: Partial<TableDescription> = {}): void =>
+    void dynamo.on(DescribeTableCommand, { TableName: name }).resolves({
+      Table: { ...TABLE, TableStatus: 'ACTIVE', SSEDescription: { KMSMasterKeyArn: KEY }, ...other } as TableDescription,
+    })
+  const key = (KeyState: KeyState): void => void kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: '1', Arn: KEY, KeyState } })
+  const running = ({ service }: { readonly service: Tree }): void =>
+    void formation.on(GetTemplateCommand, { StackName: 'fhir-dev-service' }).resolves({ TemplateBody: JSON.stringify(service) })
+  const restored = (other: Partial<typeof RESTORED> = {}) => ({ ...STOPPED, restored: { ...RESTORED, ...other } })
+
+  beforeEach(() => {
+    const made = {
+      ResourceType: 'AWS::KMS::Key',
+      PhysicalResourceId: '1',
+      LogicalResourceId: 'Key',
+      Timestamp: new Date(0),
+      ResourceStatus: 'CREATE_COMPLETE',
+    } as const
+    formation.on(DescribeStackResourcesCommand, { StackName: 'fhir-dev-data' }).resolves({ StackResources: [made] })
+    running(stopped)
+    key('Enabled')
+    for (const name of TABLES) table(name)
+  })
+
+  it('nothing, of tables that can be adopted while writes are stopped', async () => {
+    expect(await told(restored())).toEqual([])
+    expect(await told({ ...STOPPED, restored: { resources: 'restored-1', epoch: 1, instant: RESTORED.instant } })).toEqual([])
+  })
+
+  it('nothing, of a stage that has adopted them, whose writes go on again', async () => {
+    running(adopted)
+    expect(await told({ restored: RESTORED })).toEqual([])
+  })
+
+  it.each(TABLES)('that %s is not there', async (name) => {
+    dynamo.on(DescribeTableCommand, { TableName: name }).rejects(failing('ResourceNotFoundException'))
+    expect(await told(restored())).toEqual([expect.stringMatching(`^Tables: there is no table ${name}`)])
+  })
+
+  it.each<[string, Partial<TableDescription>]>([
+    ['is CREATING: wait until it is ACTIVE', { TableStatus: 'CREATING' }],
+    ['has other keys', { KeySchema: [] }],
+    ['has no index gsi1', { GlobalSecondaryIndexes: [] }],
+    ['is not encrypted with the key of the stage', { SSEDescription: { KMSMasterKeyArn: `${KEY}2` } }],
+    ['has a stream of another view', { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' } }],
+  ])('that a table %s', async (why, other) => {
+    table('restored-1', other)
+    expect(await told(restored())).toEqual([expect.stringMatching(`^Tables: the table restored-1 ${why}`)])
+  })
+
+  it('that the key cannot be used, or that there is no stage', async () => {
+    key('PendingDeletion')
+    expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: the key of the stage is PendingDeletion/)])
+    formation.on(DescribeStackResourcesCommand, { StackName: 'fhir-dev-data' }).rejects(failing('ValidationError'))
+    expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: there is no stack fhir-dev-data/)])
+  })
+
+  it('that writes go on', async () => {
+    running(demo)
+    expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: writes go on, and would be lost: .*"writes": "stopped"/)])
+  })
+
+  it('that the epoch is not the next', async () => {
+    running(adopted)
+    expect(await told(restored({ resources: 'made', former: 'restored-1' }))).toEqual([
+      expect.stringMatching(/^Tables: restored names other tables .* it is 2 with this restore$/),
+    ])
+    expect(await told()).toEqual([expect.stringMatching(/^Tables: the stage was set back, last with the epoch 1: .*\(restored-1\)$/)])
+    running({ service: JSON.parse(JSON.stringify(adopted.service).replaceAll('"FHIR_EPOCH":"1"', '"FHIR_EPOCH":"3"')) })
+    expect(await told(restored())).toEqual(['Tables: restored.epoch is 1, and 3 is deployed: it is never less'])
+  })
 })
 
 it('what cannot be looked at, beside the rest', async () => {

@@ -50,7 +50,8 @@ export async function adoptTable(
       return Table.TableStatus === 'ACTIVE' ? Table : undefined
     })
   const found = await active()
-  check(found, wanted)
+  const why = unfit(found, wanted)
+  if (why !== undefined) throw new RangeError(`The table ${TableName} ${why}`)
   // DynamoDB takes one at a time.
   for (const change of changesOf(found, wanted)) {
     await client.send(new UpdateTableCommand({ TableName, ...change }))
@@ -76,20 +77,20 @@ function patience(pause: () => Promise<unknown>): Patiently {
   }
 }
 
-function check(
+/** Why it cannot count as that table. */
+export function unfit(
   { KeySchema, GlobalSecondaryIndexes = [], SSEDescription, StreamSpecification }: TableDescription,
   wanted: WantedTable,
-): void {
-  const refuse = (why: string): never => {
-    throw new RangeError(`The table ${wanted.name} ${why}`)
-  }
+) {
   const isThere = (index: (typeof TABLE.GlobalSecondaryIndexes)[number]): boolean =>
     GlobalSecondaryIndexes.some(({ IndexName, KeySchema }) => IndexName === index.IndexName && isSame(KeySchema, index.KeySchema))
-  if (!isSame(KeySchema, TABLE.KeySchema)) refuse('has other keys')
-  if (wanted.isFollowed && !TABLE.GlobalSecondaryIndexes.every(isThere)) refuse(`has no index ${INDEX} of these keys`)
-  if (SSEDescription?.KMSMasterKeyArn !== wanted.key) refuse('is not encrypted with the key of the stage')
-  if (wanted.isFollowed && StreamSpecification?.StreamEnabled && StreamSpecification.StreamViewType !== VIEW)
-    refuse('has a stream of another view: disable it')
+  if (!isSame(KeySchema, TABLE.KeySchema)) return 'has other keys'
+  if (SSEDescription?.KMSMasterKeyArn !== wanted.key) return 'is not encrypted with the key of the stage'
+  if (!wanted.isFollowed) return undefined
+  if (!TABLE.GlobalSecondaryIndexes.every(isThere)) return `has no index ${INDEX} of these keys`
+  return StreamSpecification?.StreamEnabled && StreamSpecification.StreamViewType !== VIEW
+    ? 'has a stream of another view: disable it'
+    : undefined
 }
 
 const isSame = (found: unknown, wanted: unknown): boolean => JSON.stringify(found) === JSON.stringify(wanted)

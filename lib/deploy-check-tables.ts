@@ -1,0 +1,92 @@
+/** What stands in the way of adopting tables that were restored: as deploy-check.ts, of which this is a part. */
+import { CloudFormationClient, DescribeStackResourcesCommand, GetTemplateCommand } from '@aws-sdk/client-cloudformation'
+import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms'
+import { unfit } from '../lambdas/adapters/dynamodb/adopt-table.ts'
+import type { Template } from './replaced.ts'
+import type { Restored } from './restored.ts'
+import type { Settings } from './settings.ts'
+import { unlessNamed } from './unless-named.ts'
+
+type Lines = readonly string[]
+
+const RUNBOOK = 'lib/README.md tells step by step how to restore'
+
+export async function restoredTables({ settings: { stage, region, restored } }: { readonly settings: Settings }): Promise<Lines> {
+  const formation = new CloudFormationClient({ region })
+  const before = await deployedTables(formation, `fhir-${stage}-service`)
+  if (restored === undefined)
+    return before.epoch === 0
+      ? []
+      : [
+          `the stage was set back, last with the epoch ${before.epoch}: the tables that count stay in its settings, as restored (${before.resources})`,
+        ]
+  const lines = [...turnOf(restored, before)]
+  const key = await keyOf(formation, region, `fhir-${stage}-data`)
+  if (key === undefined) return [...lines, `there is no stack fhir-${stage}-data whose tables these could stand for`]
+  if (key.state !== 'Enabled') lines.push(`the key of the stage is ${key.state}: nothing in these tables can be read`)
+  const client = new DynamoDBClient({ region })
+  const { resources, state, former } = restored
+  const found = await Promise.all([
+    tableLines(client, { name: resources, key: key.arn, isFollowed: true }),
+    ...(state === undefined ? [] : [tableLines(client, { name: state, key: key.arn, isFollowed: false })]),
+    ...(former === undefined ? [] : [formerLines(client, former)]),
+  ])
+  return [...lines, ...found.flat()]
+}
+
+type Deployed = { readonly epoch: number; readonly resources?: string; readonly state?: string; readonly isStopped: boolean }
+
+type Variables = Readonly<Record<string, unknown>>
+
+/** By the template of what runs. */
+async function deployedTables(client: CloudFormationClient, StackName: string): Promise<Deployed> {
+  const found = await client.send(new GetTemplateCommand({ StackName, TemplateStage: 'Processed' })).catch(unlessNamed('ValidationError'))
+  const resources = Object.values((JSON.parse(found?.TemplateBody ?? '{"Resources":{}}') as Template).Resources)
+  const variables = resources.flatMap(({ Properties }): readonly Variables[] => {
+    const { Environment } = (Properties ?? {}) as { readonly Environment?: { readonly Variables?: Variables } }
+    return Environment?.Variables === undefined ? [] : [Environment.Variables]
+  })
+  const adopted = resources.find(({ Type }) => Type === 'Custom::FhirAdoptedTables')?.Properties as { Resources: string; State?: string }
+  return {
+    epoch: Math.max(0, ...variables.map(({ FHIR_EPOCH = 0 }) => Number(FHIR_EPOCH))),
+    ...(adopted === undefined ? {} : { resources: adopted.Resources, ...(adopted.State === undefined ? {} : { state: adopted.State }) }),
+    isStopped: variables.some(({ FHIR_WRITES }) => FHIR_WRITES === 'stopped'),
+  }
+}
+
+/** A restore is another one by its epoch alone. */
+function* turnOf({ epoch, resources, state }: Restored, before: Deployed): Generator<string> {
+  const isSame = resources === before.resources && state === before.state
+  if (epoch < before.epoch) yield `restored.epoch is ${epoch}, and ${before.epoch} is deployed: it is never less`
+  if (epoch === before.epoch && !isSame)
+    yield `restored names other tables than are deployed, with the same epoch: it is ${epoch + 1} with this restore`
+  if (epoch > before.epoch && !before.isStopped)
+    yield `writes go on, and would be lost: deploy with "service": { "writes": "stopped" } first. ${RUNBOOK}`
+}
+
+type Key = { readonly arn: string; readonly state: string }
+
+async function keyOf(formation: CloudFormationClient, region: string, StackName: string): Promise<Key | undefined> {
+  const found = await formation.send(new DescribeStackResourcesCommand({ StackName })).catch(unlessNamed('ValidationError'))
+  const KeyId = found?.StackResources?.find(({ ResourceType }) => ResourceType === 'AWS::KMS::Key')?.PhysicalResourceId
+  if (KeyId === undefined) return undefined
+  const { KeyMetadata } = await new KMSClient({ region }).send(new DescribeKeyCommand({ KeyId }))
+  return { arn: KeyMetadata?.Arn ?? '', state: KeyMetadata?.KeyState ?? 'unknown' }
+}
+
+async function tableLines(client: DynamoDBClient, wanted: Parameters<typeof unfit>[1]): Promise<Lines> {
+  const table = await described(client, wanted.name)
+  if (table === undefined) return [`there is no table ${wanted.name}. ${RUNBOOK}`]
+  if (table.TableStatus !== 'ACTIVE') return [`the table ${wanted.name} is ${table.TableStatus}: wait until it is ACTIVE`]
+  const why = unfit(table, wanted)
+  return why === undefined ? [] : [`the table ${wanted.name} ${why}`]
+}
+
+const formerLines = async (client: DynamoDBClient, name: string): Promise<Lines> =>
+  (await described(client, name)) === undefined
+    ? [`there is no table ${name}: without restored.former all documents of the index are made again`]
+    : []
+
+const described = async (client: DynamoDBClient, TableName: string) =>
+  (await client.send(new DescribeTableCommand({ TableName })).catch(unlessNamed('ResourceNotFoundException')))?.Table
