@@ -82,8 +82,9 @@ export class ServiceStack extends Stack {
     const told = { FHIR_BASE_URL: baseUrl, FHIR_OWN_BASES: bases.join(' ') }
 
     const changes = changesSince(this, settings.restored, this.#aws(files))
+    const keeping = { FHIR_KEPT_INDEX_DAYS: String(settings.keptIndexDays) }
     const step = this.#function('rebuild-step', this.#aws(files), {
-      environment: { ...told, ...changes.environment, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
+      environment: { ...told, ...keeping, ...changes.environment, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
       statements: changes.statements,
     })
     const rebuildSteps = (step: string): object => rebuildWorkflow(step, settings.rebuildWidth)
@@ -93,7 +94,7 @@ export class ServiceStack extends Stack {
     const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
 
     const indexer = this.#function('indexer', aws, {
-      environment: { ...told, FHIR_STAGE: settings.stage },
+      environment: { ...told, ...keeping, FHIR_STAGE: settings.stage },
       statements: follows(aws, streamArn),
     })
     const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws, streamArn) })

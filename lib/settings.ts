@@ -54,6 +54,8 @@ export type Settings = {
   readonly rebuildWait: number
   /** Functions that make documents again at once; of the concurrency of the account, which is 10 where that is new. */
   readonly rebuildWidth: number
+  /** For which the index of before an upgrade is kept, so that going back takes minutes. 0: it goes when the new one is made. */
+  readonly keptIndexDays: number
   /** Tables that DynamoDB restored, which count in the place of those before. Absent: those that the stack made. */
   readonly restored?: Restored
 }
@@ -148,6 +150,7 @@ export const DEFAULTS: Settings = {
   limits: { perAddress: 100_000, rate: 500, burst: 1_000 },
   rebuildWait: 60,
   rebuildWidth: REBUILD_WIDTH,
+  keptIndexDays: 7,
 }
 
 const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources', 'restored']
@@ -200,6 +203,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     () => 'rebuildWidth is a whole number from 1 on',
   )
   checkRestored(settings.restored)
+  refuse(
+    Number.isInteger(settings.keptIndexDays) && settings.keptIndexDays >= 0 ? undefined : settings.keptIndexDays,
+    () => 'keptIndexDays is a whole number from 0 on',
+  )
   refuse(
     vpc === undefined ? undefined : service.externalIssuers,
     () => '"externalIssuers" are not possible with "vpc": their keys are on the internet, to which there is no way',

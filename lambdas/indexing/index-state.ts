@@ -23,12 +23,24 @@ import {
 /** `taken`: names the attempt that builds it; a new wish for the same type has none. */
 export type Pending = Rebuild & { readonly taken?: string }
 
+/**
+ * What an index was made with. `since`: the least lastUpdated, in ms, of what came to it made with something else, or did not come to it at all.
+ */
+export type Made = { readonly extraction: string; readonly since: number }
+
+/** `at`: when another took its place, in ms. `epoch`: of the store, which is set back between two of them. */
+export type KeptIndex = Made & { readonly index: string; readonly at: number; readonly epoch: number }
+
 export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly rebuilds: readonly Pending[]
   /** Absent before the first deployment. */
   readonly live?: LiveIndices
   /** What documents are made with. */
   readonly extraction?: string
+  /** Types whose live index is not, or not all, made with it: what it was made with. */
+  readonly behind?: Readonly<Record<string, Made>>
+  /** By type, the index that the live one took the place of. */
+  readonly kept?: Readonly<Record<string, KeptIndex>>
   /** The execution that rebuilds, and when it last said so: ms since 1970. */
   readonly worker?: { readonly execution: string; readonly at: number }
 }
@@ -87,11 +99,16 @@ export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => wo
 /** The execution takes all that is wanted, unless another one is at it: that one will. With nothing left to do it is no worker any more. */
 export function taken(state: IndexState, execution: string, now: number): IndexState {
   if (state.worker?.execution !== execution && !isWorkerGone(state, now)) return state
-  const { worker: _, ...idle } = state
-  if (state.rebuilds.length === 0) return state.worker === undefined ? state : idle
+  if (state.rebuilds.length === 0) return state.worker === undefined ? state : withoutWorker(state)
   const attempt = `${execution}~${now}`
   return { ...state, worker: { execution, at: now }, rebuilds: state.rebuilds.map((each) => ({ ...each, taken: attempt, done: 0 })) }
 }
+
+/** The execution does nothing more. */
+export const idle = (state: IndexState, execution: string): IndexState =>
+  state.worker?.execution === execution ? withoutWorker(state) : state
+
+const withoutWorker = ({ worker: _, ...rest }: IndexState): IndexState => rest
 
 /** The types of an attempt that are still wanted as they were when it began. */
 export const takenBy = ({ rebuilds }: IndexState, attempt: string): readonly Pending[] => rebuilds.filter(({ taken }) => taken === attempt)

@@ -2,6 +2,7 @@
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { identityOf, isLive, type LiveIndices } from '../ports/live-indices.ts'
 import { type IndexState, type Pending, requestNewIndices } from './index-state.ts'
+import { forgotten, pure } from './kept-indices.ts'
 
 export const NO_INDICES: LiveIndices = { identity: 'none', types: {}, lacking: [], former: [] }
 
@@ -34,13 +35,16 @@ export function lost(state: Identified, missing: Readonly<Record<string, string>
   if (gone.length === 0) return state
   const former = [...new Set([...live.former, live.identity, ...gone.map((type) => live.types[type]!)])].slice(-MOST_FORMER)
   const types = { ...live.types, ...Object.fromEntries(gone.map((type) => [type, fresh])) }
-  const { rebuilds, ...rest } = requestNewIndices(state, gone)
+  const { rebuilds, ...rest } = requestNewIndices(gone.reduce(unmade, state), gone)
   return {
     ...rest,
     rebuilds: rebuilds.map((each) => (gone.includes(each.type) ? untaken(each) : each)),
     live: { identity: fresh, types, lacking: [...live.lacking, ...gone], former },
   }
 }
+
+/** What an index of before was made with says nothing of the one that is made now. */
+const unmade = (state: Identified, type: string): Identified => forgotten(pure(state, type), type) as Identified
 
 const untaken = ({ taken: _, ...rebuild }: Pending): Pending => rebuild
 

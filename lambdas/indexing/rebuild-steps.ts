@@ -5,7 +5,8 @@ import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/reso
 import type { IndexDocument } from '../ports/search-index.ts'
 import type { Reading, ReadingOf } from '../search/reading.ts'
 import { byWeight, documentsOf } from './index-changes.ts'
-import { advanced, afterTry, finished, type IndexState, type SharedState, taken, takenBy } from './index-state.ts'
+import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
+import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './kept-indices.ts'
 import { isLacking, whole } from './live-indices.ts'
 import type { PoisonList } from './poison-list.ts'
 import { readAhead } from './read-ahead.ts'
@@ -15,15 +16,22 @@ import { Readings } from './reading-now.ts'
 export type NextIndex = {
   readonly name: string
   readonly identity: string
-  readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
-  readonly swap: () => Promise<void>
-  readonly discard: () => Promise<void>
+  /** `isAgain`: also where that version is there already. */
+  readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
+  /** It takes the place of the live one, which goes, or is kept: then its name. */
+  readonly swap: (isKept: boolean) => Promise<string | undefined>
 }
 
 /** The index of each type has the documents of all tenants. */
 export type RebuiltIndices = {
   /** Begins the next index of a type, or, with its name, goes on with it. */
   readonly rebuild: (type: string, name?: string) => Promise<NextIndex>
+  /** Goes on with an index that was kept. undefined: it is not there any more. */
+  readonly takeBack: (type: string, name: string) => Promise<NextIndex | undefined>
+  /** What is built of the type ends, and what is kept of it goes, but this one: that is kept. */
+  readonly abandon: (type: string, but?: string) => Promise<void>
+  /** What is kept goes, but the indices named, which is asked when it is known what there is. */
+  readonly removeKept: (but: () => Promise<readonly string[]>) => Promise<void>
   /** Where they are, also where that version is there already. */
   readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
   /** From now on searches see what was applied. */
@@ -35,6 +43,12 @@ export type RebuildParts = {
   readonly resources: Pick<ResourceReader, 'extent' | 'scan'> & KnownTenants
   readonly index: RebuiltIndices
   readonly reading: Reading
+  /** What this code makes documents with. */
+  readonly extraction: string
+  /** Of the store, one higher each time it was set back. */
+  readonly epoch: number
+  /** For which an index is kept that another took the place of: ms. */
+  readonly keepFor: number
   readonly expressions: ExpressionRunner
   readonly now: () => number
   /** Seconds after which no function works with older definitions. */
@@ -53,6 +67,8 @@ type OfType = { readonly type: string; readonly attempt: string }
 type Segment = OfType & {
   /** Name of the next index. Empty: documents are made again where they are. */
   readonly next: string
+  /** Of an index that has all but what came since it was not live, or was written by other code: of that, deletions too. */
+  readonly isReplay?: true
   readonly since?: number
   readonly until?: number
   readonly asOf?: number
@@ -87,31 +103,58 @@ export const rebuildStep = (parts: RebuildParts) => (input: StepInput) => {
   }
 }
 
-async function take({ state, now, wait }: RebuildParts, execution: string) {
-  const { value } = await state.change((each) => taken(each, execution, now()))
+/** Code of another deployment than the state tells of takes nothing up: who deploys has that done next. */
+async function take(parts: RebuildParts, execution: string) {
+  const { state, now, wait } = parts
+  const { value } = await state.change((each) =>
+    isOthers(parts, each) ? idle(each, execution) : taken(withoutOver(each, now() - parts.keepFor), execution, now()),
+  )
+  if (value.rebuilds.length === 0) await parts.index.removeKept(async () => keptNames((await state.read()).value))
   const [first] = value.worker?.execution === execution ? value.rebuilds : []
   const attempt = first?.taken ?? ''
   const types = [...new Set(takenBy(value, attempt).map(({ type }) => type))].map((type): OfType => ({ type, attempt }))
   return { pending: types.length > 0, wait, types }
 }
 
+const isOthers = ({ extraction }: RebuildParts, state: IndexState): boolean =>
+  state.extraction !== undefined && state.extraction !== extraction
+
 /**
  * A new index has no documents: what an older attempt left was made with older definitions. In place nobody has to know of it first. A type
- * that lacks its index gets one, even an empty one: what was written meanwhile went nowhere else.
+ * that lacks its index, or whose index is another release's, gets one, even an empty one: what is written meanwhile goes nowhere else, or would
+ * go to that one for good.
  */
 async function open(parts: RebuildParts, { type, attempt }: OfType) {
   const { value } = await parts.state.read()
   const rebuilds = takenBy(value, attempt).filter((each) => each.type === type)
-  const isNew = rebuilds.some(({ inPlace }) => inPlace === undefined)
-  const tenants = isNew ? parts.resources.tenants() : rebuilds.map(({ tenant }) => tenant)
-  const isNeeded = isNew && isLacking(value, type)
-  if (!isNeeded && !(await hasAny(parts, tenants, type))) return { type, attempt, isEmpty: true, next: '', wait: 0, segments: [] }
-  if (isNew) await (await parts.index.rebuild(type)).discard()
-  const next = isNew ? (await parts.index.rebuild(type)).name : ''
-  const cuts = await cutsOf(parts, isNew ? parts.resources.tenants() : tenants, type)
-  const segments = [undefined, ...cuts].map((since, i): Segment => ({ type, attempt, next, ...within(since, cuts[i]) }))
-  return { type, attempt, isEmpty: false, next, wait: isNew ? parts.wait : 0, segments }
+  if (rebuilds.some(({ inPlace }) => inPlace === undefined)) return openNext(parts, value, { type, attempt })
+  const tenants = rebuilds.map(({ tenant }) => tenant)
+  if (!(await hasAny(parts, tenants, type))) return nothingIn({ type, attempt })
+  const cuts = await cutsOf(parts, tenants, type)
+  return { type, attempt, isEmpty: false, next: '', wait: 0, segments: segmentsOf({ type, attempt, next: '' }, cuts) }
 }
+
+const nothingIn = (ofType: OfType) => ({ ...ofType, isEmpty: true, next: '', wait: 0, segments: [] })
+
+async function openNext(parts: RebuildParts, state: IndexState, ofType: OfType) {
+  const { index, resources, wait } = parts
+  const { type, attempt } = ofType
+  const way = wayOf(state, type, attempt, parts.epoch)
+  const since = way.kind === 'anew' ? undefined : way.since
+  const isNeeded = isLacking(state, type) || state.behind?.[type] !== undefined
+  if (!isNeeded && !(await hasAny(parts, resources.tenants(), type))) return nothingIn(ofType)
+  await index.abandon(type, way.kind === 'anew' ? undefined : way.index)
+  const back = way.kind === 'back' ? await index.takeBack(type, way.index!) : undefined
+  const isReplay = way.kind === 'here' || back !== undefined
+  if (!isReplay) await parts.state.change((each) => forgotten(each, type))
+  const next = way.kind === 'here' ? '' : (back ?? (await index.rebuild(type))).name
+  const cuts = await cutsOf(parts, resources.tenants(), type, isReplay ? since : undefined)
+  const segments = segmentsOf({ ...ofType, next, ...(isReplay ? { isReplay: true } : {}) }, cuts)
+  return { ...ofType, isEmpty: false, next, wait: next === '' ? 0 : wait, segments }
+}
+
+const segmentsOf = (all: Segment, cuts: readonly number[]): readonly Segment[] =>
+  [undefined, ...cuts].map((since, i) => ({ ...all, ...within(since, cuts[i]) }))
 
 async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string): Promise<boolean> {
   const one = { type, asOf: now(), deletions: true, limit: 1 }
@@ -121,12 +164,17 @@ async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<s
 }
 
 /** Instants that cut what there is of a type into about equal segments: at most as many as run at once. */
-async function cutsOf({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string) {
+async function cutsOf(
+  { resources, now }: RebuildParts,
+  tenants: AsyncIterable<string> | Iterable<string>,
+  type: string,
+  since?: number,
+): Promise<readonly number[]> {
   const all: number[] = []
   let looked = 0
   for await (const tenant of tenants) {
     if (++looked > TENANTS_CUT) break
-    all.push(...(await resources.extent({ tenant, type, asOf: now() }, CUT_EVERY)).cuts)
+    all.push(...(await resources.extent({ tenant, type, asOf: now(), ...within(since, undefined) }, CUT_EVERY)).cuts)
   }
   const rising = [...new Set(all)].toSorted((a, b) => a - b)
   const chosen = Array.from({ length: SEGMENTS - 1 }, (_, i) => rising[Math.floor(((i + 1) * rising.length) / SEGMENTS)])
@@ -143,9 +191,13 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   const { state, resources, now } = parts
   const { tenant: _, cursor: __, asOf = now(), ...rest } = segment
   const { value } = await state.read()
-  if (!isWanted(value, segment)) return { ...segment, more: false }
+  if (isOthers(parts, value) || !isWanted(value, segment)) return { ...segment, more: false }
   const readings = new Readings(parts.reading, 'documents')
-  const filling: Filling = { reading: (tenant) => readings.of(value, tenant), apply: await applierOf(parts, segment) }
+  const filling: Filling = {
+    isHere: segment.next === '',
+    reading: (tenant) => readings.of(value, tenant),
+    apply: await applierOf(parts, segment),
+  }
   const until = now() + parts.budget
   const counts = new Map<string, number>()
   const save = () => state.change((each) => advanced(each, segment.attempt, segment.type, counts, now()))
@@ -157,7 +209,7 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   for await (const tenant of tenantsFrom(parts, segment, value)) {
     if (hasBegun && now() >= until) return goesOn(tenant)
     hasBegun = true
-    for await (const { versions, cursor } of resources.scan(scanOf(segment, tenant, asOf))) {
+    for await (const { versions, cursor } of resources.scan(scanOf(parts, value, segment, tenant, asOf))) {
       await fillPage(parts, filling, versions)
       counts.set(tenant, (counts.get(tenant) ?? 0) + versions.length)
       if (cursor !== undefined && now() >= until) return goesOn(tenant, cursor)
@@ -167,12 +219,15 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   return { ...rest, asOf, more: false }
 }
 
-const applierOf = async ({ index }: RebuildParts, { type, next }: Segment): Promise<NextIndex['apply']> =>
-  next === '' ? (documents) => index.applyAgain(documents) : (await index.rebuild(type, next)).apply
+async function applierOf({ index }: RebuildParts, { type, next, isReplay }: Segment): Promise<Filling['apply']> {
+  if (next === '') return (documents) => index.applyAgain(documents)
+  const { apply } = await index.rebuild(type, next)
+  return (documents) => apply(documents, isReplay)
+}
 
 /** Those whose documents it makes, from where it stands: all there are for a new index, in the order of the store. */
-async function* tenantsFrom({ resources }: RebuildParts, { next, attempt, type, tenant: first }: Segment, state: IndexState) {
-  if (next === '') {
+async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attempt, type, tenant: first }: Segment, state: IndexState) {
+  if (next === '' && isReplay === undefined) {
     const wanted = takenBy(state, attempt).filter((each) => each.type === type)
     yield* wanted
       .map(({ tenant }) => tenant)
@@ -187,19 +242,32 @@ async function* tenantsFrom({ resources }: RebuildParts, { next, attempt, type, 
   }
 }
 
-function scanOf({ type, since, until, tenant: begun, cursor }: Segment, tenant: string, asOf: number): ScanRequest {
-  const request = { tenant, type, asOf, limit: PAGE, ...within(since, until) }
+/** Of a replay the first segment begins where the state says by now. */
+function scanOf(
+  { epoch }: RebuildParts,
+  state: IndexState,
+  { type, attempt, isReplay, since, until, tenant: begun, cursor }: Segment,
+  tenant: string,
+  asOf: number,
+): ScanRequest {
+  const way = isReplay && since === undefined ? wayOf(state, type, attempt, epoch) : undefined
+  const from = way === undefined || way.kind === 'anew' ? since : way.since - 1
+  const request = { tenant, type, asOf, limit: PAGE, ...(isReplay ? { deletions: true } : {}), ...within(from, until) }
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 
-type Filling = { readonly reading: ReadingOf; readonly apply: NextIndex['apply'] }
+type Filling = {
+  readonly isHere: boolean
+  readonly reading: ReadingOf
+  readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
+}
 
 async function fillPage(
-  { state, expressions, poisoned, define }: RebuildParts,
-  { reading, apply }: Filling,
+  { state, extraction, expressions, poisoned, define }: RebuildParts,
+  { reading, apply, isHere }: Filling,
   versions: readonly ResourceVersion[],
 ): Promise<void> {
-  await state.change((each) => versions.reduce(afterTry, each))
+  await state.change((each) => versions.reduce(afterTry, isHere ? followed(each, versions, extraction) : each))
   await define(versions)
   for (const some of byWeight(versions)) {
     const read = await readAhead(some, reading, expressions)
@@ -209,16 +277,19 @@ async function fillPage(
 }
 
 /** The new index answers from now on, or what was made again in place; and what was built is searched by. */
-async function swap({ state, index }: RebuildParts, { type, attempt, next }: Extract<StepInput, { action: 'swap' }>) {
-  if (!isWanted((await state.read()).value, { type, attempt })) return {}
+async function swap(parts: RebuildParts, { type, attempt, next }: Extract<StepInput, { action: 'swap' }>) {
+  const { state, index, keepFor, now } = parts
+  const { value } = await state.read()
+  if (isOthers(parts, value) || !isWanted(value, { type, attempt })) return {}
   if (next === '') {
     await index.show(type)
-    await state.change((each) => finished(each, attempt, type))
+    await state.change((each) => finished(madeHere(each, type, attempt), attempt, type))
     return {}
   }
   const built = await index.rebuild(type, next)
-  await built.swap()
-  await state.change((each) => finished(whole(each, type, built.identity), attempt, type))
+  const kept = await built.swap(keepFor > 0 && isWorthKeeping(value, type, attempt))
+  const by = { extraction: value.extraction, index: kept, at: now(), epoch: parts.epoch }
+  await state.change((each) => finished(replaced(whole(each, type, built.identity), type, by), attempt, type))
   return {}
 }
 

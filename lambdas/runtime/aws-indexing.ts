@@ -3,17 +3,10 @@
 import { makeSecretKey } from '../adapters/dynamodb/secret-key.ts'
 import { isOfTable, type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
-import { resourceTypes } from '../fhir/resource-types.ts'
 import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
-import {
-  afterSearchParameter,
-  afterTry,
-  type IndexState,
-  isWorkerGone,
-  requestNewIndices,
-  requestRebuild,
-} from '../indexing/index-state.ts'
+import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, requestRebuild } from '../indexing/index-state.ts'
+import { followed, isSomeOver, mended, migrated } from '../indexing/kept-indices.ts'
 import { begun, type Identified, identified, lost } from '../indexing/live-indices.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
 import { Readings } from '../indexing/reading-now.ts'
@@ -71,10 +64,23 @@ const recordsOf = ({ Records }: StreamEvent): readonly StreamRecord[] => Records
 /** `index`: every minute, whether all indices are there. */
 export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 
+const extraction = /* @__PURE__ */ once(() => extractionOf(plainReading()))
+
+/** ms. */
+const keptFor = (): number => places().keptIndexDays * DAY
+
+/** What is not all of one extraction is made so, and what was kept for its time goes: by who rebuilds, who alone may remove an index. */
+async function tendKept(): Promise<void> {
+  const { number, value } = await indexState().change((state) => mended(state, extraction()))
+  const at = clock().now()
+  if (isSomeOver(value, at - keptFor())) await workflow().start(`rebuild-${number}-${Math.floor(at / 60_000)}`, {})
+}
+
 /** Follows the heads of the table, and, on a schedule, looks after the indices. */
 export async function followHeads(event: IndexEvent): Promise<FollowResult> {
   if ('sweep' in event) {
     tellOfLacking(await documents().tend(), { stage: places().stage, at: clock().now() })
+    await tendKept()
     return { batchItemFailures: [] }
   }
   const Records = recordsOf(event)
@@ -97,7 +103,9 @@ const readings = /* @__PURE__ */ once(() => new Readings(plainReading(), 'docume
 /** What the versions define counts for their own documents already. */
 async function readingAfter(versions: readonly ResourceVersion[]): Promise<ReadingOf> {
   const parameters = versions.filter(({ type }) => type === 'SearchParameter')
-  const state = await indexState().change((before) => parameters.reduce(afterSearchParameter, versions.reduce(afterTry, before)))
+  const state = await indexState().change((before) =>
+    parameters.reduce(afterSearchParameter, versions.reduce(afterTry, followed(before, versions, extraction()))),
+  )
   if (parameters.length > 0) await startRebuild(state)
   return (tenant) => readings().of(state.value, tenant)
 }
@@ -155,6 +163,9 @@ export const rebuild = /* @__PURE__ */ once(() =>
     // Who rebuilds takes up by itself what is wanted meanwhile.
     index: openDocuments(async () => {}),
     reading: plainReading(),
+    extraction: extraction(),
+    epoch: places().epoch,
+    keepFor: keptFor(),
     expressions: expressions(),
     now: () => clock().now(),
     wait: places().rebuildWait,
@@ -167,13 +178,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
 /** Once in every deployment: what functions share is there, and documents made by another extractor are made again. */
 export async function migrate(): Promise<void> {
   await makeSecretKey(stateTable())
-  const extraction = extractionOf(plainReading())
   const fresh = newIdentity()
-  const state = await indexState().change((kept) => {
-    const before = identified(kept, fresh)
-    if (before.extraction === extraction) return before
-    const isNew = before.extraction === undefined
-    return { ...(isNew ? before : requestNewIndices(before, resourceTypes)), extraction }
-  })
+  const state = await indexState().change((kept) => migrated(identified(kept, fresh), extraction(), clock().now()))
   await startRebuild(state)
 }

@@ -95,6 +95,7 @@ export const PLACES = [
   setting('restoredAt', 'text', '', 'the instant it was set back to the last time, as FHIR writes it'),
   setting('formerTable', 'text', '', 'the table of the resources before that, where it is there still'),
   setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
+  setting('keptIndexDays', 'integer', '7', 'days for which an index is kept that an upgrade made another in place of'),
 ] as const satisfies readonly Setting[]
 
 type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days'

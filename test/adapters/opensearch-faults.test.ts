@@ -364,7 +364,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       const writer = open.another({ knownFor: 1e9 })
       const rebuild = await open.index.rebuild('Observation')
       await writer.apply(some(2, 3))
-      await rebuild.discard()
+      await open.index.abandon('Observation')
       expect(await indices()).toEqual(['observation-v1'])
       await writer.apply(some(3, 4))
       expect(await ids()).toBe('0 1 2 3')

@@ -274,6 +274,7 @@ const placesOf = (name: FunctionName, access: string): string[] => [
     ...(BEFORE.has(name) ? [] : ['FHIR_BASE_URL', 'FHIR_OWN_BASES']),
     ...portsOfStage(name, access).flatMap((port) => PLACES_OF[port] ?? ['FHIR_STATE_TABLE']),
     ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
+    ...(['rebuild-step', 'indexer'].includes(name) ? ['FHIR_KEPT_INDEX_DAYS'] : []),
     ...(['indexer', 'export-sweep'].includes(name) ? ['FHIR_STAGE'] : []),
   ]),
 ]

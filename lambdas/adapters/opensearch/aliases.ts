@@ -1,7 +1,8 @@
 /**
- * Which indices there are. A type has a live index behind an alias, and beside it, while it is rebuilt, the next one behind another:
- * `fhir-patient-ID` → `fhir-patient-v1-ID`, `fhir-patient-next-ID` → `fhir-patient-v2-ID`. ID is an identity of ports/live-indices.ts: an index
- * of another identity is another's, or from another time, and is never searched.
+ * Which indices there are. A type has a live index behind an alias, and beside it, while it is rebuilt, the next one behind another, and
+ * perhaps one that was live before and is kept, neither searched nor written:
+ * `fhir-patient-ID` → `fhir-patient-v2-ID`, `fhir-patient-next-ID` → `fhir-patient-v3-ID`, `fhir-patient-kept-ID` → `fhir-patient-v1-ID`.
+ * ID is an identity of ports/live-indices.ts: an index of another identity is another's, or from another time, and is never searched.
  */
 import { type Cluster, Failed } from './cluster.ts'
 import { indexDefinition, type Settings } from './index-definition.ts'
@@ -9,7 +10,8 @@ import { indexDefinition, type Settings } from './index-definition.ts'
 /** With the pause between two some seconds. */
 const LOOKS = 40
 
-type State = { readonly live: string | undefined; readonly next: string | undefined }
+type Name = string | undefined
+type State = { readonly live: Name; readonly next: Name; readonly kept: Name; readonly all: readonly string[] }
 type Indices = Readonly<Record<string, { readonly aliases: Readonly<Record<string, unknown>> }>>
 
 export class Aliases {
@@ -45,6 +47,10 @@ export class Aliases {
     return `${this.#ofType(type)}-next-${identity}`
   }
 
+  #kept(type: string, identity: string): string {
+    return `${this.#ofType(type)}-kept-${identity}`
+  }
+
   /** Aliases of the indices that are being rebuilt. */
   async building(): Promise<ReadonlySet<string>> {
     if (this.#building === undefined || performance.now() >= this.#building.until) this.forgetBuilding()
@@ -77,29 +83,76 @@ export class Aliases {
 
   /** The name of the next index; the one that is there already is gone on with. */
   async createNext(type: string, identity: string): Promise<string> {
-    const { live, next } = await this.#state(type, identity)
+    const { next, all } = await this.#state(type, identity)
     // The first is whoever writes the first document's.
-    const name = next ?? this.#named(type, Math.max(1, versionOf(live)) + 1, identity)
+    const name = next ?? this.#named(type, Math.max(1, ...all.map(versionOf)) + 1, identity)
     if (next === undefined) await this.#create(name, [this.next(type, identity)])
     this.forgetBuilding()
     return name
   }
 
-  /** One step: every search sees the one or the other. What is left of the type under these identities goes. */
-  async swap(type: string, index: string, identities: readonly string[]): Promise<void> {
+  /** The kept index is the next one, as it is. False: it is not there any more. */
+  async takeBack(type: string, index: string): Promise<boolean> {
+    const isThere = (await this.#indicesOf(type)).includes(index)
+    if (isThere) await this.#change([{ add: { index, alias: this.next(type, identityIn(index)) } }])
+    this.forgetBuilding()
+    return isThere
+  }
+
+  /** What is built of the type under these identities is removed, and what is kept of it, but this one, which is only not built any more. */
+  async abandon(type: string, identities: readonly string[], but?: string): Promise<void> {
+    for (const [index, { aliases }] of Object.entries(await this.#indicesLike(`${this.#ofType(type)}-*`))) {
+      if (!identities.includes(identityIn(index))) continue
+      const isNext = Object.hasOwn(aliases, this.next(type, identityIn(index)))
+      if (!isNext && !Object.hasOwn(aliases, this.#kept(type, identityIn(index)))) continue
+      if (index !== but) await this.#remove(index)
+      else if (isNext) await this.#change([{ remove: { index, alias: this.next(type, identityIn(index)) } }])
+    }
+    this.forgetBuilding()
+  }
+
+  /** All kept indices of these identities but those named, which is asked when it is known what there is. */
+  async removeKept(identities: readonly string[], but: () => Promise<readonly string[]>): Promise<void> {
+    const like = `${this.#prefix}-*-kept-*,${this.#prefix}-*-over-*`
+    const found = Object.entries(await this.#indicesLike(like)).filter(([index]) => identities.includes(identityIn(index)))
+    if (found.length === 0) return
+    const spared = await but()
+    for (const [index, { aliases }] of found) if (!spared.includes(index)) await this.#removeOver(index, Object.keys(aliases))
+  }
+
+  /** In two steps, of which the first is refused where it is not kept any more, but answers. */
+  async #removeOver(index: string, aliases: readonly string[]): Promise<void> {
+    const kept = aliases.find((alias) => alias.includes('-kept-'))
+    const over = kept?.replace('-kept-', '-over-')
+    try {
+      if (kept !== undefined) await this.#change([{ remove: { index, alias: kept, must_exist: true } }, { add: { index, alias: over } }])
+      await this.#remove(index)
+    } catch (error) {
+      unless(404)(error)
+    }
+  }
+
+  /**
+   * One step: every search sees the one or the other. What is left of the type under these identities goes, but, where it is kept, the index
+   * that was live: its name.
+   */
+  async swap(type: string, index: string, identities: readonly string[], isKept: boolean): Promise<Name> {
     const identity = identityIn(index)
     const { live, next } = await this.#state(type, identity)
     if (live !== index) {
       if (next !== index) throw new Error(`${index} is no longer built`)
       await this.#cluster.send({ method: 'POST', path: `/${index}/_refresh` })
-      await this.#exchange(type, live, index)
+      await this.#exchange(type, index, isKept)
     }
-    for (const old of await this.#indicesOf(type))
-      if (old !== index && [identity, ...identities].includes(identityIn(old))) await this.remove(old)
+    const { kept, all } = await this.#state(type, identity)
+    const former = isKept ? kept : undefined
+    for (const old of all)
+      if (old !== index && old !== former && [identity, ...identities].includes(identityIn(old))) await this.#remove(old)
     this.forgetBuilding()
+    return former
   }
 
-  async remove(index: string): Promise<void> {
+  async #remove(index: string): Promise<void> {
     await this.#cluster
       .send({ method: 'DELETE', path: `/${index}`, querystring: { ignore_unavailable: true } })
       .catch(unless(404))
@@ -116,24 +169,37 @@ export class Aliases {
 
   async #state(type: string, identity: string): Promise<State> {
     const indices = await this.#indicesLike(`${this.#ofType(type)}-*`)
-    const behind = (alias: string) => Object.keys(indices).find((name) => Object.hasOwn(indices[name]!.aliases, alias))
-    return { live: behind(this.live(type, identity)), next: behind(this.next(type, identity)) }
+    const all = Object.keys(indices)
+    const behind = (alias: string) => all.find((name) => Object.hasOwn(indices[name]!.aliases, alias))
+    return {
+      live: behind(this.live(type, identity)),
+      next: behind(this.next(type, identity)),
+      kept: behind(this.#kept(type, identity)),
+      all,
+    }
   }
 
-  async #exchange(type: string, live: string | undefined, index: string): Promise<void> {
+  async #exchange(type: string, index: string, isKept: boolean): Promise<void> {
     const identity = identityIn(index)
     const alias = this.live(type, identity)
+    const { live, kept } = await this.#state(type, identity)
     const actions = [
       ...(live === undefined ? [] : [{ remove: { index: live, alias } }]),
+      ...(kept === index ? [{ remove: { index, alias: this.#kept(type, identity) } }] : []),
+      ...(live !== undefined && isKept ? [{ add: { index: live, alias: this.#kept(type, identity) } }] : []),
       { add: { index, alias } },
       { remove: { index, alias: this.next(type, identity) } },
     ]
     try {
-      await this.#cluster.send({ method: 'POST', path: '/_aliases', body: { actions } })
+      await this.#change(actions)
     } catch (error) {
       // An attempt whose answer was lost may have done it.
       if ((await this.#state(type, identity)).live !== index) throw error
     }
+  }
+
+  async #change(actions: readonly object[]): Promise<void> {
+    await this.#cluster.send({ method: 'POST', path: '/_aliases', body: { actions } })
   }
 
   /** Whoever makes the index does the rest, unless he is gone. */
@@ -167,7 +233,7 @@ export class Aliases {
 
 const NAMED = /-v(\d+)-([^-]*)$/
 
-const versionOf = (index: string | undefined): number => Number(NAMED.exec(index ?? '')?.[1] ?? 0)
+const versionOf = (index: string): number => Number(NAMED.exec(index)?.[1] ?? 0)
 
 export const identityIn = (index: string): string => NAMED.exec(index)?.[2] ?? ''
 

@@ -41,12 +41,10 @@ export type Rebuild = {
   /** By which another process may go on. */
   readonly name: string
   readonly identity: string
-  /** As `apply` of the index, for the next index alone. */
-  readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
-  /** From now on searches are answered by the next index; the other is gone. */
-  readonly swap: () => Promise<void>
-  /** The next index is gone. */
-  readonly discard: () => Promise<void>
+  /** As `apply` of the index, or `applyAgain`, for the next index alone. */
+  readonly apply: (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
+  /** From now on searches are answered by the next index. The other is gone, or kept: then its name. */
+  readonly swap: (isKept?: boolean) => Promise<string | undefined>
 }
 
 export class OpenSearchIndex implements SearchIndex {
@@ -162,16 +160,38 @@ export class OpenSearchIndex implements SearchIndex {
    * what is read from the store before that may miss a write.
    */
   async rebuild(type: string, name?: string): Promise<Rebuild> {
-    const index = name ?? (await this.#aliases.createNext(type, identityOf(await this.#live(), type)))
+    return this.#rebuildOf(type, name ?? (await this.#aliases.createNext(type, identityOf(await this.#live(), type))))
+  }
+
+  /** Goes on with the kept index of a type, also with versions that it has already. undefined: it is not there any more. */
+  async takeBack(type: string, index: string): Promise<Rebuild | undefined> {
+    return (await this.#aliases.takeBack(type, index)) ? this.#rebuildOf(type, index) : undefined
+  }
+
+  /** What is built of the type is removed, and what is kept of it, but this one, which is only not built any more. */
+  async abandon(type: string, but?: string): Promise<void> {
+    const live = await this.#live()
+    await this.#aliases.abandon(type, [identityOf(live, type), ...live.former], but)
+  }
+
+  /** Kept indices go, but those named, which is asked once it is known what there is. */
+  async removeKept(but: () => Promise<readonly string[]>): Promise<void> {
+    const { identity, types, former } = await this.#live()
+    await this.#aliases.removeKept([identity, ...Object.values(types), ...former], but)
+  }
+
+  #rebuildOf(type: string, index: string): Rebuild {
     const identity = identityIn(index)
-    const next = [{ type, alias: this.#aliases.next(type, identity), ifMissing: 'refused' }] as const
-    const targets: Targets = { of: () => next, missing: async () => this.#aliases.forgetBuilding() }
+    const next = { type, alias: this.#aliases.next(type, identity), ifMissing: 'refused' } as const
+    const targets = (more: Pick<Target, 'isAgain'>): Targets => ({
+      of: () => [{ ...next, ...more }],
+      missing: async () => this.#aliases.forgetBuilding(),
+    })
     return {
       name: index,
       identity,
-      apply: (documents) => this.#bulk.apply(documents, targets),
-      swap: async () => this.#aliases.swap(type, index, (await this.#live()).former),
-      discard: () => this.#aliases.remove(index),
+      apply: (documents, isAgain = false) => this.#bulk.apply(documents, targets({ isAgain })),
+      swap: async (isKept = false) => this.#aliases.swap(type, index, (await this.#live()).former, isKept),
     }
   }
 

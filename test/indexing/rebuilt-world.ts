@@ -1,0 +1,291 @@
+/** A store, an index and the rebuild of it in memory: the steps as the state machine runs them, by one release of the code or another. */
+import { expect } from '@jest/globals'
+import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
+import { afterSearchParameter, type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
+import { indexStream } from '../../lambdas/indexing/index-stream.ts'
+import { followed } from '../../lambdas/indexing/kept-indices.ts'
+import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
+import { Readings } from '../../lambdas/indexing/reading-now.ts'
+import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
+import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
+import { nameOf } from '../../lambdas/ports/newest-of.ts'
+import type { ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/resource-store.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { type Random, randomOf } from '../contracts/generated-search.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
+import { patient } from '../fixtures/resources.ts'
+import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+export const TENANT = 'one'
+export const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
+
+/**
+ * A live index, at most one next one, and what is kept, with versions of their own as OpenSearch has them: what is there already in that version
+ * stays.
+ */
+class Indices {
+  #count = 1
+  live = { name: 'v1', documents: new Map<string, IndexDocument>() }
+  next: Indices['live'] | undefined
+  kept: Indices['live'][] = []
+
+  apply(documents: readonly IndexDocument[], to = this.both, least = 1): void {
+    for (const { documents: index } of to)
+      for (const each of documents) if ((index.get(nameOf(each))?.version ?? 0) + least <= each.version) index.set(nameOf(each), each)
+  }
+
+  loseAll(): void {
+    this.live = { name: 'v1', documents: new Map() }
+    this.next = undefined
+  }
+
+  get both() {
+    return [this.live, ...(this.next === undefined ? [] : [this.next])]
+  }
+
+  async applyAgain(documents: readonly IndexDocument[]): Promise<void> {
+    this.apply(documents, this.both, 0)
+  }
+
+  async show(): Promise<void> {}
+
+  async rebuild(_type: string, name?: string) {
+    if (name === undefined) this.next ??= { name: `v${++this.#count}`, documents: new Map() }
+    return this.#named(name ?? this.next!.name)
+  }
+
+  async takeBack(_type: string, name: string) {
+    const found = this.kept.find((each) => each.name === name)
+    if (found === undefined) return undefined
+    this.next = found
+    return this.#named(name)
+  }
+
+  async abandon(_type: string, but?: string): Promise<void> {
+    this.next = undefined
+    this.kept = this.kept.filter(({ name }) => name === but)
+  }
+
+  async removeKept(but: () => Promise<readonly string[]>): Promise<void> {
+    const spared = await but()
+    this.kept = this.kept.filter(({ name }) => spared.includes(name))
+  }
+
+  #named(name: string) {
+    return {
+      name,
+      identity: 'first',
+      apply: async (documents: readonly IndexDocument[], isAgain = false) => {
+        if (this.next?.name !== name) throw new Error(`${name} is no longer built`)
+        this.apply(documents, [this.next], isAgain ? 0 : 1)
+      },
+      swap: async (isKept: boolean) => {
+        if (this.live.name !== name) {
+          if (this.next?.name !== name) throw new Error(`${name} is no longer built`)
+          this.kept = isKept ? [this.live] : []
+          this.live = this.next
+          this.next = undefined
+        }
+        return isKept ? this.kept[0]?.name : undefined
+      },
+    }
+  }
+}
+
+type RebuiltApply = (documents: readonly IndexDocument[], isAgain?: boolean) => Promise<void>
+
+const madeBy = (release: number, documents: readonly IndexDocument[]): readonly IndexDocument[] =>
+  documents.map((each) => ({ ...each, registry: release }))
+
+export class World {
+  readonly state = memoryState<IndexState>(NO_STATE)
+  readonly indices = new Indices()
+  readonly heads = new Map<string, ResourceVersion>()
+  readonly steps: string[] = []
+  /** Ids of what the steps made documents of. */
+  readonly made: string[] = []
+  /** Of which it was told which canonicals they carry. */
+  readonly defined = new Set<string>()
+  /** Where a segment begins → the instants it was read as of. */
+  readonly instants = new Map<number, Set<number>>()
+  readonly #random: Random
+  /** What runs. Documents tell which made them by the number of their registry. */
+  release = 1
+  /** ms. */
+  keepFor = 1_000_000
+  epoch = 0
+  #now = 1_000
+  held: ResourceVersion[] | undefined
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  /** A patient is written, and comes through the stream. */
+  write(id: string, family: string, tenant = TENANT): Promise<void> {
+    return this.writeText(id, JSON.stringify(patient(id, { family })), tenant)
+  }
+
+  writeText(id: string, text: string, tenant = TENANT): Promise<void> {
+    return this.#follow(writeOf(patientOf(id, tenant), { ...this.#next(id, tenant), body: text }))
+  }
+
+  delete(id: string): Promise<void> {
+    return this.#follow(deletionOf(patientOf(id, TENANT), this.#next(id)))
+  }
+
+  #next(id: string, tenant = TENANT) {
+    return { expected: this.heads.get(nameOf(patientOf(id, tenant)))?.versionId ?? 0, lastUpdated: ++this.#now }
+  }
+
+  async #follow(write: Write): Promise<void> {
+    const version = versionOf(write)
+    this.heads.set(nameOf(version), version)
+    if (this.held === undefined) return this.deliver(version)
+    this.held.push(version)
+  }
+
+  /** What is written comes through the stream only later, in its order. */
+  hold(): void {
+    this.held ??= []
+  }
+
+  /** What was held back comes now, to what runs now. */
+  async letGo(): Promise<void> {
+    const held = this.held ?? []
+    this.held = undefined
+    for (const version of held) await this.deliver(version)
+  }
+
+  async deliver(version: ResourceVersion, release = this.release): Promise<void> {
+    const { value } = await this.state.change((state) => followed(state, [version], String(release)))
+    const readings = new Readings({}, 'documents')
+    const reading = (tenant: string) => readings.of(value, tenant)
+    const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(madeBy(release, documents)) }
+    await indexStream([{ sequence: '1', version }], { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })
+  }
+
+  define(id: string, expression: string, tenant = TENANT): Promise<unknown> {
+    const resource = { resourceType: 'SearchParameter', id, url: `http://example.org/${id}`, name: id, status: 'active', code: id }
+    const write = writeOf(keyOf(tenant, 'SearchParameter', id), { body: { ...resource, base: ['Patient'], type: 'string', expression } })
+    return this.state.change((state) => afterSearchParameter(state, versionOf(write)))
+  }
+
+  parts(): RebuildParts {
+    const it = this
+    const { heads, indices, release } = this
+    const told = (documents: readonly IndexDocument[]) => {
+      it.made.push(...documents.map(({ id }) => id))
+      return madeBy(release, documents)
+    }
+    const made = <Rebuilt extends { readonly apply: RebuiltApply } | undefined>(rebuilt: Rebuilt): Rebuilt =>
+      rebuilt && { ...rebuilt, apply: (documents, isAgain) => rebuilt.apply(told(documents), isAgain) }
+    return {
+      state: this.state,
+      index: {
+        rebuild: async (type, name) => made(await indices.rebuild(type, name)),
+        takeBack: async (type, name) => made(await indices.takeBack(type, name)),
+        applyAgain: (documents) => indices.applyAgain(told(documents)),
+        show: () => indices.show(),
+        abandon: (type, but) => indices.abandon(type, but),
+        removeKept: (but) => indices.removeKept(but),
+      },
+      reading: {},
+      extraction: String(release),
+      keepFor: this.keepFor,
+      epoch: this.epoch,
+      expressions: EXPRESSIONS,
+      now: () => this.#now,
+      wait: 0,
+      budget: -1,
+      poisoned: new PoisonList(this.state),
+      define: async (versions) => {
+        for (const { id } of versions) it.defined.add(id)
+      },
+      resources: {
+        tenants: async function* () {
+          yield* ['default', ...new Set([...heads.values()].map(({ tenant }) => tenant).toSorted())]
+        },
+        extent: async ({ tenant, type, since = 0 }) => {
+          const instants = this.#placesOf(tenant, type).flatMap(({ lastUpdated }) => (lastUpdated > since ? [lastUpdated] : []))
+          const cuts = [10, 20, 30].map((n) => instants.at(-n)).filter((cut) => cut !== undefined)
+          return { entries: instants.length, cuts: [...new Set(cuts)] }
+        },
+        // Newest first, and looks at no more places than may be given: pages where deletions stand have fewer versions, or none.
+        scan: async function* ({ tenant, type, asOf, since = 0, until = asOf, deletions, cursor, limit }: ScanRequest) {
+          if (limit > 1) it.instants.set(since, (it.instants.get(since) ?? new Set()).add(asOf))
+          for (let after = Number(cursor ?? Number.POSITIVE_INFINITY); ; ) {
+            const mine = it.#placesOf(tenant, type).filter((each) => each.lastUpdated > since && each.lastUpdated <= Math.min(asOf, until))
+            const left = mine.filter(({ lastUpdated }) => lastUpdated < after)
+            const places = left.slice(0, Math.min(limit, 5))
+            const versions = places.filter((each) => deletions || !each.deleted)
+            after = places.at(-1)?.lastUpdated ?? 0
+            yield left.length > places.length ? { versions, cursor: String(after) } : { versions }
+            if (left.length <= places.length) return
+          }
+        },
+      },
+    }
+  }
+
+  /** Of a tenant's resources of a type, newest first. */
+  #placesOf(tenant: string, type: string): readonly ResourceVersion[] {
+    const mine = [...this.heads.values()].filter((head) => head.tenant === tenant && head.type === type)
+    return mine.toSorted((a, b) => b.lastUpdated - a.lastUpdated)
+  }
+
+  /** `around` stands before and after each step, and may throw: then the step is repeated. */
+  async run(execution: string, around: (input: StepInput, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
+    const failures: unknown[] = []
+    const workflow = new InProcessWorkflow({
+      definition: rebuildWorkflow(STEP),
+      step: async (input: StepInput) => {
+        this.steps.push(input.action)
+        await around(input, false)
+        const result = await rebuildStep(this.parts())(input)
+        await around(input, true)
+        return result
+      },
+      writers: 40,
+      report: (error) => failures.push(error),
+      pause: async () => undefined,
+    })
+    await workflow.start(execution, {})
+    await workflow.idle()
+    for (const failure of failures) throw failure
+  }
+
+  /** The order by family is what every document has; the rest are the fields of parameters somebody defined. */
+  async expectWhole(...parameters: readonly string[]): Promise<void> {
+    const { definitions, rebuilds, worker } = (await this.state.read()).value
+    expect(definitions.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(parameters.map((id) => `${id} active`).toSorted())
+    expect([rebuilds, worker]).toEqual([[], undefined])
+    const living = [...this.heads.values()].filter(({ deleted }) => !deleted)
+    for (const version of living) {
+      const name = nameOf(version)
+      const document = this.indices.live.documents.get(name)
+      expect([name, document?.version, document?.registry]).toEqual([name, version.versionId, this.release])
+      const mine = definitions.filter(({ tenant }) => tenant === version.tenant).map(({ mapping }) => mapping.field)
+      expect(document?.present.filter((field) => field.includes('~')).toSorted()).toEqual(mine.toSorted())
+    }
+    const { behind = {} } = (await this.state.read()).value
+    expect(behind).toEqual({})
+    const found = [...this.indices.live.documents.values()].filter(({ deleted }) => !deleted)
+    expect(found.map(nameOf).toSorted()).toEqual(living.map(nameOf).toSorted())
+  }
+
+  get now(): number {
+    return this.#now
+  }
+
+  below(n: number): number {
+    return this.#random.below(n)
+  }
+}
+
+export async function world(seed: number, patients = 40): Promise<World> {
+  const made = new World(randomOf(seed))
+  for (let i = 0; i < patients; i++) await made.write(`p${i}`, `f${i}`)
+  return made
+}
