@@ -30,7 +30,7 @@ export function tablesOf(
 export function adoption(
   scope: Construct,
   functionArn: string,
-  { resources, state }: Restored,
+  { resources, state, former, instant }: Restored,
   { key, capacity: { most, warm } }: { readonly key: string; readonly capacity: Capacity },
 ): CustomResource {
   const units = (some: Capacity['most']) => some && `${some.reads} ${some.writes}`
@@ -38,7 +38,7 @@ export function adoption(
     resourceType: 'Custom::FhirAdoptedTables',
     serviceToken: functionArn,
     serviceTimeout: Duration.minutes(10),
-    properties: { Resources: resources, State: state, Key: key, Most: units(most), Warm: units(warm) },
+    properties: { Resources: resources, State: state, Key: key, Most: units(most), Warm: units(warm), Former: former, Instant: instant },
   })
 }
 

@@ -14,21 +14,22 @@ const RUNBOOK = 'lib/README.md tells step by step how to restore'
 
 export async function restoredTables({ settings: { stage, region, restored } }: { readonly settings: Settings }): Promise<Lines> {
   const formation = new CloudFormationClient({ region })
-  const before = await deployedTables(formation, `fhir-${stage}-service`)
+  const deployed = await deployedTables(formation, `fhir-${stage}-service`)
   if (restored === undefined)
-    return before.epoch === 0
+    return deployed.epoch === 0
       ? []
       : [
-          `the stage was set back, last with the epoch ${before.epoch}: the tables that count stay in its settings, as restored (${before.resources})`,
+          `the stage was set back, last with the epoch ${deployed.epoch}: the tables that count stay in its settings, as restored (${deployed.resources})`,
         ]
-  const lines = [...turnOf(restored, before)]
+  const lines = [...turnOf(restored, deployed)]
   const key = await keyOf(formation, region, `fhir-${stage}-data`)
   if (key === undefined) return [...lines, `there is no stack fhir-${stage}-data whose tables these could stand for`]
   if (key.state !== 'Enabled') lines.push(`the key of the stage is ${key.state}: nothing in these tables can be read`)
   const client = new DynamoDBClient({ region })
-  const { resources, state, former } = restored
+  const { resources, state, former, instant } = restored
+  const before = former === undefined ? {} : { former: { name: former, instant: Date.parse(instant) } }
   const found = await Promise.all([
-    tableLines(client, { name: resources, key: key.arn, isFollowed: true }),
+    tableLines(client, { name: resources, key: key.arn, isFollowed: true, ...before }),
     ...(state === undefined ? [] : [tableLines(client, { name: state, key: key.arn, isFollowed: false })]),
     ...(former === undefined ? [] : [formerLines(client, former)]),
   ])

@@ -8,7 +8,7 @@ export type Restored = {
    * records, which no restore sets back.
    */
   readonly state?: string
-  /** Of the table of resources that counted before. Absent: it is gone, and all documents of the index are made again. */
+  /** Of the table that counted before and `resources` was restored from. Absent: there is none, and all documents of the index are made again. */
   readonly former?: string
   /** 1, and one more with each restore of the stage. */
   readonly epoch: number

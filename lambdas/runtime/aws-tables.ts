@@ -4,17 +4,17 @@ import { type Properties, Told } from './custom-resource.ts'
 
 /**
  * `Resources`, `State`: their names; no `State` where that table stays. `Key`: ARN of what encrypts them. `Most`, `Warm`: units a second of the
- * table of resources, `READS WRITES`. Gives the ARN of the stream that is followed.
+ * table of resources, `READS WRITES`. `Former`: the name of the table before, `Instant`: to which it was set back. Gives the ARN of the stream
+ * that is followed.
  */
-export async function adoptTables({
-  Resources = '',
-  State,
-  Key: key = '',
-  Most,
-  Warm,
-}: Properties): Promise<{ readonly StreamArn: string }> {
-  const capacity = { ...(Most === undefined ? {} : { most: unitsOf(Most) }), ...(Warm === undefined ? {} : { warm: unitsOf(Warm) }) }
-  const StreamArn = await adopted({ name: Resources, key, isFollowed: true, ...capacity })
+export async function adoptTables(properties: Properties): Promise<{ readonly StreamArn: string }> {
+  const { Resources = '', State, Key: key = '', Most, Warm, Former, Instant = '' } = properties
+  const StreamArn = await adopted({
+    ...{ name: Resources, key, isFollowed: true },
+    ...(Most === undefined ? {} : { most: unitsOf(Most) }),
+    ...(Warm === undefined ? {} : { warm: unitsOf(Warm) }),
+    ...(Former === undefined ? {} : { former: { name: Former, instant: Date.parse(Instant) } }),
+  })
   if (State !== undefined) await adopted({ name: State, key, isFollowed: false })
   return { StreamArn }
 }

@@ -29,6 +29,13 @@ const RESTORED: TableDescription = {
   SSEDescription: { Status: 'ENABLED', SSEType: 'KMS', KMSMasterKeyArn: KEY },
 }
 
+const INSTANT = Date.parse('2031-01-01T03:00:00Z')
+const ORIGIN = {
+  SourceTableArn: 'arn:aws:dynamodb:us-east-1:111111111111:table/before',
+  RestoreDateTime: new Date(INSTANT),
+  RestoreInProgress: false,
+}
+
 const failing = (name: string): Error => Object.assign(new Error(name), { name })
 
 /** A table that takes one change at a time, and for a look after each is not there. `expires`: the attribute it lets items expire by. */
@@ -141,10 +148,19 @@ describe('A table that was restored', () => {
     ['has no index gsi1', { GlobalSecondaryIndexes: [] }],
     ['is not encrypted with the key of the stage', { SSEDescription: { KMSMasterKeyArn: `${KEY}2` } }],
     ['has a stream of another view', { StreamSpecification: { StreamEnabled: true, StreamViewType: 'KEYS_ONLY' } }],
+    ['was not restored from before', {}],
+    ['was not restored from before', { RestoreSummary: { ...ORIGIN, SourceTableArn: `${ORIGIN.SourceTableArn}-2` } }],
+    ['was restored to 2031-01-01T02:59:59.000Z', { RestoreSummary: { ...ORIGIN, RestoreDateTime: new Date(INSTANT - 1_000) } }],
   ])('is left as it is where it %s', async (why, other) => {
     const { adopt, made } = tableOf({ ...RESTORED, ...other })
-    await expect(adopt(WANTED)).rejects.toThrow(why)
+    await expect(adopt({ ...WANTED, former: { name: 'before', instant: INSTANT } })).rejects.toThrow(why)
     expect(made).toEqual([])
+  })
+
+  it('from the table before is taken, if not before the instant; without one its origin does not matter', async () => {
+    const former = { name: 'before', instant: INSTANT }
+    expect(await tableOf({ ...RESTORED, RestoreSummary: ORIGIN }).adopt({ ...WANTED, former })).toBe(STREAM)
+    expect(await tableOf({ ...RESTORED, RestoreSummary: ORIGIN }).adopt(WANTED)).toBe(STREAM)
   })
 
   it('that lets items expire by something else is not taken', async () => {

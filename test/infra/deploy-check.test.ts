@@ -158,9 +158,20 @@ it('what would be replaced, and nothing of what stays', async () => {
 describe('before tables are adopted that were restored', () => {
   const KEY = 'arn:aws:kms:us-east-1:111111111111:key/1'
   const TABLES = ['restored-1', 'state-1', 'made']
+  const ORIGIN = {
+    SourceTableArn: 'arn:aws:dynamodb:us-east-1:1:table/made',
+    RestoreDateTime: new Date(RESTORED.instant),
+    RestoreInProgress: false,
+  }
   const table = (name: string, other: Partial<TableDescription> = {}): void =>
     void dynamo.on(DescribeTableCommand, { TableName: name }).resolves({
-      Table: { ...TABLE, TableStatus: 'ACTIVE', SSEDescription: { KMSMasterKeyArn: KEY }, ...other } as TableDescription,
+      Table: {
+        ...TABLE,
+        TableStatus: 'ACTIVE',
+        SSEDescription: { KMSMasterKeyArn: KEY },
+        RestoreSummary: ORIGIN,
+        ...other,
+      } as TableDescription,
     })
   const key = (KeyState: KeyState): void => void kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: '1', Arn: KEY, KeyState } })
   const running = ({ service }: { readonly service: Tree }): void =>
@@ -201,6 +212,8 @@ describe('before tables are adopted that were restored', () => {
     ['has other keys', { KeySchema: [] }],
     ['has no index gsi1', { GlobalSecondaryIndexes: [] }],
     ['is not encrypted with the key of the stage', { SSEDescription: { KMSMasterKeyArn: `${KEY}2` } }],
+    ['was not restored from made', { RestoreSummary: { ...ORIGIN, SourceTableArn: 'arn:aws:dynamodb:us-east-1:1:table/other' } }],
+    ['was restored to 2030-12-31', { RestoreSummary: { ...ORIGIN, RestoreDateTime: new Date('2030-12-31') } }],
     ['has a stream of another view', { StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_IMAGE' } }],
   ])('that a table %s', async (why, other) => {
     table('restored-1', other)
@@ -221,7 +234,8 @@ describe('before tables are adopted that were restored', () => {
 
   it('that the epoch is not the next', async () => {
     running(adopted)
-    expect(await told(restored({ resources: 'made', former: 'restored-1' }))).toEqual([
+    const { former: _, ...again } = { ...RESTORED, resources: 'made' }
+    expect(await told({ restored: again })).toEqual([
       expect.stringMatching(/^Tables: restored names other tables .* it is 2 with this restore$/),
     ])
     expect(await told()).toEqual([expect.stringMatching(/^Tables: the stage was set back, last with the epoch 1: .*\(restored-1\)$/)])

@@ -15,7 +15,7 @@ const { made, once, both, again, back, gone } = synthesized({
   once: { ...TOKEN, restored: FIRST },
   both: { ...TOKEN, restored: BOTH },
   again: { ...TOKEN, restored: { resources: 'restored-2', former: 'restored-1', epoch: 2, instant: INSTANT } },
-  back: { ...TOKEN, restored: { resources: 'made', former: 'restored-2', epoch: 3, instant: INSTANT } },
+  back: { ...TOKEN, restored: { resources: 'made', epoch: 3, instant: INSTANT } },
   gone: {
     ...TOKEN,
     restored: { resources: 'restored-1', epoch: 1, instant: INSTANT },
@@ -110,7 +110,7 @@ describe('What adopts tables', () => {
       State: 'state-1',
       Key: { 'Fn::ImportValue': expect.stringMatching(/Key\w+Arn/) },
     })
-    expect(Object.keys(adoptionOf(once))).toEqual(['ServiceToken', 'ServiceTimeout', 'Resources', 'Key'])
+    expect(Object.keys(adoptionOf(once))).toEqual(['ServiceToken', 'ServiceTimeout', 'Resources', 'Key', 'Former', 'Instant'])
     expect(adoptionOf(gone)).toMatchObject({ Most: '40000 20000', Warm: '20000 8000' })
     const mappings = Object.values(ofType(once.service, 'AWS::Lambda::EventSourceMapping'))
     expect(mappings.map(({ EventSourceArn, StartingPosition }) => [EventSourceArn, StartingPosition])).toEqual([

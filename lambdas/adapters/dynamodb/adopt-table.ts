@@ -28,6 +28,8 @@ export type WantedTable = {
   readonly most?: Units
   /** What it takes at once, units a second. */
   readonly warm?: Units
+  /** The name of the table whose history since the instant, ms since 1970, tells what differs: it has to be the one this was restored from. */
+  readonly former?: { readonly name: string; readonly instant: number }
 }
 
 /** Looks at the table; with a second between two of them, a minute less than the function has. */
@@ -78,18 +80,29 @@ function patience(pause: () => Promise<unknown>): Patiently {
 }
 
 /** Why it cannot count as that table. */
-export function unfit(
-  { KeySchema, GlobalSecondaryIndexes = [], SSEDescription, StreamSpecification }: TableDescription,
-  wanted: WantedTable,
-) {
+export function unfit(table: TableDescription, wanted: WantedTable): string | undefined {
+  if (!isSame(table.KeySchema, TABLE.KeySchema)) return 'has other keys'
+  if (table.SSEDescription?.KMSMasterKeyArn !== wanted.key) return 'is not encrypted with the key of the stage'
+  return wanted.isFollowed ? (unfollowable(table) ?? otherOrigin(table, wanted)) : undefined
+}
+
+function unfollowable({ GlobalSecondaryIndexes = [], StreamSpecification }: TableDescription): string | undefined {
   const isThere = (index: (typeof TABLE.GlobalSecondaryIndexes)[number]): boolean =>
     GlobalSecondaryIndexes.some(({ IndexName, KeySchema }) => IndexName === index.IndexName && isSame(KeySchema, index.KeySchema))
-  if (!isSame(KeySchema, TABLE.KeySchema)) return 'has other keys'
-  if (SSEDescription?.KMSMasterKeyArn !== wanted.key) return 'is not encrypted with the key of the stage'
-  if (!wanted.isFollowed) return undefined
   if (!TABLE.GlobalSecondaryIndexes.every(isThere)) return `has no index ${INDEX} of these keys`
   return StreamSpecification?.StreamEnabled && StreamSpecification.StreamViewType !== VIEW
     ? 'has a stream of another view: disable it'
+    : undefined
+}
+
+/** What another table was told since says nothing of this one. */
+function otherOrigin({ RestoreSummary }: TableDescription, { former }: WantedTable): string | undefined {
+  if (former === undefined) return undefined
+  const { SourceTableArn, RestoreDateTime } = RestoreSummary ?? {}
+  if (!SourceTableArn?.endsWith(`:table/${former.name}`))
+    return `was not restored from ${former.name}: without restored.former all documents of the index are made again`
+  return RestoreDateTime !== undefined && RestoreDateTime.getTime() < former.instant
+    ? `was restored to ${RestoreDateTime.toISOString()}, which is not restored.instant`
     : undefined
 }
 
