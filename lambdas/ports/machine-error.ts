@@ -30,6 +30,8 @@ export type MachineFault =
   | 'clock-jumped'
   /** An operator has stopped all writes. */
   | 'writes-stopped'
+  /** There was no more time: what was sent by then may be done. */
+  | 'timed-out'
 
 export abstract class MachineError extends Error {
   abstract readonly fault: MachineFault

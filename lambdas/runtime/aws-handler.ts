@@ -9,6 +9,7 @@ import { type ServerParts, server } from '../http/server.ts'
 import { audit, clock, config, reading as known, places } from './aws.ts'
 import { authenticator } from './aws-access.ts'
 import { report } from './aws-log.ts'
+import { inTime, type LambdaContext, timed } from './aws-time.ts'
 
 export type HttpFunctionParts = {
   readonly interactions?: ServerParts['interactions']
@@ -31,14 +32,14 @@ export const unaskedParts = (): StepParts => ({
 
 export const stepParts = (): StepParts => ({ ...unaskedParts(), authenticator: authenticator() })
 
-/** What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
-export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {
+/** An answer that takes longer than a request may is a 504, recorded as such. What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
+export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent, context?: LambdaContext) => Promise<GatewayResult> {
   const { interactions = {}, endpoints = {}, steps, reading, seal } = parts
   const site: Site = { baseUrl: places().baseUrl, reading: (tenant) => known().now(tenant) }
-  const serve = server({ interactions, endpoints, steps, site })
+  const serve = server({ interactions: allInTime(interactions), endpoints: allInTime(endpoints), steps, site })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)
-  return async (event) => {
+  const answer = async (event: GatewayEvent): Promise<GatewayResult> => {
     const request = requestOf(event, config().access === 'token')
     const requestId = requestIdOf(event, () => clock().newId())
     const response = await ready().then(
@@ -48,4 +49,8 @@ export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent) => 
     await audit().flush()
     return resultOf(event, response)
   }
+  return (event, context) => timed(context, () => answer(event))
 }
+
+const allInTime = <Answers extends object>(answers: Answers): Answers =>
+  Object.fromEntries(Object.entries(answers).map(([code, answer]) => [code, inTime(answer)])) as Answers

@@ -10,6 +10,7 @@ import type { ResourceReader } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import { blobs, clock, config, definingWriter, definitions, expressions, places, progress, reading, resources, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
+import { inTime } from './aws-time.ts'
 import { readIdentity } from './config.ts'
 import { once } from './once.ts'
 
@@ -54,7 +55,7 @@ export const bodyStepParts = (): WritingStepParts => ({
   tokens: {
     seal: seal(),
     clock: clock(),
-    index: index(),
+    index: { caughtUp: (tokens, patience) => inTime(() => index().caughtUp(tokens, patience))(undefined) },
     blobs: blobs(),
     tokensOf: (written) => written.map(({ versionId, ...key }) => tokenOf({ ...key, version: versionId })),
   },

@@ -26,6 +26,7 @@ import type { AddedPackages } from '../ports/packages.ts'
 import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
 import { report, tellOfUnrecorded, warn } from './aws-log.ts'
+import { RECORD, WORK } from './aws-time.ts'
 import { type Places, readConfig, readPlaces } from './config.ts'
 import { definitionsOf } from './definitions.ts'
 import { expressionRunner } from './expressions.ts'
@@ -42,8 +43,8 @@ const LIMITS = { attempts: 8, patience: 2_000 }
 /** Of a request, ms: a try that begins then has ended, and its failure is told, before Lambda ends the function. */
 const RECORDED_WITHIN = 25_000
 
-const resourceTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().table, LIMITS))
-export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().stateTable, LIMITS))
+const resourceTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().table, LIMITS, WORK))
+export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().stateTable, LIMITS, WORK))
 
 /** Large bodies, kept queries, lists of tokens. */
 export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(places().bucket))
@@ -56,6 +57,7 @@ export const openStore = (settleTime?: number): DynamoDbResourceStore =>
     blobs: blobs(),
     clock: clock(),
     ...LIMITS,
+    ends: WORK,
     ...(settleTime === undefined ? {} : { settleTime }),
   })
 
@@ -68,7 +70,7 @@ export const resources = /* @__PURE__ */ once(() => seenThrough(store(), express
 export const audit = /* @__PURE__ */ once(
   () =>
     new DynamoDbAuditLog({
-      dynamo: stateTable(),
+      dynamo: new Dynamo(client(), places().stateTable, LIMITS, RECORD),
       retentionDays: config().auditRetentionDays,
       durability: config().auditDurability,
       newId: () => clock().newId(),

@@ -19,6 +19,7 @@ import { MachineError, type MachineFault } from '../../lambdas/ports/machine-err
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import { TimedOut } from '../../lambdas/ports/timed-out.ts'
 import { SearchTooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
 import { WritesStopped } from '../../lambdas/ports/writes-stopped.ts'
 
@@ -39,6 +40,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   'index-ahead': new IndexAhead(SECRET),
   'clock-jumped': new ClockJumped(SECRET),
   'writes-stopped': new WritesStopped(SECRET),
+  'timed-out': new TimedOut(SECRET),
 }
 
 type Told = { readonly severity: string; readonly code: string; readonly details: { readonly text: string } }
@@ -80,6 +82,12 @@ about('a machine that cannot', () => {
     const { text, ...answer } = described(error)
     expect(answer).toEqual({ status: 503, retryAfter: '5', severity: 'error', code: 'no-store', reported: [[error, 'id-1']] })
     expect(text).toMatch(/does not answer: nothing was done/)
+  })
+  it('timed-out: both are told, and the client that a write may have been done', () => {
+    const { text, ...answer } = described(ERRORS['timed-out'])
+    const reported = [[ERRORS['timed-out'], 'id-1']]
+    expect(answer).toEqual({ status: 504, retryAfter: '5', severity: 'error', code: 'timeout', reported })
+    expect(text).toMatch(/may have been done/)
   })
   it('knows each by its fault', () => {
     for (const [fault, error] of Object.entries(ERRORS)) expect([error instanceof MachineError, error.fault]).toEqual([true, fault])

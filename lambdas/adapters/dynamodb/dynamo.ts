@@ -27,8 +27,8 @@ export type Item = Key & Readonly<Record<string, unknown>>
 /** Of a call: how often it is tried while it is refused or unanswered, and how long one try may take (ms). */
 export type CallLimits = { readonly attempts: number; readonly patience: number }
 
-/** `end`: from then on nothing is sent, ms since 1970. */
-type Ends = { readonly end: number; readonly now: () => number }
+/** `end`: from then on nothing is sent, ms since 1970; looked at for each call. */
+export type Ends = { readonly end: number; readonly now: () => number }
 
 /** `old`: what a write that succeeded replaced. `met`: what its condition met instead, and nothing was written. */
 export type Outcome = { readonly done: true; readonly old?: Item } | { readonly done: false; readonly met?: Item }
@@ -42,7 +42,7 @@ type Conditional<Input> = Omit<Input, 'TableName' | 'ReturnValuesOnConditionChec
 type Options = { readonly abortSignal: AbortSignal }
 type WriteRequest = NonNullable<BatchWriteCommandInput['RequestItems']>[string][number]
 
-const NEVER: Ends = { end: Number.POSITIVE_INFINITY, now: () => 0 }
+export const NEVER: Ends = { end: Number.POSITIVE_INFINITY, now: () => 0 }
 const ALL_OLD = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 const GET_BATCH = 100
 const WRITE_BATCH = 25
@@ -61,9 +61,9 @@ export class Dynamo {
     this.#ends = ends
   }
 
-  /** As this, but nothing is sent from an instant on, ms since 1970: then what is refused is Overloaded, and nothing was done. */
+  /** As this, but nothing is sent from an instant on, ms since 1970, or from its own end, whichever is first: then what is refused is Overloaded, and nothing was done. */
   until(end: number, now: () => number): Dynamo {
-    return new Dynamo(this.#client, this.table, this.#limits, { end, now })
+    return new Dynamo(this.#client, this.table, this.#limits, { end: Math.min(end, this.#ends.end), now })
   }
 
   async get(key: Key): Promise<Item | undefined> {

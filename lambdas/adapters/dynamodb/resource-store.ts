@@ -25,7 +25,7 @@ import type {
 } from '../../ports/resource-store.ts'
 import type { SettledVersions } from '../../ports/settled-versions.ts'
 import { commit } from './commit.ts'
-import { Dynamo } from './dynamo.ts'
+import { Dynamo, type Ends, NEVER } from './dynamo.ts'
 import { History } from './history.ts'
 import { Reader } from './reader.ts'
 import { recentHeads } from './recent.ts'
@@ -48,6 +48,8 @@ export type DynamoDbStoreOptions = {
   readonly attempts?: number
   /** What one try may take: ms. */
   readonly patience?: number
+  /** From when on nothing is sent, of whatever was begun. */
+  readonly ends?: Ends
   /** What a commit of more actions takes is decided by a record of its own. At most 100. */
   readonly mostActions?: number
   /** How long such a commit may take before others may abort it: ms. */
@@ -59,6 +61,7 @@ export type DynamoDbStoreOptions = {
 }
 
 const DEFAULTS = {
+  ends: NEVER,
   shards: () => 1,
   attempts: 10,
   patience: 2_000,
@@ -78,8 +81,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
 
   constructor(options: DynamoDbStoreOptions) {
     this.#options = { ...DEFAULTS, ...options }
-    const { client, table, blobs, clock, shards } = this.#options
-    this.#dynamo = new Dynamo(client, table, this.#options)
+    const { client, table, blobs, clock, shards, ends } = this.#options
+    this.#dynamo = new Dynamo(client, table, this.#options, ends)
     this.#tenants = new Tenants(this.#dynamo)
     this.#types = new Types(this.#dynamo, shards)
     this.#reader = new Reader(this.#dynamo, blobs, clock)

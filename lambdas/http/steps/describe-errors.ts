@@ -56,14 +56,14 @@ export function refusalOf(error: unknown): FhirError | undefined {
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
 
-const REPORTED: ReadonlySet<MachineFault> = new Set(['unavailable', 'index-ahead'])
+const REPORTED: ReadonlySet<MachineFault> = new Set(['unavailable', 'index-ahead', 'timed-out'])
 
 /** A person should look at it although the client may try again. */
 const isReported = (error: unknown): boolean => error instanceof MachineError && REPORTED.has(error.fault)
 
 /** `retryAfter`: seconds. */
 type Answer =
-  | { readonly status: 403 | 503; readonly code: IssueCode; readonly text: string; readonly retryAfter?: number }
+  | { readonly status: 403 | 503 | 504; readonly code: IssueCode; readonly text: string; readonly retryAfter?: number }
   | { readonly status: 500; readonly text: string }
 
 const BUSY = { status: 503, code: 'throttled', text: 'The server is busy: nothing was done, try again', retryAfter: 1 } as const
@@ -115,6 +115,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     code: 'throttled',
     text: 'The operator of this server has stopped all writes (FHIR_WRITES), as for maintenance: nothing was written, try again later. Reads and searches go on',
     retryAfter: 300,
+  },
+  'timed-out': {
+    status: 504,
+    code: 'timeout',
+    text: 'The answer took too long; a write may have been done',
+    retryAfter: 5,
   },
   'index-ahead': {
     status: 503,

@@ -1,0 +1,48 @@
+/**
+ * The time of a request on AWS: it is answered, and recorded, before Lambda ends its function. What is left of it then, and goes on when the
+ * process is woken for another request, sends nothing any more.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Ends } from '../adapters/dynamodb/dynamo.ts'
+import { TimedOut } from '../ports/timed-out.ts'
+
+/** As Lambda gives it. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
+export type LambdaContext = { readonly getRemainingTimeInMillis: () => number }
+
+/** Of the time of a function, ms: the last is for the answer and its record; and of that for a record's last try, and for telling that it failed. */
+const FOR_ANSWER = 5_000
+const FOR_LAST_TRY = 2_500
+
+const ends = new AsyncLocalStorage<number>()
+
+/** Work for a request, with whatever it begins. */
+export const timed = <T>(context: LambdaContext | undefined, work: () => Promise<T>): Promise<T> =>
+  context === undefined ? work() : ends.run(Date.now() + context.getRemainingTimeInMillis(), work)
+
+/** Outside of requests: never. */
+const ending = (before: number): Ends => ({
+  get end() {
+    return (ends.getStore() ?? Number.POSITIVE_INFINITY) - before
+  },
+  now: () => Date.now(),
+})
+
+/** Of what is done for a request. */
+export const WORK = ending(FOR_ANSWER)
+/** Of what is written down of it. */
+export const RECORD = ending(FOR_LAST_TRY)
+
+/** As `answer`; TimedOut where that takes longer than a request may. */
+export function inTime<Asked, Answer>(answer: (asked: Asked) => Promise<Answer>): (asked: Asked) => Promise<Answer> {
+  return async (asked) => {
+    const left = WORK.end - Date.now()
+    if (left === Number.POSITIVE_INFINITY) return answer(asked)
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(() => reject(new TimedOut('a request takes longer than its function has time')), left)
+    try {
+      return await Promise.race([answer(asked), late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
