@@ -97,6 +97,12 @@ it('sends nothing of what goes on behind its answer, and of the next request all
   const lateWork = async () => {
     await woken.promise
     await tell('state')(aws.stateTable().get(key))
+    await tell('for longer')(
+      aws
+        .stateTable()
+        .until(Number.POSITIVE_INFINITY, () => Date.now())
+        .get(key),
+    )
     await tell('store')(aws.store().commit([writeOf(patientOf('1'))], []))
     return never()
   }
@@ -104,13 +110,13 @@ it('sends nothing of what goes on behind its answer, and of the next request all
   calls = []
   const next = async () => {
     woken.resolve()
-    while (outcomes.length < 2) await setImmediate()
+    while (outcomes.length < 3) await setImmediate()
     expect(calls).toEqual([])
     await aws.stateTable().get(key)
     return FOUND
   }
   expect((await asked(next)).status).toBe(200)
-  expect(outcomes).toEqual(['state Overloaded', 'store Overloaded'])
+  expect(outcomes).toEqual(['state Overloaded', 'for longer Overloaded', 'store Overloaded'])
   expect(calls.map(({ operation }) => operation)).toEqual(['GetItem', 'PutItem'])
 })
 
