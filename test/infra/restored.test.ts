@@ -1,4 +1,5 @@
 /** Tables that were restored count in the place of those that the stack made: for every function, mapping and alarm, and nothing that lasts goes. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import type { FunctionName } from '../../lambdas/functions/functions.ts'
 import { replaced } from '../../lib/replaced.ts'
@@ -170,6 +171,12 @@ describe('A deployment', () => {
     expect(named(once)).toEqual(['restored-1', { Ref: expect.stringMatching(/^StateTable/) }])
   })
 
+  it('removes no large body that a table before may name', () => {
+    const sweeps = ({ service }: Synthesized) => Object.values(ofType(service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
+    expect(sweeps(made)).toContain('{"sweep":"bodies"}')
+    expect(sweeps(once)).toEqual(sweeps(made).filter((input) => input !== '{"sweep":"bodies"}'))
+  })
+
   it('migrates again with each restore', () => {
     const deployed = [made, once, again, back].map(({ service }) => service.Resources.Migration.Properties.Deployed)
     expect(new Set(deployed).size).toBe(4)
@@ -222,6 +229,15 @@ describe('The setting', () => {
     [{ ...FIRST, instant: '2031-02-31T99:00:00Z' }, 'restored.instant is one of UTC'],
     [{ ...FIRST, table: 'x' }, 'restored.table is nothing that can be said'],
   ])('%j is refused', (restored, why) => expect(() => settingsOf({ restored } as object)).toThrow(why))
+
+  it('stands in the runbook as it is', () => {
+    const [runbook = ''] = /## Back to an instant\n[\s\S]*?\n## /.exec(readFileSync('lib/README.md', 'utf8')) ?? []
+    const [, json = ''] = /```json\n([\s\S]*?)```/.exec(runbook) ?? []
+    const settings = settingsOf(JSON.parse(json))
+    expect(settings).toMatchObject({ service: { writes: 'stopped' }, restored: { former: 'THE-TABLE-BEFORE', epoch: 1 } })
+    const { resources, instant } = settings.restored!
+    expect(runbook).toContain(`--target-table-name ${resources} \\\n  --restore-date-time ${instant}`)
+  })
 
   it('is taken as it is meant', () => expect(settingsOf({ restored: BOTH }).restored).toEqual(BOTH))
 })
