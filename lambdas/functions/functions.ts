@@ -143,7 +143,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   indexer: ['documents', 'definitions', 'workflow'],
   'settle-transactions': ['settler', 'definitions', 'workflow'],
   'rebuild-step': ['resources', 'canonicals', 'rebuilding', 'definitions'],
-  migrate: ['definitions', 'workflow', 'seal'],
+  migrate: ['resources', 'definitions', 'workflow', 'seal'],
   'tend-keys': ['keys'],
   'link-key': ['link-key'],
   'export-step': ['resources', 'index', 'progress', 'job-rows', 'export-files'],

@@ -7,7 +7,7 @@ import type { KeptState } from '../ports/kept-state.ts'
 import type { LiveIndices } from '../ports/live-indices.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import type { IndexStatus } from '../ports/reindex.ts'
-import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
+import type { HistoryPosition, ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import {
   addRebuild,
   built,
@@ -31,6 +31,14 @@ export type Made = { readonly extraction: string; readonly since: number }
 /** `at`: when another took its place, in ms. `epoch`: of the store, which is set back between two of them. */
 export type KeptIndex = Made & { readonly index: string; readonly at: number; readonly epoch: number }
 
+/**
+ * A store that was set back to an earlier time (set-back.ts). `former`: the name of the one that was there before. `since`: what that has from
+ * then on may have documents that are not those of the store. `at`: when this began: nobody writes to the former one any more. `reached`: where
+ * it goes on. Instants in ms since 1970.
+ */
+export type SetBack = { readonly former: string; readonly since: number; readonly at: number; readonly reached?: Reached }
+export type Reached = { readonly type: string; readonly tenant: string; readonly after?: HistoryPosition }
+
 export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly rebuilds: readonly Pending[]
   /** Absent before the first deployment. */
@@ -41,6 +49,8 @@ export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly behind?: Readonly<Record<string, Made>>
   /** By type, the index that the live one took the place of. */
   readonly kept?: Readonly<Record<string, KeptIndex>>
+  /** Until the index is no longer ahead of a store that was set back. */
+  readonly setBack?: SetBack
   /** The execution that rebuilds, and when it last said so: ms since 1970. */
   readonly worker?: { readonly execution: string; readonly at: number }
 }
@@ -93,6 +103,9 @@ export function requestRebuild(state: IndexState, tenant: string, types: readonl
 /** The documents of all tenants are, in new indices. */
 export const requestNewIndices = (state: IndexState, types: readonly string[]): IndexState =>
   on(state, (each) => addRebuild(each, '', types))
+
+/** Whether somebody is wanted who rebuilds. */
+export const isWorkLeft = ({ rebuilds, setBack }: IndexState): boolean => rebuilds.length > 0 || setBack !== undefined
 
 export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > GONE
 

@@ -39,7 +39,7 @@ export function lost(state: Identified, missing: Readonly<Record<string, string>
   return {
     ...rest,
     rebuilds: rebuilds.map((each) => (gone.includes(each.type) ? untaken(each) : each)),
-    live: { identity: fresh, types, lacking: [...live.lacking, ...gone], former },
+    live: { ...live, identity: fresh, types, lacking: [...live.lacking, ...gone], former },
   }
 }
 

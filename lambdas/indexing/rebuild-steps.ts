@@ -1,16 +1,14 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
-import type { Reading, ReadingOf } from '../search/reading.ts'
-import { byWeight, documentsOf } from './index-changes.ts'
+import type { Reading } from '../search/reading.ts'
 import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
 import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './kept-indices.ts'
 import { isLacking, whole } from './live-indices.ts'
-import type { PoisonList } from './poison-list.ts'
-import { readAhead } from './read-ahead.ts'
+import { type Making, type MakingParts, makeAgain } from './make-again.ts'
 import { Readings } from './reading-now.ts'
+import { type CatchUpParts, catchUp, mustBeOf } from './set-back.ts'
 
 /** The next index of a type, filled beside the live one. */
 export type NextIndex = {
@@ -38,9 +36,13 @@ export type RebuiltIndices = {
   readonly show: (type: string) => Promise<void>
 }
 
-export type RebuildParts = {
+export type RebuildParts = MakingParts & {
   readonly state: SharedState
-  readonly resources: Pick<ResourceReader, 'extent' | 'scan'> & KnownTenants
+  readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads'> & KnownTenants
+  /** A store that was there before this one. */
+  readonly former: CatchUpParts['former']
+  /** Of an index that is lost. */
+  readonly newIdentity: () => string
   readonly index: RebuiltIndices
   readonly reading: Reading
   /** What this code makes documents with. */
@@ -49,14 +51,11 @@ export type RebuildParts = {
   readonly epoch: number
   /** For which an index is kept that another took the place of: ms. */
   readonly keepFor: number
-  readonly expressions: ExpressionRunner
   readonly now: () => number
   /** Seconds after which no function works with older definitions. */
   readonly wait: number
   /** Milliseconds a step may go on filling. */
   readonly budget: number
-  /** Gets what cannot be indexed. */
-  readonly poisoned: Pick<PoisonList, 'addVersion' | 'save'>
   /** Those of definitions come to be found by their canonicals, whenever they were written. */
   readonly define: (versions: readonly ResourceVersion[]) => Promise<void>
 }
@@ -103,9 +102,14 @@ export const rebuildStep = (parts: RebuildParts) => (input: StepInput) => {
   }
 }
 
-/** Code of another deployment than the state tells of takes nothing up: who deploys has that done next. */
+/**
+ * Code of another deployment than the state tells of takes nothing up: who deploys has that done next. What the index knows that the store, which
+ * was set back, does not have comes first: until then it is not searched.
+ */
 async function take(parts: RebuildParts, execution: string) {
   const { state, now, wait } = parts
+  const isMine = !isOthers(parts, (await state.read()).value)
+  if (isMine && !(await catchUp(parts, execution))) return { pending: true, wait: 0, types: [] }
   const { value } = await state.change((each) =>
     isOthers(parts, each) ? idle(each, execution) : taken(withoutOver(each, now() - parts.keepFor), execution, now()),
   )
@@ -256,24 +260,14 @@ function scanOf(
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 
-type Filling = {
-  readonly isHere: boolean
-  readonly reading: ReadingOf
-  readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
-}
+type Filling = Making & { readonly isHere: boolean }
 
-async function fillPage(
-  { state, extraction, expressions, poisoned, define }: RebuildParts,
-  { reading, apply, isHere }: Filling,
-  versions: readonly ResourceVersion[],
-): Promise<void> {
-  await state.change((each) => versions.reduce(afterTry, isHere ? followed(each, versions, extraction) : each))
+async function fillPage(parts: RebuildParts, filling: Filling, versions: readonly ResourceVersion[]): Promise<void> {
+  const { state, extraction, epoch, define } = parts
+  const { value } = await state.change((each) => versions.reduce(afterTry, filling.isHere ? followed(each, versions, extraction) : each))
+  mustBeOf(value, epoch)
   await define(versions)
-  for (const some of byWeight(versions)) {
-    const read = await readAhead(some, reading, expressions)
-    await apply(documentsOf(some, reading, poisoned.addVersion, read))
-  }
-  await poisoned.save()
+  await makeAgain(parts, filling, versions)
 }
 
 /** The new index answers from now on, or what was made again in place; and what was built is searched by. */

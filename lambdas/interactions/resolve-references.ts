@@ -3,6 +3,7 @@ import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { conditionalReferences, placeOf, replaceReferences } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
+import { IndexAhead } from '../ports/index-ahead.ts'
 import { pairsOf } from '../search/pairs.ts'
 import { criteriaOf, matchesOf } from './conditional.ts'
 import type { Awaitable, FhirRequest, Ports } from './interaction.ts'
@@ -11,7 +12,7 @@ import { limited } from './slices.ts'
 
 /**
  * `meaningOf`: what a reference means that is no search, as `Type/id`. FhirError with the element: 412 where a search has no match, or
- * several; 400 where it is none; 413 for too many.
+ * several; 400 where it is none; 413 for too many. IndexAhead: the store does not have what matches.
  */
 export type Resolve = (resource: Resource, meaningOf?: MeaningOf) => Awaitable<Resource>
 
@@ -72,5 +73,7 @@ async function targetOf(
   const [match, second] = await matchesOf(ports, criteriaOf(request, type, pairsOf(reference.slice(at))))
   if (match === undefined) throw fhirError(412, 'not-found', `A conditional reference to ${type} has no match`)
   if (second !== undefined) throw fhirError(412, 'multiple-matches', `A conditional reference to ${type} has several matches`)
+  const [found] = await ports.resources(request, 's').versions([match])
+  if (found === undefined) throw new IndexAhead('a conditional reference matches a version that the store does not have')
   return nameOf(match)
 }

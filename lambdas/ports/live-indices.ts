@@ -11,6 +11,10 @@ export type LiveIndices = {
   readonly lacking: readonly string[]
   /** Identities nobody goes by any more. */
   readonly former: readonly string[]
+  /** How many times the store was set back to an earlier time. Absent: never. */
+  readonly epoch?: number
+  /** Those of `types` whose index may know what the store, which was set back, does not have. */
+  readonly ahead?: readonly string[]
 }
 
 export interface IndexRegister {

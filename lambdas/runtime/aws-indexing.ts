@@ -5,12 +5,13 @@ import { isOfTable, type StreamRecord, streamTransaction, streamVersion } from '
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
 import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
-import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, requestRebuild } from '../indexing/index-state.ts'
+import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, isWorkLeft, requestRebuild } from '../indexing/index-state.ts'
 import { followed, isSomeOver, mended, migrated } from '../indexing/kept-indices.ts'
 import { begun, type Identified, identified, lost } from '../indexing/live-indices.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
+import { identifiedIn, parametersNow, type Restore, setBack } from '../indexing/set-back.ts'
 import type { Kept } from '../ports/kept-state.ts'
 import type { LiveIndices } from '../ports/live-indices.ts'
 import type { Reindex } from '../ports/reindex.ts'
@@ -19,13 +20,14 @@ import type { ReadingOf } from '../search/reading.ts'
 import { blobs, clock, define, expressions, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
 import { openIndex } from './aws-index.ts'
 import { metric, report, tellOfLacking } from './aws-log.ts'
+import type { Places } from './config.ts'
 import { once } from './once.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
 
 /** Unless somebody is at it, who will take it all. `number` makes a name for each wish, so that one that is repeated starts nothing twice. */
 async function startRebuild({ number, value }: Kept<IndexState>, again = ''): Promise<void> {
-  if (value.rebuilds.length > 0 && isWorkerGone(value, clock().now())) await workflow().start(`rebuild-${number}${again}`, {})
+  if (isWorkLeft(value) && isWorkerGone(value, clock().now())) await workflow().start(`rebuild-${number}${again}`, {})
 }
 
 export const reindex = (): Reindex => ({
@@ -160,11 +162,13 @@ export const rebuild = /* @__PURE__ */ once(() =>
   rebuildStep({
     state: indexState(),
     resources: openStore(0),
+    former: (table) => openStore(0, table),
+    epoch: places().epoch,
+    newIdentity,
     // Who rebuilds takes up by itself what is wanted meanwhile.
     index: openDocuments(async () => {}),
     reading: plainReading(),
     extraction: extraction(),
-    epoch: places().epoch,
     keepFor: keptFor(),
     expressions: expressions(),
     now: () => clock().now(),
@@ -179,6 +183,24 @@ export const rebuild = /* @__PURE__ */ once(() =>
 export async function migrate(): Promise<void> {
   await makeSecretKey(stateTable())
   const fresh = newIdentity()
-  const state = await indexState().change((kept) => migrated(identified(kept, fresh), extraction(), clock().now()))
+  const parameters = await parametersAfterRestore()
+  const state = await indexState().change((kept) => {
+    const now = clock().now()
+    const known = identifiedIn(places().epoch, kept, fresh)
+    const back = setBack(known, restoreOf(places()), fresh, now)
+    return migrated(back === known ? known : (parameters.reduce(afterSearchParameter, back) as Identified), extraction(), now)
+  })
   await startRebuild(state)
+}
+
+const restoreOf = ({ epoch, restoredAt, formerTable }: Pick<Places, 'epoch' | 'restoredAt' | 'formerTable'>): Restore => ({
+  epoch,
+  instant: Date.parse(restoredAt) || 0,
+  ...(formerTable === '' ? {} : { former: formerTable }),
+})
+
+/** Once in an epoch. */
+async function parametersAfterRestore(): Promise<readonly ResourceVersion[]> {
+  const { value } = await indexState().read()
+  return (value.live?.epoch ?? 0) === places().epoch ? [] : parametersNow(value, { resources: openStore(0), now: clock().now() })
 }

@@ -50,10 +50,10 @@ export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places
 export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(places().bucket))
 
 /** `settleTime`: see DynamoDbStoreOptions. */
-export const openStore = (settleTime?: number): DynamoDbResourceStore =>
+export const openStore = (settleTime?: number, table = places().table): DynamoDbResourceStore =>
   new DynamoDbResourceStore({
     client: client(),
-    table: places().table,
+    table,
     blobs: blobs(),
     clock: clock(),
     ...LIMITS,

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { externalVersion } from '../../lambdas/adapters/opensearch/external-version.ts'
 import { hitOf } from '../../lambdas/adapters/opensearch/searching.ts'
 import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
-import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
+import { Unavailable } from '../../lambdas/ports/unavailable.ts'
 import { all, type Plan } from '../../lambdas/search/plan.ts'
 import { document } from '../contracts/index-document.ts'
 import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
@@ -23,32 +24,39 @@ onOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
   })
   afterEach(() => open.close())
 
+  /** Functions of the epoch, and the state that says it is theirs. */
+  const next = async (epoch: number) => {
+    await open.state.change((each) => ({ ...each, live: { ...each.live!, epoch } }))
+    return open.another({ epoch })
+  }
+
   const basic = (id: string, version: number, fields: Partial<IndexDocument> = {}) =>
     document({ type: 'Basic', id, version, groups: { 'g:code': ['x'] }, ...fields })
   const plan: Plan = { tenant: 'one', types: ['Basic'], where: all(), access: 'everything', order: [], limit: 9, total: 'accurate' }
-  const found = async () => (await open.index.find(plan)).hits.map(({ id, version }) => `${id} ${version}`)
+  const found = async (index: SearchIndex) => (await index.find(plan)).hits.map(({ id, version }) => `${id} ${version}`)
 
   it('takes lower versions of the next epoch, and goes on from there', async () => {
     await open.index.apply([basic('back', 5), basic('gone', 2), basic('same', 3)])
-    const after = open.another({ epoch: 1 })
+    const after = await next(1)
     await after.apply([basic('back', 3), basic('gone', 0, { deleted: true })])
-    expect(await found()).toEqual(['back 3', 'same 3'])
+    expect(await found(after)).toEqual(['back 3', 'same 3'])
     await after.apply([basic('back', 4), basic('gone', 1), basic('same', 4)])
-    expect(await found()).toEqual(['back 4', 'gone 1', 'same 4'])
+    expect(await found(after)).toEqual(['back 4', 'gone 1', 'same 4'])
     const { tenant, types, where, access, order } = plan
     const grouped = await after.groups({ tenant, types, where, access, order, field: 'g:code', hits: 3, limit: 9 })
     expect(grouped.groups[0]!.hits.map(({ version }) => version)).toEqual([4, 1, 4])
   })
 
   it('takes nothing of the epoch before any more, and waits for what is of this one', async () => {
-    const after = open.another({ epoch: 1 })
     await open.index.apply([basic('a', 5)])
+    const after = await next(1)
     expect(await after.caughtUp([tokenOf(basic('a', 3))], 0)).toBe(false)
     await after.apply([basic('a', 3)])
     expect(await after.caughtUp([tokenOf(basic('a', 3))], 0)).toBe(true)
     await open.index.apply([basic('a', 6), basic('a', 7, { deleted: true })])
-    expect(await found()).toEqual(['a 3'])
+    expect(await found(after)).toEqual(['a 3'])
+    await expect(open.index.find(plan)).rejects.toThrow(Unavailable)
     await after.applyAgain([basic('a', 3, { deleted: true })])
-    expect(await found()).toEqual([])
+    expect(await found(after)).toEqual([])
   })
 })

@@ -146,6 +146,7 @@ describe('An upgrade', () => {
   it('makes all of it anew where the store was set back since', async () => {
     const it = await upgraded(7)
     it.epoch = 1
+    await it.state.change((state) => ({ ...state, live: { ...state.live!, epoch: 1 } }))
     await deploy(it, 1)
     await it.run('b')
     expect(it.indices.live.name).toBe('v3')

@@ -203,7 +203,10 @@ export class World {
       define: async (versions) => {
         for (const { id } of versions) it.defined.add(id)
       },
+      former: () => Promise.reject(new Error('the store was never set back')) as never,
+      newIdentity: () => 'another',
       resources: {
+        heads: async () => [],
         tenants: async function* () {
           yield* ['default', ...new Set([...heads.values()].map(({ tenant }) => tenant).toSorted())]
         },

@@ -4,11 +4,12 @@ import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { fhirError } from '../../lambdas/fhir/outcome.ts'
 import { type Resolve, resolving } from '../../lambdas/interactions/resolve-references.ts'
 import { inSlices, limited } from '../../lambdas/interactions/slices.ts'
+import { IndexAhead } from '../../lambdas/ports/index-ahead.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
 
-function counted(): {
+function counted(isThere = true): {
   readonly resolve: Resolve
   readonly plans: Plan[]
   readonly most: () => number
@@ -25,7 +26,8 @@ function counted(): {
     },
   }
   const reading = { timeZone: 'UTC', baseUrl: 'http://a.example/fhir' }
-  const resolve = resolving({ index, resources: {} } as never, { tenant: 'default', access: WHOLE_ACCESS, reading } as never)
+  const resources = () => ({ versions: async ([key]: readonly object[]) => [isThere ? key : undefined] })
+  const resolve = resolving({ index, resources } as never, { tenant: 'default', access: WHOLE_ACCESS, reading } as never)
   return { resolve, plans, most: () => most }
 }
 
@@ -49,6 +51,10 @@ describe('resolving', () => {
       participant: [{ individual: { reference: 'Organization/o' } }],
     })
     expect(plans).toHaveLength(1)
+  })
+  it('names nothing that the store does not have, though the index does', async () => {
+    const { resolve } = counted(false)
+    await expect(resolve({ resourceType: 'Encounter', serviceProvider: reference(1) })).rejects.toThrow(IndexAhead)
   })
   it('makes at most 32 searches at once, and 10,000 in all', async () => {
     const { resolve, plans, most } = counted()

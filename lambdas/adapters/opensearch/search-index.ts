@@ -202,7 +202,8 @@ export class OpenSearchIndex implements SearchIndex {
   /** Of a type that has no index the name it will have, which may be there already. Unavailable: an index is being made again. */
   async #namesOf(types: readonly string[]): Promise<readonly string[]> {
     const live = await this.#live()
-    const lacking = types.filter((type) => live.lacking.includes(type))
+    if ((live.epoch ?? 0) !== this.#epoch) throw new Unavailable('the index is of another epoch than the store')
+    const lacking = types.filter((type) => live.lacking.includes(type) || live.ahead?.includes(type))
     if (lacking.length > 0) throw new Unavailable(`the index of ${lacking.join(', ')} is being made again`)
     const names = types.map((type) =>
       isLive(live, type) ? this.#aliases.live(type, live.types[type]!) : this.#aliases.liveIfAny(type, live.identity),

@@ -1,0 +1,31 @@
+/** Makes the documents of versions again, as many at once as are not heavy together. */
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { IndexDocument } from '../ports/search-index.ts'
+import type { ReadingOf } from '../search/reading.ts'
+import { byWeight, documentsOf } from './index-changes.ts'
+import type { PoisonList } from './poison-list.ts'
+import { readAhead } from './read-ahead.ts'
+
+export type MakingParts = {
+  readonly expressions: ExpressionRunner
+  /** Gets what cannot be indexed. */
+  readonly poisoned: Pick<PoisonList, 'addVersion' | 'save'>
+}
+
+export type Making = {
+  readonly reading: ReadingOf
+  readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
+}
+
+export async function makeAgain(
+  { expressions, poisoned }: MakingParts,
+  { reading, apply }: Making,
+  versions: readonly ResourceVersion[],
+): Promise<void> {
+  for (const some of byWeight(versions)) {
+    const read = await readAhead(some, reading, expressions)
+    await apply(documentsOf(some, reading, poisoned.addVersion, read))
+  }
+  await poisoned.save()
+}

@@ -1,0 +1,185 @@
+/**
+ * A store that was set back to an earlier time: until the documents of what was written since are made again, by what it has now, their types
+ * are not searched. Which those are the store knows that was there before; where it is gone, all documents are made anew.
+ */
+import type { KnownTenants } from '../ports/known-tenants.ts'
+import { isLive } from '../ports/live-indices.ts'
+import { nameOf } from '../ports/newest-of.ts'
+import type { DamagedVersion, HistoryPosition, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import type { IndexDocument } from '../ports/search-index.ts'
+import type { Reading } from '../search/reading.ts'
+import { type IndexState, isWorkerGone, type Reached, type SetBack, type SharedState } from './index-state.ts'
+import { followed } from './kept-indices.ts'
+import { type Identified, identified, lost } from './live-indices.ts'
+import { type MakingParts, makeAgain } from './make-again.ts'
+import { Readings } from './reading-now.ts'
+
+/** `instant`: to which the store was set back: ms since 1970. `former`: the store that was there before, by its name; absent: it is gone. */
+export type Restore = { readonly epoch: number; readonly instant: number; readonly former?: string }
+
+/** ms. What the index had not come to yet is as old as the stream at most; and a large transaction is stamped before it is committed. */
+const STREAM_KEEPS = 24 * 60 * 60_000
+const STAMPED_BEFORE = 60 * 60_000
+/** ms. A history since an instant ends some seconds ago in any case. */
+const SHOWN_LATE = 60_000
+
+const epochOf = ({ live }: IndexState): number => live?.epoch ?? 0
+
+/** Error: the state is of another epoch: whoever reads the store may read another than the index is made of. */
+export function mustBeOf(state: IndexState, epoch: number): void {
+  if (epochOf(state) !== epoch) throw new Error(`the index is of epoch ${epochOf(state)}, this function of ${epoch}`)
+}
+
+/** As `identified`; but who knows of no index where the store was set back has lost what was known: there may be one. */
+export const identifiedIn = (epoch: number, state: IndexState, fresh: string): Identified =>
+  identified(epoch > 0 && state.live === undefined ? { extraction: 'unknown', ...state } : state, fresh)
+
+/** RangeError for an epoch that is over. `fresh`: the identity of indices that are made anew. */
+export function setBack(state: Identified, { epoch, instant, former }: Restore, fresh: string, now: number): Identified {
+  if (epoch === epochOf(state)) return state
+  if (epoch < epochOf(state)) throw new RangeError(`epoch ${epoch} is over: the index is of ${epochOf(state)}, each restore has one more`)
+  // Whoever is at something began it with what there was before.
+  const { worker: _, setBack: __, ...rest } = state
+  const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
+  const live = Object.entries(state.live.types).filter(([type]) => isLive(state.live, type))
+  const begun: Identified = { ...rest, rebuilds, live: { ...state.live, epoch, ahead: [] } }
+  if (former === undefined) return lost(begun, Object.fromEntries(live), fresh)
+  const since = Math.min(instant, now - STREAM_KEEPS) - STAMPED_BEFORE
+  return { ...begun, live: { ...begun.live, ahead: live.map(([type]) => type) }, setBack: { former, since, at: now } }
+}
+
+/** All SearchParameters as they are now, and a deletion of each that defines something and is not there: what they define follows from these. */
+export async function parametersNow(
+  { definitions }: Pick<IndexState, 'definitions'>,
+  { resources, now }: { readonly resources: Pick<ResourceReader, 'scan'> & KnownTenants; readonly now: number },
+): Promise<readonly ResourceVersion[]> {
+  const found: ResourceVersion[] = []
+  for await (const tenant of resources.tenants())
+    for await (const { versions } of resources.scan({ tenant, type: PARAMETER, asOf: now, limit: PAGE })) found.push(...versions)
+  const there = new Set(found.map(nameOf))
+  const keys = definitions.map(({ tenant, id }) => ({ tenant, type: PARAMETER, id }))
+  return [...found, ...keys.filter((key) => !there.has(nameOf(key))).map((key) => gone({ ...key, lastUpdated: now }))]
+}
+
+const PARAMETER = 'SearchParameter'
+const PAGE = 500
+
+export type CatchUpParts = MakingParts & {
+  readonly state: SharedState
+  readonly epoch: number
+  readonly resources: Pick<ResourceReader, 'heads'>
+  /** A store that was there before. */
+  readonly former: (name: string) => Pick<ResourceReader, 'history'> & KnownTenants
+  readonly index: {
+    /** Where they are, also where that version is there already. */
+    readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
+    /** From now on searches see what was applied. */
+    readonly show: (type: string) => Promise<void>
+  }
+  readonly reading: Reading
+  /** What this code makes documents with. */
+  readonly extraction: string
+  /** Of an index that is made anew. */
+  readonly newIdentity: () => string
+  readonly now: () => number
+  /** Milliseconds it may go on. */
+  readonly budget: number
+}
+
+/** As many types as there is time for. False: there are more. Who is not the one that rebuilds does nothing. */
+export async function catchUp(parts: CatchUpParts, execution: string): Promise<boolean> {
+  const { state, now, budget } = parts
+  const until = now() + budget
+  const { value } = await state.change((each) => workedOn(each, execution, now()))
+  if (value.worker?.execution !== execution) return true
+  for (let { setBack, live } = value; setBack !== undefined && live !== undefined; ) {
+    const [type] = live.ahead ?? []
+    if (type !== undefined && isLive(live, type) && !(await catchUpType(parts, setBack, type, until))) return false
+    ;({ setBack, live } = (await state.change((each) => (type === undefined ? settled(each) : withoutAhead(each, type)))).value)
+  }
+  return true
+}
+
+const workedOn = (state: IndexState, execution: string, now: number): IndexState =>
+  state.setBack !== undefined && (state.worker?.execution === execution || isWorkerGone(state, now))
+    ? { ...state, worker: { execution, at: now } }
+    : state
+
+const settled = ({ setBack: _, ...state }: IndexState): IndexState => state
+
+function withoutAhead(state: IndexState, type: string): IndexState {
+  const { live, setBack } = state
+  if (live === undefined || setBack === undefined) return state
+  const { reached: _, ...rest } = setBack
+  return { ...state, live: { ...live, ahead: (live.ahead ?? []).filter((each) => each !== type) }, setBack: rest }
+}
+
+/** False: it goes on from what it has reached, which the state knows. */
+async function catchUpType(
+  parts: CatchUpParts,
+  { former: name, since, at, reached }: SetBack,
+  type: string,
+  until: number,
+): Promise<boolean> {
+  const { state, now } = parts
+  const former = parts.former(name)
+  const begun = reached?.type === type ? reached : undefined
+  const goesOn = async (place: Reached) => {
+    await state.change((each) => (each.setBack === undefined ? each : { ...each, setBack: { ...each.setBack, reached: place } }))
+    return false
+  }
+  let hasCome = begun === undefined
+  for await (const tenant of former.tenants()) {
+    hasCome ||= tenant === begun?.tenant
+    if (!hasCome) continue
+    for (let after = tenant === begun?.tenant ? begun.after : undefined, isMore = true; isMore; ) {
+      const page = await former.history({ tenant, type }, { since, placesOnly: true }, after, PAGE)
+      // A transaction that was left open hides what came after it.
+      if (page.until !== undefined && page.until < at - SHOWN_LATE) return makeAnew(parts, type)
+      await remake(parts, page.versions)
+      isMore = page.more
+      after = page.versions.at(-1)
+      if (isMore && now() >= until) return goesOn({ type, tenant, after: placeOf(after!) })
+    }
+  }
+  await parts.index.show(type)
+  return true
+}
+
+const placeOf = ({ lastUpdated, type, id, versionId }: HistoryPosition): HistoryPosition => ({ lastUpdated, type, id, versionId })
+
+async function makeAnew({ state, newIdentity }: CatchUpParts, type: string): Promise<true> {
+  const fresh = newIdentity()
+  await state.change((each) => (each.live === undefined ? each : lost(each as Identified, { [type]: each.live.types[type]! }, fresh)))
+  return true
+}
+
+/** What the store has of them now; of what it has not, a deletion that any version comes after. */
+async function remake(parts: CatchUpParts, versions: readonly ResourceVersion[]): Promise<void> {
+  if (versions.length === 0) return
+  const { state, epoch, extraction, resources, reading, index } = parts
+  const keys = [...new Map(versions.map((version) => [nameOf(version), version])).values()]
+  const heads = await resources.heads(keys.map(({ tenant, type, id }) => ({ tenant, type, id })))
+  const current = keys.map((key, i) => currentOf(key, heads[i]))
+  const { value } = await state.change((each) => withoutPoison(followed(each, current, extraction), new Set(keys.map(nameOf))))
+  mustBeOf(value, epoch)
+  const readings = new Readings(reading, 'documents')
+  await makeAgain(parts, { reading: (tenant) => readings.of(value, tenant), apply: (documents) => index.applyAgain(documents) }, current)
+}
+
+function currentOf(key: ResourceVersion, head: ResourceVersion | DamagedVersion | undefined): ResourceVersion {
+  if (head === undefined) return gone(key)
+  if (!('damage' in head)) return head
+  return { ...gone(key), versionId: head.versionId, deleted: head.deleted }
+}
+
+const gone = ({ tenant, type, id, lastUpdated }: Pick<ResourceVersion, 'tenant' | 'type' | 'id' | 'lastUpdated'>): ResourceVersion => ({
+  ...{ tenant, type, id, lastUpdated, versionId: 0, deleted: true, compartments: [] },
+  body: new Uint8Array(),
+})
+
+/** What could not be read of versions that are no more. */
+function withoutPoison(state: IndexState, names: ReadonlySet<string>): IndexState {
+  const poisoned = state.poisoned.filter((each) => !names.has(nameOf(each)))
+  return poisoned.length === state.poisoned.length ? state : { ...state, poisoned }
+}

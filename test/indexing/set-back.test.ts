@@ -1,0 +1,311 @@
+/**
+ * A store that is set back to an earlier time, and written to again: the index ends with what the store has, whatever it knew before, by making
+ * again what was written since and nothing else. On an emulator of DynamoDB, and, where there is one, on OpenSearch.
+ */
+import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import type { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
+import { externalVersion, versionIn } from '../../lambdas/adapters/opensearch/external-version.ts'
+import { afterPoison, afterSearchParameter, type IndexState, NO_STATE, type SharedState } from '../../lambdas/indexing/index-state.ts'
+import { indexStream } from '../../lambdas/indexing/index-stream.ts'
+import { begun, type Identified, identified } from '../../lambdas/indexing/live-indices.ts'
+import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
+import { type RebuildParts, rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
+import { identifiedIn, parametersNow, type Restore, setBack } from '../../lambdas/indexing/set-back.ts'
+import { nameOf } from '../../lambdas/ports/newest-of.ts'
+import type { ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { Unavailable } from '../../lambdas/ports/unavailable.ts'
+import { all } from '../../lambdas/search/plan.ts'
+import { indexOn } from '../engines/opensearch-index.ts'
+import { atEnd } from '../fixtures/at-end.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { TestTable } from '../fixtures/dynamodb/store.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
+import { patient } from '../fixtures/resources.ts'
+import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const DAY = 24 * 60 * 60_000
+const NOW = Date.now()
+/** The store is set back to here: some days ago, so that a margin of a day brings nothing from before. */
+const INSTANT = NOW - 5 * DAY
+
+/** An index as functions of an epoch see it. */
+type Epoch = Pick<RebuildParts['index'], 'applyAgain' | 'show'> & { readonly apply: (documents: readonly IndexDocument[]) => Promise<void> }
+type Indices = {
+  readonly state: SharedState
+  readonly of: (epoch: number) => Epoch
+  /** What functions of an epoch find of a type of a tenant: `ID VERSION`. */
+  readonly found: (epoch: number, tenant: string, type: string) => Promise<readonly string[]>
+}
+
+/** With versions as OpenSearch has them. */
+function inMemory(): Indices {
+  const state = memoryState<IndexState>(NO_STATE)
+  const documents = new Map<string, { readonly document: IndexDocument; readonly version: number }>()
+  const applying = (epoch: number, least: number) => async (some: readonly IndexDocument[]) => {
+    await state.change((each) => begun(identified(each, 'first'), [...new Set(some.map(({ type }) => type))], 'first'))
+    for (const document of some) {
+      const version = externalVersion(epoch, document.version)
+      if ((documents.get(nameOf(document))?.version ?? -1) + least <= version) documents.set(nameOf(document), { document, version })
+    }
+  }
+  return {
+    state,
+    of: (epoch) => ({ apply: applying(epoch, 1), applyAgain: applying(epoch, 0), show: async () => undefined }),
+    async found(epoch, tenant, type) {
+      const { live } = (await state.read()).value
+      if ((live?.epoch ?? 0) !== epoch || live?.ahead?.includes(type) || live?.lacking.includes(type)) throw new Unavailable('not searched')
+      const mine = [...documents.values()].filter(({ document: each }) => each.tenant === tenant && each.type === type && !each.deleted)
+      return mine.map(({ document: { id }, version }) => `${id} ${versionIn(version)}`)
+    },
+  }
+}
+
+function onEngine(endpoint: string): Indices {
+  const open = indexOn(endpoint)
+  atEnd(() => open.close())
+  const of = (epoch: number) => open.another({ epoch })
+  return {
+    state: open.state,
+    of,
+    async found(epoch, tenant, type) {
+      const plan = { tenant, types: [type], where: all(), access: 'everything', order: [], limit: 2_000, total: 'none' } as const
+      return (await of(epoch).find(plan)).hits.map(({ id, version }) => `${id} ${version}`)
+    },
+  }
+}
+
+const endpoint = process.env.OPENSEARCH_ENDPOINT
+const kinds: readonly (readonly [string, () => Indices])[] = [
+  ['in memory', inMemory],
+  ...(endpoint === undefined ? [] : [['of OpenSearch', () => onEngine(endpoint)] as const]),
+]
+
+const family = (name: string): object => patient('x', { family: name })
+const parameter = (id: string): object => ({
+  ...{ resourceType: 'SearchParameter', id, url: `http://example.org/${id}`, name: id, status: 'active', code: id },
+  ...{ base: ['Patient'], type: 'string', expression: 'Patient.name.given' },
+})
+const parameterOf = (id: string): ResourceKey => keyOf('t', 'SearchParameter', id)
+
+await onDynamo((engine) => {
+  atEnd(() => engine.stop())
+
+  describe.each(kinds)('an index %s whose store is set back', (_, open) => {
+    let indices: Indices
+    let table: TestTable
+    let store: DynamoDbResourceStore
+    let restored: DynamoDbResourceStore
+    let time: number
+    const remade: string[] = []
+
+    /** It comes through the stream. */
+    const write = async (to: DynamoDbResourceStore, epoch: number, ...writes: readonly Write[]) => {
+      expect(await to.commit(writes, [])).toEqual({ kind: 'committed' })
+      const versions = writes.map(versionOf)
+      const parameters = versions.filter(({ type }) => type === 'SearchParameter')
+      await indices.state.change((state) => parameters.reduce(afterSearchParameter, state))
+      const changes = versions.map((version, i) => ({ sequence: String(i), version }))
+      const parts = { index: indices.of(epoch), reading: () => ({}), expressions: EXPRESSIONS, onPoison: () => undefined }
+      expect(await indexStream(changes, parts)).toEqual([])
+    }
+    const change = (key: ResourceKey, expected: number, body: object = family('Later')): Write =>
+      writeOf(key, { expected, body, lastUpdated: ++time })
+    const end = (key: ResourceKey, expected: number): Write => deletionOf(key, { expected, lastUpdated: ++time })
+
+    /** What DynamoDB does when it restores a table: all items as they are now, in another. */
+    const copyOf = async (from: TestTable): Promise<DynamoDbResourceStore> => {
+      const to = await TestTable.create(engine)
+      const { Items: items = [] } = await engine.client.send(new ScanCommand({ TableName: from.name, ConsistentRead: true }))
+      for (let at = 0; at < items.length; at += 25) {
+        const puts = items.slice(at, at + 25).map((Item) => ({ PutRequest: { Item } }))
+        await engine.client.send(new BatchWriteCommand({ RequestItems: { [to.name]: puts } }))
+      }
+      return to.store({ mostActions: 100 })
+    }
+
+    beforeEach(async () => {
+      indices = open()
+      table = await TestTable.create(engine)
+      store = table.store({ mostActions: 100 })
+      remade.length = 0
+      time = INSTANT - DAY * 5
+      await write(store, 0, change(patientOf('same'), 0), change(patientOf('back'), 0), change(patientOf('ended'), 0))
+      await write(store, 0, change(patientOf('risen'), 0), change(keyOf('t', 'Basic', 'same'), 0, { resourceType: 'Basic' }))
+      await write(store, 0, end(patientOf('risen'), 1), change(parameterOf('kept'), 0, parameter('kept')))
+      restored = await copyOf(table)
+      time = INSTANT
+      for (const expected of [1, 2, 3]) await write(store, 0, change(patientOf('back'), expected))
+      await write(store, 0, end(patientOf('ended'), 1), change(patientOf('risen'), 2), change(patientOf('gone'), 0))
+      await write(store, 0, end(parameterOf('kept'), 1), change(parameterOf('lost'), 0, parameter('lost')))
+      await write(store, 0, change(patientOf('other', 'late'), 0))
+    })
+
+    /** As the function does that runs in every deployment. */
+    const migrate = async (restore: Restore): Promise<void> => {
+      const parameters = await parametersNow((await indices.state.read()).value, { resources: restored, now: NOW })
+      await indices.state.change((kept) => {
+        const known = identifiedIn(restore.epoch, kept, 'fresh')
+        const back = setBack(known, restore, 'fresh', NOW)
+        return back === known ? known : parameters.reduce(afterSearchParameter, back as IndexState)
+      })
+    }
+
+    const step = (epoch: number) =>
+      rebuildStep({
+        ...{ state: indices.state, resources: restored, former: () => store, epoch, newIdentity: () => 'fresh' },
+        index: {
+          removeKept: async () => undefined,
+          show: (type: string) => indices.of(epoch).show(type),
+          rebuild: () => Promise.reject(new Error('nothing is made anew')),
+          async applyAgain(documents: readonly IndexDocument[]) {
+            remade.push(...documents.map(({ tenant, type, id, version }) => `${tenant}/${type}/${id} ${version}`))
+            await indices.of(epoch).applyAgain(documents)
+          },
+        },
+        ...{
+          reading: {},
+          expressions: EXPRESSIONS,
+          now: () => NOW,
+          wait: 60,
+          keepFor: 0,
+          budget: -1,
+          poisoned: new PoisonList(indices.state),
+        },
+        define: async () => undefined,
+      } as unknown as RebuildParts)
+
+    /** Slice by slice, as long as there is more of it to do than indices that are made anew. How many slices. */
+    const caughtUp = async (epoch: number): Promise<number> => {
+      for (let slices = 1; ; slices++) {
+        const { pending, types } = (await step(epoch)({ action: 'take', execution: 'e' })) as { pending: boolean; types: readonly object[] }
+        if (!pending || types.length > 0) return slices
+      }
+    }
+
+    const heads = async (of: DynamoDbResourceStore, tenant: string, type: string): Promise<readonly string[]> => {
+      const found: ResourceVersion[] = []
+      for await (const { versions } of of.scan({ tenant, type, asOf: Date.now() + DAY, limit: 100 })) found.push(...versions)
+      return found.map(({ id, versionId }) => `${id} ${versionId}`).toSorted()
+    }
+
+    const expectWhole = async (epoch: number): Promise<void> => {
+      for (const tenant of ['t', 'late'])
+        for (const type of ['Patient', 'Basic', 'SearchParameter'])
+          expect([tenant, type, (await indices.found(epoch, tenant, type)).toSorted()]).toEqual([
+            tenant,
+            type,
+            await heads(restored, tenant, type),
+          ])
+    }
+
+    const RESTORE = { epoch: 1, instant: INSTANT, former: 'former' }
+
+    it('makes again what was written since, and nothing else, and goes on from there', async () => {
+      await migrate(RESTORE)
+      for (const type of ['Patient', 'Basic']) await expect(indices.found(1, 't', type)).rejects.toThrow(Unavailable)
+      await caughtUp(1)
+      expect(remade.toSorted()).toEqual([
+        'late/Patient/other 0',
+        't/Patient/back 1',
+        't/Patient/ended 1',
+        't/Patient/gone 0',
+        't/Patient/risen 2',
+        't/SearchParameter/kept 1',
+        't/SearchParameter/lost 0',
+      ])
+      await expectWhole(1)
+      time = NOW
+      await write(restored, 1, change(patientOf('back'), 1), change(patientOf('gone'), 0), end(patientOf('same'), 1))
+      await write(restored, 1, change(patientOf('other', 'late'), 0))
+      await expectWhole(1)
+    })
+
+    it('is not searched by functions of another epoch, before or after', async () => {
+      await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(Unavailable)
+      await migrate(RESTORE)
+      await caughtUp(1)
+      await expect(indices.found(0, 't', 'Patient')).rejects.toThrow(Unavailable)
+      await expect(migrate({ ...RESTORE, epoch: 0 })).rejects.toThrow('epoch 0 is over')
+      await expect(caughtUpStep(0)).rejects.toThrow('the index is of epoch 1, this function of 0')
+    })
+    const caughtUpStep = async (epoch: number): Promise<unknown> => {
+      await indices.state.change((state) => setBack(state as Identified, { ...RESTORE, epoch: 2 }, 'fresh', NOW))
+      await indices.state.change((state) => ({ ...state, live: { ...state.live!, epoch: 1 } }))
+      return step(epoch)({ action: 'take', execution: 'e' })
+    }
+
+    it('takes writes of its epoch while it catches up, whichever comes first', async () => {
+      await migrate(RESTORE)
+      time = NOW
+      await write(restored, 1, change(patientOf('back'), 1), change(patientOf('gone'), 0))
+      await caughtUp(1)
+      await expectWhole(1)
+    })
+
+    it('knows by what the store has what is defined, and forgets what it could not read of versions that are no more', async () => {
+      await indices.state.change((state) => afterPoison(state, { ...patientOf('back'), versionId: 4 }, 'TypeError'))
+      const defined = async () => (await indices.state.read()).value.definitions.map(({ id }) => id)
+      expect(await defined()).toEqual(['lost'])
+      await migrate(RESTORE)
+      expect(await defined()).toEqual(['kept'])
+      await caughtUp(1)
+      expect((await indices.state.read()).value.poisoned).toEqual([])
+    })
+
+    it('goes on where it was, page by page', async () => {
+      const many = Array.from({ length: 520 }, (_, i) => change(patientOf(`m${i}`), 0))
+      for (let at = 0; at < many.length; at += 65) await write(store, 0, ...many.slice(at, at + 65))
+      await migrate(RESTORE)
+      expect(await caughtUp(1)).toBeGreaterThan(1)
+      expect(remade.filter((name) => name.startsWith('t/Patient/m'))).toHaveLength(520)
+      await expectWhole(1)
+    })
+
+    it('is made anew where the former store may hide something, or is gone', async () => {
+      const open = {
+        sk: 'T',
+        state: 'PENDING',
+        deadline: 0,
+        since: 0,
+        lu: INSTANT + 1,
+        chunks: 1,
+        gpk: 'TXN#open',
+        tenant: 't',
+        id: 'open',
+      }
+      const items = [
+        { pk: 't#TXN#open', ...open, gsk: `${'0'.repeat(15)}#open` },
+        { pk: 't#OPEN', sk: 'open', lu: INSTANT + 1 },
+      ]
+      const puts = items.map((Item) => ({ PutRequest: { Item } }))
+      await engine.client.send(new BatchWriteCommand({ RequestItems: { [table.name]: puts } }))
+      await migrate(RESTORE)
+      await caughtUp(1)
+      const { live, setBack: left } = (await indices.state.read()).value
+      expect([live!.lacking.toSorted(), live!.ahead, left]).toEqual([['Basic', 'Patient', 'SearchParameter'], [], undefined])
+      await migrate({ epoch: 2, instant: INSTANT })
+      const after = (await indices.state.read()).value
+      expect([after.live!.epoch, after.live!.lacking.toSorted()]).toEqual([2, ['Basic', 'Patient', 'SearchParameter']])
+    })
+  })
+})
+
+describe('a state of no index, behind a store that was set back', () => {
+  it('takes all types to lack theirs', () => {
+    const { live, rebuilds } = identifiedIn(1, NO_STATE, 'a')
+    expect([live.lacking.includes('Patient'), rebuilds.some(({ type }) => type === 'Patient')]).toEqual([true, true])
+    expect(identifiedIn(0, NO_STATE, 'a').live.lacking).toEqual([])
+  })
+
+  it('ends what somebody is at, who began it with what there was before', () => {
+    const busy = { ...begun(identified(NO_STATE, 'a'), ['Patient'], 'a'), worker: { execution: 'e', at: NOW } }
+    const rebuilds = [{ tenant: 't', type: 'Patient', done: 3, total: 9, taken: 'e' }]
+    const after = setBack({ ...busy, rebuilds }, { epoch: 1, instant: INSTANT, former: 'f' }, 'b', NOW)
+    expect([after.worker, after.rebuilds]).toEqual([undefined, [{ tenant: 't', type: 'Patient', done: 0, total: 9 }]])
+    expect(after.setBack).toEqual({ former: 'f', since: INSTANT - 3_600_000, at: NOW })
+    expect(setBack(after, { epoch: 1, instant: 0 }, 'c', NOW)).toBe(after)
+  })
+})
