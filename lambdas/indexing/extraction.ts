@@ -1,4 +1,5 @@
 /** What documents are made with: those of another extraction are made again. */
+import type { Release } from '../search/changed-keys.ts'
 import { EXTRACTOR } from '../search/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
@@ -6,3 +7,9 @@ import type { Reading } from '../search/reading.ts'
 /** Other addresses of this server are left out: whoever gives it another makes nothing anew for it. */
 export const extractionOf = (reading: Reading): string =>
   `${EXTRACTOR} ${registryNumber} ${JSON.stringify({ ...reading, otherBases: undefined })}`
+
+/** What an extraction tells of who made it. */
+export function releaseOf(extraction: string): Release {
+  const [extractor = '', registry = '', ...reading] = extraction.split(' ')
+  return { extractor: Number(extractor), registry: Number(registry), reading: JSON.parse(reading.join(' ')) }
+}

@@ -5,10 +5,19 @@
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { isLive } from '../ports/live-indices.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
+import { type Changes, changesBetween } from '../search/changed-keys.ts'
+import { releaseOf } from './extraction.ts'
 import { type IndexState, type KeptIndex, requestNewIndices, takenBy } from './index-state.ts'
 
 /** What the live index of the type was made with; undefined where nobody knows. */
 const madeWith = ({ behind, extraction }: IndexState, type: string): string | undefined => behind?.[type]?.extraction ?? extraction
+
+/** What of the type's documents may be other than this extraction has them; undefined: nothing. Documents of two are of nobody knows which. */
+export function changesOf(state: IndexState, type: string, extraction: string): Changes | undefined {
+  const made = madeWith(state, type)
+  if (made === undefined || (made === extraction && state.behind?.[type] === undefined)) return undefined
+  return made === extraction ? 'all' : changesBetween(releaseOf(made), releaseOf(extraction))
+}
 
 /** From now on documents are made with this: what was made with something else is made again, or taken back. */
 export function migrated(state: IndexState, extraction: string, now: number): IndexState {

@@ -1,7 +1,10 @@
 /** How texts are read and which indices answer, as of a moment ago: several processes share that, and each looks it up again from time to time. */
 import type { LiveIndices } from '../ports/live-indices.ts'
+import type { Changes } from '../search/changed-keys.ts'
 import type { Reading } from '../search/reading.ts'
+import { extractionOf } from './extraction.ts'
 import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
+import { changesOf } from './kept-indices.ts'
 import { NO_INDICES } from './live-indices.ts'
 import { Readings } from './reading-now.ts'
 
@@ -11,6 +14,7 @@ const KNOWN_FOR = 10_000
 export class KnownReading {
   readonly #state: Pick<SharedState, 'read'>
   readonly #readings: Readings
+  readonly #extraction: string
   #known: IndexState = NO_STATE
   #until = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
@@ -18,6 +22,7 @@ export class KnownReading {
   constructor(state: Pick<SharedState, 'read'>, reading: Reading) {
     this.#state = state
     this.#readings = new Readings(reading, 'searches')
+    this.#extraction = extractionOf(reading)
   }
 
   /** `at`: ms since 1970. */
@@ -38,6 +43,12 @@ export class KnownReading {
   async live(at: number): Promise<LiveIndices> {
     await this.refresh(at)
     return this.#known.live ?? NO_INDICES
+  }
+
+  /** Of a type, what of its documents may be other than this code asks for. `at`: ms since 1970. */
+  async changes(at: number): Promise<(type: string) => Changes | undefined> {
+    await this.refresh(at)
+    return (type) => changesOf(this.#known, type, this.#extraction)
   }
 
   now(tenant: string): Reading {

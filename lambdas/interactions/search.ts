@@ -11,6 +11,7 @@ import { groupEntries } from './grouped.ts'
 import { checkIncludes } from './included.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { nearest } from './nearest.ts'
+import { outdatedTold } from './outdated-index.ts'
 import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
 import { type Asked, linksOf, pageAsked } from './search-page.ts'
 import { searcherOf } from './searcher.ts'
@@ -20,8 +21,9 @@ import { weighed } from './weighed.ts'
 export const search =
   (all: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
   async (request) => {
-    const eventual = request.preferences.consistency === 'eventual' ? eventualIndex(all.index) : undefined
-    const ports = eventual === undefined ? all : { ...all, index: eventual.index }
+    const outdated = outdatedTold(all.index)
+    const eventual = request.preferences.consistency === 'eventual' ? eventualIndex(outdated.index) : undefined
+    const ports = { ...all, index: eventual?.index ?? outdated.index }
     const page = await pageAsked(ports, request)
     const asked = page.search
     const searcher = searcherOf(request, letters)
@@ -41,7 +43,7 @@ export const search =
     return {
       status: 200,
       part: asked.part,
-      ...(eventual === undefined ? {} : { headers: eventual.headers() }),
+      headers: { ...outdated.headers(), ...eventual?.headers() },
       body: {
         kind: 'bundle',
         type: 'searchset',

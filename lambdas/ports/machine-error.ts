@@ -26,6 +26,8 @@ export type MachineFault =
   | 'index-damaged'
   /** The index knows what the store does not have: it has to be made anew. */
   | 'index-ahead'
+  /** The index is of another release, whose keys of what is asked by are others: nothing was found out, or done. */
+  | 'index-outdated'
   /** The clock cannot be believed: nothing was done. */
   | 'clock-jumped'
   /** An operator has stopped all writes. */

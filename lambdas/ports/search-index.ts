@@ -9,6 +9,7 @@
  * - What `caughtUp` reported as visible is seen by every later `find`.
  * - The index never decides what a value means: it compares keys by code point and numbers by value.
  */
+import type { AskedOf } from '../search/outdated.ts'
 import type { Freshness, GroupPlan, Matching, Plan, Position } from '../search/plan.ts'
 
 export type OrderKey = { readonly low: string | number; readonly high: string | number }
@@ -81,4 +82,6 @@ export interface SearchIndex {
   groups(plan: GroupPlan): Promise<GroupPage>
   /** Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean>
+  /** Codes of parameters by which documents of another release may not be found. Absent: they never are of another. */
+  readonly outdated?: (asked: AskedOf) => Promise<readonly string[]>
 }

@@ -5,9 +5,11 @@ import { tokenOf } from '../adapters/opensearch/visible.ts'
 import type { WritingStepParts } from '../http/pipelines/writing.ts'
 import { decidedIndex } from '../interactions/decided-index.ts'
 import { latestIndex } from '../interactions/latest-index.ts'
+import { type OutdatedOf, refusingOutdated, tellingOutdated } from '../interactions/outdated-index.ts'
 import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
 import type { ResourceReader } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
+import { outdatedIn } from '../search/outdated.ts'
 import { blobs, clock, config, definingWriter, definitions, expressions, places, progress, reading, resources, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
 import { inTime } from './aws-time.ts'
@@ -32,19 +34,24 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
   })
 }
 
+const outdated: OutdatedOf = async (asked) => outdatedIn(asked, await reading().changes(clock().now()), reading().now(asked.tenant))
+
 /** Of functions that answer within the 29 seconds of the gateway. */
-export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
+export const index = /* @__PURE__ */ once(() => tellingOutdated(openIndex({ attempts: 3, patience: 8_000 }), outdated))
 
 /** For the searches of one attempt. */
 export const latest = (): SearchIndex =>
   decidedIndex(
-    latestIndex({
-      index: index(),
-      resources: store(),
-      clock: clock(),
-      expressions: expressions(),
-      reading: (tenant) => reading().now(tenant),
-    }),
+    refusingOutdated(
+      latestIndex({
+        index: index(),
+        resources: store(),
+        clock: clock(),
+        expressions: expressions(),
+        reading: (tenant) => reading().now(tenant),
+      }),
+      outdated,
+    ),
     progress(),
   )
 

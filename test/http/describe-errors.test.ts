@@ -15,6 +15,7 @@ import { ClockJumped } from '../../lambdas/ports/clock-jumped.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { IndexAhead } from '../../lambdas/ports/index-ahead.ts'
 import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
+import { IndexOutdated } from '../../lambdas/ports/index-outdated.ts'
 import { MachineError, type MachineFault } from '../../lambdas/ports/machine-error.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
@@ -38,6 +39,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   'store-damaged': new Damaged('store', SECRET),
   'index-damaged': new Damaged('index', SECRET),
   'index-ahead': new IndexAhead(SECRET),
+  'index-outdated': new IndexOutdated(SECRET),
   'clock-jumped': new ClockJumped(SECRET),
   'writes-stopped': new WritesStopped(SECRET),
   'timed-out': new TimedOut(SECRET),
@@ -59,6 +61,7 @@ about('a machine that cannot', () => {
     ['too-costly', 503, '5', 'too-costly', /than it may \(FHIR_SEARCH_BUDGET\): ask for less/],
     ['index-behind', 503, '1', 'throttled', /index is behind .* nothing was done/],
     ['clock-jumped', 503, '60', 'exception', /nothing is written/],
+    ['index-outdated', 503, '60', 'incomplete', /being made again.*nothing was done/],
     ['writes-stopped', 503, '300', 'throttled', /stopped all writes \(FHIR_WRITES\).* nothing was written/],
     ['too-many-groups', 403, undefined, 'too-costly', /65,535 groups/],
   ] as const)('%s: the client is told what to do, and nobody else', (fault, status, retryAfter, code, text) => {

@@ -128,5 +128,11 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     text: 'The search index knows what the store does not have: nothing is found by it until it is made anew',
     retryAfter: 60,
   },
+  'index-outdated': {
+    status: 503,
+    code: 'incomplete',
+    text: 'After an upgrade the index is being made again for what is asked: nothing was done, try again later',
+    retryAfter: 60,
+  },
   'index-damaged': { status: 500, text: 'The index is damaged where this is kept' },
 }

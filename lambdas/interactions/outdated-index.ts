@@ -1,0 +1,52 @@
+/** An index that was made by another release, until it is made anew: who depends on what it does not find is refused, who only searches is told. */
+import { IndexOutdated } from '../ports/index-outdated.ts'
+import type { SearchIndex } from '../ports/search-index.ts'
+import type { AskedOf } from '../search/outdated.ts'
+
+/** Codes of the parameters that are asked by and not found reliably. */
+export type OutdatedOf = (asked: AskedOf) => Promise<readonly string[]>
+
+/** `before`: is told of all that is looked up, before it is. */
+const watched = (index: SearchIndex, before: (asked: AskedOf) => Promise<void>): SearchIndex => ({
+  apply: (documents) => index.apply(documents),
+  explain: (plan) => index.explain(plan),
+  caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+  ...(index.outdated === undefined ? {} : { outdated: index.outdated }),
+  async find(plan) {
+    await before(plan)
+    return index.find(plan)
+  },
+  async groups(plan) {
+    await before(plan)
+    return index.groups(plan)
+  },
+  async distinct(matching, field, limit) {
+    await before({ ...matching, field })
+    return index.distinct(matching, field, limit)
+  },
+})
+
+/** For conditional interactions. IndexOutdated: nothing may be made conditional on what is not found. */
+export const refusingOutdated = (index: SearchIndex, outdated: OutdatedOf): SearchIndex =>
+  watched(index, async (asked) => {
+    const codes = await outdated(asked)
+    if (codes.length > 0) throw new IndexOutdated(codes.join(', '))
+  })
+
+export const tellingOutdated = (index: SearchIndex, outdated: OutdatedOf): SearchIndex => ({ ...watched(index, async () => {}), outdated })
+
+/** For the searches of one request. `headers`: which of its parameters are not found reliably, where some are. */
+export function outdatedTold(index: SearchIndex): {
+  readonly index: SearchIndex
+  readonly headers: () => Readonly<Record<string, string>>
+} {
+  const { outdated } = index
+  if (outdated === undefined) return { index, headers: () => ({}) }
+  const told = new Set<string>()
+  return {
+    index: watched(index, async (asked) => {
+      for (const code of await outdated(asked)) told.add(code)
+    }),
+    headers: () => (told.size === 0 ? {} : { 'x-index-outdated': [...told].toSorted().join(', ') }),
+  }
+}

@@ -1,0 +1,48 @@
+/** Which of the parameters that are asked by are not found reliably in documents of another release. */
+import type { Changes } from './changed-keys.ts'
+import { type ParameterType, parametersOf, type SearchParameter } from './parameters.ts'
+import { type Matching, type Predicate, rulesOf, type SortKey } from './plan.ts'
+import type { Reading } from './reading.ts'
+
+/** What is looked up at once. `field`: of groups, or of what is looked up by a stage. */
+export type AskedOf = Matching & { readonly order?: readonly SortKey[]; readonly field?: string }
+
+/** Their codes, each once. `changesOf`: undefined where the type's documents are what is asked for. */
+export function outdatedIn(asked: AskedOf, changesOf: (type: string) => Changes | undefined, { custom }: Reading): readonly string[] {
+  const found = new Set<string>()
+  for (const type of asked.types) {
+    const changes = changesOf(type)
+    if (changes === undefined) continue
+    const parameters = new Map(parametersOf(type, custom).map((each) => [each.field, each]))
+    for (const field of fieldsOf(asked)) {
+      const parameter = parameters.get(field)
+      if (isChanged(changes, type, parameter)) found.add(parameter?.code ?? field)
+    }
+  }
+  return [...found]
+}
+
+/** Without what is looked at of their values. */
+function fieldsOf(asked: AskedOf): ReadonlySet<string> {
+  const fields = [asked.where, ...rulesOf(asked)].flatMap((each) => [...fieldsIn(each)])
+  const all = [...fields, ...(asked.order ?? []).map(({ field }) => field), ...(asked.field === undefined ? [] : [asked.field])]
+  return new Set(all.map((field) => field.split(':')[0]!))
+}
+
+function* fieldsIn(p: Predicate): Generator<string> {
+  if (p.kind === 'all' || p.kind === 'some') {
+    for (const each of p.of) yield* fieldsIn(each)
+  } else if (p.kind === 'not') yield* fieldsIn(p.of)
+  else if ('field' in p) yield p.field
+}
+
+function isChanged(changes: Changes, type: string, parameter: SearchParameter | undefined): boolean {
+  if (changes === 'all') return true
+  if (parameter === undefined) return BY_REFERENCES.some((each) => changes.types.has(each))
+  const { code, type: own, components } = parameter
+  const isNamed = changes.parameters.has(`${type}.${code}`) || changes.parameters.has(`Resource.${code}`)
+  return isNamed || [own, ...components.map((each) => each.type)].some((each) => changes.types.has(each))
+}
+
+/** Fields that are no parameter's: of all references, and of canonicals. */
+const BY_REFERENCES: readonly ParameterType[] = ['reference', 'uri']

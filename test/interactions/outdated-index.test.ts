@@ -1,0 +1,60 @@
+/** What is asked of an index that another release made: conditional interactions are refused, searches are told, chains too. */
+import { expect, it } from '@jest/globals'
+import { extractionOf } from '../../lambdas/indexing/extraction.ts'
+import { type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
+import { KnownReading } from '../../lambdas/indexing/known-reading.ts'
+import { NO_INDICES } from '../../lambdas/indexing/live-indices.ts'
+import { outdatedTold, refusingOutdated, tellingOutdated } from '../../lambdas/interactions/outdated-index.ts'
+import { IndexOutdated } from '../../lambdas/ports/index-outdated.ts'
+import type { SearchIndex } from '../../lambdas/ports/search-index.ts'
+import { all, type GroupPlan, type Plan } from '../../lambdas/search/plan.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
+
+const ASKED = { tenant: 't', types: ['Patient'], where: all(), access: 'everything', order: [], limit: 1 } as const
+const PLAN: Plan = { ...ASKED, total: 'none' }
+const GROUPS: GroupPlan = { ...ASKED, field: 'gender:code', hits: 1 }
+const NOTHING: SearchIndex = {
+  apply: async () => {},
+  explain: async () => [],
+  caughtUp: async () => true,
+  find: async () => ({ hits: [], more: false }),
+  groups: async () => ({ groups: [], total: 0, more: false }),
+  distinct: async () => [],
+}
+const asking = async ({ types, field }: { readonly types: readonly string[]; readonly field?: string }) =>
+  types.includes('Patient') ? [field ?? 'name'] : []
+
+it('conditional interactions are refused whatever they look up', async () => {
+  const index = refusingOutdated(NOTHING, asking)
+  for (const look of [() => index.find(PLAN), () => index.groups(GROUPS), () => index.distinct(PLAN, 'name', 1)])
+    await expect(look()).rejects.toThrow(IndexOutdated)
+  expect(await index.find({ ...PLAN, types: ['Basic'] })).toEqual({ hits: [], more: false })
+})
+
+it('a search is told of all that it looked up, and of nothing where nothing is outdated', async () => {
+  const { index, headers } = outdatedTold(tellingOutdated(NOTHING, asking))
+  await index.find({ ...PLAN, types: ['Basic'] })
+  expect(headers()).toEqual({})
+  await index.find(PLAN)
+  await index.groups(GROUPS)
+  await index.distinct(PLAN, 'birthdate', 1)
+  expect(headers()).toEqual({ 'x-index-outdated': 'birthdate, gender:code, name' })
+  const plain = outdatedTold(NOTHING)
+  expect([plain.index, plain.headers()]).toEqual([NOTHING, {}])
+})
+
+it('a type is outdated from the deployment until its index is made again, and where documents of two releases are mixed', async () => {
+  const own = extractionOf({})
+  const older = own.replace(/^\d+/, '8')
+  const live = { ...NO_INDICES, types: { Patient: 'a', Basic: 'a' } }
+  const changesOf = async (state: Partial<IndexState>) => {
+    const known = new KnownReading(memoryState<IndexState>({ ...NO_STATE, live, ...state }), {})
+    const changes = await known.changes(0)
+    return ['Patient', 'Basic'].map((type) => changes(type) && (changes(type) === 'all' ? 'all' : 'some'))
+  }
+  expect(await changesOf({})).toEqual([undefined, undefined])
+  expect(await changesOf({ extraction: own })).toEqual([undefined, undefined])
+  expect(await changesOf({ extraction: older })).toEqual(['some', 'some'])
+  expect(await changesOf({ extraction: own, behind: { Patient: { extraction: older, since: 1 } } })).toEqual(['some', undefined])
+  expect(await changesOf({ extraction: own, behind: { Patient: { extraction: own, since: 1 } } })).toEqual(['all', undefined])
+})

@@ -1,0 +1,76 @@
+/** What documents of another release are not found by: told of each number of the extractor and of the registry, and asked of each search. */
+import { describe, expect, it } from '@jest/globals'
+import { extractionOf, releaseOf } from '../../lambdas/indexing/extraction.ts'
+import { CHANGED_TYPES, type Changes, changesBetween, REGISTRIES, type Release } from '../../lambdas/search/changed-keys.ts'
+import { EXTRACTOR } from '../../lambdas/search/extract.ts'
+import { outdatedIn } from '../../lambdas/search/outdated.ts'
+import { registryNumber } from '../../lambdas/search/parameters.ts'
+import { all, type Predicate } from '../../lambdas/search/plan.ts'
+import { parseSearch } from '../../lambdas/search/query.ts'
+
+const BASE = 'https://fhir.example.org/fhir'
+const NOW = releaseOf(extractionOf({ baseUrl: BASE }))
+
+it('each number of the extractor has a row, and so has the registry: who raises one says which parameters it changes', () => {
+  const rows = Object.keys(CHANGED_TYPES).map(Number)
+  expect(rows).toEqual(Array.from({ length: EXTRACTOR - 8 }, (_, i) => i + 9))
+  expect(REGISTRIES.at(-1)!.number).toBe(registryNumber)
+})
+
+describe('between two releases', () => {
+  const typesFrom = (made: Partial<Release>) => {
+    const changes = changesBetween({ ...NOW, ...made }, NOW)
+    return changes === 'all' ? changes : [...changes.types, ...changes.parameters]
+  }
+
+  it('the same changes nothing', () => expect(typesFrom({})).toEqual([]))
+  it('the rows between them count', () => expect(typesFrom({ extractor: 8 })).toEqual(CHANGED_TYPES[9]))
+  it('what nobody wrote down, and what is newer, changes all', () => {
+    for (const made of [{ extractor: 7 }, { extractor: EXTRACTOR + 1 }, { registry: 1 }, { reading: { ...NOW.reading, other: 1 } }])
+      expect(typesFrom(made)).toBe('all')
+  })
+  it('another base URL changes references, another time zone dates', () => {
+    expect(typesFrom({ reading: releaseOf(extractionOf({ baseUrl: 'https://other.example/fhir' })).reading })).toEqual(['reference', 'uri'])
+    expect(typesFrom({ reading: releaseOf(extractionOf({ baseUrl: BASE, timeZone: 'Europe/Berlin' })).reading })).toEqual(['date'])
+  })
+})
+
+describe('a search', () => {
+  const asked = (query: string, more: object = {}) => {
+    const { where, order } = parseSearch('Observation', [...new URLSearchParams(query)], { now: 0 })
+    return {
+      tenant: 't',
+      types: ['Observation'],
+      where: all(...(where as readonly Predicate[])),
+      access: 'everything',
+      order,
+      ...more,
+    } as const
+  }
+  const outdated = (query: string, changes: Changes | undefined, more: object = {}) =>
+    outdatedIn(asked(query, more), (type) => (type === 'Observation' ? changes : undefined), {})
+  const only = (...types: readonly string[]): Changes => ({ types: new Set(types), parameters: new Set() }) as Changes
+
+  it.each<readonly [query: string, changes: Changes | undefined, codes: readonly string[]]>([
+    ['code=x&date=2020', undefined, []],
+    ['code=x&date=2020', only('date'), ['date']],
+    ['code:not=x', only('token'), ['code']],
+    ['code=x&date=2020', only('string'), []],
+    ['code=x&_sort=-date', only('date'), ['date']],
+    ['code-value-quantity=x$5', only('quantity'), ['code-value-quantity']],
+    ['code-value-quantity=x$5', only('date'), []],
+    ['code=x&status=final', { types: new Set(), parameters: new Set(['Observation.status']) }, ['status']],
+    ['_id=x', only('token'), ['_id']],
+    ['_lastUpdated=gt2020', { types: new Set(), parameters: new Set(['Resource._lastUpdated']) }, ['_lastUpdated']],
+    ['code=x&date=2020', 'all', ['code', 'date']],
+    ['', 'all', []],
+  ])('by %s, where %o changed', (query, changes, codes) => expect(outdated(query, changes)).toEqual(codes))
+
+  it('that is narrowed by a rule, or looks up or groups by a field, asks by that, too', () => {
+    const rule: Predicate = { kind: 'key', field: 'category', oneOf: ['x'] }
+    expect(outdated('date=2020', only('token'), { access: { Observation: rule } })).toEqual(['category'])
+    expect(outdated('date=2020', only('token'), { field: 'code:code' })).toEqual(['code'])
+  })
+
+  it('of another type is none of it', () => expect(outdated('code=x', 'all', { types: ['Patient'] })).toEqual([]))
+})
