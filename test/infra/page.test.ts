@@ -8,7 +8,7 @@ const PAGE = readFileSync('lib/README.md', 'utf8')
 
 it('the settings it shows are some', () => {
   const shown = [...PAGE.matchAll(/^```json\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
-  expect(shown).toHaveLength(2)
+  expect(shown).toHaveLength(3)
   for (const text of shown) {
     const given = JSON.parse(text.startsWith('{') ? text : `{${text}}`)
     expect(settingsOf({ access: 'token', ...given })).toMatchObject(given)
