@@ -29,10 +29,12 @@ const SEARCHES = ['queries/*', 'tokens/*']
 const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'
+const PULSE = '#PULSE#*'
 
 /** What partitions of the table of state are called, or begin with: each is one of lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
+const PULSE_STATE = 'PULSE'
 const AUDIT = 'AUDIT#*'
 const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
@@ -100,7 +102,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   documents: (aws) => ({
     environment: { ...search(aws), ...blobs(aws) },
     statements: [
-      ...onSearch(aws, { Post: ['_bulk'], Get: ['_alias/fhir-*', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
+      ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: ['_alias/fhir-*', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
       onObjects(aws, ['s3:GetObject'], [OVERFLOW]),
       onBucket(aws),
       decrypts(aws),
@@ -109,7 +111,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   rebuilding: (aws) => ({
     environment: search(aws),
     statements: onSearch(aws, {
-      Post: ['_bulk', '_aliases', 'fhir-*/_refresh'],
+      Post: ['_bulk', '_mget', '_aliases', 'fhir-*/_refresh'],
       Get: ['_alias/fhir-*', 'fhir-*/_mapping'],
       Put: ['fhir-*'],
       Delete: ['fhir-*'],
@@ -122,6 +124,11 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   progress: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
   conditions: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
   definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
+  pulse: (aws) => {
+    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PULSE_STATE)
+    const beats = onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [PULSE])
+    return { environment: { ...environment, ...resources(aws) }, statements: [...statements, beats, encrypts(aws)] }
+  },
   seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),
   verification(aws) {
     const { environment, statements } = onState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS)

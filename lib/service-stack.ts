@@ -32,12 +32,12 @@ import { StepWorkflow } from './step-workflow.ts'
 import { follow } from './stream-indexer.ts'
 import { watchesOf } from './watches.ts'
 
-/** Sort keys of what the functions follow: heads of resources, and records of large transactions. */
-export const FOLLOWED = { indexer: 'H', 'settle-transactions': 'T' } as const
+/** Sort keys of what the functions follow: heads of resources and beats of the pulse, and records of large transactions. */
+export const FOLLOWED = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
 
 /** What the settler is asked on schedules: transactions and rebuilds nobody works on, and large bodies no version names. */
 const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
-/** And the indexer: whether all indices are there. */
+/** And the indexer: a pulse, and whether all indices are there. */
 const INDEX_SWEEP = { index: Duration.minutes(1) } as const
 /** Jobs of exports nobody works on; files nobody is handed any more. */
 const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } as const
@@ -188,8 +188,8 @@ export class ServiceStack extends Stack {
   #follow(follower: FhirFunction, streamArn: string): string {
     const { bucket } = this.#data
     const { parallelizationFactor } = this.#settings
-    const sort = FOLLOWED[follower.name as keyof typeof FOLLOWED]
-    return follow(follower, { streamArn, bucket, sort, parallelizationFactor }).eventSourceMappingId
+    const sorts = FOLLOWED[follower.name as keyof typeof FOLLOWED]
+    return follow(follower, { streamArn, bucket, sorts, parallelizationFactor }).eventSourceMappingId
   }
 
   /** `told`: what else the sweeps of these names are told. */

@@ -14,8 +14,8 @@ import type { FhirFunction } from './fhir-function.ts'
 export type FollowProps = {
   readonly streamArn: string
   readonly bucket: IBucket
-  /** Sort key of the items that matter. */
-  readonly sort: string
+  /** Sort keys of the items that matter. */
+  readonly sorts: readonly string[]
   readonly parallelizationFactor: number
 }
 
@@ -23,7 +23,7 @@ export type FollowProps = {
 const OLDEST = Duration.hours(20)
 const FOR_EVER = -1
 
-export function follow(follower: FhirFunction, { streamArn, bucket, sort, parallelizationFactor }: FollowProps): EventSourceMapping {
+export function follow(follower: FhirFunction, { streamArn, bucket, sorts, parallelizationFactor }: FollowProps): EventSourceMapping {
   const mapping = new EventSourceMapping(follower, 'Stream', {
     target: follower.function,
     eventSourceArn: streamArn,
@@ -34,7 +34,7 @@ export function follow(follower: FhirFunction, { streamArn, bucket, sort, parall
     reportBatchItemFailures: true,
     maxRecordAge: OLDEST,
     parallelizationFactor,
-    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: [sort] } } } })],
+    filters: [FilterCriteria.filter({ dynamodb: { Keys: { sk: { S: sorts } } } })],
     onFailure: putAside(bucket),
     metricsConfig: { metrics: [MetricType.EVENT_COUNT] },
   })

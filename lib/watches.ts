@@ -98,6 +98,16 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
       },
     },
     {
+      title: 'Age of the pulse, ms',
+      metrics: [{ namespace: 'FHIR', metricName: 'PulseAge', statistic: 'Maximum', dimensions: { Stage: stage } }],
+      alarm: {
+        name: 'Pulse',
+        ...{ above: 300_000, periods: 2, isSilenceWrong: true },
+        means: 'a pulse that goes the way of all writes is in the indices only after more than five minutes',
+        todo: 'Conditional interactions are 503 meanwhile, and nothing is lost. Look at the log of the indexer, at IteratorAge, NotFollowed and OpenSearch; where nothing is written at all, at the rule Sweep-index',
+      },
+    },
+    {
       title: 'Records put aside',
       metrics: ofEach(mappings, 'EventSourceMappingUUID', 'OnFailureDestinationDeliveredEventCount', 'Sum'),
       alarm: {

@@ -8,7 +8,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * resources: reads versions. own-definitions: reads those that say how resources are checked, and no others. canonicals: tells which
  * definitions carry which. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index. rebuilding:
  * makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
- * definitions: also changes it. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
+ * definitions: also changes it. pulse: sends it through the table, and remembers how far it came. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
  * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
  * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
@@ -30,6 +30,7 @@ export type PortName =
   | 'blobs'
   | 'progress'
   | 'definitions'
+  | 'pulse'
   | 'workflow'
   | 'seal'
   | 'audit'
@@ -140,7 +141,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   introspect: ['clients', 'grants', 'verification', 'audit'],
   revoke: ['clients', 'grants', 'revoking', 'published-keys', 'audit'],
   authorize: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],
-  indexer: ['documents', 'definitions', 'workflow'],
+  indexer: ['documents', 'definitions', 'pulse', 'workflow'],
   'settle-transactions': ['settler', 'definitions', 'workflow'],
   'rebuild-step': ['resources', 'canonicals', 'rebuilding', 'definitions'],
   migrate: ['resources', 'definitions', 'workflow', 'seal'],

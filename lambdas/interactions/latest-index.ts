@@ -1,18 +1,20 @@
 /**
- * An index that follows its store, for conditional interactions: what it has not come to yet is looked up among the latest writes. Together
+ * An index that follows its store, for conditional interactions: what it may not have come to yet is looked up among the latest writes. Together
  * with the guards of commits this leaves only what the store itself shows late. https://hl7.org/fhir/R4/http.html#cond-update
  */
 import { parseJsonBytes } from '../fhir/json.ts'
+import { FhirError } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import { IndexBehind } from '../ports/index-behind.ts'
 import type { RecentWrites } from '../ports/recent-writes.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Hit, IndexDocument, SearchIndex } from '../ports/search-index.ts'
+import type { Hit, HitPage, IndexDocument, SearchIndex } from '../ports/search-index.ts'
 import { evaluate, positionOf } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
-import { comparePositions, type Plan, type Position, ruleOf, whereOf } from '../search/plan.ts'
+import { comparePositions, type Plan, ruleOf, whereOf } from '../search/plan.ts'
 import type { ReadingOf } from '../search/reading.ts'
 import { mustBeDecided } from './decided-index.ts'
 import { nameOf } from './key.ts'
@@ -23,27 +25,39 @@ export type LatestParts = {
   readonly clock: Clock
   readonly expressions: ExpressionRunner
   readonly reading: ReadingOf
+  /** Versions that may be looked at. */
+  readonly most?: number
 }
 
-/** The index may be so far behind: ms. */
+/** A minute is looked at in any case: copies of an index differ, and a stream may have a part that no beat of the pulse comes through: ms. */
 const LATEST = 60_000
+/** Before a pulse was sent: longer than what was stamped earlier takes to be committed, and than clocks differ, ms. */
+const STAMPED = 15_000
+/** Further behind nothing is made conditional: ms. */
+const FURTHEST = 5 * 60_000
+/** Nor where so many versions of a type, and more, were written since the pulse. */
+const MOST_LATEST = 2_000
+/** Seconds until the next pulse. */
+const NEXT_PULSE = 60
 /** Hits of the index, or latest writes, taken at once. */
 const PAGE = 100
-/** More latest writes than these are not looked at: the search is then as late as the index. */
-const MOST_LATEST = 2_000
 
 /**
- * For the searches of one attempt: what was written lately is read once for each type. `find` is from the first hit on, or a FhirError 403 as
- * of decidedIndex; all else is as of the index.
+ * For the searches of one attempt. What the index may lack is read once for each type: all that was written since the pulse the index has
+ * (ports/pulse.ts), or, where it has none, ever. `find` is from the first hit on; FhirError 503 where the index is too far behind, 403 as of decidedIndex;
+ * all else is as of the index.
  */
 export function latestIndex(parts: LatestParts): SearchIndex {
-  const { index } = parts
-  const read = new Map<string, Promise<readonly Latest[]>>()
-  const latestOf = (tenant: string, type: string): Promise<readonly Latest[]> => {
+  const { index, clock } = parts
+  const begun = clock.now()
+  const read = new Map<string, { readonly since: number; readonly latest: Promise<readonly Latest[]> }>()
+  const latestOf = (tenant: string, type: string, since: number): Promise<readonly Latest[]> => {
     const name = `${tenant}/${type}`
-    const known = read.get(name) ?? readLatest(parts, tenant, type)
-    read.set(name, known)
-    return known
+    const known = read.get(name)
+    if (known !== undefined && known.since <= since) return known.latest
+    const latest = readLatest(parts, tenant, type, since)
+    read.set(name, { since, latest })
+    return latest
   }
   return {
     apply: (documents) => index.apply(documents),
@@ -52,12 +66,13 @@ export function latestIndex(parts: LatestParts): SearchIndex {
     groups: (plan) => index.groups(plan),
     caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
     async find(plan) {
-      const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type)))).flat()
-      if (latest.length === 0) return index.find(plan)
+      const page = await index.find(widened(plan))
+      const since = sinceOf(page, plan, begun, clock.now())
+      const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type, since)))).flat()
       for (const { type, failed, document } of latest)
         if (document !== undefined && failed.length > 0 && evaluate(ruleOf(plan.access, type), document))
           mustBeDecided(plan, type, (code) => failed.includes(code))
-      const known = await othersOf(index, plan, new Set(latest.map(({ name }) => name)))
+      const known = await othersOf(index, plan, page, new Set(latest.map(({ name }) => name)))
       const hits = [...known, ...latest.flatMap((each) => hitOf(each, plan))].toSorted((a, b) =>
         comparePositions(a.position, b.position, plan.order),
       )
@@ -66,16 +81,39 @@ export function latestIndex(parts: LatestParts): SearchIndex {
   }
 }
 
+const widened = (plan: Plan): Plan => ({ ...plan, limit: plan.limit + PAGE, total: 'none', pulse: true })
+
+/** Since when the index may lack what was written: ms since 1970. */
+function sinceOf({ pulse }: HitPage, { types }: Plan, begun: number, now: number): number {
+  if (pulse === undefined) return 0
+  if (now - pulse > FURTHEST) throw behind(`The search index of ${types.join(', ')} is more than ${FURTHEST / 60_000} minutes behind`)
+  return Math.min(begun - LATEST, pulse - STAMPED)
+}
+
+const behind = (what: string): FhirError =>
+  new FhirError(
+    503,
+    [{ severity: 'error', code: 'throttled', text: `${what}: what depends on a search cannot be done. Nothing was done: try again` }],
+    {
+      'retry-after': String(NEXT_PULSE),
+    },
+  )
+
 /** What a resource is now. No document: it is deleted. `failed`: codes of parameters it has no values of, though it may. */
 type Latest = { readonly type: string; readonly name: string; readonly failed: readonly string[]; readonly document?: IndexDocument }
 
-async function readLatest(parts: LatestParts, tenant: string, type: string): Promise<readonly Latest[]> {
-  const { resources, clock } = parts
+async function readLatest(parts: LatestParts, tenant: string, type: string, since: number): Promise<readonly Latest[]> {
+  const { resources, most = MOST_LATEST } = parts
   const latest: Latest[] = []
   const versions: ResourceVersion[] = []
-  for await (const version of resources.recent({ tenant, type }, clock.now() - LATEST, MOST_LATEST)) {
-    versions.push(version)
-    if (versions.length === PAGE) latest.push(...(await documentsOf(parts, tenant, versions.splice(0))))
+  try {
+    for await (const version of resources.recent({ tenant, type }, since, most)) {
+      versions.push(version)
+      if (versions.length === PAGE) latest.push(...(await documentsOf(parts, tenant, versions.splice(0))))
+    }
+  } catch (error) {
+    if (!(error instanceof IndexBehind)) throw error
+    throw behind(`More than ${most.toLocaleString('en')} versions of ${type} were written that the search index may not have yet`)
   }
   return [...latest, ...(await documentsOf(parts, tenant, versions))]
 }
@@ -105,13 +143,13 @@ function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
   return [{ type, id, version, position: positionOf(document, plan.order) }]
 }
 
-/** What the index finds apart from the latest, up to one more than is asked for. */
-async function othersOf(index: SearchIndex, plan: Plan, latest: ReadonlySet<string>): Promise<readonly Hit[]> {
+/** What the index finds apart from the latest, up to one more than is asked for. `page`: the first. */
+async function othersOf(index: SearchIndex, plan: Plan, page: HitPage, latest: ReadonlySet<string>): Promise<readonly Hit[]> {
   const others: Hit[] = []
-  for (let after: Position | undefined; ; ) {
-    const page = await index.find({ ...plan, limit: plan.limit + PAGE, total: 'none', ...(after === undefined ? {} : { after }) })
-    others.push(...page.hits.filter((hit) => !latest.has(nameOf(hit))))
-    after = page.hits.at(-1)?.position
-    if (!page.more || after === undefined || others.length > plan.limit) return others
+  for (let { hits, more } = page; ; ) {
+    others.push(...hits.filter((hit) => !latest.has(nameOf(hit))))
+    const after = hits.at(-1)?.position
+    if (!more || after === undefined || others.length > plan.limit) return others
+    ;({ hits, more } = await index.find({ ...widened(plan), after }))
   }
 }

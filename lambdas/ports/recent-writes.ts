@@ -2,8 +2,9 @@
  * What an index that follows a store may not know yet.
  *
  * Guarantees
- * - `recent` gives the heads of one type, deletions too, each resource once and as it is when it is read: of those stamped at `since` or later
- *   the newest `most`; and, whatever their stamps, all that commits are still bringing in or brought in only lately.
+ * - `recent` gives the heads of one type, deletions too, each resource once and as it is when it is read: all those stamped at `since` or later,
+ *   and, whatever their stamps, all that commits are still bringing in or brought in only lately. IndexBehind, before the first, where more than
+ *   `most` versions were stamped since.
  * - A commit that resolved before the reading began is there, as far as the store can show it: what it shows late, it says.
  */
 import type { ResourceVersion } from './resource-store.ts'

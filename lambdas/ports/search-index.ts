@@ -63,7 +63,8 @@ export type Hit = {
 /** `lag`: acknowledged versions that were not looked at, where that was allowed and is known. */
 type Page = { readonly more: boolean; readonly lag?: number }
 
-export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number }
+/** `pulse`: where it was asked for, what was acknowledged before this instant is in what was searched: ms since 1970. Absent: nobody knows. */
+export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number; readonly pulse?: number }
 
 /** `size`: matches in it. `hits`: the first of them. */
 export type Group = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }

@@ -21,6 +21,9 @@ const COPYING = 2 * 60_000
 /** ms for which a plan reads: the last reading may be slow. */
 const LONGEST_PLAN = 12 * 60_000
 
+/** Versions of a type that the index may lack: a step has more time than a request, and is tried again. */
+const MOST_LATEST = 20_000
+
 const now = (): number => clock().now()
 const told = (error: unknown): void => report(error, 'export')
 
@@ -30,7 +33,7 @@ const parts = (): ExportParts => ({
   additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
   rows: jobRows(),
   resources: store(),
-  index: latest(),
+  index: latest(MOST_LATEST),
   blobs: exportFiles(),
   async readingOf(tenant) {
     await reading().refresh(now())

@@ -39,8 +39,8 @@ const outdated: OutdatedOf = async (asked) => outdatedIn(asked, await reading().
 /** Of functions that answer within the 29 seconds of the gateway. */
 export const index = /* @__PURE__ */ once(() => tellingOutdated(openIndex({ attempts: 3, patience: 8_000 }), outdated))
 
-/** For the searches of one attempt. */
-export const latest = (): SearchIndex =>
+/** For the searches of one attempt. `most`: of latestIndex. */
+export const latest = (most?: number): SearchIndex =>
   decidedIndex(
     refusingOutdated(
       latestIndex({
@@ -49,6 +49,7 @@ export const latest = (): SearchIndex =>
         clock: clock(),
         expressions: expressions(),
         reading: (tenant) => reading().now(tenant),
+        ...(most === undefined ? {} : { most }),
       }),
       outdated,
     ),

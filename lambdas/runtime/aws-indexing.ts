@@ -1,5 +1,7 @@
 /** The cloud home's functions behind the stream, the schedule and the rebuild. */
 
+import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
+import { beatItem, streamBeat } from '../adapters/dynamodb/pulse.ts'
 import { makeSecretKey } from '../adapters/dynamodb/secret-key.ts'
 import { isOfTable, type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
@@ -9,17 +11,19 @@ import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, isWorkLe
 import { followed, isSomeOver, mended, migrated } from '../indexing/kept-indices.ts'
 import { begun, type Identified, identified, lost } from '../indexing/live-indices.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
+import { ageOf, followPulse, NO_PULSE, type PulseParts, sendPulse } from '../indexing/pulse.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
 import { identifiedIn, parametersNow, type Restore, setBack } from '../indexing/set-back.ts'
 import type { Kept } from '../ports/kept-state.ts'
 import type { LiveIndices } from '../ports/live-indices.ts'
+import type { Beat } from '../ports/pulse.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
-import { blobs, clock, define, expressions, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
+import { blobs, clock, define, expressions, indexState, openStore, places, plainReading, resourceTable, stateTable, store } from './aws.ts'
 import { openIndex } from './aws-index.ts'
-import { metric, report, tellOfLacking } from './aws-log.ts'
+import { metric, report, tellOfLacking, tellPulseAge } from './aws-log.ts'
 import type { Places } from './config.ts'
 import { once } from './once.ts'
 
@@ -63,7 +67,16 @@ const newIdentity = (): string => clock().newId().slice(-12)
 
 const recordsOf = ({ Records }: StreamEvent): readonly StreamRecord[] => Records.filter((record) => isOfTable(record, places().table))
 
-/** `index`: every minute, whether all indices are there. */
+/** The pulse of the stream: how far it has come. */
+const pulse = /* @__PURE__ */ once(
+  (): PulseParts => ({
+    state: new DynamoDbKeptState(stateTable(), 'PULSE', NO_PULSE),
+    send: (beats) => resourceTable().putAll(beats.map(beatItem)),
+    tell: (sent, held) => documents().pulse(sent, held),
+  }),
+)
+
+/** `index`: every minute, a pulse, and whether all indices are there, and as they were. */
 export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 
 const extraction = /* @__PURE__ */ once(() => extractionOf(plainReading()))
@@ -81,7 +94,7 @@ async function tendKept(): Promise<void> {
 /** Follows the heads of the table, and, on a schedule, looks after the indices. */
 export async function followHeads(event: IndexEvent): Promise<FollowResult> {
   if ('sweep' in event) {
-    tellOfLacking(await documents().tend(), { stage: places().stage, at: clock().now() })
+    await tendIndices()
     await tendKept()
     return { batchItemFailures: [] }
   }
@@ -97,7 +110,22 @@ export async function followHeads(event: IndexEvent): Promise<FollowResult> {
   const result = await follow({ Records })
   await poisoned().save()
   tellLag(Records, result)
+  // Of a part of a batch nobody knows whether it came before or after.
+  if (result.batchItemFailures.length === 0) await heed(Records.flatMap((record) => streamBeat(record) ?? []))
   return result
+}
+
+/** A pulse that the indices cannot be told of is one that comes late: the next one makes up for it. */
+async function heed(beats: readonly Beat[]): Promise<void> {
+  if (beats.length > 0) await followPulse(pulse(), beats).catch((error: unknown) => report(error, 'pulse'))
+}
+
+/** The pulse is sent whether OpenSearch answers or not: it tells of the stream. */
+async function tendIndices(): Promise<void> {
+  const [at, { stage }] = [clock().now(), places()]
+  const sent = await sendPulse(pulse(), at)
+  tellPulseAge(ageOf(sent, (await indexState().read()).value.live, at), { stage, at })
+  tellOfLacking(await documents().tend(sent.held), { stage, at })
 }
 
 const readings = /* @__PURE__ */ once(() => new Readings(plainReading(), 'documents'))
@@ -116,7 +144,8 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Readi
 function tellLag(records: readonly StreamRecord[], { batchItemFailures }: FollowResult): void {
   const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
   const now = clock().now()
-  const lags = records.flatMap(({ dynamodb: { SequenceNumber = '', ApproximateCreationDateTime: at } = {} }) =>
+  const versions = records.filter((record) => streamBeat(record) === undefined)
+  const lags = versions.flatMap(({ dynamodb: { SequenceNumber = '', ApproximateCreationDateTime: at } = {} }) =>
     at === undefined || failed.has(SequenceNumber) ? [] : [Math.max(0, now - at * 1000)],
   )
   metric('IndexLag', 'Milliseconds', lags, { stage: places().stage, at: now })

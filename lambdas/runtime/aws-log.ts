@@ -35,6 +35,9 @@ export function tellOfUnrecorded(error: unknown, unwritten: readonly object[], a
 export const tellOfLacking = (types: readonly string[], about: Pick<Told, 'stage' | 'at'>): void =>
   metric('IndexLost', 'Count', [types.length], { ...about, ...(types.length > 0 && { names: types }) })
 
+/** How long ago the latest pulse was sent that has arrived; every minute, by who is no part of what follows the stream: ms. */
+export const tellPulseAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => metric('PulseAge', 'Milliseconds', [age], about)
+
 const NAMESPACE = 'FHIR'
 /** An array of the format holds so many. */
 const MOST_VALUES = 100

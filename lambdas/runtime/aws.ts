@@ -43,7 +43,7 @@ const LIMITS = { attempts: 8, patience: 2_000 }
 /** Of a request, ms: a try that begins then has ended, and its failure is told, before Lambda ends the function. */
 const RECORDED_WITHIN = 25_000
 
-const resourceTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().table, LIMITS, WORK))
+export const resourceTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().table, LIMITS, WORK))
 export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().stateTable, LIMITS, WORK))
 
 /** Large bodies, kept queries, lists of tokens. */

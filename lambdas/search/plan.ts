@@ -92,6 +92,8 @@ export type Plan = Matching &
     readonly skip?: number
     /** `estimate`: exact up to 10,000, absent above. */
     readonly total: 'none' | 'estimate' | 'accurate'
+    /** Whether it is also asked what is in the index for certain (ports/pulse.ts). */
+    readonly pulse?: true
   }
 
 /** Where a page of groups ended: the first hit of its last group, and that group's key. */

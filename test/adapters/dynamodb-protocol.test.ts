@@ -328,6 +328,9 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await table.store().sweep()
       expect(await recent(tenant)).toEqual(['p0/2', 'p1/2', 'p2/2', 'p3/1', 'p4/1', 'p5/1'])
       expect((await table.store().history({ tenant }, {}, undefined, 100)).versions).toHaveLength(9)
+      table.clock.ahead += 5 * 60_000
+      await table.store().sweep()
+      expect(await recent(tenant)).toHaveLength(6)
       table.clock.ahead += 61_000
       await table.store().sweep()
       expect([await recent(tenant), await table.unsettled(tenant)]).toEqual([[], []])

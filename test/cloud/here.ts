@@ -27,13 +27,15 @@ export type Here = {
 
 /** ms between two looks at a stream that is at its end. */
 const PAUSE = 10
+/** ms between two looks at the indices, as of the rule of the stage. */
+const MINUTE = 60_000
 
 export type HereOptions = {
   readonly aws: AwsCalls
   readonly assembly: string
   readonly deployment: Deployment
   readonly searchEndpoint: string
-  /** Whether the stream is followed. */
+  /** Whether the stream is followed, and the indices looked after. */
   readonly follows: boolean
 }
 
@@ -49,7 +51,14 @@ export async function startHere({ aws, assembly, deployment, searchEndpoint, fol
   })
   for (const name of ['migrate', 'tend-keys']) await asCustomResource((event) => home.host.invoke(name, event), 'Create')
   const discarded: Discarded[] = []
+  const closing = new AbortController()
   let isClosed = false
+  const tending = (async () => {
+    while (follows && !isClosed) {
+      await home.host.invoke('indexer', { sweep: 'index' })
+      await sleep(MINUTE, undefined, { signal: closing.signal }).catch(() => undefined)
+    }
+  })()
   const following = Promise.all(
     Object.entries(follows ? home.streams : {}).map(async ([name, { arn, mapping }]) => {
       const read = streamReader(aws, arn)
@@ -77,6 +86,8 @@ export async function startHere({ aws, assembly, deployment, searchEndpoint, fol
     discarded,
     async close() {
       isClosed = true
+      closing.abort()
+      await tending
       await gateway.close()
       await home.host.close()
       await recorder.close()

@@ -2,6 +2,7 @@
 import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
+import { awsCalls } from './aws-calls.ts'
 import { onCloud } from './deployed.ts'
 import { NICKNAME } from './nickname.ts'
 
@@ -15,6 +16,15 @@ onCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
     throw new Error('not built')
+  }
+
+  const answered = async <Got>(ask: () => Promise<Got>, isBusy: (got: Got) => boolean): Promise<Got> => {
+    let got = await ask()
+    for (let i = 0; i < 1_500 && isBusy(got); i++) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      got = await ask()
+    }
+    return got
   }
 
   it('makes what is defined searchable, and makes an index again', async () => {
@@ -49,17 +59,39 @@ onCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
     expect(await unless()).toBe(503)
     // Who follows the stream finds it out, if the look of every minute does not.
     expect(await written()).toBe(201)
-    const answered = async <Got>(ask: () => Promise<Got>, isBusy: (got: Got) => boolean): Promise<Got> => {
-      let got = await ask()
-      for (let i = 0; i < 1_500 && isBusy(got); i++) {
-        await new Promise((resolve) => setTimeout(resolve, 100))
-        got = await ask()
-      }
-      return got
-    }
     const found = await answered(search, ({ status }) => status === 503)
     expect([found.status, found.body.total]).toEqual([200, 4])
     // Another function may hear of it some seconds later.
     expect(await answered(unless, (status) => status === 503)).toBe(412)
+  })
+
+  it('sends a pulse into each index every minute: one that was set back is made again by itself', async () => {
+    const { awsEndpoint, searchEndpoint } = cloud()
+    const aws = awsCalls(awsEndpoint)
+    const { Functions }: Tree = JSON.parse(await aws.send('lambda', 'GET', '/2015-03-31/functions/'))
+    const { FunctionName } = Functions.find(({ Handler }: Tree) => Handler === 'indexer.handler')
+    // As the rule of every minute does.
+    const tend = () => aws.send('lambda', 'POST', `/2015-03-31/functions/${FunctionName}/invocations`, '{"sweep":"index"}')
+    const id = newId()
+    const body = patient(id, { identifier: [{ system: 'urn:pulse', value: id }] })
+    expect((await put(`/Patient/${id}`, body)).status).toBe(201)
+    const unless = async () => (await post('/Patient', body, { 'if-none-exist': `identifier=urn:pulse|${id}` })).status
+    const search = () => get(`/Patient?identifier=urn:pulse%7C${id}&_summary=count`)
+    expect((await answered(search, ({ body }) => body.total !== 1)).body.total).toBe(1)
+    const indices = async () => Object.keys((await (await fetch(`${searchEndpoint}/_alias/fhir-patient-*`)).json()) as Tree)
+    const [live] = await indices()
+    const pulse = async (): Promise<number> => {
+      const found: Tree = await (await fetch(`${searchEndpoint}/${live}/_doc/pulse?_source=false`)).json()
+      return found._version ?? 0
+    }
+    const before = Date.now()
+    await tend()
+    expect(await answered(pulse, (sent) => sent < before)).toBeGreaterThanOrEqual(before)
+    expect([await unless(), (await search()).body.total]).toEqual([200, 1])
+    await fetch(`${searchEndpoint}/${live}/_doc/pulse`, { method: 'DELETE' })
+    await tend()
+    expect(await answered(indices, (some) => some.includes(live!) || some.length !== 1)).not.toContain(live)
+    expect((await answered(search, ({ status }) => status === 503)).body.total).toBe(1)
+    expect(await answered(unless, (status) => status === 503)).toBe(200)
   })
 })

@@ -1,6 +1,7 @@
 /** What lambdas/ports/recent-writes.ts promises, as tests. Each test works in a tenant of its own. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
 import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
 import type { ResourceWriter, Write } from '../../lambdas/ports/resource-store.ts'
 
@@ -51,11 +52,14 @@ export function recentWritesContract(name: string, create: () => Promise<RecentW
       expect(await recent(tenant, { type: 'Practitioner' })).toEqual([])
     })
 
-    it('are the newest, where there are more than are asked for', async () => {
+    it('are none, where more versions were written than are asked for: current ones, past ones and deletions', async () => {
       const tenant = newTenant()
-      for (let n = 0; n < 9; n++) await commit(writeOf(tenant, `p${n}`, 0, 100 + n))
-      await commit(writeOf(tenant, 'p3', 1, 200), deletionOf(tenant, 'p4', 1, 201))
-      expect((await recent(tenant, { most: 4 })).toSorted()).toEqual(['p3/2', 'p4/2 deleted', 'p7/1', 'p8/1'])
+      for (let n = 0; n < 4; n++) await commit(writeOf(tenant, `p${n}`, 0, 100 + n))
+      await commit(writeOf(tenant, 'p3', 1, 200), deletionOf(tenant, 'p2', 1, 201))
+      expect(await recent(tenant, { most: 6 })).toHaveLength(4)
+      await expect(recent(tenant, { most: 5 })).rejects.toThrow(IndexBehind)
+      expect((await recent(tenant, { since: 103, most: 3 })).toSorted()).toEqual(['p2/2 deleted', 'p3/2'])
+      await expect(recent(tenant, { since: 103, most: 2 })).rejects.toThrow(IndexBehind)
     })
 
     it('are all of a commit, whatever its size, as soon as it resolved', async () => {

@@ -5,10 +5,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/audit-log.ts'
 import type { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
+import { beatItem, streamBeat } from '../../lambdas/adapters/dynamodb/pulse.ts'
+import { ageOf, followPulse, NO_PULSE, sendPulse } from '../../lambdas/indexing/pulse.ts'
 import type { AuditDurability, AuditRecord } from '../../lambdas/ports/audit-log.ts'
-import { tellOfLacking, tellOfUnrecorded } from '../../lambdas/runtime/aws-log.ts'
+import type { Beat } from '../../lambdas/ports/pulse.ts'
+import { tellOfLacking, tellOfUnrecorded, tellPulseAge } from '../../lambdas/runtime/aws-log.ts'
 import type { Invoked } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
 import { type Period, stateOf } from './alarms.ts'
 import { ofType, synthesized, type Tree } from './assembly.ts'
 
@@ -61,6 +65,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'FollowerErrors Errors': { of: FUNCTION, wrong: EVERY!, right: NOW_AND_THEN! },
   'FollowerErrors FailedInvokeEventCount': { of: MAPPING, wrong: EVERY!, right: NOW_AND_THEN! },
   'NotFollowed PolledEventCount': { of: MAPPING, wrong: [[], [], []], right: [[0, 0, 0], [], [0]], silent: 'ALARM' },
+  'Pulse PulseAge': { of: OWN, wrong: [[60_000], [60_000, 310_000], [370_000, 430_000]], right: [[], [310_000], [60_000, 61_000]], silent: 'ALARM' },
   'PutAside OnFailureDestinationDeliveredEventCount': { of: MAPPING, ...once([1], []) },
   'Dropped DroppedEventCount': { of: MAPPING, ...once([1], [0]) },
   'FunctionThrottles Throttles': { of: [LAMBDA, ''], wrong: EVERY!, right: NOW_AND_THEN! },
@@ -161,6 +166,74 @@ describe('what the stream is followed with', () => {
     expect(polled).toEqual([0])
     expect(stateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
     expect(stateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('OK')
+  })
+})
+
+describe('the pulse', () => {
+  const [alarm] = alarms.get('Pulse')!
+  const mapping = mappingOf(
+    Object.values<Tree>(tokens.service.Resources).find(
+      (each) => each.Type === 'AWS::Lambda::EventSourceMapping' && JSON.stringify(each).includes('\\"P\\"'),
+    )!,
+  )
+  const MINUTE = 60_000
+
+  /** Every minute it is looked after, and followed while `follows` says so: what is told in each period of the alarm, the first left out. */
+  const periodsOf = async (minutes: number, follows: (minute: number) => boolean): Promise<readonly Period[]> => {
+    const log = jest.spyOn(console, 'log').mockReturnValue()
+    const [state, stream] = [memoryState(NO_PULSE), [] as StreamRecord[]]
+    const send = async (beats: readonly Beat[]) =>
+      void stream.push(
+        ...beats.map((beat, i): StreamRecord => {
+          const { pk, sk, sent } = beatItem(beat)
+          const image = { pk: { S: pk }, sk: { S: sk }, sent: { N: String(sent) } }
+          return { dynamodb: { SequenceNumber: `${beat.sent}${i}`, ApproximateCreationDateTime: 1, Keys: image, NewImage: image } }
+        }),
+      )
+    const tell = async (sent: number) => ({ Patient: { identity: 'one', sent } })
+    for (let minute = 1; minute <= minutes; minute++) {
+      const now = minute * MINUTE
+      tellPulseAge(ageOf(await sendPulse({ state, send }, now), undefined, now), { stage: 'dev', at: now })
+      const { drain } = pump({
+        mapping,
+        read: async () => stream.splice(0),
+        invoke: async ({ Records }) => {
+          await followPulse({ state, tell }, Records.flatMap((record) => streamBeat(record) ?? []))
+          return { result: '{"batchItemFailures":[]}' }
+        },
+        onDiscarded: () => undefined,
+        now: () => 1_000,
+      }) // biome-ignore format: one pump
+      if (follows(minute)) await drain()
+    }
+    const told = log.mock.calls.map(([line]): Tree => JSON.parse(String(line)))
+    const { _aws, ...values } = told[0]!
+    const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
+    expect([alarm.Namespace, alarm.MetricName, alarm.Dimensions]).toEqual([
+      Namespace,
+      Metrics[0].Name,
+      Dimensions[0].map((Name: string) => ({ Name, Value: values[Name] })),
+    ])
+    const periods = Map.groupBy(told, ({ _aws: { Timestamp } }) => Math.floor(Timestamp / alarm.Period / 1_000))
+    return [...periods.values()].map((some) => some.flatMap(({ PulseAge }) => PulseAge as readonly number[])).slice(1)
+  }
+
+  it('comes back through what the stream is followed with, and nothing rings', async () => {
+    const periods = await periodsOf(20, () => true)
+    expect(periods.flat().every((age) => age === MINUTE)).toBe(true)
+    expect(stateOf(alarm, periods)).toBe('OK')
+  })
+
+  it('that does not come back rings, though who sends it goes on; no more once it does', async () => {
+    const stops = (minute: number) => minute < 8 || minute > 23
+    expect(stateOf(alarm, await periodsOf(23, stops))).toBe('ALARM')
+    jest.restoreAllMocks()
+    expect(stateOf(alarm, await periodsOf(35, stops))).toBe('OK')
+  })
+
+  it('that never came back rings, and one that nobody sends', async () => {
+    expect(stateOf(alarm, await periodsOf(20, () => false))).toBe('ALARM')
+    expect(stateOf(alarm, [[60_000], [], []])).toBe('ALARM')
   })
 })
 

@@ -46,6 +46,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   blobs: ['s3'],
   progress: ['dynamodb'],
   definitions: ['dynamodb'],
+  pulse: ['dynamodb'],
   seal: ['dynamodb'],
   audit: ['dynamodb'],
   verification: ['dynamodb', 'https', 'kms'],

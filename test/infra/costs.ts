@@ -2,6 +2,7 @@
  * What a deployment costs in a month: list prices of us-east-1 in US dollars, without free tiers but CloudFront's, and the work each interaction
  * is. https://aws.amazon.com/pricing/
  */
+import { BEATS } from '../../lambdas/indexing/pulse.ts'
 
 const PRICES = {
   /** For a million. */
@@ -57,6 +58,8 @@ export const WORK = {
 
 const AUDIT_WRITES = 1
 const LOG_KB = 0.5
+/** Of a table that was made without a wish for more. */
+const PARTS = 4
 /** Records come in batches. */
 const INDEXING = 0.05
 
@@ -65,6 +68,9 @@ export const OF_TOKENS = PRICES.key + PRICES.secret + 2 * PRICES.alarm
 
 /** In a month, of a function that asks what packages there are every ten seconds. */
 export const OF_PACKAGES = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
+
+/** In a month, of the pulse: its beats, what remembers that they arrived in as many batches as an idle table has parts, and the calls these are. */
+const OF_PULSE = ((30 * 24 * 60) / 1_000_000) * ((BEATS + 2 * PARTS) * PRICES.writeUnit + PARTS * (PRICES.readUnit + PRICES.invocation))
 
 /** Of a million requests, but for transfer. */
 export function ofMillion({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {
@@ -88,7 +94,7 @@ const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
 /** Bodies are deflated in the table; audit records are kept for three months. */
 const DEFLATED = 2.6
 const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
-const ALARMS = 35
+const ALARMS = 36
 
 export function ofMonth({ requests, stored, size }: Use): {
   readonly requests: number
@@ -107,6 +113,6 @@ export function ofMonth({ requests, stored, size }: Use): {
     data: kept * (PRICES.table + PRICES.recovery),
     search,
     // One key encrypts, one signs links to export files.
-    fixed: PRICES.firewallWithRules + 2 * PRICES.key + ALARMS * PRICES.alarm,
+    fixed: PRICES.firewallWithRules + 2 * PRICES.key + ALARMS * PRICES.alarm + OF_PULSE,
   }
 }

@@ -248,6 +248,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   canonicals: ['FHIR_TABLE'],
   writer: ['FHIR_TABLE', 'FHIR_BUCKET'],
   settler: ['FHIR_TABLE', 'FHIR_BUCKET'],
+  pulse: ['FHIR_TABLE', 'FHIR_STATE_TABLE'],
   index: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
   documents: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING', 'FHIR_BUCKET'],
   rebuilding: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
@@ -870,9 +871,9 @@ describe('what is in front', () => {
 
 describe('what follows the table', () => {
   it.each([
-    ['indexer', 'H'],
-    ['settle-transactions', 'T'],
-  ])('%s gets records with the sort key %s, repeats what fails alone, and loses nothing', (name, sort) => {
+    ['indexer', ['H', 'P']],
+    ['settle-transactions', ['T']],
+  ])('%s gets records with the sort keys %s, repeats what fails alone, and loses nothing', (name, sorts) => {
     const functionId = Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(
       ([, { Handler }]) => Handler === `${name}.handler`,
     )![0]
@@ -890,7 +891,7 @@ describe('what follows the table', () => {
       ParallelizationFactor: 1,
       DestinationConfig: { OnFailure: { Destination: { 'Fn::ImportValue': expect.stringContaining('DataBucket') } } },
     })
-    expect(JSON.parse(mapping.FilterCriteria.Filters[0].Pattern)).toEqual({ dynamodb: { Keys: { sk: { S: [sort] } } } })
+    expect(JSON.parse(mapping.FilterCriteria.Filters[0].Pattern)).toEqual({ dynamodb: { Keys: { sk: { S: sorts } } } })
   })
 
   it('is no more than two functions, as a stream wants it', () =>

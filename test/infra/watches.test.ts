@@ -50,6 +50,7 @@ describe('Alarms', () => {
       Latency: [3 * SECOND, /more than 3 s$/],
       IndexLag: [60 * SECOND, /more than a minute$/],
       IteratorAge: [600 * SECOND, /ten minutes behind$/],
+      Pulse: [300 * SECOND, /more than five minutes$/],
       ExportAge: [12 * 3_600 * SECOND, /for twelve hours$/],
     } as const
     for (const [name, [above, means]] of Object.entries(durations)) {
@@ -74,7 +75,7 @@ describe('Alarms', () => {
       NotFollowed: { below: 1, isSilenceWrong: true },
     }
     for (const alarm of others) expect(alarm).toMatchObject(shares[alarm.name] ?? { above: 0 })
-    expect(alarms.filter(({ isSilenceWrong }) => isSilenceWrong).map(({ name }) => name)).toEqual(['NotFollowed'])
+    expect(alarms.filter(({ isSilenceWrong }) => isSilenceWrong).map(({ name }) => name)).toEqual(['NotFollowed', 'Pulse'])
   })
 
   it('watch something each, by dimensions that services of AWS write', () => {

@@ -1,9 +1,12 @@
 /** Conditional interactions where the index is behind: the latest writes count. */
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
+import type { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { latestIndex } from '../../lambdas/interactions/latest-index.ts'
+import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
 import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import type { HitPage, SearchIndex } from '../../lambdas/ports/search-index.ts'
 import { customMappings } from '../../lambdas/search/custom.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
@@ -17,17 +20,30 @@ const named = (id: string, family: string, versionId = 1, lastUpdated = NOW - 1_
   versionOf(writeOf(patientOf(id, 'a'), { expected: versionId - 1, lastUpdated, body: patient(id, { family }) }))
 const treeOf = ({ body, deleted }: ResourceVersion) => (deleted ? undefined : JSON.parse(new TextDecoder().decode(body)))
 
-/** `indexed`: what the index knows; `written`: all versions of the store. */
-async function world(indexed: readonly ResourceVersion[], written: readonly ResourceVersion[]) {
-  const index = new SqliteSearchIndex(':memory:')
-  await index.apply(indexed.map((version) => extract(version, treeOf(version))))
+/** Of what is searched in a regular minute. */
+const PULSE = NOW - 30_000
+
+/** `indexed`: what the index knows; `written`: all versions of the store; `pulses`: of each search one after the other, and the last of all others. */
+async function world(indexed: readonly ResourceVersion[], written: readonly ResourceVersion[], ...pulses: readonly (number | undefined)[]) {
+  const sqlite = new SqliteSearchIndex(':memory:')
+  const left = pulses.length === 0 ? [PULSE] : [...pulses]
+  const found: Plan[] = []
+  const index = Object.assign(Object.create(sqlite) as SearchIndex, {
+    async find(plan: Plan): Promise<HitPage> {
+      found.push(plan)
+      const pulse = left.length > 1 ? left.shift() : left[0]
+      return { ...(await sqlite.find(plan)), ...(pulse === undefined || plan.pulse === undefined ? {} : { pulse }) }
+    },
+  })
+  await sqlite.apply(indexed.map((version) => extract(version, treeOf(version))))
   const newestFirst = written.toSorted((a, b) => b.lastUpdated - a.lastUpdated || b.versionId - a.versionId)
   const asked: (readonly [since: number, most: number])[] = []
   const resources: RecentWrites = {
     async *recent(_scope, since, most) {
       asked.push([since, most])
       const heads = new Map(newestFirst.toReversed().map((version) => [version.id, version]))
-      yield* [...heads.values()].filter(({ lastUpdated }) => lastUpdated >= since).slice(0, most)
+      if (newestFirst.filter(({ lastUpdated }) => lastUpdated >= since).length > most) throw new IndexBehind()
+      yield* [...heads.values()].filter(({ lastUpdated }) => lastUpdated >= since)
     },
   }
   const clock = { now: () => NOW, newId: () => 'id' }
@@ -38,9 +54,15 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     const { hits, more } = await latest.find(plan)
     return [...hits.map(({ id, version }) => `${id}/${version}`), ...(more ? ['…'] : [])]
   }
-  atEnd(() => index.close())
-  return { find, asked }
+  atEnd(() => sqlite.close())
+  return { find, asked, found }
 }
+
+const errorOf = async (promise: Promise<unknown>): Promise<FhirError> =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  ) as Promise<FhirError>
 
 describe('the latest writes', () => {
   it('of which nobody knows whether they match are no reason to say that none does', async () => {
@@ -98,11 +120,54 @@ describe('the latest writes', () => {
     expect(await (await world(known, [named('p', 'Baker', 2)])).find()).toEqual(['o/1', 'q/1', '…'])
   })
 
-  it('are those of a minute: what is older is left to the index, and not read', async () => {
+  it('are those of a minute, where the pulse is younger: what is older is left to the index, and not read', async () => {
     const older = Array.from({ length: 500 }, (_, i) => named(`old${i}`, 'Adams', 1, NOW - 61_000 - i))
     const { find, asked } = await world([], [...older, named('p', 'Adams')])
     expect(await find()).toEqual(['p/1'])
     expect(asked).toEqual([[NOW - 60_000, 2_000]])
+  })
+
+  it('are all since the pulse was sent, and those stamped before that may have been committed after it', async () => {
+    const sent = NOW - 200_000
+    const written = [named('missed', 'Adams', 1, sent - 12_000), named('older', 'Adams', 1, sent - 15_001)]
+    const { find, asked, found } = await world([], written, sent)
+    expect(await find()).toEqual(['missed/1'])
+    expect([asked, found.length]).toEqual([[[sent - 15_000, 2_000]], 1])
+  })
+
+  it('are all there ever were, where the index has no pulse', async () => {
+    const { find, asked } = await world([], [named('p', 'Adams', 1, 1)], undefined)
+    expect(await find()).toEqual(['p/1'])
+    expect(asked).toEqual([[0, 2_000]])
+  })
+
+  it('of more than five minutes are not looked at: nothing is made conditional on the type, and who asks is told when to come again', async () => {
+    expect(await (await world([], [named('p', 'Adams')], NOW - 300_000)).find()).toEqual(['p/1'])
+    const { find, asked } = await world([], [named('p', 'Adams')], NOW - 300_001)
+    const { status, headers, issues } = await errorOf(find())
+    expect([status, headers, asked]).toEqual([503, { 'retry-after': '60' }, []])
+    expect(issues).toEqual([
+      {
+        severity: 'error',
+        code: 'throttled',
+        text: 'The search index of Patient is more than 5 minutes behind: what depends on a search cannot be done. Nothing was done: try again',
+      },
+    ])
+  })
+
+  it('are no more than 2,000 versions', async () => {
+    const several = (count: number) => Array.from({ length: count }, (_, i) => named('p', 'Adams', count - i, NOW - 1_000 - i))
+    expect(await (await world([], several(2_000))).find()).toEqual(['p/2000'])
+    const { status, headers, message } = await errorOf((await world([], several(2_001))).find())
+    expect([status, headers]).toEqual([503, { 'retry-after': '60' }])
+    expect(message).toMatch(/^More than 2,000 versions of Patient were written that the search index may not have yet: /)
+  })
+
+  it('are read again where a later search of the attempt met an index that lacks more', async () => {
+    const late = named('late', 'Adams', 1, NOW - 100_000)
+    const { find, asked } = await world([], [late], PULSE, NOW - 120_000, PULSE)
+    expect([await find(), await find(), await find()]).toEqual([[], ['late/1'], ['late/1']])
+    expect(asked.map(([since]) => since)).toEqual([NOW - 60_000, NOW - 135_000])
   })
 
   it('are read once for all that one attempt searches, at once or later', async () => {

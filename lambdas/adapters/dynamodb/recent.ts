@@ -1,11 +1,12 @@
 /** The heads that were written lately: from the index, and, where that shows nothing yet, from the manifests of large transactions. */
+import { IndexBehind } from '../../ports/index-behind.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
 import type { Dynamo } from './dynamo.ts'
 import type { Reader } from './reader.ts'
 import { behind, HEAD, instantPlace, keyOfHead } from './table.ts'
 import { manifestOf, openTransactions, readRecord } from './transaction-record.ts'
 import type { Types } from './types.ts'
-import { type Entry, type Range, readSources } from './windows.ts'
+import { distinct, type Entry, type Range, readSources } from './windows.ts'
 
 export type RecentParts = { readonly dynamo: Dynamo; readonly reader: Reader; readonly types: Types }
 type Scope = { readonly tenant: string; readonly type: string }
@@ -35,11 +36,12 @@ async function keysOfOpen({ dynamo }: RecentParts, { tenant, type }: Scope): Pro
   return keys.filter(({ sk }) => sk === HEAD).flatMap(({ pk }) => (keyOfHead(pk).type === type ? [keyOfHead(pk)] : []))
 }
 
-/** The newest first. A copy tells of its head, which the index may show later. */
+/** A copy tells of its head, which the index may show later. IndexBehind: more versions than that. */
 async function keysOfIndex({ dynamo, types }: RecentParts, { tenant, type }: Scope, range: Range, most: number): Promise<readonly Entry[]> {
   const ranges = new Map((await types.sources(tenant, type)).map((source) => [source, range]))
-  const heads = await readSources(dynamo, 'c', ranges, most)
-  const past = await readSources(dynamo, 'h', ranges, most)
-  const entries = [...heads.values(), ...past.values()].flatMap(({ entries }) => entries).toSorted((a, b) => (a.gsk < b.gsk ? -1 : 1))
-  return [...new Map(entries.map((entry) => [entry.id, entry])).values()].slice(0, most)
+  const heads = await readSources(dynamo, 'c', ranges, most + 1)
+  const past = await readSources(dynamo, 'h', ranges, most + 1)
+  const versions = distinct([...heads.values(), ...past.values()].flatMap(({ entries }) => entries))
+  if (versions.length > most) throw new IndexBehind()
+  return [...new Map(versions.map((entry) => [entry.id, entry])).values()]
 }

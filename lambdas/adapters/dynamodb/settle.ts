@@ -64,8 +64,8 @@ export async function settleAll(
 const STILL_STAGING = 60_000
 /** What was stamped this long ago may be missed by who asks what is new once the index of the table shows it: ms. */
 const LATE = LAG - 3_000
-/** An index that follows the table may be so far behind: ms. */
-const FOLLOWED = 60_000
+/** An index that follows the table may be so far behind: longer than conditional interactions put up with, ms. */
+const FOLLOWED = 6 * 60_000
 
 /** When everybody has heard of a committed transaction that was settled by now. */
 function heardOf({ since, lu, settled }: TransactionRecord, now: number): number {

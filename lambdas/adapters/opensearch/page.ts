@@ -1,6 +1,7 @@
 /** A page of hits. A request gives a window of 10,000: what is larger, or lies deeper, is walked. */
 import type { Hit, HitPage } from '../../ports/search-index.ts'
 import type { Plan } from '../../search/plan.ts'
+import { type PulseAnswer, pulseOf, READ_PULSE } from './pulses.ts'
 import type { Query } from './query.ts'
 import { type FoundHit, hitOf, type SearchAnswer, type Searching, searchAfter, sortOf } from './searching.ts'
 
@@ -15,17 +16,17 @@ export async function findPage(searching: Searching, plan: Plan, query: Query, s
   const { types, order, limit } = plan
   const wanted = limit === 0 ? 0 : limit + 1
   const hits: Hit[] = []
-  let first: SearchAnswer | undefined
+  let first: SearchAnswer<PulseAnswer> | undefined
   let after: FoundHit['sort'] | undefined = plan.after === undefined ? undefined : searchAfter(plan.after, order)
   for (let skip = plan.skip ?? 0, isEnd = false; !isEnd; ) {
     const isSkipping = skip > 0 && (after !== undefined || skip + wanted > WINDOW)
     const size = Math.min(isSkipping ? skip : wanted - hits.length, WINDOW)
-    const found: SearchAnswer = await searching.search(types, {
+    const found: SearchAnswer<PulseAnswer> = await searching.search(types, {
       ...requestOf(plan, query, size),
       from: isSkipping ? 0 : skip,
       ...(after === undefined ? {} : { search_after: after }),
       _source: isSkipping ? false : source,
-      ...(first === undefined ? {} : { track_total_hits: false }),
+      ...(first === undefined ? pulseAsked(plan) : { track_total_hits: false }),
     })
     first ??= found
     if (!isSkipping) hits.push(...found.hits.hits.map(hitOf))
@@ -33,7 +34,14 @@ export async function findPage(searching: Searching, plan: Plan, query: Query, s
     isEnd = found.hits.hits.length < size || (skip === 0 && hits.length >= wanted && !isSkipping)
     after = found.hits.hits.at(-1)?.sort ?? after
   }
-  return { hits: hits.slice(0, limit), more: limit > 0 && hits.length > limit, ...totalOf(plan, first!) }
+  return { hits: hits.slice(0, limit), more: limit > 0 && hits.length > limit, ...totalOf(plan, first!), ...pulseRead(plan, first!) }
+}
+
+const pulseAsked = ({ pulse }: Plan) => (pulse === true ? { aggs: READ_PULSE } : {})
+
+function pulseRead({ pulse, types }: Plan, { aggregations }: SearchAnswer<PulseAnswer>): Pick<HitPage, 'pulse'> {
+  const read = pulse === true ? pulseOf(aggregations, types.length) : undefined
+  return read === undefined ? {} : { pulse: read }
 }
 
 /** Of the first page. */

@@ -5,6 +5,7 @@
 import type { Client } from '@opensearch-project/opensearch'
 import { type IndexRegister, identityOf, isLive, type LiveIndices } from '../../ports/live-indices.ts'
 import { NotApplied } from '../../ports/not-applied.ts'
+import type { Held } from '../../ports/pulse.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import { Unavailable } from '../../ports/unavailable.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
@@ -16,6 +17,7 @@ import { distinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
 import type { Settings } from './index-definition.ts'
 import { findPage, requestOf } from './page.ts'
+import { carryPulse, readPulses, writePulse } from './pulses.ts'
 import type { Query } from './query.ts'
 import { resolve } from './resolve.ts'
 import { Searching } from './searching.ts'
@@ -124,14 +126,36 @@ export class OpenSearchIndex implements SearchIndex {
     return this.#register.begun(fresh, live.identity)
   }
 
-  /** The types whose index is not there are made again: all that are not yet, those that were known to lack theirs, too. */
-  async tend(): Promise<readonly string[]> {
+  /** The types whose index is not there, or was set back, are made again: all that are not yet, those that were known to lack theirs, too. */
+  async tend(held: Held = {}): Promise<readonly string[]> {
     const live = await this.#live()
     const known = Object.entries(live.types).filter(([type]) => isLive(live, type))
-    const missing = await this.#aliases.missing(Object.fromEntries(known))
+    const missing = { ...(await this.#aliases.missing(Object.fromEntries(known))), ...(await this.#setBack(live, held)) }
     if (Object.keys(missing).length === 0) return live.lacking
     await this.#register.lost(missing)
     return [...live.lacking, ...Object.keys(missing)]
+  }
+
+  /** All that was acknowledged before the instant is applied: so each index is told, but those that were set back. What holds it now. */
+  async pulse(sent: number, held: Held): Promise<Held> {
+    const { building, live } = await this.#lookBefore([])
+    const lost = await this.#setBack(live, held)
+    if (Object.keys(lost).length > 0) await this.#register.lost(lost)
+    const told = Object.entries(live.types).filter(([type]) => isLive(live, type) && !Object.hasOwn(lost, type))
+    const next = Object.entries(live.types).map(([type, identity]) => this.#aliases.next(type, identity))
+    const aliases = [...told.map(([type, identity]) => this.#aliases.live(type, identity)), ...next.filter((each) => building.has(each))]
+    const isHeld = await writePulse(this.#cluster, aliases, sent)
+    return Object.fromEntries(told.flatMap(([type, identity], i) => (isHeld[i] ? [[type, { identity, sent }]] : [])))
+  }
+
+  /** Type → identity of the indices that are there, with an older pulse than they had. */
+  async #setBack(live: LiveIndices, held: Held): Promise<Readonly<Record<string, string>>> {
+    const had = Object.entries(held).filter(([type, { identity }]) => isLive(live, type) && live.types[type] === identity)
+    const has = await readPulses(
+      this.#cluster,
+      had.map(([type, { identity }]) => this.#aliases.live(type, identity)),
+    )
+    return Object.fromEntries(had.flatMap(([type, { identity, sent }], i) => ((has[i] ?? sent) < sent ? [[type, identity]] : [])))
   }
 
   async find(plan: Plan): Promise<HitPage> {
@@ -191,7 +215,10 @@ export class OpenSearchIndex implements SearchIndex {
       name: index,
       identity,
       apply: (documents, isAgain = false) => this.#bulk.apply(documents, targets({ isAgain })),
-      swap: async (isKept = false) => this.#aliases.swap(type, index, (await this.#live()).former, isKept),
+      swap: async (isKept = false) => {
+        await carryPulse(this.#cluster, this.#aliases.live(type, identity), index)
+        await this.#aliases.swap(type, index, (await this.#live()).former, isKept)
+      },
     }
   }
 

@@ -1,0 +1,155 @@
+/** The pulse in an index: what searches know by it, that they never find it, and that an index which is set back is made again. */
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import type { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { all, type GroupPlan, matchingOf, not, type Plan } from '../../lambdas/search/plan.ts'
+import { document } from '../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
+import { proxyTo } from '../engines/opensearch-proxy.ts'
+
+onOpenSearch('OpenSearch and its pulse', (endpoint) => {
+  let open: TestIndex
+  beforeEach(() => {
+    open = indexOn(endpoint, { knownFor: 0 })
+  })
+  afterEach(() => open.close())
+
+  const some = (type: string, to: number, fields: Partial<IndexDocument> = {}) =>
+    Array.from({ length: to }, (_, i) => document({ type, id: `${i}`, keys: { b: ['x'] }, groups: { 'b:code': ['x'] }, ...fields }))
+  const plan = (...types: readonly string[]): Plan => ({
+    ...{ tenant: 'one', types, where: all(), access: 'everything', order: [], limit: 1_000, total: 'accurate', pulse: true },
+  })
+  const ask = async (method: string, path: string, body?: Readonly<Record<string, unknown>>) =>
+    (await open.client.transport.request({ method, path, ...(body && { body }) })).body
+  const shown = async (...types: readonly string[]) => {
+    await ask('POST', `/${open.prefix}-*/_refresh`)
+    return (await open.index.find(plan(...types))).pulse
+  }
+  const lacking = async () => (await open.state.read()).value.live!.lacking
+  const identity = async () => (await open.state.read()).value.live!.identity
+  const liveIndex = async (type: string): Promise<string> => {
+    const found = (await ask('GET', `/_alias/${open.prefix}-${type}-${await identity()}`)) as Readonly<Record<string, unknown>>
+    return Object.keys(found)[0]!
+  }
+  /** The index is as it was when `at` was called: the files of its parts are. */
+  const keep = async (type: string, to: string) => {
+    const index = await liveIndex(type)
+    const copied = async (from: string, into: string, aliases = {}) => {
+      await ask('PUT', `/${from}/_settings`, { 'index.blocks.write': true })
+      await ask('PUT', `/${from}/_clone/${into}`, { settings: { 'index.blocks.write': null }, aliases })
+      await ask('GET', `/_cluster/health/${into}?wait_for_active_shards=1&wait_for_no_initializing_shards=true`)
+    }
+    await copied(index, to)
+    await ask('PUT', `/${index}/_settings`, { 'index.blocks.write': null })
+    return async () => {
+      await ask('DELETE', `/${index}`)
+      await copied(to, index, { [`${open.prefix}-${type}-${await identity()}`]: {} })
+    }
+  }
+
+  it('is read with a search, in one request: that of the index that is furthest behind, or none', async () => {
+    await open.index.apply([...some('Patient', 2), ...some('Basic', 1)])
+    expect(await shown('Patient')).toBeUndefined()
+    expect(Object.keys(await open.index.pulse(1_000, {}))).toEqual(['Patient', 'Basic'])
+    await open.index.apply(some('Person', 1))
+    const asked: string[] = []
+    const proxy = await proxyTo(endpoint, ({ path }) => {
+      asked.push(path)
+      return undefined
+    })
+    const through = open.another({}, proxy.endpoint)
+    await ask('POST', `/${open.prefix}-*/_refresh`)
+    const found = async (each: Plan) => {
+      const { hits, total, pulse } = await through.find(each)
+      return [hits.length, total, pulse]
+    }
+    expect(await found(plan('Patient', 'Basic'))).toEqual([3, 3, 1_000])
+    expect(await found(plan('Person'))).toEqual([1, 1, undefined])
+    expect(await found(plan('Patient', 'Person'))).toEqual([3, 3, undefined])
+    expect(await found(plan('Goal'))).toEqual([0, 0, undefined])
+    expect(await found({ ...plan('Patient'), limit: 0 })).toEqual([0, 2, 1_000])
+    const { pulse: _, ...unasked } = plan('Patient')
+    expect(await found(unasked)).toEqual([2, 2, undefined])
+    expect(asked).toHaveLength(6)
+    await proxy.close()
+  })
+
+  it('is no document: no search, count, group or key knows of it', async () => {
+    await open.index.apply(some('Patient', 2))
+    await open.index.pulse(1_000, {})
+    await ask('POST', `/${open.prefix}-*/_refresh`)
+    const wheres = [all(), not({ kind: 'key', field: 'b', oneOf: ['x'] }), not({ kind: 'present', field: 'nothing' })]
+    const ids = { kind: 'key', field: '_id:code', oneOf: ['pulse', '0'] } as const
+    for (const tenant of ['one', '', 'two'])
+      for (const where of [...wheres, ids]) {
+        const searched = { ...plan('Patient'), tenant, where }
+        const isOurs = tenant === 'one' && where !== wheres[1] && where !== ids
+        const { hits, total } = await open.index.find(searched)
+        expect([hits.map(({ id }) => id), total]).toEqual(isOurs ? [['0', '1'], 2] : [[], 0])
+        const grouping: GroupPlan = { ...matchingOf(searched), field: 'b:code', order: [], limit: 9, hits: 2 }
+        const { groups } = await open.index.groups(grouping)
+        expect(groups.map(({ size }) => size)).toEqual(isOurs ? [2] : [])
+        expect(await open.index.distinct(searched, '_id:code', 9)).toEqual([])
+      }
+    const everything = { ...plan('Patient'), access: { Patient: not({ kind: 'key', field: 'b', oneOf: ['y'] }) } }
+    expect((await open.index.find(everything)).total).toBe(2)
+  })
+
+  it('only grows', async () => {
+    await open.index.apply(some('Patient', 1))
+    const held = await open.index.pulse(1_000, {})
+    expect(await open.another().pulse(900, held)).toEqual({ Patient: { identity: await identity(), sent: 900 } })
+    expect([await shown('Patient'), await open.index.tend(held)]).toEqual([1_000, []])
+  })
+
+  it('stays with a type whose documents are made again, also where that takes less than a minute', async () => {
+    await open.index.apply(some('Patient', 2))
+    const held = await open.index.pulse(1_000, {})
+    const quick = await open.index.rebuild('Patient')
+    await quick.apply(some('Patient', 2))
+    await quick.swap()
+    expect([await shown('Patient'), await open.index.tend(held)]).toEqual([1_000, []])
+    const slow = await open.index.rebuild('Patient')
+    const later = await open.index.pulse(2_000, held)
+    await slow.apply(some('Patient', 2))
+    await ask('DELETE', `/${await liveIndex('patient')}`)
+    await slow.swap()
+    expect([await shown('Patient'), await open.index.tend(later)]).toEqual([2_000, []])
+  })
+
+  const setBack = async (): Promise<Awaited<ReturnType<OpenSearchIndex['pulse']>>> => {
+    await open.index.apply([...some('Patient', 1), ...some('Basic', 1)])
+    const before = await open.index.pulse(1_000, {})
+    const putBack = await keep('patient', `${open.prefix}-kept-v9`)
+    await open.index.apply(some('Patient', 3, { version: 2 }))
+    const held = await open.index.pulse(2_000, before)
+    await putBack()
+    return held
+  }
+
+  it('tells a search at once that the index was set back, and who looks after it, who has it made again', async () => {
+    const held = await setBack()
+    const { total, pulse } = await open.index.find(plan('Patient'))
+    expect([total, pulse]).toEqual([1, 1_000])
+    expect(await open.index.tend(held)).toEqual(['Patient'])
+    expect([await lacking(), (await open.state.read()).value.rebuilds.map(({ type }) => type)]).toEqual([['Patient'], ['Patient']])
+    // Once: what is held goes by the identity of before.
+    expect(await open.index.tend(held)).toEqual(['Patient'])
+    expect((await open.state.read()).value.live!.former).toHaveLength(1)
+  })
+
+  it('is not told to an index that was set back, as if it had all that came before: that is made again', async () => {
+    const held = await setBack()
+    const told = await open.index.pulse(3_000, held)
+    expect(Object.keys(told)).toEqual(['Basic'])
+    expect(await lacking()).toEqual(['Patient'])
+  })
+
+  it('is not told to an index that is not there, which is no reason not to tell others', async () => {
+    await open.index.apply([...some('Patient', 1), ...some('Basic', 1)])
+    const held = await open.index.pulse(1_000, {})
+    await ask('DELETE', `/${await liveIndex('patient')}`)
+    expect(Object.keys(await open.index.pulse(2_000, held))).toEqual(['Basic'])
+    expect(await open.index.tend(held)).toEqual(['Patient'])
+  })
+})

@@ -1,0 +1,106 @@
+/** How far the indices have come for certain, where a stream is many, each in order for itself. */
+import { describe, expect, it } from '@jest/globals'
+import { ageOf, BEATS, followPulse, latestOf, NO_PULSE, sendPulse, withBeats, withHeld } from '../../lambdas/indexing/pulse.ts'
+import type { LiveIndices } from '../../lambdas/ports/live-indices.ts'
+import type { Beat, Held } from '../../lambdas/ports/pulse.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
+
+const all = (sent: number): readonly Beat[] => Array.from({ length: BEATS }, (_, place) => ({ place, sent }))
+const one = (sent: number) => ({ identity: 'one', sent })
+const live: LiveIndices = { identity: 'one', types: { Patient: 'one', Basic: 'one' }, lacking: [], former: [] }
+
+describe('a pulse', () => {
+  it('has arrived when its last beat has; later ones count where they are, earlier ones and those that come again change nothing', () => {
+    const [last, ...others] = all(10)
+    const missing = withBeats(NO_PULSE, others)
+    expect(latestOf(missing)).toBeUndefined()
+    const whole = withBeats(missing, [last!])
+    expect(latestOf(whole)).toBe(10)
+    expect(withBeats(whole, [...all(9), ...all(10)])).toBe(whole)
+    expect(latestOf(withBeats(whole, all(20).slice(1)))).toBe(10)
+    expect(latestOf(withBeats(withBeats(whole, all(20).slice(1)), [{ place: 0, sent: 15 }, { place: 0, sent: 12 }]))).toBe(15) // biome-ignore format: one line
+  })
+
+  it('is never told of before what was acknowledged ahead of it, by whatever part of the stream and however late each is', async () => {
+    const PARTS = 5
+    // Each part in its order; which part goes on next is anybody's guess, of which these are some.
+    for (let seed = 1; seed <= 40; seed++) {
+      const state = memoryState(NO_PULSE)
+      const told: number[] = []
+      const parts: (Beat | number)[][] = Array.from({ length: PARTS }, () => [])
+      const [applied, acknowledged] = [new Set<number>(), [] as number[]]
+      const tell = async (sent: number): Promise<Held> => {
+        expect(acknowledged.filter((at) => at < sent && !applied.has(at))).toEqual([])
+        told.push(sent)
+        return { Patient: one(sent) }
+      }
+      const send = async (beats: readonly Beat[]) => void beats.map((beat) => parts[beat.place % PARTS]!.push(beat))
+      const follow = async (part: (Beat | number)[], count: number) => {
+        const records = part.splice(0, count)
+        for (const each of records) if (typeof each === 'number') applied.add(each)
+        const beats = records.filter((each) => typeof each !== 'number')
+        if (beats.length > 0) await followPulse({ state, tell }, beats)
+      }
+      let random = seed
+      const next = (below: number): number => {
+        random = (random * 48_271) % 2_147_483_647
+        return random % below
+      }
+      for (let now = 1; now < 200; now++) {
+        acknowledged.push(now)
+        parts[next(PARTS)]!.push(now)
+        if (now % 20 === 0) await sendPulse({ state, send }, now)
+        for (let i = next(4); i > 0; i--) await follow(parts[next(PARTS)]!, 1 + next(30))
+      }
+      for (const part of parts) await follow(part, part.length)
+      expect([latestOf((await state.read()).value), told.at(-1), told.toSorted((a, b) => a - b)]).toEqual([180, 180, told])
+    }
+  })
+
+  it('is told of once, by whoever brings its last beat; again where it could not be', async () => {
+    const state = memoryState(NO_PULSE)
+    const told: (readonly [number, Held])[] = []
+    const tell = async (sent: number, held: Held) => {
+      told.push([sent, held])
+      if (told.length === 1) throw new Error('refused')
+      return { Patient: one(sent) }
+    }
+    await followPulse({ state, tell }, all(10).slice(1))
+    expect(told).toEqual([])
+    await expect(followPulse({ state, tell }, all(10).slice(0, 1))).rejects.toThrow('refused')
+    await followPulse({ state, tell }, all(10).slice(0, 1))
+    await followPulse({ state, tell }, all(10))
+    await followPulse({ state, tell }, all(20))
+    expect(told).toEqual([
+      [10, {}],
+      [10, {}],
+      [20, { Patient: one(10) }],
+    ])
+  })
+
+  it('is held by an index until another one takes its place', () => {
+    const before = withHeld(NO_PULSE, { Patient: one(10), Basic: one(10) })
+    expect(withHeld(before, { Patient: one(9) })).toBe(before)
+    expect(withHeld(before, { Patient: { identity: 'two', sent: 5 }, Basic: one(20) }).held).toEqual({
+      Patient: { identity: 'two', sent: 5 },
+      Basic: one(20),
+    })
+  })
+})
+
+describe('the age of the pulse', () => {
+  it('is that of the oldest that an index has, of those that are there; of the first one sent, where none has arrived', async () => {
+    const state = memoryState(NO_PULSE)
+    const sends: (readonly Beat[])[] = []
+    const send = async (beats: readonly Beat[]) => void sends.push(beats)
+    expect(ageOf(await sendPulse({ state, send }, 100), undefined, 100)).toBe(0)
+    expect(ageOf(await sendPulse({ state, send }, 160), live, 160)).toBe(60)
+    expect(sends).toEqual([all(100), all(160)])
+    const whole = withBeats((await state.read()).value, all(160))
+    expect(ageOf(whole, live, 220)).toBe(60)
+    const held = withHeld(whole, { Patient: one(160), Basic: one(100) })
+    expect(ageOf(held, live, 220)).toBe(120)
+    expect(ageOf(held, { ...live, lacking: ['Basic'] }, 220)).toBe(60)
+    expect(ageOf(held, { ...live, types: { Patient: 'one', Basic: 'two' } }, 220)).toBe(60)
+  })
+})
