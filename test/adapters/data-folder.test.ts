@@ -1,7 +1,7 @@
 /** The folder of an embedded server: one process has it, nobody else may look into it, and its key is there whole. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -27,7 +27,7 @@ const program = fileURLToPath(new URL('../fixtures/crash/take-lock.ts', import.m
 
 /** `told`: the lines it says, one after the other. */
 function taker(folder: string): { readonly child: ChildProcess; readonly told: () => Promise<string> } {
-  const child = spawn(process.execPath, [program, join(folder, 'lock.db'), join(folder, 'go')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [program, join(folder, 'lock.db')], { stdio: ['pipe', 'pipe', 'inherit'] })
   children.add(child)
   const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
   return { child, told: async () => (await lines.next()).value as string }
@@ -41,7 +41,7 @@ describe('The lock of a folder', () => {
       if (state !== 'a new folder') await killedServerIn(folder)
       const all = Array.from({ length: AT_ONCE }, () => taker(folder))
       for (const { told } of all) expect(await told()).toBe('ready')
-      writeFileSync(join(folder, 'go'), '')
+      for (const { child } of all) child.stdin!.write('go\n')
       const answers = await Promise.all(all.map(({ told }) => told()))
       expect(answers.filter((answer) => answer === 'taken')).toHaveLength(1)
       expect(answers.filter((answer) => answer === 'refused')).toHaveLength(AT_ONCE - 1)
@@ -52,13 +52,12 @@ describe('The lock of a folder', () => {
 
   async function killedServerIn(folder: string): Promise<void> {
     writeFileSync(join(folder, 'lock'), '1\n')
-    writeFileSync(join(folder, 'go'), '')
     const { child, told } = taker(folder)
+    child.stdin!.write('go\n')
     expect([await told(), await told()]).toEqual(['ready', 'taken'])
     await expect(openDataFolder(folder)).rejects.toThrow(DataFolderInUse)
     child.kill('SIGKILL')
     await once(child, 'exit')
-    rmSync(join(folder, 'go'))
   }
 
   it('is given once in a process, too, and goes back', async () => {
@@ -67,7 +66,7 @@ describe('The lock of a folder', () => {
     for (let i = 0; i < 2; i++)
       await expect(openDataFolder(folder)).rejects.toThrow(`The data folder ${folder} is in use by another process`)
     const { child, told } = taker(folder)
-    writeFileSync(join(folder, 'go'), '')
+    child.stdin!.write('go\n')
     expect([await told(), await told()]).toEqual(['ready', 'refused'])
     await once(child, 'exit')
     unlock()
