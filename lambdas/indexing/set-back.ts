@@ -41,11 +41,15 @@ export function setBack(state: Identified, { epoch, instant, former }: Restore, 
   // Whoever is at something began it with what there was before.
   const { worker: _, setBack: __, ...rest } = state
   const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
-  const live = Object.entries(state.live.types).filter(([type]) => isLive(state.live, type))
   const begun: Identified = { ...rest, rebuilds, live: { ...state.live, epoch, ahead: [] } }
+  const live = Object.entries(state.live.types).filter(([type]) => isLive(state.live, type))
   if (former === undefined) return lost(begun, Object.fromEntries(live), fresh)
+  // What was not caught up with before no longer follows from the store that was there last.
+  const unsure = live.filter(([type]) => state.live.ahead?.includes(type))
+  const after = lost(begun, Object.fromEntries(unsure), fresh)
+  const ahead = live.map(([type]) => type).filter((type) => isLive(after.live, type))
   const since = Math.min(instant, now - STREAM_KEEPS) - STAMPED_BEFORE
-  return { ...begun, live: { ...begun.live, ahead: live.map(([type]) => type) }, setBack: { former, since, at: now } }
+  return { ...after, live: { ...after.live, ahead }, setBack: { former, since, at: now } }
 }
 
 /** All SearchParameters as they are now, and a deletion of each that defines something and is not there: what they define follows from these. */

@@ -300,6 +300,14 @@ describe('a state of no index, behind a store that was set back', () => {
     expect(identifiedIn(0, NO_STATE, 'a').live.lacking).toEqual([])
   })
 
+  it('makes anew what it had not caught up with when the store is set back once more', () => {
+    const before = begun(identified(NO_STATE, 'a'), ['Patient', 'Basic'], 'a')
+    const once = setBack(before, { epoch: 1, instant: INSTANT, former: 'f' }, 'b', NOW)
+    const half = { ...once, live: { ...once.live, ahead: ['Basic'] } }
+    const { live, setBack: left } = setBack(half, { epoch: 2, instant: INSTANT, former: 'g' }, 'c', NOW)
+    expect([live.epoch, live.lacking, live.ahead, left!.former]).toEqual([2, ['Basic'], ['Patient'], 'g'])
+  })
+
   it('ends what somebody is at, who began it with what there was before', () => {
     const busy = { ...begun(identified(NO_STATE, 'a'), ['Patient'], 'a'), worker: { execution: 'e', at: NOW } }
     const rebuilds = [{ tenant: 't', type: 'Patient', done: 3, total: 9, taken: 'e' }]
