@@ -126,6 +126,15 @@ const withoutWorker = ({ worker: _, ...rest }: IndexState): IndexState => rest
 /** The types of an attempt that are still wanted as they were when it began. */
 export const takenBy = ({ rebuilds }: IndexState, attempt: string): readonly Pending[] => rebuilds.filter(({ taken }) => taken === attempt)
 
+/** What of the attempt is about the type ends: whoever takes next takes it anew. */
+export const begunAnew = (state: IndexState, attempt: string, type: string): IndexState => ({
+  ...state,
+  rebuilds: state.rebuilds.map((each) => {
+    const { taken, ...rest } = each
+    return each.type === type && taken === attempt ? rest : each
+  }),
+})
+
 /** `counts`: the documents that were made, by tenant. */
 export const advanced = (
   state: IndexState,

@@ -3,6 +3,7 @@ import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import type { Reading } from '../search/reading.ts'
+import { unlessGone } from './gone-index.ts'
 import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
 import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './kept-indices.ts'
 import { isLacking, whole } from './live-indices.ts'
@@ -30,6 +31,8 @@ export type RebuiltIndices = {
   readonly abandon: (type: string, but?: string) => Promise<void>
   /** What is kept goes, but the indices named, which is asked when it is known what there is. */
   readonly removeKept: (but: () => Promise<readonly string[]>) => Promise<void>
+  /** Whether it is built, or live. */
+  readonly isThere: (type: string, index: string) => Promise<boolean>
   /** Where they are, also where that version is there already. */
   readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
   /** From now on searches see what was applied. */
@@ -96,9 +99,9 @@ export const rebuildStep = (parts: RebuildParts) => (input: StepInput) => {
     case 'open':
       return open(parts, input)
     case 'fill':
-      return fill(parts, input.segment)
+      return unlessGone(parts, input.segment, fill(parts, input.segment), { ...input.segment, more: false })
     case 'swap':
-      return swap(parts, input)
+      return unlessGone(parts, input, swap(parts, input), {})
   }
 }
 

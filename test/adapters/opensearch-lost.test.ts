@@ -123,6 +123,20 @@ onOpenSearch('OpenSearch without an index', (endpoint) => {
     await expect(found('Patient')).rejects.toThrow(Unavailable)
   })
 
+  it('what is built is known to be there, also once it is live, and not when it was removed', async () => {
+    await open.index.apply(some('Patient', 3))
+    const removed = await open.index.rebuild('Patient')
+    const isThere = (name: string) => open.index.isThere('Patient', name)
+    expect(await isThere(removed.name)).toBe(true)
+    await drop('patient-next-*')
+    expect(await isThere(removed.name)).toBe(false)
+    await expect(removed.apply(some('Patient', 3))).rejects.toThrow(NotApplied)
+    const next = await open.index.rebuild('Patient')
+    await next.apply(some('Patient', 3))
+    await next.swap()
+    expect([await isThere(next.name), await found('Patient')]).toEqual([true, 3])
+  })
+
   it('while it is made again writes go to the next index, also where that takes over between look and write', async () => {
     await open.index.apply(some('Patient', 3))
     await drop('patient-*')

@@ -94,6 +94,43 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
+  it.each(['fill', 'swap'])('of a type whose next index is removed by hand before a %s is begun anew at once', async (before) => {
+    const it = await world(11)
+    await it.define('nick', 'Patient.name.family')
+    let isRemoved = false
+    await it.run('a', async ({ action }, isDone) => {
+      if (isRemoved || isDone || action !== before) return
+      isRemoved = true
+      it.indices.next = undefined
+    })
+    expect([isRemoved, it.steps.filter((step) => step === 'open').length]).toEqual([true, 2])
+    await it.expectWhole('nick')
+  })
+
+  it('that fails while its next index is there goes on with that one', async () => {
+    const it = await world(12)
+    await it.define('nick', 'Patient.name.family')
+    const { isThere } = it.indices
+    let asked = 0
+    it.indices.isThere = async (...of) => {
+      asked++
+      return isThere.apply(it.indices, of)
+    }
+    const { rebuild } = it.indices
+    let failures = 1
+    it.indices.rebuild = async (...of) => {
+      const next = await rebuild.apply(it.indices, of)
+      const swap: typeof next.swap = async (isKept) => {
+        if (failures-- > 0) throw new Error('planted')
+        return next.swap(isKept)
+      }
+      return { ...next, swap }
+    }
+    await it.run('a')
+    expect([asked, it.steps.filter((step) => step === 'open').length]).toEqual([1, 1])
+    await it.expectWhole('nick')
+  })
+
   it('of a type that is lost again makes only the last of its indices count', async () => {
     const it = await world(10)
     await it.state.change((state) => lostBy(state, 'Patient'))

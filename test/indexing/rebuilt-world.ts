@@ -62,6 +62,10 @@ class Indices {
     return this.#named(name)
   }
 
+  async isThere(_type: string, name: string): Promise<boolean> {
+    return this.both.some((each) => each.name === name)
+  }
+
   async abandon(_type: string, but?: string): Promise<void> {
     this.next = undefined
     this.kept = this.kept.filter(({ name }) => name === but)
@@ -188,6 +192,7 @@ export class World {
         takeBack: async (type, name) => made(await indices.takeBack(type, name)),
         applyAgain: (documents) => indices.applyAgain(told(documents)),
         show: () => indices.show(),
+        isThere: (type, name) => indices.isThere(type, name),
         abandon: (type, but) => indices.abandon(type, but),
         removeKept: (but) => indices.removeKept(but),
       },

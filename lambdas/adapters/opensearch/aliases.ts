@@ -99,6 +99,12 @@ export class Aliases {
     return isThere
   }
 
+  /** Whether it is built, or live. */
+  async isThere(type: string, index: string): Promise<boolean> {
+    const { live, next } = await this.#state(type, identityIn(index))
+    return index === live || index === next
+  }
+
   /** What is built of the type under these identities is removed, and what is kept of it, but this one, which is only not built any more. */
   async abandon(type: string, identities: readonly string[], but?: string): Promise<void> {
     for (const [index, { aliases }] of Object.entries(await this.#indicesLike(`${this.#ofType(type)}-*`))) {

@@ -187,6 +187,11 @@ export class OpenSearchIndex implements SearchIndex {
     return this.#rebuildOf(type, name ?? (await this.#aliases.createNext(type, identityOf(await this.#live(), type))))
   }
 
+  /** Whether an index of a type is built, or live. */
+  isThere(type: string, index: string): Promise<boolean> {
+    return this.#aliases.isThere(type, index)
+  }
+
   /** Goes on with the kept index of a type, also with versions that it has already. undefined: it is not there any more. */
   async takeBack(type: string, index: string): Promise<Rebuild | undefined> {
     return (await this.#aliases.takeBack(type, index)) ? this.#rebuildOf(type, index) : undefined
