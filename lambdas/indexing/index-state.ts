@@ -129,11 +129,10 @@ export const takenBy = ({ rebuilds }: IndexState, attempt: string): readonly Pen
 /** What of the attempt is about the type ends: whoever takes next takes it anew. */
 export const begunAnew = (state: IndexState, attempt: string, type: string): IndexState => ({
   ...state,
-  rebuilds: state.rebuilds.map((each) => {
-    const { taken, ...rest } = each
-    return each.type === type && taken === attempt ? rest : each
-  }),
+  rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? untaken(each) : each)),
 })
+
+export const untaken = ({ taken: _, ...rebuild }: Pending): Pending => rebuild
 
 /** `counts`: the documents that were made, by tenant. */
 export const advanced = (

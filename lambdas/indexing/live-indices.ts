@@ -1,7 +1,7 @@
 /** Which index answers for which type, in the state that all processes share. Changes are pure. */
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { identityOf, isLive, type LiveIndices } from '../ports/live-indices.ts'
-import { type IndexState, type Pending, requestNewIndices } from './index-state.ts'
+import { type IndexState, requestNewIndices, untaken } from './index-state.ts'
 import { forgotten, pure } from './kept-indices.ts'
 
 export const NO_INDICES: LiveIndices = { identity: 'none', types: {}, lacking: [], former: [] }
@@ -45,8 +45,6 @@ export function lost(state: Identified, missing: Readonly<Record<string, string>
 
 /** What an index of before was made with says nothing of the one that is made now. */
 const unmade = (state: Identified, type: string): Identified => forgotten(pure(state, type), type) as Identified
-
-const untaken = ({ taken: _, ...rebuild }: Pending): Pending => rebuild
 
 /** The type's index of this identity has all documents, and answers. */
 export function whole(state: IndexState, type: string, identity: string): IndexState {

@@ -107,6 +107,28 @@ describe('the rebuild', () => {
     await it.expectWhole('nick')
   })
 
+  it('of a type whose next index was missed by one fill is not swapped in, though it is there again', async () => {
+    const it = await world(13)
+    await it.define('nick', 'Patient.name.family')
+    let isMissed = false
+    const { rebuild } = it.indices
+    it.indices.rebuild = async (...of) => {
+      const next = await rebuild.apply(it.indices, of)
+      const apply: typeof next.apply = async (...given) => {
+        if (isMissed) return next.apply(...given)
+        isMissed = true
+        throw new Error('planted')
+      }
+      return { ...next, apply }
+    }
+    it.indices.isThere = async () => false
+    await it.run('a')
+    expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)
+    expect(it.steps.indexOf('swap')).toBeLessThan(it.steps.lastIndexOf('open'))
+    expect(it.indices.live.name).toBe('v3')
+    await it.expectWhole('nick')
+  })
+
   it('that fails while its next index is there goes on with that one', async () => {
     const it = await world(12)
     await it.define('nick', 'Patient.name.family')
