@@ -1,17 +1,14 @@
 /** What is built of a type may be removed by hand: that attempt ends, and another begins at once. */
 import { begunAnew, type SharedState } from './index-state.ts'
 
-type Parts = {
-  readonly state: SharedState
-  readonly index: {
-    /** Whether an index of the type is built, or live. */
-    readonly isThere: (type: string, index: string) => Promise<boolean>
-  }
+export type KnownIndices = {
+  /** Whether an index of the type is built, or live. */
+  readonly isThere: (type: string, index: string) => Promise<boolean>
 }
 
 /** As `work`, which is about the index `next`; `ended` where that is gone. Empty: documents are made again where they are. */
 export async function unlessGone<Result>(
-  { state, index }: Parts,
+  { state, index }: { readonly state: SharedState; readonly index: KnownIndices },
   { type, attempt, next }: { readonly type: string; readonly attempt: string; readonly next: string },
   work: Promise<Result>,
   ended: Result,

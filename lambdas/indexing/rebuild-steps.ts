@@ -3,7 +3,7 @@ import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import type { Reading } from '../search/reading.ts'
-import { unlessGone } from './gone-index.ts'
+import { type KnownIndices, unlessGone } from './gone-index.ts'
 import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
 import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './kept-indices.ts'
 import { isLacking, whole } from './live-indices.ts'
@@ -22,7 +22,7 @@ export type NextIndex = {
 }
 
 /** The index of each type has the documents of all tenants. */
-export type RebuiltIndices = {
+export type RebuiltIndices = KnownIndices & {
   /** Begins the next index of a type, or, with its name, goes on with it. */
   readonly rebuild: (type: string, name?: string) => Promise<NextIndex>
   /** Goes on with an index that was kept. undefined: it is not there any more. */
@@ -31,8 +31,6 @@ export type RebuiltIndices = {
   readonly abandon: (type: string, but?: string) => Promise<void>
   /** What is kept goes, but the indices named, which is asked when it is known what there is. */
   readonly removeKept: (but: () => Promise<readonly string[]>) => Promise<void>
-  /** Whether it is built, or live. */
-  readonly isThere: (type: string, index: string) => Promise<boolean>
   /** Where they are, also where that version is there already. */
   readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
   /** From now on searches see what was applied. */
