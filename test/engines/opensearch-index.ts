@@ -56,7 +56,7 @@ export function indexOn(endpoint: string, options: Partial<OpenSearchOptions> = 
 }
 
 /** As the indexer's. */
-function registerOf(state: SharedState): { readonly live: () => Promise<LiveIndices>; readonly register: IndexRegister } {
+export function registerOf(state: SharedState): { readonly live: () => Promise<LiveIndices>; readonly register: IndexRegister } {
   const changed = async (change: (each: Identified) => Identified): Promise<LiveIndices> => {
     const fresh = newIdentity()
     const { value } = await state.change((each) => change(identified(each, fresh)))

@@ -1,0 +1,94 @@
+/** This code bundled as a release: as it is, or as the next one, which has another extractor, one new folder of fields and one changed key. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { build, type Plugin } from 'esbuild'
+import type { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
+import type { extractionOf } from '../../lambdas/indexing/extraction.ts'
+import type { indexStream } from '../../lambdas/indexing/index-stream.ts'
+import type { changesOf, followed, migrated } from '../../lambdas/indexing/kept-indices.ts'
+import type { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
+import type { outdatedIn } from '../../lambdas/search/outdated.ts'
+import type { parseSearch } from '../../lambdas/search/query.ts'
+
+export type Release = {
+  readonly OpenSearchIndex: typeof OpenSearchIndex
+  readonly extractionOf: typeof extractionOf
+  readonly indexStream: typeof indexStream
+  readonly changesOf: typeof changesOf
+  readonly followed: typeof followed
+  readonly migrated: typeof migrated
+  readonly rebuildStep: typeof rebuildStep
+  readonly outdatedIn: typeof outdatedIn
+  readonly parseSearch: typeof parseSearch
+}
+
+type Change = { readonly file: string; readonly from: RegExp; readonly to: string }
+
+export const NEXT: readonly Change[] = [
+  { file: 'search/extract.ts', from: /EXTRACTOR = \d+$/m, to: 'EXTRACTOR = 1_000' },
+  { file: 'search/changed-keys.ts', from: /^ {2}9: .*$/m, to: "  1000: ['string']," },
+  { file: 'search/changed-keys.ts', from: /from \+ 1 \+ i/, to: '1_000' },
+  { file: 'adapters/opensearch/index-definition.ts', from: /^ {2}keys: KEYWORD,$/m, to: '  keys: KEYWORD,\n  marks: KEYWORD,' },
+  {
+    file: 'adapters/opensearch/document-body.ts',
+    from: /^ {4}keys,\n {4}groups,$/m,
+    to: "    keys,\n    marks: { next: ['yes'] },\n    groups,",
+  },
+  { file: 'search/types/string.ts', from: /prefixed\(field, fold\(text\)\)/, to: "prefixed(field, '~' + fold(text))" },
+  { file: 'search/types/string.ts', from: /fields\.key\(field, folded\)/, to: "fields.key(field, '~' + folded)" },
+]
+
+const ROOT = join(import.meta.dirname, '../../lambdas')
+const PARTS: Readonly<Record<keyof Release, string>> = {
+  OpenSearchIndex: 'adapters/opensearch/search-index',
+  extractionOf: 'indexing/extraction',
+  indexStream: 'indexing/index-stream',
+  changesOf: 'indexing/kept-indices',
+  followed: 'indexing/kept-indices',
+  migrated: 'indexing/kept-indices',
+  rebuildStep: 'indexing/rebuild-steps',
+  outdatedIn: 'search/outdated',
+  parseSearch: 'search/query',
+}
+
+/** `folder`: gets the file. */
+export async function releaseOf(folder: string, name: string, changes: readonly Change[]): Promise<Release> {
+  const contents = Object.entries(PARTS).map(([part, path]) => `export { ${part} } from './${path}.ts'`)
+  const { outputFiles } = await build({
+    stdin: { contents: contents.join('\n'), resolveDir: ROOT },
+    bundle: true,
+    write: false,
+    platform: 'node',
+    target: 'node24',
+    format: 'cjs',
+    mainFields: ['module', 'main'],
+    logLevel: 'error',
+    plugins: [changed(changes)],
+  })
+  const path = join(folder, `${name}.cjs`)
+  writeFileSync(path, outputFiles[0]!.contents)
+  return createRequire(import.meta.url)(path) as Release
+}
+
+/** Each text stands in its file once. */
+function changed(changes: readonly Change[]): Plugin {
+  return {
+    name: 'changed',
+    setup({ onLoad }) {
+      onLoad({ filter: /\/lambdas\/.*\.ts$/ }, ({ path }) => {
+        const mine = changes.filter(({ file }) => path === join(ROOT, file))
+        if (mine.length === 0) return undefined
+        const contents = mine.reduce(
+          (text, { file, from, to }) => {
+            const parts = text.split(from)
+            if (parts.length !== 2) throw new Error(`${file} has ${from} ${parts.length - 1} times`)
+            return parts.join(to)
+          },
+          readFileSync(path, 'utf8'),
+        )
+        return { contents, loader: 'ts' }
+      })
+    },
+  }
+}
