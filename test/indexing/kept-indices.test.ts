@@ -165,7 +165,10 @@ describe('An upgrade', () => {
     const it = await upgraded(8)
     await deploy(it, 1)
     it.keepFor = 0
-    await it.run('b')
+    await it.run('b', async ({ action }, isDone) => {
+      const { kept = {} } = (await it.state.read()).value
+      if (action === 'swap' && isDone && it.indices.live.name === 'v1') expect(kept).toEqual({})
+    })
     expect([it.indices.live.name, it.indices.kept, (await it.state.read()).value.kept]).toEqual(['v1', [], {}])
     await it.expectWhole()
   })

@@ -55,6 +55,18 @@ describe('the rebuild', () => {
     expect(it.defined.size).toBe(40)
   })
 
+  it('makes nothing of a segment that is no longer wanted', async () => {
+    const it = await world(1)
+    await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
+    const segment = { type: 'Patient', attempt: 'before', next: '', tenant: TENANT }
+    const step = rebuildStep(it.parts())
+    expect(await step({ action: 'fill', segment })).toEqual({ ...segment, more: false })
+    const { types } = (await step({ action: 'take', execution: 'a' })) as { readonly types: readonly { readonly attempt: string }[] }
+    await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
+    await step({ action: 'fill', segment: { ...segment, ...types[0] } })
+    expect(it.made).toEqual([])
+  })
+
   it('with nothing to do ends at once', async () => {
     const it = await world(1)
     await it.run('a')

@@ -222,7 +222,7 @@ export class OpenSearchIndex implements SearchIndex {
       apply: (documents, isAgain = false) => this.#bulk.apply(documents, targets({ isAgain })),
       swap: async (isKept = false) => {
         await carryPulse(this.#cluster, this.#aliases.live(type, identity), index)
-        await this.#aliases.swap(type, index, (await this.#live()).former, isKept)
+        return this.#aliases.swap(type, index, (await this.#live()).former, isKept)
       },
     }
   }
