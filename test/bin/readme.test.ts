@@ -15,11 +15,15 @@ const ELSEWHERE = [
   ...['npm ci && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 '],
   'npm run fhir -- client add reporting ',
 ]
+/** They set a stage back, in an account: what templates and engines can show of it is tested there. */
+const IN_AN_ACCOUNT = ['machines=$(aws cloudformation ', 'before=$(node -p ', 'aws dynamodb describe-table ']
 const HERE = ['TOKEN=', 'npm run -s fhir -- export ', 'npm run -s fhir -- client add reporting ', 'npm run -s fhir -- client add my-app ']
 
 it('each block is run here or elsewhere', () => {
-  const beginnings = [...ELSEWHERE, ...HERE]
-  expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted()).toEqual(beginnings.map((_, i) => i))
+  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE]
+  expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted((a, b) => a - b)).toEqual(
+    beginnings.map((_, i) => i),
+  )
   for (const each of ELSEWHERE) expect([each, blockOf(each).length]).toEqual([each, 1])
 })
 
