@@ -171,17 +171,16 @@ describe('what the stream is followed with', () => {
 
 describe('the pulse', () => {
   const [alarm] = alarms.get('Pulse')!
-  const mapping = mappingOf(
+  const followed = (): Tree =>
     Object.values<Tree>(tokens.service.Resources).find(
       (each) => each.Type === 'AWS::Lambda::EventSourceMapping' && JSON.stringify(each).includes('\\"P\\"'),
-    )!,
-  )
+    )
   const MINUTE = 60_000
 
   /** Every minute it is looked after, and followed while `follows` says so: what is told in each period of the alarm, the first left out. */
   const periodsOf = async (minutes: number, follows: (minute: number) => boolean): Promise<readonly Period[]> => {
     const log = jest.spyOn(console, 'log').mockReturnValue()
-    const [state, stream] = [memoryState(NO_PULSE), [] as StreamRecord[]]
+    const [state, stream, mapping] = [memoryState(NO_PULSE), [] as StreamRecord[], mappingOf(followed())]
     const send = async (beats: readonly Beat[]) =>
       void stream.push(
         ...beats.map((beat, i): StreamRecord => {
