@@ -102,7 +102,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   documents: (aws) => ({
     environment: { ...search(aws), ...blobs(aws) },
     statements: [
-      ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: ['_alias/fhir-*', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
+      ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
       onObjects(aws, ['s3:GetObject'], [OVERFLOW]),
       onBucket(aws),
       decrypts(aws),
@@ -112,7 +112,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     environment: search(aws),
     statements: onSearch(aws, {
       Post: ['_bulk', '_mget', '_aliases', 'fhir-*/_refresh'],
-      Get: ['_alias/fhir-*', 'fhir-*/_mapping'],
+      Get: ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping'],
       Put: ['fhir-*'],
       Delete: ['fhir-*'],
     }),
@@ -126,7 +126,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
   pulse: (aws) => {
     const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PULSE_STATE)
-    const beats = onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [PULSE])
+    const beats = onTable(aws, ['dynamodb:BatchWriteItem'], [PULSE])
     return { environment: { ...environment, ...resources(aws) }, statements: [...statements, beats, encrypts(aws)] }
   },
   seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),

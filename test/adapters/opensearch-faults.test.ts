@@ -299,7 +299,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
   describe('a rebuild', () => {
     const total = async (where: Predicate = all()) => (await open.index.find(plan({ where, limit: 1 }))).total
     const indices = async () => {
-      const { body } = await open.client.transport.request({ method: 'GET', path: `/_alias/${open.prefix}-*` })
+      const { body } = await open.client.transport.request({ method: 'GET', path: `/${open.prefix}-*/_alias` })
       return Object.keys(body as object)
         .map((name) => name.slice(open.prefix.length + 1).replace(/-[0-9a-f]{12}$/, ''))
         .sort()

@@ -29,7 +29,7 @@ onOpenSearch('A kept index of OpenSearch', (endpoint) => {
     return (await open.index.find(plan)).hits.map(({ id, version }) => (version === 1 ? id : `${id}v${version}`)).join(' ')
   }
   const indices = async () => {
-    const { body } = await open.client.transport.request({ method: 'GET', path: `/_alias/${open.prefix}-*` })
+    const { body } = await open.client.transport.request({ method: 'GET', path: `/${open.prefix}-*/_alias` })
     const role = (aliases: readonly string[]) => aliases.map((alias) => /-(next|kept)-/.exec(alias)?.[1] ?? 'live').join('+')
     return Object.entries(body as Readonly<Record<string, { readonly aliases: object }>>)
       .map(([name, { aliases }]) => `${/-v\d+/.exec(name)?.[0].slice(1)} ${role(Object.keys(aliases))}`)

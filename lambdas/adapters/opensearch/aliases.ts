@@ -93,7 +93,7 @@ export class Aliases {
 
   /** The kept index is the next one, as it is. False: it is not there any more. */
   async takeBack(type: string, index: string): Promise<boolean> {
-    const isThere = (await this.#indicesOf(type)).includes(index)
+    const isThere = Object.hasOwn(await this.#indicesOf(type), index)
     if (isThere) await this.#change([{ add: { index, alias: this.next(type, identityIn(index)) } }])
     this.forgetBuilding()
     return isThere
@@ -107,7 +107,7 @@ export class Aliases {
 
   /** What is built of the type under these identities is removed, and what is kept of it, but this one, which is only not built any more. */
   async abandon(type: string, identities: readonly string[], but?: string): Promise<void> {
-    for (const [index, { aliases }] of Object.entries(await this.#indicesLike(`${this.#ofType(type)}-*`))) {
+    for (const [index, { aliases }] of Object.entries(await this.#indicesOf(type))) {
       if (!identities.includes(identityIn(index))) continue
       const isNext = Object.hasOwn(aliases, this.next(type, identityIn(index)))
       if (!isNext && !Object.hasOwn(aliases, this.#kept(type, identityIn(index)))) continue
@@ -174,7 +174,7 @@ export class Aliases {
   }
 
   async #state(type: string, identity: string): Promise<State> {
-    const indices = await this.#indicesLike(`${this.#ofType(type)}-*`)
+    const indices = await this.#indicesOf(type)
     const all = Object.keys(indices)
     const behind = (alias: string) => all.find((name) => Object.hasOwn(indices[name]!.aliases, alias))
     return {
@@ -228,8 +228,9 @@ export class Aliases {
     return this.#cluster.send<Indices>({ method: 'GET', path: `/_alias/${alias}` })
   }
 
-  async #indicesOf(type: string): Promise<readonly string[]> {
-    return Object.keys(await this.#indicesLike(`${this.#ofType(type)}-*`))
+  /** By their names: also those that have no alias any more, or none yet. */
+  #indicesOf(type: string): Promise<Indices> {
+    return this.#cluster.send<Indices>({ method: 'GET', path: `/${this.#ofType(type)}-*/_alias` })
   }
 
   async #aliasesLike(alias: string): Promise<Set<string>> {
