@@ -49,7 +49,7 @@ export default {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', ...leftOut],
   // A test takes as long as the machine is slow; one that hangs ends all the same.
-  testTimeout: 600_000,
+  testTimeout: isFull ? 3_600_000 : 600_000,
   // A snapshot that is missing fails; `npm test -- -u` writes it.
   ci: true,
   // Jest would leave one processor to itself, which has little to do.

@@ -280,6 +280,20 @@ describe('The searcher', () => {
     expect(ended).toEqual(['', expect.any(SearchTooCostly)])
   })
 
+  it('goes on with a long search after those that came meanwhile', async () => {
+    const { store, searcher } = await homeOf({ budget: 600_000 })
+    await store.commit(
+      Array.from({ length: 40 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
+      [],
+    )
+    while (searcher.lag() > 0) await wait(10)
+    const ended: string[] = []
+    const long = searcher.find(planOf(COSTLY)).then(() => ended.push('long'))
+    await found(searcher, exactly('none')).then(() => ended.push('short'))
+    await long
+    expect(ended).toEqual(['short', 'long'])
+  })
+
   it('tells its thread which answers nobody waits for any more', async () => {
     const program = `import { parentPort } from 'node:worker_threads'
       parentPort.on('message', ({ kind, number }) => {
