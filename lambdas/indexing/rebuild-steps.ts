@@ -67,7 +67,7 @@ type OfType = { readonly type: string; readonly attempt: string }
 type Segment = OfType & {
   /** Name of the next index. Empty: documents are made again where they are. */
   readonly next: string
-  /** Of an index that has all but what came since it was not live, or was written by other code: of that, deletions too. */
+  /** Of an index that has all but what came since it was not live, or was written by other code. */
   readonly isReplay?: true
   readonly since?: number
   readonly until?: number
@@ -247,17 +247,18 @@ async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attem
   }
 }
 
-/** Of a replay the first segment begins where the state says by now. */
+/** Of a replay the first segment begins where the state says by now. An index that is not new may know what was deleted since it heard of it last. */
 function scanOf(
   { epoch }: RebuildParts,
   state: IndexState,
-  { type, attempt, isReplay, since, until, tenant: begun, cursor }: Segment,
+  { type, attempt, next, isReplay, since, until, tenant: begun, cursor }: Segment,
   tenant: string,
   asOf: number,
 ): ScanRequest {
   const way = isReplay && since === undefined ? wayOf(state, type, attempt, epoch) : undefined
   const from = way === undefined || way.kind === 'anew' ? since : way.since - 1
-  const request = { tenant, type, asOf, limit: PAGE, ...(isReplay ? { deletions: true } : {}), ...within(from, until) }
+  const deletions = next === '' || isReplay === true
+  const request = { tenant, type, asOf, limit: PAGE, deletions, ...within(from, until) }
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 

@@ -315,6 +315,18 @@ describe('the rebuild', () => {
       }
     })
 
+    it('on request finds no more what was deleted while nobody followed', async () => {
+      const it = await world(1, 12)
+      it.hold()
+      await it.delete('p3')
+      await it.delete('p7')
+      it.held = undefined
+      await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
+      await it.run('a')
+      expect(it.indices.live.name).toBe('v1')
+      await it.expectWhole()
+    })
+
     it('tells each how far it is with its own, and nothing of others', async () => {
       const it = await several(3)
       await it.define('nick', 'Patient.name.family')
