@@ -46,10 +46,11 @@ export class DynamoDbAuditLog implements AuditLog {
 
   record(entry: AuditRecord): Promise<void> | undefined {
     const at = new Date(entry.at).toISOString()
+    // Clients may name several requests alike.
+    const id = this.#options.newId()
     this.#waiting.push({
-      pk: `AUDIT#${at.slice(0, 16)}#${hashOf(entry.requestId) % PARTITIONS}`,
-      // Clients may name several requests alike.
-      sk: `${at}#${entry.requestId}#${this.#options.newId()}`,
+      pk: `AUDIT#${at.slice(0, 16)}#${hashOf(id) % PARTITIONS}`,
+      sk: `${at}#${entry.requestId}#${id}`,
       ...entry,
       at,
       [EXPIRY]: Math.floor(entry.at / 1000) + this.#options.retentionDays * DAY,
