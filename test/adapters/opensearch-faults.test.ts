@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
 import type { OpenSearchIndex, OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
+import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
@@ -87,6 +88,22 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       await open.index.apply(some(0, 3))
       const index = await through(first('_search', fault, fault), patienceFor(fault))
       expect(await ids(all(), index)).toBe('0 1 2')
+    })
+
+    it.each(['_search', '_refresh'])('a copy of a shard that did not do its part: %s', async (path) => {
+      await open.index.apply(some(0, 1))
+      let asked = 0
+      const isSeenAfter = async (faults: number): Promise<boolean> => {
+        const planned = first(path, ...Array.from({ length: faults }, () => ({ kind: 'shards', successful: 1, failed: 1 }) as const))
+        const index = await through((request) => {
+          if (request.path.includes(path)) asked++
+          return planned(request)
+        })
+        const isSeen = await index.caughtUp([tokenOf(some(0, 1)[0]!)], 60_000)
+        return isSeen && (await ids(all(), index)) === '0'
+      }
+      expect([await isSeenAfter(2), asked]).toEqual([true, 3])
+      await expect(isSeenAfter(4)).rejects.toMatchObject({ fault: 'unavailable' })
     })
 
     it.each(FAULTS.slice(0, 6))('%o, making an index', async (fault) => {

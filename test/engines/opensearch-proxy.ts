@@ -6,12 +6,13 @@ export type Passing = { readonly method: string; readonly path: string; readonly
 
 /**
  * `status`: answered instead of the engine. `drop`: the connection ends, before or after the engine did it. `garble`: half of the answer.
- * `silence`: no answer, although the engine did it. `refuse`: the engine does not see these documents, and this status is answered for each.
+ * `silence`: no answer, although the engine did it. `refuse`: the engine does not see these documents, and this status is answered for each. `shards`: it is answered for so many of them only.
  */
 export type Fault =
   | { readonly kind: 'status'; readonly status: number }
   | { readonly kind: 'drop'; readonly when: 'before' | 'after' }
   | { readonly kind: 'garble' | 'silence' }
+  | { readonly kind: 'shards'; readonly successful: number; readonly failed: number }
   | { readonly kind: 'refuse'; readonly ids: readonly string[]; readonly status: number }
 
 export type FaultyEngine = { readonly endpoint: string; readonly close: () => Promise<void> }
@@ -44,6 +45,7 @@ async function handle(endpoint: string, plan: (request: Passing) => Fault | unde
   if (fault?.kind === 'drop') return response.destroy()
   if (fault?.kind === 'silence') return undefined
   if (fault?.kind === 'garble') return answer(response, status, body.slice(0, body.length / 2))
+  if (fault?.kind === 'shards') return answer(response, status, withShards(fault, body))
   return answer(response, status, isRefused ? withRefused(passing.body, fault.ids, fault.status, body) : body)
 }
 
@@ -57,6 +59,9 @@ async function forward(endpoint: string, { headers }: IncomingMessage, { method,
 function answer(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(body)
 }
+
+const withShards = ({ successful, failed }: { readonly successful: number; readonly failed: number }, body: string): string =>
+  JSON.stringify({ ...(JSON.parse(body) as object), _shards: { total: 2, successful, failed } })
 
 type Action = { readonly index: { readonly _id: string } }
 

@@ -78,6 +78,7 @@ export class Cluster {
     const content = lines === undefined ? (body === undefined ? {} : { body }) : { bulkBody: lines }
     try {
       const answer = await this.#client.transport.request({ method, path, querystring, ...content }, options)
+      if (!isWhole(answer.body)) throw new Failed(503, MISSED)
       return answer.body as Answer
     } catch (error) {
       throw failureOf(error)
@@ -89,6 +90,20 @@ export class Cluster {
     return wait(Math.min(this.limits.pause * 2 ** (attempt - 1), 5_000) * (0.25 + 0.75 * Math.random()))
   }
 }
+
+type Shards = { readonly _shards?: { readonly total: number; readonly successful: number; readonly failed: number } }
+
+/**
+ * OpenSearch answers 200 for those copies of a shard that did it. A copy that did not is among `failed`; a shard without a primary is not, it
+ * only counts for nothing: each of our indices is one shard. https://docs.opensearch.org/latest/api-reference/index-apis/refresh/
+ */
+export function isWhole(answer: unknown): boolean {
+  const { total = 0, successful = 0, failed = 0 } = (answer as Shards | null)?._shards ?? {}
+  return failed === 0 && (successful > 0 || total === 0)
+}
+
+/** The kind of such a failure. */
+export const MISSED = 'shards_failed'
 
 type Answered = { readonly statusCode?: number | null; readonly body?: { readonly error?: { readonly type?: string } } | null }
 

@@ -21,7 +21,7 @@ import { carryPulse, readPulses, writePulse } from './pulses.ts'
 import type { Query } from './query.ts'
 import { resolve } from './resolve.ts'
 import { Searching } from './searching.ts'
-import { isVisible } from './visible.ts'
+import { isVisible, refreshIndex } from './visible.ts'
 
 export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   /** Names of indices begin with it; lower case. */
@@ -85,7 +85,7 @@ export class OpenSearchIndex implements SearchIndex {
 
   /** Searches see what was applied to the type's live index. */
   async show(type: string): Promise<void> {
-    await this.#cluster.send({ method: 'POST', path: `/${await this.#nameOf(type)}/_refresh`, querystring: { ignore_unavailable: true } })
+    await refreshIndex(this.#cluster, await this.#nameOf(type))
   }
 
   async #applyTo(documents: readonly IndexDocument[], how: Pick<Target, 'isAgain'> = {}): Promise<void> {

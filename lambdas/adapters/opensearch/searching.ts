@@ -3,7 +3,7 @@ import type { Hit } from '../../ports/search-index.ts'
 import { SearchTooCostly } from '../../ports/too-costly.ts'
 import { Unavailable } from '../../ports/unavailable.ts'
 import type { Position, SortKey } from '../../search/plan.ts'
-import { type Cluster, Failed } from './cluster.ts'
+import { type Cluster, Failed, isWhole, MISSED } from './cluster.ts'
 import { readBody } from './document-body.ts'
 import { versionIn } from './external-version.ts'
 import { sortText, sortValue } from './sort-values.ts'
@@ -89,8 +89,10 @@ export class Searching {
   }
 }
 
-function checkPart({ timed_out, error, status }: SearchAnswer): void {
+function checkPart(answer: SearchAnswer): void {
+  const { timed_out, error, status } = answer
   if (error !== undefined) explained(new Failed(status ?? 500, 'part of several searches', error))
+  if (!isWhole(answer)) throw new Failed(503, MISSED)
   if (timed_out) throw new SearchTooCostly('the search took too long')
 }
 

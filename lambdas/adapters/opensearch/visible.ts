@@ -1,5 +1,6 @@
 /** Whether versions are seen by searches: they are asked for by id, which needs no refresh, and then shown by one. */
 import { setTimeout as wait } from 'node:timers/promises'
+import { inParallel } from '../../ports/parallel.ts'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
@@ -16,8 +17,7 @@ type Version = { readonly type: string; readonly id: string; readonly version: n
 type Answer = { readonly docs: readonly { readonly _version?: number }[] }
 
 const BETWEEN = 50
-/** Names in a line of a request. */
-const AT_ONCE = 30
+const AT_ONCE = 8
 
 /** `epoch`: see external-version.ts. */
 export type Looking = { readonly cluster: Cluster; readonly nameOf: NameOf; readonly epoch: number }
@@ -36,13 +36,13 @@ export async function isVisible({ cluster, nameOf, epoch }: Looking, tokens: rea
     await wait(BETWEEN)
   }
   const names = await Promise.all([...new Set(tokens.map((token) => versionOf(token).type))].map(nameOf))
-  for (let at = 0; at < names.length; at += AT_ONCE)
-    await cluster.send({
-      method: 'POST',
-      path: `/${names.slice(at, at + AT_ONCE).join(',')}/_refresh`,
-      querystring: { ignore_unavailable: true },
-    })
+  await inParallel(names, AT_ONCE, (name) => refreshIndex(cluster, name))
   return true
+}
+
+/** Searches see what the index has, or it is not there. One index at a time: of several it could not be told which was missed. */
+export async function refreshIndex(cluster: Cluster, name: string): Promise<void> {
+  await cluster.send({ method: 'POST', path: `/${name}/_refresh`, querystring: { ignore_unavailable: true } })
 }
 
 async function missingOf(cluster: Cluster, nameOf: NameOf, versions: readonly Version[]): Promise<readonly Version[]> {

@@ -1,0 +1,23 @@
+/** Answers 200 to each request, with what it is told to: for answers that no engine can be brought to. */
+import { createServer } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { Passing } from './opensearch-proxy.ts'
+
+export type AnsweringEngine = { readonly endpoint: string; readonly requests: readonly Passing[]; readonly close: () => Promise<void> }
+
+export async function answering(answerTo: (request: Passing) => object): Promise<AnsweringEngine> {
+  const requests: Passing[] = []
+  const server = createServer(async (request, response) => {
+    const passing = { method: request.method!, path: request.url!, body: await text(request) }
+    requests.push(passing)
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answerTo(passing)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { readonly port: number }
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return { endpoint: `http://127.0.0.1:${port}`, requests, close }
+}
