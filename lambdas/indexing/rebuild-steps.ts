@@ -247,18 +247,20 @@ async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attem
   }
 }
 
-/** Of a replay the first segment begins where the state says by now. An index that is not new may know what was deleted since it heard of it last. */
+/**
+ * Deletions too: one that the index was never told of is found, and one it does not have is undone by what comes late, or again, of before it. Of a
+ * replay the first segment begins where the state says by now.
+ */
 function scanOf(
   { epoch }: RebuildParts,
   state: IndexState,
-  { type, attempt, next, isReplay, since, until, tenant: begun, cursor }: Segment,
+  { type, attempt, isReplay, since, until, tenant: begun, cursor }: Segment,
   tenant: string,
   asOf: number,
 ): ScanRequest {
   const way = isReplay && since === undefined ? wayOf(state, type, attempt, epoch) : undefined
   const from = way === undefined || way.kind === 'anew' ? since : way.since - 1
-  const deletions = next === '' || isReplay === true
-  const request = { tenant, type, asOf, limit: PAGE, deletions, ...within(from, until) }
+  const request = { tenant, type, asOf, limit: PAGE, deletions: true, ...within(from, until) }
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 

@@ -8,6 +8,8 @@ import { type IndexState, NO_STATE, requestNewIndices, requestRebuild, statusOf 
 import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/live-indices.ts'
 import { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
+import { nameOf } from '../../lambdas/ports/newest-of.ts'
+import { patientOf } from '../fixtures/versions.ts'
 import { STEP, TENANT, type World, world } from './rebuilt-world.ts'
 
 const OTHER = 'other'
@@ -190,6 +192,22 @@ describe('the rebuild', () => {
       expect(it.indices.live.name).not.toBe('v1')
       await it.expectWhole('nick')
     }
+  })
+
+  it.each([
+    ['in a new index', (state: IndexState) => requestNewIndices(state, ['Patient'])],
+    ['where documents are', (state: IndexState) => requestRebuild(state, TENANT, ['Patient'])],
+  ])('makes deletions again, too, %s: what comes late, or again, of before them is never found', async (_, asked) => {
+    const it = await world(4)
+    const before = it.heads.get(nameOf(patientOf('p3', TENANT)))!
+    it.hold()
+    await it.delete('p3')
+    it.held = undefined
+    await it.state.change(asked)
+    await it.run('a')
+    await it.expectWhole()
+    await it.deliver(before)
+    await it.expectWhole()
   })
 
   it('loses no write that comes while it runs, whatever fails and is repeated', async () => {
