@@ -22,7 +22,7 @@ export function watchesOfDomain({ name, account, disk }: NonNullable<Deployed['d
         above: 0,
         periods: 2,
         means: 'an index is not there, or the disk is full',
-        todo: 'Enlarge the disk or the nodes (setting search). If an index is lost, POST $reindex for its type makes it again from the table',
+        todo: 'Enlarge the disk or the nodes (setting search). An index that is lost is made again from the table by itself: IndexLost, $reindex-status',
       },
     },
     {
@@ -53,7 +53,7 @@ export function watchesOfDomain({ name, account, disk }: NonNullable<Deployed['d
         name: 'SearchKey',
         above: 0,
         means: 'the key of the stage is disabled, is going to be deleted, or no grant is left: the domain stops, and so do the tables',
-        todo: 'Enable the key, cancel its deletion, or look at its policy. A domain whose key was inaccessible for days is lost; $reindex makes its content again',
+        todo: 'Enable the key, cancel its deletion, or look at its policy. A domain whose key was inaccessible for days is lost; what it held is made again from the table by itself, once there is one again',
       },
     },
   ]

@@ -94,7 +94,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
         periods: 3,
         isSilenceWrong: true,
         means: 'nobody has looked at the stream for a quarter of an hour: writes are not searchable, large transactions not settled',
-        todo: 'Look at the event source mapping of the function: whether it is enabled, what it says of its last processing, and whether the role may use the key and the stream. After 24 hours POST $reindex is needed',
+        todo: 'Look at the event source mapping of the function: whether it is enabled, what it says of its last processing, and whether the role may use the key and the stream. After 24 hours records are gone: then POST $reindex without a type, of each tenant',
       },
     },
     {
@@ -124,7 +124,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
         name: 'Dropped',
         above: 0,
         means: 'records were given up and not even put aside',
-        todo: 'POST $reindex without a type once the cause is mended; check what the role of the function may do in the bucket',
+        todo: 'POST $reindex without a type, of each tenant, once the cause is mended; check what the role of the function may do in the bucket',
       },
     },
     {
@@ -171,8 +171,8 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
         name: 'IndexLost',
         above: 0,
         means:
-          'an index is gone from OpenSearch, or the setting search leads to another domain: searches of its types are 503 until it is made again, which has begun',
-        todo: 'Find out who removed it: `names` beside IndexLost in the log of the indexer are the types. $reindex-status tells how far they are; if nothing moves, look at the executions of the rebuild',
+          'an index is gone from OpenSearch, was set back, or the setting search leads to another domain: searches of its types are 503 until it is made again, which has begun',
+        todo: 'Find out who did it: `names` beside IndexLost in the log of the indexer are the types. $reindex-status tells how far they are; if nothing moves, look at the executions of the rebuild',
       },
     },
     {
@@ -181,7 +181,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
       alarm: {
         name: 'RebuildFailed',
         above: 0,
-        means: 'documents could not be made again; the old index goes on answering',
+        means: 'documents could not be made again; the old index goes on answering, unless it was lost or the store was set back',
         todo: 'Look at the failed execution and the log of rebuild-step. It is started again within the hour; POST $reindex starts it at once',
       },
     },

@@ -48,9 +48,15 @@ type Row = {
 }
 
 const [EVERY, NOW_AND_THEN]: readonly (readonly Period[])[] = [
-  [[1], [1], [1]],
+  [
+    [0, 1],
+    [1, 0],
+    [0, 1],
+  ],
   [[1], [0], [1]],
 ]
+/** So many calls of a hundred take so long, the others no time: ms. */
+const slow = (calls: number, ms: number): Period => Array.from({ length: 100 }, (_, i) => (i < calls ? ms : 1))
 const once = (wrong: Period, right: Period): Pick<Row, 'wrong' | 'right'> => ({
   wrong: [right, right, wrong],
   right: [right, right, right],
@@ -59,37 +65,37 @@ const once = (wrong: Period, right: Period): Pick<Row, 'wrong' | 'right'> => ({
 /** By alarm and metric. Names of AWS: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/aws-services-cloudwatch-metrics.html */
 const ROWS: Readonly<Record<string, Row>> = {
   'ServerErrors 5XXError': { of: ['AWS/ApiGateway', 'ApiName,Stage'], wrong: [[0, 1], [1, 0], [1]], right: [[1], [1], Array.from({ length: 200 }, (_, i) => Number(i === 0))] },
-  'Latency Latency': { of: ['AWS/ApiGateway', 'ApiName,Stage'], wrong: [[9_000], [9_000], [100, 9_000]], right: [[9_000], [100], [9_000]] },
-  'IndexLag IndexLag': { of: OWN, wrong: [[90_000], [90_000], [61_000, 90_000]], right: [[90_000], [500, 700], [90_000]] },
-  'IteratorAge IteratorAge': { of: FUNCTION, wrong: [[0], [700_000], [900_000]], right: [[700_000], [700_000], [0]] },
+  'Latency Latency': { of: ['AWS/ApiGateway', 'ApiName,Stage'], wrong: [[9_000], [9_000], slow(2, 9_000)], right: [[9_000], slow(1, 9_000), [9_000]] },
+  'IndexLag IndexLag': { of: OWN, wrong: [[90_000], [90_000], slow(6, 90_000)], right: [[90_000], slow(5, 90_000), [90_000]] },
+  'IteratorAge IteratorAge': { of: FUNCTION, wrong: [[0], [0, 700_000], [900_000, 0]], right: [[700_000], [700_000], [0]] },
   'FollowerErrors Errors': { of: FUNCTION, wrong: EVERY!, right: NOW_AND_THEN! },
   'FollowerErrors FailedInvokeEventCount': { of: MAPPING, wrong: EVERY!, right: NOW_AND_THEN! },
   'NotFollowed PolledEventCount': { of: MAPPING, wrong: [[], [], []], right: [[0, 0, 0], [], [0]], silent: 'ALARM' },
   'Pulse PulseAge': { of: OWN, wrong: [[60_000], [60_000, 310_000], [370_000, 430_000]], right: [[], [310_000], [60_000, 61_000]], silent: 'ALARM' },
-  'PutAside OnFailureDestinationDeliveredEventCount': { of: MAPPING, ...once([1], []) },
-  'Dropped DroppedEventCount': { of: MAPPING, ...once([1], [0]) },
+  'PutAside OnFailureDestinationDeliveredEventCount': { of: MAPPING, ...once([0, 1], [0]) },
+  'Dropped DroppedEventCount': { of: MAPPING, ...once([0, 1], [0]) },
   'FunctionThrottles Throttles': { of: [LAMBDA, ''], wrong: EVERY!, right: NOW_AND_THEN! },
   'TableThrottles ReadThrottleEvents': { of: TABLE, wrong: EVERY!, right: [[5], [], [5]] },
   'TableThrottles WriteThrottleEvents': { of: TABLE, wrong: EVERY!, right: [[5], [], [5]] },
-  'RebuildFailed ExecutionsFailed': { of: STATES, ...once([1], [0]) },
-  'RebuildFailed ExecutionsTimedOut': { of: STATES, ...once([1], [0]) },
-  'ExportFailed ExecutionsFailed': { of: STATES, ...once([1], []) },
-  'ExportFailed ExecutionsTimedOut': { of: STATES, ...once([1], []) },
+  'RebuildFailed ExecutionsFailed': { of: STATES, ...once([0, 1], [0]) },
+  'RebuildFailed ExecutionsTimedOut': { of: STATES, ...once([0, 1], [0]) },
+  'ExportFailed ExecutionsFailed': { of: STATES, ...once([0, 1], [0]) },
+  'ExportFailed ExecutionsTimedOut': { of: STATES, ...once([0, 1], [0]) },
   'ExportAge ExportAge': { of: OWN, ...once([3_600_000, 50_000_000], [3_600_000]) },
   'ExportSweep Errors': { of: FUNCTION, wrong: EVERY!, right: NOW_AND_THEN! },
   'ScheduledExportFailed ScheduledExportsFailed': { of: OWN, ...once([0, 1], [0]) },
-  'ScheduledExportFailed Errors': { of: FUNCTION, ...once([1], [0]) },
-  'ScheduledExportLate ScheduledExportsLate': { of: OWN, ...once([2], [0]) },
+  'ScheduledExportFailed Errors': { of: FUNCTION, ...once([0, 1], [0]) },
+  'ScheduledExportLate ScheduledExportsLate': { of: OWN, ...once([0, 2], [0]) },
   'AuditRefused AuditRefused': { of: OWN, ...once([1], []) },
   'IndexLost IndexLost': { of: OWN, ...once([0, 0, 1, 0], [0, 0]) },
-  'SearchDomain ClusterStatus.red': { of: DOMAIN, wrong: [[0], [1], [1]], right: [[1], [0], [1]] },
-  'SearchDomain ClusterIndexWritesBlocked': { of: DOMAIN, wrong: [[0], [1], [1]], right: [[1], [0], [1]] },
+  'SearchDomain ClusterStatus.red': { of: DOMAIN, wrong: [[0], [0, 1], [1, 0]], right: [[1], [0], [1]] },
+  'SearchDomain ClusterIndexWritesBlocked': { of: DOMAIN, wrong: [[0], [0, 1], [1, 0]], right: [[1], [0], [1]] },
   'SearchMemory JVMMemoryPressure': { of: DOMAIN, wrong: [[70, 90], [88], [95]], right: [[90], [60, 75], [90]] },
   'SearchDisk FreeStorageSpace': { of: DOMAIN, ...once([15_000, 5_000], [15_000, 12_000]) },
-  'SearchKey KMSKeyError': { of: DOMAIN, ...once([1], [0]) },
-  'SearchKey KMSKeyInaccessible': { of: DOMAIN, ...once([1], [0]) },
-  'TokenErrors 5XXError': { of: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], wrong: [[], [1], [2]], right: [[1], [], [1]] },
-  'SigningKeys Errors': { of: FUNCTION, ...once([1], []) },
+  'SearchKey KMSKeyError': { of: DOMAIN, ...once([0, 1], [0]) },
+  'SearchKey KMSKeyInaccessible': { of: DOMAIN, ...once([0, 1], [0]) },
+  'TokenErrors 5XXError': { of: ['AWS/ApiGateway', 'ApiName,Method,Resource,Stage'], wrong: [[], [0, 1], [2, 0]], right: [[1], [0], [1]] },
+  'SigningKeys Errors': { of: FUNCTION, ...once([0, 1], [0]) },
 } // biome-ignore format: a table
 
 const named = (name: string, { MetricName }: Tree): string => `${name} ${MetricName}`
