@@ -1,5 +1,5 @@
 /** Records that were put aside are taken by their function in the end, and none is removed that was not. */
-import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import { InvokeCommand, LambdaClient, ListEventSourceMappingsCommand } from '@aws-sdk/client-lambda'
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
@@ -10,6 +10,7 @@ import { type Discarded, type Mapping, pump, type StreamRecord } from '../cloud/
 const [s3, lambda] = [mockClient(S3Client), mockClient(LambdaClient)]
 const BUCKET = 'data'
 const FUNCTION = 'arn:aws:lambda:us-east-1:1:function:indexer'
+const streamOf = (table: string): string => `arn:aws:dynamodb:us-east-1:1:table/${table}/stream/2031-01-01T00:00:00.000`
 const MAPPING: Mapping = {
   batchSize: 3,
   window: 0,
@@ -28,6 +29,7 @@ const answers = new Map<string, 'fails' | 'takes a part'>()
 const taken: string[] = []
 
 const record = (n: number): StreamRecord => ({
+  eventSourceARN: streamOf('resources'),
   dynamodb: { SequenceNumber: String(n), ApproximateCreationDateTime: 0, NewImage: { pk: { S: `t#Patient#${n}` } } },
 })
 const bytes = (text: string) => ({ transformToString: () => text, transformToByteArray: () => Buffer.from(text) })
@@ -57,6 +59,15 @@ beforeEach(async () => {
       Contents: keys.slice(begin, begin + 1).map((Key) => ({ Key })),
       ...(begin + 1 < keys.length && { IsTruncated: true, NextContinuationToken: String(begin + 1) }),
     }
+  })
+  const [mine, others] = [`arn:aws:s3:::${BUCKET}`, `arn:aws:s3:::other-${BUCKET}`]
+  const mappings = [
+    { FunctionArn: 'arn:aws:lambda:us-east-1:1:function:others', EventSourceArn: streamOf('resources'), to: others },
+    { FunctionArn: FUNCTION, EventSourceArn: streamOf('resources'), to: mine },
+  ].map(({ to, ...mapping }) => ({ ...mapping, DestinationConfig: { OnFailure: { Destination: to } } }))
+  lambda.on(ListEventSourceMappingsCommand).callsFake(({ Marker }) => {
+    const at = Number(Marker ?? 0)
+    return { EventSourceMappings: [mappings[at]], ...(at + 1 < mappings.length && { NextMarker: String(at + 1) }) }
   })
   s3.on(GetObjectCommand).callsFake(({ Key }) => ({ Body: bytes(objects.get(Key)!) }))
   s3.on(DeleteObjectCommand).callsFake(({ Key }) => void objects.delete(Key))
@@ -116,4 +127,28 @@ it('and a file that is none of Lambda, or cannot be read, stands in nobody’s w
       { key: `${PUT_ASIDE}b`, why: expect.stringMatching(/^SyntaxError/) },
     ],
   ])
+})
+
+it('and is given to no other function than those that put aside there', async () => {
+  for (const name of ['others', 'payroll'])
+    objects.set(
+      `${PUT_ASIDE}${name}`,
+      JSON.stringify({ requestContext: { functionArn: `arn:aws:lambda:us-east-1:1:function:${name}` }, payload: '{"Records":[]}' }),
+    )
+  const { left } = await again()
+  expect(left.map(({ why }) => why)).toEqual([
+    'arn:aws:lambda:us-east-1:1:function:others follows nothing of this stage',
+    'arn:aws:lambda:us-east-1:1:function:payroll follows nothing of this stage',
+  ])
+  expect(lambda.commandCalls(InvokeCommand).every(({ args: [{ input }] }) => input.FunctionName === FUNCTION)).toBe(true)
+})
+
+it('and what a table was told that counts no more stays, for its function passes over it', async () => {
+  const key = `${PUT_ASIDE}a`
+  const payload = JSON.stringify({ Records: [record(8), { ...record(9), eventSourceARN: streamOf('before') }] })
+  objects.set(key, JSON.stringify({ requestContext: { functionArn: FUNCTION }, payload }))
+  expect((await again()).left).toEqual([
+    { key, why: 'it tells of the table before, which counts no more: POST $reindex for its types, then remove it' },
+  ])
+  expect([objects.has(key), taken.includes('8')]).toEqual([true, false])
 })
