@@ -84,8 +84,9 @@ async function stacks({ settings: { stage, region }, template }: Asked): Promise
     // Which is what it says of one that is not there.
     const described = await client.send(new DescribeStacksCommand({ StackName })).catch(unlessNamed('ValidationError'))
     const stack = described?.Stacks?.[0]
-    if (stack === undefined) continue
-    const status = stack.StackStatus ?? ''
+    const status = stack?.StackStatus ?? ''
+    // Nothing was ever made of it.
+    if (stack === undefined || status === 'REVIEW_IN_PROGRESS') continue
     if (/FAILED$|^ROLLBACK_COMPLETE$|_IN_PROGRESS$/.test(status)) lines.push(`${StackName} is ${status}`)
     if (status === 'ROLLBACK_COMPLETE' && stack.EnableTerminationProtection)
       lines.push(

@@ -140,6 +140,16 @@ it('a creation that failed, and how it can be repeated', async () => {
   expect(await told()).toEqual(['Stacks: fhir-dev-data is ROLLBACK_COMPLETE'])
 })
 
+it('a stack that somebody is at, or that could not be set back, and none that was only ever planned', async () => {
+  for (const status of ['UPDATE_IN_PROGRESS', 'UPDATE_ROLLBACK_FAILED'] as const) {
+    deployed(demo.data)
+    there(status)
+    expect(await told()).toEqual([`Stacks: fhir-dev-data is ${status}`])
+  }
+  there('REVIEW_IN_PROGRESS', false)
+  expect(await told()).toEqual([])
+})
+
 it('what would be replaced, and nothing of what stays', async () => {
   deployed(demo.data)
   expect(await told()).toEqual([])
