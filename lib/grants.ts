@@ -38,6 +38,7 @@ const PULSE_STATE = 'PULSE'
 const AUDIT = 'AUDIT#*'
 const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
+const ADOPTED = 'ADOPTED'
 const CLIENTS = 'CLIENTS'
 const USERS = 'USERS'
 const GRANTED = 'GRANT#*'
@@ -185,6 +186,12 @@ export function granted(ports: readonly PortName[], aws: AwsResources): Granted 
 
 /** The function that makes the key of seals: once, and for all. */
 export const makesSeal = (aws: AwsResources): readonly PolicyStatement[] => onState(aws, ['dynamodb:PutItem'], SEAL).statements
+
+/** The function that ends what was issued before a table of state was adopted. */
+export const endsTokens = (aws: AwsResources): readonly PolicyStatement[] => [
+  ...onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], REVOCATIONS).statements,
+  ...onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], ADOPTED).statements,
+]
 
 /** The stream of the table, and the place for what no function could take. */
 export const follows = (aws: AwsResources, streamArn: string): readonly PolicyStatement[] => {

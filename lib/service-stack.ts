@@ -19,7 +19,7 @@ import { targetOf } from './export-settings.ts'
 import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
 import { FhirFunction, type FhirFunctionProps, httpFunctions } from './fhir-function.ts'
 import { Firewall } from './firewall.ts'
-import { follows, makesSeal } from './grants.ts'
+import { endsTokens, follows, makesSeal } from './grants.ts'
 import { suppressInService } from './nag-suppressions.ts'
 import { Observability } from './observability.ts'
 import { OriginSecret } from './origin-secret.ts'
@@ -109,7 +109,7 @@ export class ServiceStack extends Stack {
 
     const migration = this.#migration(aws, told, [indexer, settler, step, exportStep, exportSweep])
     const keys = settings.access === 'token' ? this.#signingKeys(aws, told) : undefined
-    const functions = this.#httpFunctions(aws, told, [migration, ...(keys === undefined ? [] : [keys.made])])
+    const functions = this.#httpFunctions(aws, told, migration, keys?.made)
     fhirApi.addRoutes(functions)
     const starter = settings.access === 'token' ? this.#scheduled(aws, told, migration, exportSweep.function) : undefined
     firewall.protect(api.deploymentStage.stageArn)
@@ -205,13 +205,15 @@ export class ServiceStack extends Stack {
 
   /** Once the functions that work on the index are the new ones, and before those that answer are. */
   #migration(aws: AwsResources, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
-    const { environment } = changesSince(this, this.#settings.restored, aws)
-    const migrate = this.#function('migrate', aws, { environment: { ...told, ...environment }, statements: makesSeal(aws) })
+    const { restored } = this.#settings
+    const { environment } = changesSince(this, restored, aws)
+    const statements = [...makesSeal(aws), ...(restored === undefined ? [] : endsTokens(aws))]
+    const migrate = this.#function('migrate', aws, { environment: { ...told, ...environment }, statements })
     const resource = new CustomResource(this, 'Migration', {
       resourceType: 'Custom::FhirMigration',
       serviceToken: migrate.function.functionArn,
       serviceTimeout: Duration.minutes(5),
-      properties: { Deployed: this.#fingerprint(told) },
+      properties: { Deployed: this.#fingerprint(told), ...(restored?.state === undefined ? {} : { AdoptedState: 'yes' }) },
     })
     resource.node.addDependency(...before, migrate)
     return resource
@@ -245,10 +247,13 @@ export class ServiceStack extends Stack {
     return starter
   }
 
-  #httpFunctions(aws: AwsResources, told: Record<string, string>, before: readonly CustomResource[]): Functions {
+  #httpFunctions(aws: AwsResources, told: Record<string, string>, migration: CustomResource, keys: CustomResource | undefined): Functions {
     const made = httpFunctions(this.#settings).map((name): [HttpFunction, IFunction] => {
       const { function: each } = this.#function(name, aws, { environment: told })
-      each.node.addDependency(...before)
+      if (keys !== undefined) each.node.addDependency(keys)
+      // Where a migration ends what was issued, nobody issues any more by the table of state before.
+      if (name === 'token' && this.#settings.restored?.state !== undefined) migration.node.addDependency(each)
+      else each.node.addDependency(migration)
       return [name, each as IFunction]
     })
     return Object.fromEntries(made) as Functions

@@ -20,7 +20,7 @@ export type LaunchContext = {
   readonly mustChoose: boolean
 }
 
-export type ContextPorts = Pick<AuthPorts, 'grants' | 'patients' | 'choices' | 'isDecidable'>
+export type ContextPorts = Pick<AuthPorts, 'grants' | 'revocations' | 'patients' | 'choices' | 'isDecidable'>
 
 /** OAuthError that the client is told. */
 export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {

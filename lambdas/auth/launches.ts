@@ -5,6 +5,7 @@ import type { User } from '../ports/users.ts'
 import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfUser } from './common-tenants.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { launchedFor } from './launched-for.ts'
+import { isRevoked } from './revoked.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
 import { isOf, registrationOf } from './user-grant.ts'
 
@@ -36,9 +37,15 @@ export async function makeLaunch({ grants, clock }: Ports, launch: Launch): Prom
 }
 
 /** undefined: it is unknown, another client's, or was used. */
-export async function launchOf({ grants }: Pick<Ports, 'grants'>, token: string, client: Client): Promise<Launch | undefined> {
-  const launch = (await grants.get('launch', fingerprintOf(token)))?.value as Launch | undefined
-  return launch !== undefined && isOf(client, launch) ? launch : undefined
+export async function launchOf(
+  { grants, revocations }: Pick<AuthPorts, 'grants' | 'revocations'>,
+  token: string,
+  client: Client,
+): Promise<Launch | undefined> {
+  const known = await grants.get('launch', fingerprintOf(token))
+  const launch = known?.value as Launch | undefined
+  if (launch === undefined || !isOf(client, launch)) return undefined
+  return (await isRevoked(revocations, [], known!.expires! - LIFE)) ? undefined : launch
 }
 
 /** Whether it was still to be used. */

@@ -26,7 +26,7 @@ export async function sessionOf({ users, grants, revocations }: SessionPorts, re
   if (kept === undefined) return undefined
   const user = await users.get(kept.user)
   if (user?.subject !== kept.subject || user.generation !== kept.generation) return undefined
-  if (kept.generation === undefined && (await isRevoked(revocations, [`user:${kept.subject}`], kept.at))) return undefined
+  if (await isRevoked(revocations, kept.generation === undefined ? [`user:${kept.subject}`] : [], kept.at)) return undefined
   request.note({ user: user.name })
   return { user, key, authTime: Math.floor(kept.at / 1000) }
 }

@@ -23,7 +23,8 @@ const STAMPED_BEFORE = 60 * 60_000
 /** ms. A history since an instant ends some seconds ago in any case. */
 const SHOWN_LATE = 60_000
 
-const epochOf = ({ live }: IndexState): number => live?.epoch ?? 0
+/** How many times the store was set back that the state is of. */
+export const epochOf = ({ live }: IndexState): number => live?.epoch ?? 0
 
 /** Error: the state is of another epoch: whoever reads the store may read another than the index is made of. */
 export function mustBeOf(state: IndexState, epoch: number): void {

@@ -5,8 +5,11 @@
  * machine. A mark is any text after its kind: tokens of other issuers carry what they like.
  */
 
-/** `jti:…` a token, `sid:…` a session with all its tokens, `client:…`, `user:…` (a subject). */
-export type Mark = `${'jti' | 'sid' | 'client' | 'user'}:${string}`
+/** `jti:…` a token, `sid:…` a session with all its tokens, `client:…`, `user:…` (a subject); ALL. */
+export type Mark = `${'jti' | 'sid' | 'client' | 'user'}:${string}` | typeof ALL
+
+/** Of whatever was issued. */
+export const ALL = 'all'
 
 /** Of a client's id or a user's subject. `generation`: as it stands there; absent: all that was issued without one. */
 export const markOf = (kind: 'client' | 'user', name: string, generation?: string): Mark =>

@@ -5,6 +5,7 @@ import { beatItem, streamBeat } from '../adapters/dynamodb/pulse.ts'
 import { makeSecretKey } from '../adapters/dynamodb/secret-key.ts'
 import { isOfTable, type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
+import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../auth/adopted-state.ts'
 import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
 import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, isWorkLeft, requestRebuild } from '../indexing/index-state.ts'
@@ -14,17 +15,19 @@ import { PoisonList } from '../indexing/poison-list.ts'
 import { ageOf, followPulse, NO_PULSE, type PulseParts, sendPulse } from '../indexing/pulse.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
-import { identifiedIn, parametersNow, type Restore, setBack } from '../indexing/set-back.ts'
-import type { Kept } from '../ports/kept-state.ts'
+import { epochOf, identifiedIn, parametersNow, type Restore, setBack } from '../indexing/set-back.ts'
+import type { Kept, KeptState } from '../ports/kept-state.ts'
 import type { LiveIndices } from '../ports/live-indices.ts'
 import type { Beat } from '../ports/pulse.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
 import { blobs, clock, define, expressions, indexState, openStore, places, plainReading, resourceTable, stateTable, store } from './aws.ts'
+import { revocations } from './aws-authorization.ts'
 import { openIndex } from './aws-index.ts'
 import { metric, report, tellOfLacking, tellPulseAge } from './aws-log.ts'
 import type { Places } from './config.ts'
+import type { Properties } from './custom-resource.ts'
 import { once } from './once.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
@@ -208,9 +211,13 @@ export const rebuild = /* @__PURE__ */ once(() =>
   }),
 )
 
-/** Once in every deployment: what functions share is there, and documents made by another extractor are made again. */
-export async function migrate(): Promise<void> {
+/**
+ * Once in every deployment: what functions share is there, and documents made by another extractor are made again. `AdoptedState`: `yes` where
+ * the table of state is one that was restored.
+ */
+export async function migrate({ AdoptedState }: Properties): Promise<void> {
   await makeSecretKey(stateTable())
+  await endWhereSetBack(AdoptedState === 'yes')
   const fresh = newIdentity()
   const parameters = await parametersAfterRestore()
   const state = await indexState().change((kept) => {
@@ -222,6 +229,14 @@ export async function migrate(): Promise<void> {
   await startRebuild(state)
 }
 
+/** Before anybody verifies a token by this table of state. Epochs follow each other: one that it does not know was another table's. */
+async function endWhereSetBack(isRestored: boolean): Promise<void> {
+  const { stateTable: name, epoch } = places()
+  const wasAway = epochOf((await indexState().read()).value) + 1 < epoch
+  const adopted: KeptState<Adopted> = new DynamoDbKeptState(stateTable(), 'ADOPTED', NOT_ADOPTED)
+  if (isRestored || wasAway) await endWhatWasIssued({ adopted, revocations: revocations(), clock: clock() }, name, wasAway)
+}
+
 const restoreOf = ({ epoch, restoredAt, formerTable }: Pick<Places, 'epoch' | 'restoredAt' | 'formerTable'>): Restore => ({
   epoch,
   instant: Date.parse(restoredAt) || 0,
@@ -231,5 +246,5 @@ const restoreOf = ({ epoch, restoredAt, formerTable }: Pick<Places, 'epoch' | 'r
 /** Once in an epoch. */
 async function parametersAfterRestore(): Promise<readonly ResourceVersion[]> {
   const { value } = await indexState().read()
-  return (value.live?.epoch ?? 0) === places().epoch ? [] : parametersNow(value, { resources: openStore(0), now: clock().now() })
+  return epochOf(value) === places().epoch ? [] : parametersNow(value, { resources: openStore(0), now: clock().now() })
 }

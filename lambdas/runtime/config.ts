@@ -30,7 +30,7 @@ export type Setting = {
   readonly name: string
   readonly kind: SettingKind
   readonly fallback: string
-  readonly doc: string
+  readonly doc?: string
 }
 
 const setting = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string, doc: string) => ({
@@ -73,29 +73,36 @@ export const SETTINGS = [
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503; it waits twice as long for the index and for searches before it'),
 ] as const satisfies readonly Setting[]
 
+/** Its meaning is for who reads on: no function carries it. */
+const place = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string) => ({
+  name,
+  kind,
+  fallback,
+})
+
 /** Where a deployed function finds the world. Environment variables like the settings; a function has those of its ports only. */
 // biome-ignore format: a table
 export const PLACES = [
-  setting('baseUrl', 'text', '', 'what the server calls itself, without a slash at the end'),
-  setting('ownBases', 'text', '', 'every address that counts as its own, separated by blanks: documents are made with the first. None: baseUrl'),
-  setting('stage', 'text', '', 'the deployment among others of the account'),
-  setting('table', 'text', '', 'the DynamoDB table of the resources'),
-  setting('stateTable', 'text', '', 'the DynamoDB table of everything else: audit records, definitions, the key of seals'),
-  setting('bucket', 'text', '', 'the S3 bucket of large bodies and kept queries'),
-  setting('searchEndpoint', 'text', '', 'the URL of OpenSearch'),
-  setting('searchSigning', ['sigv4', 'none'], 'sigv4', 'how requests to OpenSearch are signed'),
-  setting('searchPrefix', 'text', 'fhir', 'what the names of its indices begin with'),
-  setting('rebuildWorkflow', 'text', '', 'the ARN of the state machine that makes documents again'),
-  setting('exportBucket', 'text', '', 'the S3 bucket of export files'),
-  setting('exportOrigin', 'text', '', 'where export files are downloaded from: the origin of CloudFront, without a slash at the end'),
-  setting('exportWorkflow', 'text', '', 'the ARN of the state machine that writes exports'),
-  setting('linkKey', 'text', '', 'the key of KMS that signs links to export files'),
-  setting('linkKeyPair', 'text', '', 'the id CloudFront knows that key by'),
-  setting('epoch', 'integer', '0', 'how many times the table of the resources was set back to an earlier time'),
-  setting('restoredAt', 'text', '', 'the instant it was set back to the last time, as FHIR writes it'),
-  setting('formerTable', 'text', '', 'the table of the resources before that, where it is there still'),
-  setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
-  setting('keptIndexDays', 'integer', '7', 'days for which an index is kept that an upgrade made another in place of'),
+  place('baseUrl', 'text', ''), // what the server calls itself, without a slash at the end
+  place('ownBases', 'text', ''), // every address that counts as its own, separated by blanks: documents are made with the first. None: baseUrl
+  place('stage', 'text', ''), // the deployment among others of the account
+  place('table', 'text', ''), // the DynamoDB table of the resources
+  place('stateTable', 'text', ''), // the DynamoDB table of everything else: audit records, definitions, the key of seals
+  place('bucket', 'text', ''), // the S3 bucket of large bodies and kept queries
+  place('searchEndpoint', 'text', ''), // the URL of OpenSearch
+  place('searchSigning', ['sigv4', 'none'], 'sigv4'), // how requests to OpenSearch are signed
+  place('searchPrefix', 'text', 'fhir'), // what the names of its indices begin with
+  place('rebuildWorkflow', 'text', ''), // the ARN of the state machine that makes documents again
+  place('exportBucket', 'text', ''), // the S3 bucket of export files
+  place('exportOrigin', 'text', ''), // where export files are downloaded from: the origin of CloudFront, without a slash at the end
+  place('exportWorkflow', 'text', ''), // the ARN of the state machine that writes exports
+  place('linkKey', 'text', ''), // the key of KMS that signs links to export files
+  place('linkKeyPair', 'text', ''), // the id CloudFront knows that key by
+  place('epoch', 'integer', '0'), // how many times the table of the resources was set back to an earlier time
+  place('restoredAt', 'text', ''), // the instant it was set back to the last time, as FHIR writes it
+  place('formerTable', 'text', ''), // the table of the resources before that, where it is there still
+  place('rebuildWait', 'integer', '60'), // seconds after which no function works with older definitions
+  place('keptIndexDays', 'integer', '7'), // days for which an index is kept that an upgrade made another in place of
 ] as const satisfies readonly Setting[]
 
 type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days'

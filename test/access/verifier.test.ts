@@ -1,7 +1,7 @@
 /** Access tokens of this server: who they say asks, until when, and how soon one that was revoked no longer counts. */
 import { describe, expect, it } from '@jest/globals'
 import { RememberedToken, RememberedTokens } from '../../lambdas/access/verification/remembered-tokens.ts'
-import type { Mark } from '../../lambdas/ports/revocations.ts'
+import { ALL, type Mark } from '../../lambdas/ports/revocations.ts'
 import { BASE, KEY, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'
 
 const CHOSEN = { patientScopesWithoutContext: 'all' }
@@ -214,6 +214,21 @@ describe('A revoked token', () => {
     await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal('The token was revoked'))
     it.revoked.delete(mark)
     expect((await it.ask(it.token(claims))).client).toBe('app')
+  })
+
+  it.each([
+    ['a client', {}],
+    ['a user', { sub: 'ann', client_generation: 'g1', user_generation: 'g2' }],
+    ['a backend service', { client_auth: 'assertion', scope: 'system/*.cruds' }],
+  ])('is any that was issued until an instant, as of %s, which is told', async (_, claims) => {
+    const it = world()
+    const [before, after] = [it.token(claims), it.token({ ...claims, iat: it.now / SECOND + 1 })]
+    expect((await it.ask(before)).client).toBe('app')
+    it.revoked.set(ALL, it.now)
+    it.now += 3 * SECOND
+    await expect(it.ask(before)).rejects.toMatchObject(refusal('The token is from before all tokens were ended: log in again'))
+    expect((await it.ask(after)).client).toBe('app')
+    expect(it.asked.revocations).toBe(3)
   })
 
   it('is told within three seconds though the clock was set back', async () => {

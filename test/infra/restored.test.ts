@@ -177,6 +177,28 @@ describe('A deployment', () => {
     expect(sweeps(once)).toEqual(sweeps(made).filter((input) => input !== '{"sweep":"bodies"}'))
   })
 
+  it('ends what was issued before a table of state is adopted: before anybody verifies by it, and when nobody issues by the one before', () => {
+    const { Resources } = both.service
+    const handled = (name: string): [string, Tree] =>
+      Object.entries<Tree>(Resources).find(([, { Properties }]) => Properties?.Handler === `${name}.handler`) as [string, Tree]
+    const [token] = handled('token')
+    expect(Resources.Migration.DependsOn).toContain(token)
+    for (const name of ['read', 'search', 'introspect', 'revoke', 'authorize', 'export-schedule'])
+      expect([name, handled(name)[1].DependsOn]).toEqual([name, expect.arrayContaining(['Migration'])])
+    expect(once.service.Resources.Migration.DependsOn).not.toContain(token)
+    const told = [made, once, both, again].map(({ service }) => service.Resources.Migration.Properties.AdoptedState)
+    expect(told).toEqual([undefined, undefined, 'yes', undefined])
+    const may = ({ service }: Synthesized, action: string, key: string, resource: string = ARNS.StateTable) =>
+      allowed(service, 'migrate', { action: `dynamodb:${action}`, resource, context: { 'dynamodb:LeadingKeys': [key] } })
+    for (const key of ['REVOKED#x', 'ADOPTED'])
+      for (const action of ['GetItem', 'PutItem'])
+        expect([key, action, may(made, action, key), may(once, action, key), may(both, action, key, arnOf('state-1'))]).toEqual([
+          ...[key, action],
+          ...[false, true, true],
+        ])
+    expect(may(both, 'PutItem', 'CLIENTS', arnOf('state-1'))).toBe(false)
+  })
+
   it('migrates again with each restore', () => {
     const deployed = [made, once, again, back].map(({ service }) => service.Resources.Migration.Properties.Deployed)
     expect(new Set(deployed).size).toBe(4)

@@ -1,6 +1,4 @@
 /** What the settler does every minute, on an emulator: all that is overdue, and rebuilds, whatever becomes of one of them. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { expect, it, jest } from '@jest/globals'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
@@ -8,25 +6,7 @@ import { indexState } from '../../lambdas/runtime/aws.ts'
 import { followHeads, settle } from '../../lambdas/runtime/aws-indexing.ts'
 import { atEnd } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
-
-/** Step Functions, as far as it starts executions. The names it was given. */
-async function workflows(): Promise<{ readonly endpoint: string; readonly started: readonly string[] }> {
-  const started: string[] = []
-  const server = createServer((request, response) => {
-    let body = ''
-    request.on('data', (chunk) => (body += chunk))
-    request.on('end', () => {
-      started.push(JSON.parse(body).name)
-      response.setHeader('content-type', 'application/x-amz-json-1.0').end(JSON.stringify({ executionArn: 'arn', startDate: 0 }))
-    })
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  atEnd(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, started }
-}
+import { workflows } from '../fixtures/workflows.ts'
 
 await onDynamo((engine) => {
   atEnd(() => engine.stop())

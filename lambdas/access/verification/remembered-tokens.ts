@@ -1,6 +1,7 @@
 /** Tokens that were verified, by the SHA-256 of their text, so that their signatures are looked at once; and whether they were revoked since. */
-import type { RevocationReader } from '../../ports/revocations.ts'
+import type { Mark, RevocationReader } from '../../ports/revocations.ts'
 import { Unavailable } from '../../ports/unavailable.ts'
+import { revokedBy } from './revoked-by.ts'
 import type { ReadToken } from './token-claims.ts'
 import type { TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
@@ -17,7 +18,7 @@ export class RememberedToken {
   readonly token: ReadToken
   readonly issuer: TrustedIssuer
   readonly #generation: number
-  #isRevoked = false
+  #revokedBy: Mark | undefined
   #lastIn: VerifiedToken | undefined
   /** When it was not revoked. */
   #clearAt = Number.NEGATIVE_INFINITY
@@ -40,19 +41,19 @@ export class RememberedToken {
     return this.#generation === this.issuer.generation
   }
 
-  /** As of at most three seconds ago. Unavailable where that cannot be found out. */
-  isRevoked(revocations: RevocationReader, now: number): boolean | Promise<boolean> {
-    if (this.#isRevoked || isRecent(this.#clearAt, now)) return this.#isRevoked
+  /** As of at most three seconds ago; undefined: it is not. Unavailable where that cannot be found out. */
+  revokedBy(revocations: RevocationReader, now: number): Mark | undefined | Promise<Mark | undefined> {
+    if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now)) return this.#revokedBy
     if (this.#look === undefined || !isRecent(this.#look.at, now)) this.#look = { at: now, done: this.#ask(revocations, now) }
-    return this.#look.done.then(() => this.#isRevoked)
+    return this.#look.done.then(() => this.#revokedBy)
   }
 
   async #ask(revocations: RevocationReader, at: number): Promise<void> {
     try {
       const { marks, issuedAt } = this.token
-      const found = await revocations.revoked(marks)
-      if (marks.some((mark) => (found.get(mark) ?? Number.NEGATIVE_INFINITY) >= issuedAt)) this.#isRevoked = true
-      else this.#clearAt = at
+      const mark = await revokedBy(revocations, marks, issuedAt)
+      if (mark === undefined) this.#clearAt = at
+      else this.#revokedBy = mark
     } catch (cause) {
       throw new Unavailable('revocations cannot be read', { cause })
     } finally {

@@ -8,7 +8,7 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../../ports/clock.ts'
 import type { FetchDocument } from '../../ports/fetch-document.ts'
 import { TENANT } from '../../ports/known-tenants.ts'
-import type { RevocationReader } from '../../ports/revocations.ts'
+import { ALL, type RevocationReader } from '../../ports/revocations.ts'
 import type { PublishedKeys } from '../../ports/signing-keys.ts'
 import { bearerIn, unproved } from './bearer.ts'
 import type { ExternalIssuer } from './external-issuers.ts'
@@ -51,6 +51,9 @@ export type Verifier = {
 /** How its tokens are proved, and what they say. */
 type Trusted = { readonly issuer: TrustedIssuer; readonly read: (claims: Claims, typ: unknown) => ReadToken }
 
+/** As where who may do what was itself set back to an earlier time. */
+const ALL_REVOKED = 'The token is from before all tokens were ended: log in again'
+
 /** Milliseconds. */
 const OWN_FRESH = 10_000
 
@@ -77,8 +80,9 @@ export function verifier(parts: VerifierParts): Verifier {
       remembered.forget(digest)
       throw tokenExpired()
     }
-    const isRevoked = found.isRevoked(revocations, now)
-    if (isRevoked === true || (isRevoked !== false && (await isRevoked))) throw tokenRefused('The token was revoked')
+    const looked = found.revokedBy(revocations, now)
+    const mark = looked instanceof Promise ? await looked : looked
+    if (mark !== undefined) throw tokenRefused(mark === ALL ? ALL_REVOKED : 'The token was revoked')
     const { known, tenants } = found.token
     if (!tenancy) return found.in(onlyTenant(tenants, tenant))
     checkPerson(known, tenants)

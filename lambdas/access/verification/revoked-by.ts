@@ -1,0 +1,8 @@
+import { ALL, type Mark, type RevocationReader } from '../../ports/revocations.ts'
+
+/** Why something with these marks, issued at this instant (ms since 1970), does not count any more; undefined: it does. */
+export async function revokedBy(revocations: RevocationReader, marks: readonly Mark[], issuedAt: number): Promise<Mark | undefined> {
+  const each = [ALL, ...marks] as const
+  const found = await revocations.revoked(each)
+  return each.find((mark) => (found.get(mark) ?? Number.NEGATIVE_INFINITY) >= issuedAt)
+}

@@ -1,0 +1,107 @@
+/** A store of who may do what that was itself set back: nothing counts there that was issued before it was adopted, and everything that is after. */
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../../lambdas/auth/adopted-state.ts'
+import { makeLaunch } from '../../lambdas/auth/launches.ts'
+import { REFRESH_LIFE } from '../../lambdas/auth/lifetimes.ts'
+import type { KeptState } from '../../lambdas/ports/kept-state.ts'
+import { ALL } from '../../lambdas/ports/revocations.ts'
+import { memoryState } from '../fixtures/memory-state.ts'
+import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
+import { allow, backOf, browser, logIn } from './browser.ts'
+
+const BACK = 'https://app.example/back'
+const AS = { client_id: 'app', client_secret: SECRET }
+const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope: 'offline_access user/*.rs' }
+const INVALID = { status: 400, body: { error: 'invalid_grant' } }
+
+let auth: Authorization
+let adopted: KeptState<Adopted>
+
+beforeEach(async () => {
+  auth = await authorization()
+  adopted = memoryState(NOT_ADOPTED)
+  const scopes = ['launch', 'offline_access', 'user/*.rs', 'system/*.rs']
+  await auth.addClient('app', { redirectUris: [BACK], scopes, generation: 'g1' })
+  await auth.addUser('ann', { fhirUser: 'Practitioner/7', scopes: ['user/*.rs'], generation: 'g2' })
+})
+
+const adopt = (store: string, wasAway = false) => endWhatWasIssued({ ...auth.ports, adopted }, store, wasAway)
+const send = (form: Record<string, string>) => auth.ask('POST', '/auth/token', { form: { ...AS, ...form } })
+const exchange = (code: string) => send({ grant_type: 'authorization_code', code, redirect_uri: BACK })
+const refresh = (refresh_token: string) => send({ grant_type: 'refresh_token', refresh_token })
+const isActive = async (token: string): Promise<boolean> =>
+  (await auth.ask('POST', '/auth/introspect', { form: { ...AS, token } })).body.active
+
+/** A login, and a code that it gave. */
+async function loggedIn() {
+  const user = browser(auth)
+  const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, prompt: 'consent' }), 'ann')
+  return { user, code: backOf(await allow(user, page)).sent.code! }
+}
+
+/** One of each that is issued. */
+async function issued() {
+  const service = (await send({ grant_type: 'client_credentials', scope: 'system/*.rs' })).body.access_token
+  const given = (await exchange((await loggedIn()).code)).body
+  const { user, code } = await loggedIn()
+  const launch = await makeLaunch(auth.ports, { client: 'app' })
+  return { service, access: given.access_token, refreshing: given.refresh_token, user, code, launch }
+}
+
+/** Whether each counts: those of a service and of a user, a login, a launch of who logs in anew, a code and a refresh token. */
+async function counting({ service, access, refreshing, user, code, launch }: Awaited<ReturnType<typeof issued>>) {
+  const another = browser(auth)
+  const launched = await another.open('/auth/authorize', { ...ASKED, scope: 'launch user/*.rs', launch })
+  const asked = await logIn(another, launched, 'ann')
+  return {
+    service: await isActive(service),
+    access: await isActive(access),
+    login: backOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error === undefined,
+    launch: asked.status === 200,
+    code: await exchange(code),
+    refresh: await refresh(refreshing),
+  }
+}
+
+const COUNTS = { status: 200 }
+
+describe('A state that is adopted', () => {
+  it('ends whatever was issued before, though clients and users are the same, and nothing that is issued then', async () => {
+    const before = await issued()
+    await adopt('state-1')
+    auth.later(1_000)
+    const after = await issued()
+    const ended = { service: false, access: false, login: false, launch: false, code: INVALID, refresh: INVALID }
+    expect(await counting(before)).toMatchObject(ended)
+    expect(await counting(after)).toMatchObject({ service: true, access: true, login: true, launch: true, code: COUNTS, refresh: COUNTS })
+  })
+
+  it('ends nothing again with the next deployment, but with the next state, and where it counts again after another', async () => {
+    const ended = async () => (await auth.revocations.revoked([ALL])).get(ALL)
+    await adopt('state-1')
+    auth.later(1_000)
+    await adopt('state-1')
+    expect(await ended()).toBe(T0)
+    await adopt('state-2')
+    expect(await ended()).toBe(T0 + 1_000)
+    auth.later(1_000)
+    await adopt('state-2', true)
+    expect(await ended()).toBe(T0 + 2_000)
+  })
+
+  it('remembers that for as long as what was issued would count', async () => {
+    const { refreshing } = await issued()
+    await adopt('state-1')
+    auth.later(REFRESH_LIFE.offline_access - 1)
+    expect(await refresh(refreshing)).toMatchObject(INVALID)
+  })
+
+  it('has ended it before it says so: what fails is done again', async () => {
+    adopted.change = async () => {
+      throw new Error('down')
+    }
+    await expect(adopt('state-1')).rejects.toThrow('down')
+    expect((await auth.revocations.revoked([ALL])).get(ALL)).toBe(T0)
+    expect((await adopted.read()).value).toEqual(NOT_ADOPTED)
+  })
+})

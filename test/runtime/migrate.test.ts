@@ -1,0 +1,40 @@
+/** What runs once in every deployment, on an emulator. */
+import { expect, it } from '@jest/globals'
+import { ALL } from '../../lambdas/ports/revocations.ts'
+import { clock, indexState } from '../../lambdas/runtime/aws.ts'
+import { revocations } from '../../lambdas/runtime/aws-authorization.ts'
+import { migrate } from '../../lambdas/runtime/aws-indexing.ts'
+import { atEnd } from '../fixtures/at-end.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { workflows } from '../fixtures/workflows.ts'
+
+await onDynamo((engine) => {
+  atEnd(() => engine.stop())
+
+  it('ends what was issued by a table of state once it was adopted, or counts again after another', async () => {
+    const { endpoint } = await workflows()
+    Object.assign(process.env, {
+      ...{ FHIR_TABLE: await engine.newTable(), FHIR_STATE_TABLE: await engine.newTable(), FHIR_EPOCH: '3' },
+      ...{ FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:0:stateMachine:r', FHIR_RESTORED_AT: '2026-01-01T00:00:00Z' },
+      ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: endpoint },
+      ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
+    })
+    const ended = async () => (await revocations().revoked([ALL])).get(ALL)
+    const known = (epoch: number) =>
+      indexState().change((state) => ({ ...state, live: { identity: 'i', types: {}, lacking: [], former: [], ...state.live, epoch } }))
+    await known(2)
+    let now = Date.UTC(2026, 0, 2)
+    clock().now = () => now
+    await migrate({ AdoptedState: 'yes' })
+    expect(await ended()).toBe(now)
+    now += 1_000
+    await migrate({ AdoptedState: 'yes' })
+    await known(2)
+    await migrate({ AdoptedState: 'yes' })
+    expect(await ended()).toBe(now - 1_000)
+    await known(1)
+    await migrate({ AdoptedState: 'yes' })
+    expect(await ended()).toBe(now)
+    expect((await indexState().read()).value.live?.epoch).toBe(3)
+  })
+})
