@@ -43,6 +43,8 @@ export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly rebuilds: readonly Pending[]
   /** Absent before the first deployment. */
   readonly live?: LiveIndices
+  /** The store whose versions the documents are of, by its name. */
+  readonly store?: string
   /** What documents are made with. */
   readonly extraction?: string
   /** Types whose live index is not, or not all, made with it: what it was made with. */

@@ -14,8 +14,11 @@ import { type Identified, identified, lost } from './live-indices.ts'
 import { type MakingParts, makeAgain } from './make-again.ts'
 import { Readings } from './reading-now.ts'
 
-/** `instant`: to which the store was set back: ms since 1970. `former`: the store that was there before, by its name; absent: it is gone. */
-export type Restore = { readonly epoch: number; readonly instant: number; readonly former?: string }
+/**
+ * `store`: the one that counts now, by its name. `instant`: to which it was set back: ms since 1970. `former`: the one that was there before;
+ * absent: it is gone.
+ */
+export type Restore = { readonly epoch: number; readonly store: string; readonly instant: number; readonly former?: string }
 
 /** ms. What the index had not come to yet is as old as the stream at most; and a large transaction is stamped before it is committed. */
 const STREAM_KEEPS = 24 * 60 * 60_000
@@ -35,14 +38,15 @@ export function mustBeOf(state: IndexState, epoch: number): void {
 export const identifiedIn = (epoch: number, state: IndexState, fresh: string): Identified =>
   identified(epoch > 0 && state.live === undefined ? { extraction: 'unknown', ...state } : state, fresh)
 
-/** RangeError for an epoch that is over. `fresh`: the identity of indices that are made anew. */
-export function setBack(state: Identified, { epoch, instant, former }: Restore, fresh: string, now: number): Identified {
-  if (epoch === epochOf(state)) return state
-  if (epoch < epochOf(state)) throw new RangeError(`epoch ${epoch} is over: the index is of ${epochOf(state)}, each restore has one more`)
+/** RangeError for one that does not follow from what was there. `fresh`: the identity of indices that are made anew. */
+export function setBack(state: Identified, restore: Restore, fresh: string, now: number): Identified {
+  const { epoch, store, instant, former } = restore
+  mustFollow(state, restore)
+  if (epoch === epochOf(state)) return state.store === store ? state : { ...state, store }
   // Whoever is at something began it with what there was before.
   const { worker: _, setBack: __, ...rest } = state
   const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
-  const begun: Identified = { ...rest, rebuilds, live: { ...state.live, epoch, ahead: [] } }
+  const begun: Identified = { ...rest, rebuilds, store, live: { ...state.live, epoch, ahead: [] } }
   const live = Object.entries(state.live.types).filter(([type]) => isLive(state.live, type))
   if (former === undefined) return lost(begun, Object.fromEntries(live), fresh)
   // What was not caught up with before no longer follows from the store that was there last.
@@ -51,6 +55,16 @@ export function setBack(state: Identified, { epoch, instant, former }: Restore, 
   const ahead = live.map(([type]) => type).filter((type) => isLive(after.live, type))
   const since = Math.min(instant, now - STREAM_KEEPS) - STAMPED_BEFORE
   return { ...after, live: { ...after.live, ahead }, setBack: { former, since, at: now } }
+}
+
+/** What another store was told the index has, and what this one was told it lacks: neither may pass for the other unnoticed. */
+function mustFollow(state: Identified, { epoch, store, former }: Restore): void {
+  const { store: known = store } = state
+  if (epoch < epochOf(state)) throw new RangeError(`epoch ${epoch} is over: the index is of ${epochOf(state)}, each restore has one more`)
+  if (epoch === epochOf(state) && store !== known)
+    throw new RangeError(`the index is of ${known} in epoch ${epoch}: ${store} is another table, and has one more`)
+  if (epoch > epochOf(state) && former !== undefined && state.store !== undefined && former !== state.store)
+    throw new RangeError(`the index is of ${state.store}, and not of ${former}: without restored.former all documents are made again`)
 }
 
 /** All SearchParameters as they are now, and a deletion of each that defines something and is not there: what they define follows from these. */

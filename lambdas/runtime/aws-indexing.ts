@@ -237,8 +237,9 @@ async function endWhereSetBack(isRestored: boolean): Promise<void> {
   if (isRestored || wasAway) await endWhatWasIssued({ adopted, revocations: revocations(), clock: clock() }, name, wasAway)
 }
 
-const restoreOf = ({ epoch, restoredAt, formerTable }: Pick<Places, 'epoch' | 'restoredAt' | 'formerTable'>): Restore => ({
+const restoreOf = ({ epoch, table, restoredAt, formerTable }: Pick<Places, 'epoch' | 'table' | 'restoredAt' | 'formerTable'>): Restore => ({
   epoch,
+  store: table,
   instant: Date.parse(restoredAt) || 0,
   ...(formerTable === '' ? {} : { former: formerTable }),
 })

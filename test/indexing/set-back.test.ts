@@ -201,7 +201,7 @@ await onDynamo((engine) => {
           ])
     }
 
-    const RESTORE = { epoch: 1, instant: INSTANT, former: 'former' }
+    const RESTORE = { epoch: 1, store: 'restored', instant: INSTANT, former: 'former' }
 
     it('makes again what was written since, and nothing else, and goes on from there', async () => {
       await migrate(RESTORE)
@@ -232,7 +232,7 @@ await onDynamo((engine) => {
       await expect(caughtUpStep(0)).rejects.toThrow('the index is of epoch 1, this function of 0')
     })
     const caughtUpStep = async (epoch: number): Promise<unknown> => {
-      await indices.state.change((state) => setBack(state as Identified, { ...RESTORE, epoch: 2 }, 'fresh', NOW))
+      await indices.state.change((state) => setBack(state as Identified, { ...RESTORE, epoch: 2, former: 'restored' }, 'fresh', NOW))
       await indices.state.change((state) => ({ ...state, live: { ...state.live!, epoch: 1 } }))
       return step(epoch)({ action: 'take', execution: 'e' })
     }
@@ -286,7 +286,7 @@ await onDynamo((engine) => {
       await caughtUp(1)
       const { live, setBack: left } = (await indices.state.read()).value
       expect([live!.lacking.toSorted(), live!.ahead, left]).toEqual([['Basic', 'Patient', 'SearchParameter'], [], undefined])
-      await migrate({ epoch: 2, instant: INSTANT })
+      await migrate({ epoch: 2, store: 'again', instant: INSTANT })
       const after = (await indices.state.read()).value
       expect([after.live!.epoch, after.live!.lacking.toSorted()]).toEqual([2, ['Basic', 'Patient', 'SearchParameter']])
     })
@@ -302,18 +302,34 @@ describe('a state of no index, behind a store that was set back', () => {
 
   it('makes anew what it had not caught up with when the store is set back once more', () => {
     const before = begun(identified(NO_STATE, 'a'), ['Patient', 'Basic'], 'a')
-    const once = setBack(before, { epoch: 1, instant: INSTANT, former: 'f' }, 'b', NOW)
+    const once = setBack(before, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
     const half = { ...once, live: { ...once.live, ahead: ['Basic'] } }
-    const { live, setBack: left } = setBack(half, { epoch: 2, instant: INSTANT, former: 'g' }, 'c', NOW)
+    const { live, setBack: left } = setBack(half, { epoch: 2, store: 'h', instant: INSTANT, former: 'g' }, 'c', NOW)
     expect([live.epoch, live.lacking, live.ahead, left!.former]).toEqual([2, ['Basic'], ['Patient'], 'g'])
   })
 
   it('ends what somebody is at, who began it with what there was before', () => {
     const busy = { ...begun(identified(NO_STATE, 'a'), ['Patient'], 'a'), worker: { execution: 'e', at: NOW } }
     const rebuilds = [{ tenant: 't', type: 'Patient', done: 3, total: 9, taken: 'e' }]
-    const after = setBack({ ...busy, rebuilds }, { epoch: 1, instant: INSTANT, former: 'f' }, 'b', NOW)
+    const after = setBack({ ...busy, rebuilds }, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
     expect([after.worker, after.rebuilds]).toEqual([undefined, [{ tenant: 't', type: 'Patient', done: 0, total: 9 }]])
     expect(after.setBack).toEqual({ former: 'f', since: INSTANT - 3_600_000, at: NOW })
-    expect(setBack(after, { epoch: 1, instant: 0 }, 'c', NOW)).toBe(after)
+    expect(setBack(after, { epoch: 1, store: 'g', instant: 0 }, 'c', NOW)).toBe(after)
+  })
+  describe('knows whose documents it has', () => {
+    const known = setBack(identified(NO_STATE, 'a'), { epoch: 0, store: 'f', instant: 0 }, 'b', NOW)
+    const once = setBack(known, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
+    const again = (restore: Partial<Restore>) => () => setBack(once, { epoch: 1, store: 'g', instant: INSTANT, ...restore }, 'c', NOW)
+
+    it('and takes no other for it in the same epoch', () => {
+      expect([known.store, once.store]).toEqual(['f', 'g'])
+      expect(again({ store: 'h', former: 'g' })).toThrow('the index is of g in epoch 1: h is another table, and has one more')
+    })
+
+    it('and asks none what was written since but that one', () => {
+      expect(again({ epoch: 2, store: 'h', former: 'f' })).toThrow('the index is of g, and not of f: without restored.former')
+      expect(again({ epoch: 2, store: 'h', former: 'g' })()).toMatchObject({ store: 'h', setBack: { former: 'g' } })
+      expect(again({ epoch: 2, store: 'h' })()).toMatchObject({ store: 'h', live: { epoch: 2, ahead: [] } })
+    })
   })
 })
