@@ -25,8 +25,8 @@ export type Settings = {
   readonly exports: readonly ExportSetting[]
   readonly search: SearchSettings
   /**
-   * What the server calls itself, without a slash at the end. Absent: the custom domain, else CloudFront's. Export files are downloaded there
-   * whatever the server calls itself.
+   * What the server calls itself, without a slash at the end. Absent: with `iam` the API's own address, else the custom domain or CloudFront's.
+   * Export files are downloaded from CloudFront whatever the server calls itself.
    */
   readonly baseUrl?: string
   readonly customDomain?: CustomDomain

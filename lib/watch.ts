@@ -1,4 +1,5 @@
 /** A watch: metrics of something that can go wrong, and the alarm that rings when it does. */
+import { type Measured, NAMESPACE } from '../lambdas/runtime/aws-log.ts'
 
 /** The one method that is watched by itself. */
 export const TOKEN_ROUTE = '/auth/token'
@@ -10,6 +11,12 @@ export type Watched = {
   readonly label?: string | undefined
   readonly dimensions?: Readonly<Record<string, string>>
 }
+
+/** What the functions of the stage write themselves. */
+export const measuredIn = (stage: string, metricName: Measured, statistic: string): Watched => ({
+  namespace: NAMESPACE,
+  ...{ metricName, statistic, dimensions: { Stage: stage } },
+})
 
 export type Watch = {
   readonly title: string

@@ -1,5 +1,5 @@
 /** What can go wrong with exports, and where tokens are given. */
-import { type Deployed, TOKEN_ROUTE, type Watch, type Watched } from './watch.ts'
+import { type Deployed, measuredIn, TOKEN_ROUTE, type Watch, type Watched } from './watch.ts'
 
 /** Executions that ended otherwise than well. */
 export const endedOf = (StateMachineArn: string): readonly Watched[] =>
@@ -30,7 +30,7 @@ export function watchesOfExports(stage: string, { machine, sweeper }: Deployed['
     },
     {
       title: 'Age of the oldest export under way, ms',
-      metrics: [{ namespace: 'FHIR', metricName: 'ExportAge', statistic: 'Maximum', dimensions: { Stage: stage } }],
+      metrics: [measuredIn(stage, 'ExportAge', 'Maximum')],
       alarm: {
         name: 'ExportAge',
         above: 43_200_000,
@@ -53,12 +53,11 @@ export function watchesOfExports(stage: string, { machine, sweeper }: Deployed['
 }
 
 export function watchesOfSchedules(stage: string, starter: string): readonly Watch[] {
-  const told = (metricName: string): Watched => ({ namespace: 'FHIR', metricName, statistic: 'Maximum', dimensions: { Stage: stage } })
   const errors: Watched = { namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: starter } }
   return [
     {
       title: 'Scheduled exports that failed',
-      metrics: [told('ScheduledExportsFailed'), errors],
+      metrics: [measuredIn(stage, 'ScheduledExportsFailed', 'Maximum'), errors],
       alarm: {
         name: 'ScheduledExportFailed',
         above: 0,
@@ -68,7 +67,7 @@ export function watchesOfSchedules(stage: string, starter: string): readonly Wat
     },
     {
       title: 'Scheduled exports that are late',
-      metrics: [told('ScheduledExportsLate')],
+      metrics: [measuredIn(stage, 'ScheduledExportsLate', 'Maximum')],
       alarm: {
         name: 'ScheduledExportLate',
         above: 0,

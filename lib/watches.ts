@@ -1,5 +1,5 @@
 /** What can go wrong with a deployment, as CloudWatch sees it, and what then is to be done. */
-import type { Deployed, Watch, Watched } from './watch.ts'
+import { type Deployed, measuredIn, type Watch, type Watched } from './watch.ts'
 import { watchesOfDomain } from './watches-of-domain.ts'
 import { endedOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './watches-of-exports.ts'
 
@@ -50,7 +50,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Index lag, ms',
-      metrics: [{ namespace: 'FHIR', metricName: 'IndexLag', statistic: 'p95', dimensions: { Stage: stage } }],
+      metrics: [measuredIn(stage, 'IndexLag', 'p95')],
       alarm: {
         name: 'IndexLag',
         above: 60_000,
@@ -99,7 +99,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Age of the pulse, ms',
-      metrics: [{ namespace: 'FHIR', metricName: 'PulseAge', statistic: 'Maximum', dimensions: { Stage: stage } }],
+      metrics: [measuredIn(stage, 'PulseAge', 'Maximum')],
       alarm: {
         name: 'Pulse',
         ...{ above: 300_000, periods: 2, isSilenceWrong: true },
@@ -155,7 +155,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Audit records that were refused',
-      metrics: [{ namespace: 'FHIR', metricName: 'AuditRefused', statistic: 'Sum', dimensions: { Stage: stage } }],
+      metrics: [measuredIn(stage, 'AuditRefused', 'Sum')],
       alarm: {
         name: 'AuditRefused',
         above: 0,
@@ -166,7 +166,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Types whose index is lost',
-      metrics: [{ namespace: 'FHIR', metricName: 'IndexLost', statistic: 'Maximum', dimensions: { Stage: stage } }],
+      metrics: [measuredIn(stage, 'IndexLost', 'Maximum')],
       alarm: {
         name: 'IndexLost',
         above: 0,

@@ -90,6 +90,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/fhir/resource-types.ts',
     'lambdas/ports/canonicals.ts',
     'lambdas/ports/known-tenants.ts',
+    'lambdas/runtime/aws-log.ts',
     'lambdas/runtime/config.ts',
     'aws-cdk-lib',
     'constructs',

@@ -38,7 +38,20 @@ export const tellOfLacking = (types: readonly string[], about: Pick<Told, 'stage
 /** How long ago the latest pulse was sent that has arrived; every minute, by who is no part of what follows the stream: ms. */
 export const tellPulseAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => metric('PulseAge', 'Milliseconds', [age], about)
 
-const NAMESPACE = 'FHIR'
+export const NAMESPACE = 'FHIR'
+
+/** What this code measures; an alarm looks at each (lib/watches.ts). */
+export const MEASURED = [
+  'AuditRefused',
+  'ExportAge',
+  'IndexLag',
+  'IndexLost',
+  'PulseAge',
+  'ScheduledExportsFailed',
+  'ScheduledExportsLate',
+] as const
+export type Measured = (typeof MEASURED)[number]
+
 /** An array of the format holds so many. */
 const MOST_VALUES = 100
 
@@ -48,7 +61,7 @@ export type Unit = 'Milliseconds' | 'Count'
 type Told = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
 
 /** `at`: ms since 1970. https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
-export function metric(name: string, unit: Unit, values: readonly number[], { stage, at, names }: Told): void {
+export function metric(name: Measured, unit: Unit, values: readonly number[], { stage, at, names }: Told): void {
   if (values.length === 0) return
   const metrics = { Namespace: NAMESPACE, Dimensions: [['Stage']], Metrics: [{ Name: name, Unit: unit }] }
   const _aws = { Timestamp: at, CloudWatchMetrics: [metrics] }

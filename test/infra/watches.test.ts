@@ -1,6 +1,6 @@
 /** What is watched is what is told: the names under which metrics are written, and thresholds in the unit they are written in. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
-import { metric } from '../../lambdas/runtime/aws-log.ts'
+import { MEASURED, metric } from '../../lambdas/runtime/aws-log.ts'
 import { watchesOf } from '../../lib/watches.ts'
 
 const watches = watchesOf({
@@ -45,6 +45,11 @@ describe('The lag of the index', () => {
 })
 
 describe('Alarms', () => {
+  it('look at all that the code measures', () => {
+    const own = alarms.flatMap(({ metrics }) => metrics).filter(({ namespace }) => namespace === 'FHIR')
+    expect(own.map(({ metricName }) => metricName).sort()).toEqual([...MEASURED].sort())
+  })
+
   it('about durations ring at what they say, in milliseconds, the unit of what they watch', () => {
     const durations = {
       Latency: [3 * SECOND, /more than 3 s$/],
