@@ -4,11 +4,12 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
-import { type IndexState, NO_STATE, requestNewIndices, requestRebuild, statusOf } from '../../lambdas/indexing/index-state.ts'
+import { type IndexState, NO_STATE, requestNewIndices, requestRebuild, statusOf, taken } from '../../lambdas/indexing/index-state.ts'
 import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/live-indices.ts'
 import { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { nameOf } from '../../lambdas/ports/newest-of.ts'
+import type { ScanRequest } from '../../lambdas/ports/resource-store.ts'
 import { patientOf } from '../fixtures/versions.ts'
 import { STEP, TENANT, type World, world } from './rebuilt-world.ts'
 
@@ -377,6 +378,45 @@ describe('the rebuild', () => {
       await it.run('a')
       expect(it.indices.live.name).not.toBe('v1')
       await it.expectWhole('nick')
+    })
+  })
+
+  describe('in place, while a page of it is read', () => {
+    /** What happens between the state that is read first and the documents. */
+    const filled = async (it: World, happens: (state: IndexState) => IndexState): Promise<unknown> => {
+      const parts = it.parts()
+      const { scan } = parts.resources
+      const resources = {
+        ...parts.resources,
+        async *scan(request: ScanRequest) {
+          await it.state.change(happens)
+          yield* scan(request)
+        },
+      }
+      const { value } = await it.state.change((state) => taken(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
+      return rebuildStep({ ...parts, resources })({
+        action: 'fill',
+        segment: { type: 'Patient', attempt: value.rebuilds[0]!.taken!, next: '' },
+      })
+    }
+    const indexed = (state: IndexState): IndexState => ({ ...begun(identified(state, 'one'), ['Patient'], 'one'), extraction: '1' })
+
+    it('makes nothing once the store is set back: what was read may be of the one before', async () => {
+      const it = await world(1)
+      await it.state.change(indexed)
+      const setBackNow = (state: IndexState) => ({ ...state, live: { ...state.live!, epoch: 1 } })
+      await expect(filled(it, setBackNow)).rejects.toThrow('the index is of epoch 1, this function of 0')
+      expect(it.made).toEqual([])
+    })
+
+    it('tells of which age the documents are that it brings into the index of another release', async () => {
+      const it = await world(1)
+      await it.state.change(indexed)
+      await filled(it, ({ behind: _, ...state }) => ({ ...state, extraction: '2' }))
+      const made = [...it.heads.values()].filter(({ id }) => it.made.includes(id))
+      const since = Math.min(...made.map(({ lastUpdated }) => lastUpdated))
+      expect(made.length).toBeGreaterThan(0)
+      expect((await it.state.read()).value.behind).toEqual({ Patient: { extraction: '2', since } })
     })
   })
 
