@@ -1,8 +1,11 @@
-/** What the settler does every minute, on an emulator: all that is overdue, and rebuilds, whatever becomes of one of them. */
+/** What the settler and the indexer do, on an emulator: every minute, and with records that cannot be taken. */
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { expect, it, jest } from '@jest/globals'
+import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/kept-state.ts'
+import { beatItem } from '../../lambdas/adapters/dynamodb/pulse.ts'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
-import { indexState } from '../../lambdas/runtime/aws.ts'
+import { BEATS, latestOf, NO_PULSE } from '../../lambdas/indexing/pulse.ts'
+import { indexState, stateTable } from '../../lambdas/runtime/aws.ts'
 import { followHeads, settle } from '../../lambdas/runtime/aws-indexing.ts'
 import { atEnd } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
@@ -52,5 +55,25 @@ await onDynamo((engine) => {
     expect(await settle(told(process.env.FHIR_TABLE!, record))).toEqual(failed)
     // Nor is there an index.
     expect(await followHeads(told(process.env.FHIR_TABLE!, head))).toEqual(failed)
+  })
+
+  it('takes no pulse for one that has come where a part of its batch is not indexed', async () => {
+    const printed = jest.spyOn(console, 'log').mockReturnValue()
+    jest.spyOn(console, 'error').mockReturnValue()
+    const head = { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, v: { M: { vid: { N: '1' }, lu: { N: '1' }, del: { BOOL: true } } } }
+    const beats = Array.from({ length: BEATS }, (_, place) => {
+      const { pk, sk, sent } = beatItem({ place, sent: 7 })
+      return { pk: { S: pk }, sk: { S: sk }, sent: { N: String(sent) } }
+    })
+    const told = <Image>(images: readonly Image[]) => ({
+      Records: images.map((NewImage, i) => ({ dynamodb: { SequenceNumber: String(i), ApproximateCreationDateTime: 1, NewImage } })),
+    })
+    const pulse = async () => (await new DynamoDbKeptState(stateTable(), 'PULSE', NO_PULSE).read()).value
+    expect((await followHeads(told([head, ...beats]))).batchItemFailures).toEqual([{ itemIdentifier: '0' }])
+    expect(await pulse()).toEqual(NO_PULSE)
+    expect((await followHeads(told(beats))).batchItemFailures).toEqual([])
+    expect(latestOf(await pulse())).toBe(7)
+    // The lag is that of writes.
+    expect(printed).not.toHaveBeenCalled()
   })
 })
