@@ -2,18 +2,18 @@
  * The two stacks of a stage. `-c stage=NAME`; its settings (lib/settings.ts, where they differ from the defaults) are in the file named by
  * `-c settings=FILE`, else in .fhir/NAME.settings.json, if that is there.
  */
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'
 import { bundle } from '../lib/bundle.ts'
 import { DataStack } from '../lib/data-stack.ts'
 import { FLAGS } from '../lib/flags.ts'
 import { ServiceStack } from '../lib/service-stack.ts'
-import { DEFAULTS, type Settings, settingsOf } from '../lib/settings.ts'
+import { DEFAULTS } from '../lib/settings.ts'
+import { settingsOfStage } from './stage-settings.ts'
 
 const app = new App({ context: FLAGS })
 const stage: string = app.node.tryGetContext('stage') ?? DEFAULTS.stage
-const settings = settingsOf({ stage, ...fileOf(app.node.tryGetContext('settings'), `.fhir/${stage}.settings.json`) })
+const settings = settingsOfStage(stage, app.node.tryGetContext('settings'))
 
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
 const bundles = await bundle(join(app.outdir, 'bundles'), {
@@ -21,7 +21,3 @@ const bundles = await bundle(join(app.outdir, 'bundles'), {
 })
 new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundles)
 app.synth()
-
-function fileOf(named: string | undefined, usual: string): Partial<Settings> {
-  return named === undefined && !existsSync(usual) ? {} : (JSON.parse(readFileSync(named ?? usual, 'utf8')) as Partial<Settings>)
-}

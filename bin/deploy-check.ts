@@ -1,16 +1,15 @@
 /** What an account lacks for a stage, one line each; nothing is changed. `npm run deploy:check`, before `npm run deploy`. */
-import { existsSync, readFileSync } from 'node:fs'
 import { App } from 'aws-cdk-lib'
 import { DataStack } from '../lib/data-stack.ts'
 import { lacking } from '../lib/deploy-check.ts'
 import { FLAGS } from '../lib/flags.ts'
 import type { Template } from '../lib/replaced.ts'
-import { DEFAULTS, settingsOf } from '../lib/settings.ts'
+import { DEFAULTS } from '../lib/settings.ts'
 import { complain, say } from './output.ts'
+import { settingsOfStage } from './stage-settings.ts'
 
 const stage = process.argv[2] ?? DEFAULTS.stage
-const file = `.fhir/${stage}.settings.json`
-const settings = settingsOf({ stage, ...(existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}) })
+const settings = settingsOfStage(stage)
 const app = new App({ context: FLAGS })
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
 const template: Template = app.synth().getStackByName(data.stackName).template

@@ -5,6 +5,7 @@ import { REBUILD_WIDTH } from '../lambdas/indexing/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
 import { checkRestored, type Restored } from './restored.ts'
+import { checkSettings, checkTogether } from './settings-checks.ts'
 
 export type Settings = {
   /** Part of the names of stacks and the path of roles: several may stand in one account. */
@@ -157,6 +158,7 @@ const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'ex
 
 /** `given` over the defaults. RangeError that says what is wrong. */
 export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
+  checkSettings(given)
   const known = [...Object.keys(DEFAULTS), ...OPTIONAL]
   const settings: Settings = {
     ...DEFAULTS,
@@ -165,7 +167,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULTS.memory, ...given.memory },
     limits: { ...DEFAULTS.limits, ...given.limits },
   }
-  const { stage, access, account, baseUrl, originSecret, exportLinkKey, exportAdditionalResources, service, concurrency, vpc } = settings
+  const { stage, access, account, baseUrl, exportAdditionalResources, service, concurrency, vpc } = settings
   refuse(
     Object.keys(given).find((name) => !known.includes(name)),
     (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
@@ -193,20 +195,8 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     service.tenancy === 'on' && access !== 'token' ? access : undefined,
     (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
   )
-  refuse(Number.isInteger(originSecret) && originSecret > 0 ? undefined : originSecret, () => 'originSecret is a whole number from 1 on')
-  refuse(
-    Number.isInteger(exportLinkKey) && exportLinkKey > 0 ? undefined : exportLinkKey,
-    () => 'exportLinkKey is a whole number from 1 on',
-  )
-  refuse(
-    Number.isInteger(settings.rebuildWidth) && settings.rebuildWidth > 0 ? undefined : settings.rebuildWidth,
-    () => 'rebuildWidth is a whole number from 1 on',
-  )
   checkRestored(settings.restored)
-  refuse(
-    Number.isInteger(settings.keptIndexDays) && settings.keptIndexDays >= 0 ? undefined : settings.keptIndexDays,
-    () => 'keptIndexDays is a whole number from 0 on',
-  )
+  checkTogether(settings)
   refuse(
     vpc === undefined ? undefined : service.externalIssuers,
     () => '"externalIssuers" are not possible with "vpc": their keys are on the internet, to which there is no way',

@@ -1,0 +1,25 @@
+/** What was set of a stage. What is wrong with it ends this process, in one line. */
+import { existsSync, readFileSync } from 'node:fs'
+import { type Settings, settingsOf } from '../lib/settings.ts'
+import { checkSettings } from '../lib/settings-checks.ts'
+import { complain, faultIn } from './output.ts'
+
+/** `named`: the file; absent: .fhir/STAGE.settings.json, which may be missing. */
+export function settingsOfStage(stage: string, named?: string): Settings {
+  const usual = `.fhir/${stage}.settings.json`
+  const file = named ?? (existsSync(usual) ? usual : undefined)
+  try {
+    return file === undefined ? settingsOf({ stage }) : settingsIn(file, stage)
+  } catch (error) {
+    complain(`${file === undefined ? '' : `${file}: `}${faultIn(error)}\n`)
+    process.exit(1)
+  }
+}
+
+function settingsIn(file: string, stage: string): Settings {
+  const given = JSON.parse(readFileSync(file, 'utf8'))
+  checkSettings(given)
+  if (given.stage !== undefined && given.stage !== stage)
+    throw new RangeError(`the stage is "${given.stage}", but "${stage}" was asked for`)
+  return settingsOf({ ...given, stage })
+}

@@ -1,0 +1,145 @@
+/** What may stand at each place of the settings, as far as JSON can be wrong about it: a name nobody knows would be taken for the default. */
+import type { RetentionDays } from 'aws-cdk-lib/aws-logs'
+
+/** What is wrong, with its place before it; nothing where all is right. */
+type Check = (value: unknown, place: string) => string | undefined
+
+type Named = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Named => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const must =
+  (isRight: (value: unknown) => boolean, what: string): Check =>
+  (value, place) =>
+    isRight(value) ? undefined : `${place} is ${what}`
+
+const matches = (pattern: RegExp, what: string): Check => must((value) => typeof value === 'string' && pattern.test(value), what)
+
+const whole = (least: number, most = Number.MAX_SAFE_INTEGER): Check =>
+  must(
+    (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
+    most === Number.MAX_SAFE_INTEGER ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
+  )
+
+/** `optional`: names that may be missing. */
+const object =
+  (checks: Readonly<Record<string, Check>>, optional: readonly string[] = []): Check =>
+  (value, place) => {
+    const names = Object.keys(checks)
+    if (!isObject(value)) return `${place} is an object of ${names.join(', ')}`
+    const unknown = Object.keys(value).find((name) => !names.includes(name))
+    if (unknown !== undefined) return `${place}.${unknown} is nothing that can be said: there are ${names.join(', ')}`
+    for (const [name, check] of Object.entries(checks)) {
+      const isMissing = value[name] === undefined && optional.includes(name)
+      const wrong = isMissing ? undefined : check(value[name], `${place}.${name}`)
+      if (wrong !== undefined) return wrong
+    }
+    return undefined
+  }
+
+const entries =
+  (check: Check): Check =>
+  (value, place) =>
+    isObject(value)
+      ? Object.entries(value).reduce<string | undefined>((wrong, [name, each]) => wrong ?? check(each, `${place}.${name}`), undefined)
+      : `${place} is an object`
+
+/** https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
+export const RETENTIONS: readonly RetentionDays[] = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+]
+
+const HOST = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$/
+const URL_OF_CLUSTER = /^https?:\/\/[^\s?#@]+$/
+
+/** https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
+const memory = whole(128, 10_240)
+const units = (least: { readonly reads: number; readonly writes: number }): Check =>
+  object({ reads: whole(least.reads), writes: whole(least.writes) })
+
+const search: Check = (value, place) =>
+  isObject(value) && 'endpoint' in value
+    ? object({ endpoint: matches(URL_OF_CLUSTER, 'the https URL of a cluster'), domainArn: matches(DOMAIN, 'the ARN of a domain') }, [
+        'domainArn',
+      ])(value, place)
+    : object({ kind: matches(/^domain$/, '"domain"'), size: matches(/^(?:demo|production)$/, '"demo" or "production"') })(value, place)
+
+const DOMAIN = /^arn:aws[a-z-]*:es:[a-z0-9-]+:\d{12}:domain\/\S+$/
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  account: matches(/^\d{12}$/, 'the twelve digits of an account, as a text'),
+  region: matches(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'a region of AWS, as eu-central-1'),
+  search,
+  customDomain: object({
+    name: matches(HOST, 'the name of a host'),
+    certificateArn: matches(/^arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate\/\S+$/, 'the ARN of a certificate of ACM in us-east-1'),
+    hostedZone: object({
+      id: matches(/^Z[A-Z0-9]+$/, 'the id of a hosted zone, as Z0123456789'),
+      name: matches(HOST, 'the name of a zone'),
+    }),
+  }),
+  vpc: object({
+    cidr: matches(/^\d{1,3}(?:\.\d{1,3}){3}\/(?:1[6-9]|2[0-2])$/, 'as 10.0.0.0/16, with 16 to 22 bits: each zone takes 22'),
+    availabilityZones: must(
+      (zones) => Array.isArray(zones) && zones.length > 0 && new Set(zones).size === zones.length,
+      'a list of different zones, as eu-central-1a',
+    ),
+  }),
+  // Less than a table has by itself is refused: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
+  capacity: object({ warm: units({ reads: 12_000, writes: 4_000 }), most: units({ reads: 1, writes: 1 }) }, ['warm', 'most']),
+  logRetentionDays: must((days) => RETENTIONS.includes(days as number), `one of the numbers of days ${RETENTIONS.join(', ')}`),
+  service: must(isObject, 'an object of settings of the service'),
+  alarmEmail: matches(/^[^\s@]+@[^\s@]+$/, 'an address of e-mail'),
+  concurrency: entries(whole(0)),
+  parallelizationFactor: whole(1, 10),
+  memory: object({ light: memory, request: memory, worker: memory }, ['light', 'request', 'worker']),
+  // https://docs.aws.amazon.com/waf/latest/APIReference/API_RateBasedStatement.html, and what a gateway takes of an account
+  limits: object({ perAddress: whole(10, 2_000_000_000), rate: whole(1), burst: whole(1) }, ['perAddress', 'rate', 'burst']),
+  originSecret: whole(1),
+  exportLinkKey: whole(1),
+  rebuildWait: whole(0),
+  rebuildWidth: whole(1),
+  keptIndexDays: whole(0),
+}
+
+/** RangeError that names the place of what is wrong. `given`: what was set; what is not there is the default. */
+export function checkSettings(given: unknown): void {
+  if (!isObject(given)) throw new RangeError('the settings are an object')
+  for (const [name, check] of Object.entries(CHECKS)) {
+    const value = given[name]
+    const wrong = value === undefined ? undefined : check(value, name)
+    if (wrong !== undefined) throw new RangeError(wrong)
+  }
+}
+
+/** What is right by itself and may not go together. */
+export type Together = {
+  readonly region: string
+  readonly search: object
+  readonly vpc?: { readonly cidr: string; readonly availabilityZones: readonly string[] }
+  readonly customDomain?: { readonly name: string; readonly hostedZone: { readonly name: string } }
+}
+
+/** RangeError, as of those. */
+export function checkTogether({ customDomain, region, search, vpc }: Together): void {
+  if (vpc !== undefined) checkNetwork(vpc, region, search)
+  if (customDomain === undefined) return
+  const { name, hostedZone } = customDomain
+  if (name !== hostedZone.name && !name.endsWith(`.${hostedZone.name}`))
+    throw new RangeError(`customDomain.name ${name} is not in the zone ${hostedZone.name}`)
+}
+
+/** Nodes are spread over zones evenly: https://docs.aws.amazon.com/opensearch-service/latest/developerguide/managedomains-multiaz.html */
+const PRODUCTION_ZONES = 3
+const SUBNET_BITS = 22
+
+function checkNetwork({ cidr, availabilityZones }: NonNullable<Together['vpc']>, region: string, search: object): void {
+  const isThere = (zone: unknown): boolean =>
+    typeof zone === 'string' && zone.startsWith(region) && /^[a-z]$/.test(zone.slice(region.length))
+  const elsewhere = availabilityZones.find((zone) => !isThere(zone))
+  if (elsewhere !== undefined) throw new RangeError(`vpc.availabilityZones: ${elsewhere} is no zone of ${region}, as ${region}a`)
+  if ('size' in search && search.size === 'production' && availabilityZones.length !== PRODUCTION_ZONES)
+    throw new RangeError(`vpc.availabilityZones are ${PRODUCTION_ZONES} with "production", which has so many nodes`)
+  const room = 2 ** (SUBNET_BITS - Number(cidr.split('/')[1]))
+  if (availabilityZones.length > room) throw new RangeError(`vpc.cidr ${cidr} has room for ${room} of ${availabilityZones.length} zones`)
+}

@@ -1,0 +1,124 @@
+/** Settings of a stage that are wrong: refused with their place before anything is made, and never taken for the default. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { DEFAULTS, settingsOf } from '../../lib/settings.ts'
+import { RETENTIONS } from '../../lib/settings-checks.ts'
+
+const NETWORK = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
+const DOMAIN = {
+  name: 'fhir.example.org',
+  certificateArn: 'arn:aws:acm:us-east-1:111111111111:certificate/1',
+  hostedZone: { id: 'Z0123456789', name: 'example.org' },
+}
+
+const RIGHT: readonly object[] = [
+  {},
+  DEFAULTS,
+  { account: '111111111111', region: 'us-gov-west-1', alarmEmail: 'ops@example.org' },
+  { search: { endpoint: 'https://search.example.org' } },
+  { search: { endpoint: 'https://a.example', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/fhir' } },
+  { search: { kind: 'domain', size: 'production' }, vpc: NETWORK },
+  { vpc: { cidr: '10.0.0.0/22', availabilityZones: ['us-east-1a'] } },
+  { customDomain: DOMAIN },
+  { customDomain: { ...DOMAIN, name: 'example.org' } },
+  { capacity: { warm: { reads: 12_000, writes: 4_000 } }, limits: { rate: 5 }, memory: { light: 1024 }, concurrency: { read: 0 } },
+  ...RETENTIONS.map((logRetentionDays) => ({ logRetentionDays })),
+]
+
+const vpc = (rest: object) => ({ vpc: { ...NETWORK, ...rest } })
+const customDomain = (rest: object) => ({ customDomain: { ...DOMAIN, ...rest } })
+
+const WRONG: readonly (readonly [object, string])[] = [
+  [{ region: 'Frankfurt' }, 'region is a region of AWS'],
+  [{ region: 5 }, 'region is a region of AWS'],
+  [{ account: 111111111111 }, 'account is the twelve digits'],
+  [{ account: '123' }, 'account is the twelve digits'],
+  [{ search: 'demo' }, 'search is an object of kind, size'],
+  [{ search: {} }, 'search.kind is "domain"'],
+  [{ search: { kind: 'domains', size: 'demo' } }, 'search.kind is "domain"'],
+  [{ search: { kind: 'domain', size: 'prod' } }, 'search.size is "demo" or "production"'],
+  [{ search: { kind: 'domain' } }, 'search.size is "demo" or "production"'],
+  [{ search: { endpoint: 'search.example.org' } }, 'search.endpoint is the https URL'],
+  [{ search: { endpoint: 'https://a:b@search.example.org' } }, 'search.endpoint is the https URL'],
+  [{ search: { endpoint: 'https://a.example', domainArn: 'fhir' } }, 'search.domainArn is the ARN of a domain'],
+  [{ search: { endpoint: 'https://a.example', size: 'demo' } }, 'search.size is nothing that can be said: there are endpoint, domainArn'],
+  [{ logRetentionDays: 45 }, 'logRetentionDays is one of the numbers of days 1, 3'],
+  [{ logRetentionDays: '90' }, 'logRetentionDays is one of'],
+  [{ capacity: { wram: {} } }, 'capacity.wram is nothing that can be said: there are warm, most'],
+  [{ capacity: { warm: { reads: 20_000 } } }, 'capacity.warm.writes is a whole number from 4000 on'],
+  [{ capacity: { warm: { reads: 100, writes: 8_000 } } }, 'capacity.warm.reads is a whole number from 12000 on'],
+  [{ capacity: { most: { reads: 0, writes: 1 } } }, 'capacity.most.reads is a whole number from 1 on'],
+  [{ memory: 512 }, 'memory is an object of light, request, worker'],
+  [{ memory: { lite: 512 } }, 'memory.lite is nothing that can be said'],
+  [{ memory: { light: 64 } }, 'memory.light is a whole number from 128 to 10240'],
+  [{ limits: { rat: 1 } }, 'limits.rat is nothing that can be said'],
+  [{ limits: { perAddress: 1 } }, 'limits.perAddress is a whole number from 10 to 2000000000'],
+  [{ limits: { rate: '500' } }, 'limits.rate is a whole number from 1 on'],
+  [{ concurrency: 5 }, 'concurrency is an object'],
+  [{ concurrency: { read: 1.5 } }, 'concurrency.read is a whole number from 0 on'],
+  [{ concurrency: { reed: 1 } }, '"reed" is no function'],
+  [{ parallelizationFactor: 11 }, 'parallelizationFactor is a whole number from 1 to 10'],
+  [{ rebuildWait: '60' }, 'rebuildWait is a whole number from 0 on'],
+  [{ rebuildWidth: 0 }, 'rebuildWidth is a whole number from 1 on'],
+  [{ keptIndexDays: -1 }, 'keptIndexDays is a whole number from 0 on'],
+  [{ originSecret: '1' }, 'originSecret is a whole number from 1 on'],
+  [{ exportLinkKey: 0 }, 'exportLinkKey is a whole number from 1 on'],
+  [{ alarmEmail: 'nobody' }, 'alarmEmail is an address of e-mail'],
+  [{ service: null }, 'service is an object'],
+  [vpc({ cidr: '10.0.0.0' }), 'vpc.cidr is as 10.0.0.0/16'],
+  [vpc({ cidr: '10.0.0.0/22' }), 'vpc.cidr 10.0.0.0/22 has room for 1 of 3 zones'],
+  [vpc({ availabilityZones: [] }), 'vpc.availabilityZones is a list of different zones'],
+  [vpc({ availabilityZones: 'us-east-1a' }), 'vpc.availabilityZones is a list of different zones'],
+  [{ ...vpc({}), region: 'eu-central-1' }, 'vpc.availabilityZones: us-east-1a is no zone of eu-central-1, as eu-central-1a'],
+  [
+    { search: { kind: 'domain', size: 'production' }, ...vpc({ availabilityZones: ['us-east-1a', 'us-east-1b'] }) },
+    'vpc.availabilityZones are 3 with "production"',
+  ],
+  [{ customDomain: 'fhir.example.org' }, 'customDomain is an object of name, certificateArn, hostedZone'],
+  [customDomain({ name: 'https://fhir.example.org' }), 'customDomain.name is the name of a host'],
+  [customDomain({ certificateArn: 'arn:aws:acm:eu-central-1:111111111111:certificate/1' }), 'certificate of ACM in us-east-1'],
+  [customDomain({ hostedZone: { id: 'example.org', name: 'example.org' } }), 'customDomain.hostedZone.id is the id of a hosted zone'],
+  [customDomain({ name: 'fhir.badexample.org' }), 'customDomain.name fhir.badexample.org is not in the zone example.org'],
+]
+
+describe('Settings', () => {
+  it.each(RIGHT.map((given) => [given]))('%j are taken', (given) => expect(settingsOf(given)).toMatchObject(given))
+
+  it.each(WRONG)('%j are refused', (given, why) => expect(() => settingsOf(given)).toThrow(why))
+})
+
+describe('The file of a stage', () => {
+  const checked = (text: string, stage = 'prod') => {
+    const folder = mkdtempSync(join(tmpdir(), 'fhir-settings-'))
+    try {
+      mkdirSync(join(folder, '.fhir'))
+      writeFileSync(join(folder, '.fhir/prod.settings.json'), text)
+      const script = resolve('bin/deploy-check.ts')
+      const { status, stdout, stderr } = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', script, stage], {
+        cwd: folder,
+        encoding: 'utf8',
+      })
+      return { status, stdout, lines: stderr.trimEnd().split('\n') }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+  const NAME = /^\.fhir\/prod\.settings\.json: /
+
+  it.each([
+    ['{ "region": "eu-central-1", }', 'JSON'],
+    ['{ "regio": "eu-central-1" }', '"regio" is no setting'],
+    ['[]', 'the settings are an object'],
+    ['{ "stage": "dev" }', 'the stage is "dev", but "prod" was asked for'],
+  ])('%s is refused in one line that names it', (text, why) => {
+    const { status, stdout, lines } = checked(text)
+    expect([status, stdout, lines]).toEqual([1, '', [expect.stringMatching(NAME)]])
+    expect(lines[0]).toContain(why)
+  })
+
+  it('is not needed, but the name of the stage has to be one', () =>
+    expect(checked('{}', 'Prod')).toEqual({ status: 1, stdout: '', lines: [expect.stringMatching(/^"Prod" is no stage/)] }))
+})
