@@ -40,8 +40,9 @@ const KEPT_UNRESERVED = 100
 const OPENSEARCH_ROLE = 'AWSServiceRoleForAmazonOpenSearchService'
 const MAKE_ROLE = 'aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com'
 
-const CHECKS: Readonly<Record<string, (asked: Asked) => Promise<Lines>>> = {
-  Account: account,
+type Check = (asked: Asked) => Promise<Lines>
+
+const CHECKS: Readonly<Record<string, Check>> = {
   Bootstrap: bootstrap,
   Stacks: stacks,
   Lambda: concurrency,
@@ -53,17 +54,26 @@ const CHECKS: Readonly<Record<string, (asked: Asked) => Promise<Lines>>> = {
 
 /** Nothing: it can be deployed, as far as anybody can see. What cannot be looked at is told too. */
 export async function lacking(asked: Asked): Promise<Lines> {
-  const found = await Promise.all(
-    Object.entries(CHECKS).map(async ([name, check]) => {
-      const lines = await check(asked).catch((error: Error) => [`cannot be looked at: ${error.name}: ${error.message}`])
-      return lines.map((line) => `${name}: ${line}`)
-    }),
-  )
+  // Anybody may ask who they are: whoever cannot has no credentials that count, and of another account nothing else matters.
+  const others = await linesOf('Account', account, asked)
+  if (others.length > 0) return others
+  const found = await Promise.all(Object.entries(CHECKS).map(([name, check]) => linesOf(name, check, asked)))
   return found.flat()
 }
 
+async function linesOf(name: string, check: Check, asked: Asked): Promise<Lines> {
+  const lines = await check(asked).catch((error: Error) => [`cannot be looked at: ${error.name}: ${error.message}`])
+  return lines.map((line) => `${name}: ${line}`)
+}
+
 async function account({ settings }: Asked): Promise<Lines> {
-  const { Account } = await new STSClient({ region: settings.region }).send(new GetCallerIdentityCommand())
+  const asked = new STSClient({ region: settings.region }).send(new GetCallerIdentityCommand())
+  const identity = await asked.catch((error: Error) => error)
+  if (identity instanceof Error)
+    return [
+      `no credentials of AWS that count in ${settings.region}: log in (aws login, aws sso login) or set AWS_PROFILE; nothing else was looked at (${identity.name}: ${identity.message})`,
+    ]
+  const { Account } = identity
   return settings.account === undefined || settings.account === Account
     ? []
     : [`the credentials are those of ${Account}, the setting account says ${settings.account}`]

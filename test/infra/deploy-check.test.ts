@@ -46,6 +46,7 @@ const [sts, ssm, formation, lambda, gateway, front, search, iam, dynamo, kms] = 
   mockClient(KMSClient),
 ]
 const all = [sts, ssm, formation, lambda, gateway, front, search, iam, dynamo, kms]
+const requests = (): number => all.reduce((sum, client) => sum + client.calls().length, 0)
 const failing = (name: string, message = name): Error => Object.assign(new Error(message), { name })
 
 /** An account that lacks nothing, and has no deployment. */
@@ -81,10 +82,23 @@ it('nothing, of an account that has all it takes', async () => {
   expect(await told({ vpc: VPC }, inNetwork.data)).toEqual([])
 })
 
-it('credentials of another account', async () =>
+it('credentials of another account, of which nothing else is asked', async () => {
   expect(await told({ account: '222222222222' })).toEqual([
     'Account: the credentials are those of 111111111111, the setting account says 222222222222',
-  ]))
+  ])
+  expect(requests()).toBe(1)
+})
+
+it.each(['CredentialsProviderError', 'ExpiredToken', 'InvalidClientTokenId'])(
+  'no credentials that count, and nothing else is asked: %s',
+  async (name) => {
+    for (const client of all) client.rejects(failing(name, 'of no use'))
+    expect(await told()).toEqual([
+      expect.stringMatching(`^Account: no credentials of AWS that count in us-east-1: .*\\(${name}: of no use\\)$`),
+    ])
+    expect(requests()).toBe(1)
+  },
+)
 
 it.each([
   ['no bootstrap', undefined, 'none'],
