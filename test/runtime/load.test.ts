@@ -161,6 +161,55 @@ describe('load', () => {
     expect([resources, seen.map(({ path }) => path)]).toEqual([1, ['/fhir', '/fhir', '/fhir', '/elsewhere']])
     expect(new Set(seen.map(({ text }) => text)).size).toBe(1)
   })
+  it('sends in halves what takes the server too long', async () => {
+    const sizes: number[] = []
+    const { resources, failures } = await loaded({ 'a.ndjson': [...'abcdefgh'].map(basic).join('\n') }, (text) => {
+      sizes.push(JSON.parse(text).entry.length)
+      return { status: sizes.at(-1)! > 2 ? 504 : 200 }
+    })
+    expect([resources, failures, sizes]).toEqual([8, [], [8, 4, 2, 2, 4, 2, 2]])
+  })
+  it('gives up what takes the server too long one by one', async () => {
+    const sizes: number[] = []
+    const { resources, failures } = await loaded({ 'a.ndjson': [...'abcdefgh'].map(basic).join('\n') }, (text) => {
+      sizes.push(JSON.parse(text).entry.length)
+      return { status: 504, body: { issue: [{ details: { text: 'The answer took too long' } }] } }
+    })
+    expect([resources, failures.map(({ key, reason }) => [key, reason])]).toEqual([
+      0,
+      [...'abcdefgh'].map((id) => [`Basic/${id}`, '504 The answer took too long']),
+    ])
+    expect(sizes).toEqual([8, 4, 2, 1])
+  })
+  it('sends again what a batch had no time to begin, as long as some is done', async () => {
+    const sent: string[][] = []
+    const statuses = ['201', '422', '503', '503']
+    const { resources, failures } = await loaded({ 'a.ndjson': [...'abcd'].map(basic).join('\n') }, (text) => {
+      const { type, entry } = JSON.parse(text)
+      sent.push([type, ...entry.map(({ resource }: Tree) => resource.id)])
+      if (sent.length === 1) return refused
+      const entries = statuses.map((status) => ({ response: { status } }))
+      return sent.length === 2
+        ? { status: 200, body: { entry: entries } }
+        : sent.length === 3
+          ? refused
+          : { status: 200, body: { entry: entries.slice(2) } }
+    })
+    expect([resources, failures.map(({ key, reason }) => [key, reason])]).toEqual([
+      1,
+      [
+        ['Basic/b', '422'],
+        ['Basic/c', '503'],
+        ['Basic/d', '503'],
+      ],
+    ])
+    expect(sent).toEqual([
+      ['transaction', 'a', 'b', 'c', 'd'],
+      ['batch', 'a', 'b', 'c', 'd'],
+      ['transaction', 'c', 'd'],
+      ['batch', 'c', 'd'],
+    ])
+  })
   it('asks once for what is referred to by search, after all else is there, and sends what it means', async () => {
     const located = (id: string): string =>
       `{"resourceType":"Location","id":"${id}","managingOrganization":{"reference":"Organization?name=X"}}`

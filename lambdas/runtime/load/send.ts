@@ -1,4 +1,7 @@
-/** Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails. */
+/**
+ * Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails; what takes
+ * the server too long in halves.
+ */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { isSuccess, json, type Outcome, told } from './answer.ts'
 import type { Failure, LoadEntry } from './entries.ts'
@@ -16,14 +19,35 @@ export const senderBy = (post: Post): Sender => {
     if (isSuccess(first)) return []
     const reason = `${first.status} ${told(json(first) as Outcome)}`.trim()
     if (entries.length === 1) return [failureOf(entries[0]!, reason)]
+    if (first.status === TOO_LONG) return inHalves(send, entries, reason)
     const second = await post(bundleOf('batch', entries, memory))
-    if (isSuccess(second)) return failuresIn(json(second) as Answered, entries)
+    if (isSuccess(second)) return againWhatWasBusy(send, failuresIn(json(second) as Answered, entries), entries)
     const unreadable = entries.flatMap((entry) => faultOf(entry) ?? [])
     if (unreadable.length === 0) return entries.map((entry) => failureOf(entry, reason))
     const rest = entries.filter((entry) => !unreadable.some(({ key }) => key === entry.key))
     return [...unreadable, ...(rest.length > 0 ? await send(rest) : [])]
   }
   return send
+}
+
+/** A gateway, or a function on AWS, had no time to answer; what was asked may have been done, and may be asked again. */
+const TOO_LONG = 504
+const BUSY = 503
+
+async function inHalves(send: Sender, entries: readonly LoadEntry[], reason: string): Promise<readonly Failure[]> {
+  const [head, tail] = [entries.slice(0, entries.length / 2), entries.slice(entries.length / 2)]
+  const failed = await send(head)
+  // A server that has no time for one of them has none for more.
+  const isHopeless = failed.length === head.length && failed.every((each) => each.reason.startsWith(String(TOO_LONG)))
+  return [...failed, ...(isHopeless ? tail.map((entry) => failureOf(entry, reason)) : await send(tail))]
+}
+
+/** Of a batch that has done some, what there was no time to begin. */
+async function againWhatWasBusy(send: Sender, failed: readonly Failure[], entries: readonly LoadEntry[]): Promise<readonly Failure[]> {
+  const busy = failed.filter(({ reason }) => reason.startsWith(String(BUSY)))
+  if (busy.length === 0 || busy.length === entries.length) return failed
+  const left = entries.filter(({ place, key }) => busy.some((each) => each.place === place && each.key === key))
+  return [...failed.filter((each) => !busy.includes(each)), ...(await send(left))]
 }
 
 function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], memory: Memory): Buffer {
