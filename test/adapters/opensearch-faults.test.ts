@@ -161,6 +161,28 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       await expect(index.find(plan())).rejects.toThrow(Overloaded)
     })
 
+    it.each(['closed', 'shut for reading', 'shut for writing'])('an index that somebody has %s, until it is open again', async (how) => {
+      const index = await through(() => undefined, { attempts: 2 })
+      await index.apply(some(0, 2))
+      const [name] = Object.keys((await open.client.indices.get({ index: `${open.prefix}-observation-v*` })).body)
+      const path = `/${name}`
+      const put = (method: string, to: string, body = {}) => open.client.transport.request({ method, path: `${path}${to}`, body })
+      const block = (value: boolean | null) =>
+        put('PUT', '/_settings', { [`index.blocks.${how === 'shut for reading' ? 'read' : 'write'}`]: value })
+      await (how === 'closed' ? put('POST', '/_close') : block(true))
+      const [found, applied] = await Promise.allSettled([index.find(plan()), index.apply(some(1, 3, { version: 2 }))])
+      await (how === 'closed' ? put('POST', '/_open') : block(null))
+      expect(found).toMatchObject(
+        how === 'shut for writing' ? { status: 'fulfilled' } : { status: 'rejected', reason: { fault: 'unavailable' } },
+      )
+      expect(applied).toMatchObject(
+        how === 'shut for reading' ? { status: 'fulfilled' } : { status: 'rejected', reason: { fault: 'not-applied' } },
+      )
+      expect(told).toEqual([])
+      await index.apply(some(1, 3, { version: 2 }))
+      expect(await ids()).toBe('0 1v2 2v2')
+    })
+
     it('a request that is forbidden is not repeated', async () => {
       let requests = 0
       const index = await through(({ path }) => {

@@ -1,4 +1,4 @@
-/** Answers 200 to each request, with what it is told to: for answers that no engine can be brought to. */
+/** Answers each request with what it is told to, 200 but where that says another `status`: for answers that no engine can be brought to, or not here. */
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Passing } from './opensearch-proxy.ts'
@@ -10,7 +10,8 @@ export async function answering(answerTo: (request: Passing) => object): Promise
   const server = createServer(async (request, response) => {
     const passing = { method: request.method!, path: request.url!, body: await text(request) }
     requests.push(passing)
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answerTo(passing)))
+    const answer: { readonly status?: number } = answerTo(passing)
+    response.writeHead(answer.status ?? 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { readonly port: number }

@@ -9,7 +9,7 @@
 import { newestOf } from '../../ports/newest-of.ts'
 import { NotApplied } from '../../ports/not-applied.ts'
 import type { IndexDocument } from '../../ports/search-index.ts'
-import { type Cluster, Failed, passes } from './cluster.ts'
+import { type Cluster, Failed, isShut, passes } from './cluster.ts'
 import { bodyOf, type Form, idOf, stubOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'
 
@@ -186,7 +186,7 @@ export class Bulk {
       // An answer that does not speak of a document says nothing about it.
       const { status, error } = items[i]?.index ?? {}
       if (status === 200 || status === 201 || status === 409) continue
-      if (status === 400) {
+      if (status === 400 && !isShut(error?.type)) {
         const kind = error?.type ?? 'unknown'
         if (kind === UNKNOWN && write.form === undefined) {
           if (!forms.has(write.alias)) forms.set(write.alias, this.#formOf(write.alias))

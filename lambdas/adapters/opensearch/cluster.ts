@@ -29,7 +29,7 @@ export class Failed extends MachineError {
 
   constructor(status: number | undefined, kind: string, answer: unknown = '') {
     super(`OpenSearch: ${status ?? 'no answer'} ${kind}`)
-    this.fault = status === undefined || UNAVAILABLE.has(status) ? 'unavailable' : 'failed'
+    this.fault = status === undefined || UNAVAILABLE.has(status) || isShut(kind) ? 'unavailable' : 'failed'
     this.status = status
     this.kind = kind
     this.#answer = JSON.stringify(answer)
@@ -47,6 +47,9 @@ export class Failed extends MachineError {
 
 /** Timeouts, gateways that reach nobody, shards that are not there yet or any more. */
 const UNAVAILABLE = new Set([408, 502, 503, 504])
+
+/** Of an index that somebody closed, or shut for reading or writing, and may open again: that says nothing of what was asked, or sent. */
+export const isShut = (kind: string | undefined): boolean => kind === 'index_closed_exception' || kind === 'cluster_block_exception'
 
 export const passes = (status: number | undefined): boolean => status === undefined || status === 408 || status === 429 || status >= 500
 

@@ -22,7 +22,7 @@ export type SearchAnswer<Aggregations = unknown> = {
   }
   readonly aggregations?: Aggregations
   /** Of one search among several. */
-  readonly error?: unknown
+  readonly error?: { readonly type?: string }
   readonly status?: number
 }
 
@@ -91,7 +91,7 @@ export class Searching {
 
 function checkPart(answer: SearchAnswer): void {
   const { timed_out, error, status } = answer
-  if (error !== undefined) explained(new Failed(status ?? 500, 'part of several searches', error))
+  if (error !== undefined) explained(new Failed(status ?? 500, error.type ?? 'part of several searches', error))
   if (!isWhole(answer)) throw new Failed(503, MISSED)
   if (timed_out) throw new SearchTooCostly('the search took too long')
 }
