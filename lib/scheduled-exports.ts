@@ -4,10 +4,13 @@ import { EventField, Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-eve
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
-import type { ScheduledExport, WatchedSchedule } from '../lambdas/export/schedules.ts'
+import type { ScheduledExport, ScheduleEvent, WatchedSchedule } from '../lambdas/export/schedules.ts'
 import { TENANT } from '../lambdas/ports/known-tenants.ts'
 import { lateOf } from './export-settings.ts'
 import type { Settings } from './settings.ts'
+
+/** After which an export that a restore ended is begun anew, at the latest. */
+const AGAIN = Duration.minutes(10)
 
 /** `starter`: begins exports. `sweeper`: looks at what becomes of them. */
 export function scheduleExports(
@@ -19,12 +22,16 @@ export function scheduleExports(
   const epoch = restored === undefined ? {} : { epoch: restored.epoch }
   for (const { schedule: expression, late, bucketKey: _, tenant = TENANT, level = 'system', ...rest } of exports) {
     const schedule: ScheduledExport = { tenant, level, ...rest, ...epoch }
-    new Rule(scope, `Export-${rest.name}`, {
-      description: `Begins the export ${rest.name}`,
-      schedule: Schedule.expression(expression),
-      // The same event may come twice: it says when it was due.
-      targets: [new LambdaFunction(starter, { event: RuleTargetInput.fromObject({ schedule, time: EventField.time }) })],
-    })
+    const calls = (id: string, description: string, when: Schedule, only: Pick<ScheduleEvent, 'only'>) =>
+      new Rule(scope, `${id}-${rest.name}`, {
+        description: `${description} ${rest.name}`,
+        schedule: when,
+        // The same event may come twice: it says when it was due.
+        targets: [new LambdaFunction(starter, { event: RuleTargetInput.fromObject({ schedule, time: EventField.time, ...only }) })],
+      })
+    calls('Export', 'Begins the export', Schedule.expression(expression), {})
+    if (restored !== undefined)
+      calls('Again', 'Begins again, where the store was set back meanwhile, the export', Schedule.rate(AGAIN), { only: 'set-back' })
   }
   if (exports.length === 0) return
   const schedules = exports.map(

@@ -17,6 +17,10 @@ export const EXHAUSTED = `The export was given up: a step of it was ended each t
 /** Of one that cannot tell what it would lack. */
 export const DAMAGED = 'The export could not be finished: what is stored is damaged, and nobody can tell which resources would be missing'
 
+/** Of one that began on a store that was set back since: nobody tells what of its files is still there. */
+export const SET_BACK =
+  'The export was ended, for what the server stores was set back to an earlier time meanwhile: ask for it again, and for everything, without _since'
+
 /**
  * First the state, so that writers stop. What they leave all the same is swept. Whose work another attempt goes on with, or has finished, keeps
  * its files.

@@ -28,6 +28,8 @@ export type Job = {
   readonly patients?: number
   /** Of the kick-off: versions are exported that were current then. */
   readonly transactionTime: number
+  /** How often the store had been set back to an earlier time by then. Absent: never. */
+  readonly epoch?: number
   readonly state: JobState
   /** Rises by one whenever its work is begun again: steps of an older attempt do nothing more. */
   readonly attempt: number

@@ -5,6 +5,7 @@
 import type { CopiedParts } from '../ports/blob-copier.ts'
 import type { KeptRows } from '../ports/kept-rows.ts'
 import type { Level } from './asked.ts'
+import { SET_BACK } from './fail.ts'
 import { readJob } from './jobs.ts'
 
 /** What a schedule asks for, and as whom. */
@@ -26,6 +27,12 @@ export type ScheduledExport = {
   /** How often the store was set back: what was exported before may be there no more. Absent: never. */
   readonly epoch?: number
 }
+
+/**
+ * `time`: when the schedule called, as EventBridge writes it: 2031-01-01T03:00:00Z. `only`: where its last run was ended because the store was
+ * set back, it is begun anew, and else nothing.
+ */
+export type ScheduleEvent = { readonly schedule: ScheduledExport; readonly time: string; readonly only?: 'set-back' }
 
 /** `called`: its job was not begun yet. `refused`: nor could it be. `stopped`: its job is no more, and nobody saw it end. */
 export type RunState = 'called' | 'refused' | 'begun' | 'complete' | 'error' | 'stopped'
@@ -92,6 +99,12 @@ export async function noteRun(rows: KeptRows, name: string, at: number, more: Pa
 export async function goesOnFrom(rows: KeptRows, name: string, of: string): Promise<number | undefined> {
   const last = (await settleRuns(rows, name))?.last
   return last?.of === of ? last.transactionTime : undefined
+}
+
+/** Whether its last run was ended because the store was set back, or could not be begun anew since. */
+export async function isSetBack(rows: KeptRows, name: string): Promise<boolean> {
+  const last = (await rows.read<KeptSchedule>(SCHEDULES, name))?.runs.find(({ state }) => state !== 'refused')
+  return last !== undefined && (await readJob(rows, last.job))?.reason === SET_BACK
 }
 
 /** Notes what became of the jobs that were begun, before they are forgotten. */

@@ -4,7 +4,7 @@
  */
 import { Damaged } from '../ports/damaged.ts'
 import { collectSlice } from './collect.ts'
-import { BROKEN, DAMAGED, EXHAUSTED, fail } from './fail.ts'
+import { BROKEN, DAMAGED, EXHAUSTED, fail, SET_BACK } from './fail.ts'
 import { ExportFault } from './fault.ts'
 import { finish } from './finish.ts'
 import { gather } from './gather.ts'
@@ -43,6 +43,7 @@ async function tidy(parts: ExportParts, { id, state }: Job, { action }: StepInpu
 
 async function performed(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
   try {
+    if ((job.epoch ?? 0) !== (parts.epoch ?? 0)) throw new ExportFault(SET_BACK)
     if (input.action === 'plan' && job.began !== job.attempt) await changeJob(parts.rows, job.id, begun(job.attempt))
     return await perform(parts, job, input)
   } catch (error) {

@@ -15,6 +15,8 @@ export type ExportParts = {
   readonly index: Pick<SearchIndex, 'find' | 'distinct'>
   /** Of export files. */
   readonly blobs: BlobStore
+  /** How often the store was set back to an earlier time. Absent: never. */
+  readonly epoch?: number
   /** How a tenant's texts are read, as of now. */
   readonly readingOf: (tenant: string) => Promise<Reading>
   readonly expressions: () => ExpressionRunner

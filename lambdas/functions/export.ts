@@ -1,12 +1,12 @@
 /** Kick-off of bulk exports. */
 import { exportingSteps } from '../http/pipelines/exporting.ts'
 import { startExport } from '../interactions/export.ts'
-import { clock, config, reading, resources } from '../runtime/aws.ts'
+import { clock, config, places, reading, resources } from '../runtime/aws.ts'
 import { exportWorkflow, jobRows } from '../runtime/aws-exporting.ts'
 import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
 import { report } from '../runtime/aws-log.ts'
 
-const exports = { rows: jobRows(), workflow: exportWorkflow(), report: (error: unknown) => report(error, 'export') }
+const exports = { epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), report: (error: unknown) => report(error, 'export') }
 
 export const handler = httpHandler({
   interactions: { export: startExport({ resources: resources(), clock: clock(), choices: config(), exports }) },

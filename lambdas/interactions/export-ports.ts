@@ -7,6 +7,8 @@ import type { Workflow } from '../ports/workflow.ts'
 export type ExportPorts = {
   readonly rows: KeptRows
   readonly workflow: Workflow
+  /** How often the store was set back to an earlier time. Absent: never. */
+  readonly epoch?: number
   readonly urls: ExportUrlSigner
   /** Of export files. */
   readonly blobs: Pick<BlobStore, 'remove'>

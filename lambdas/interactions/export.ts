@@ -16,7 +16,7 @@ import { othersPass } from './slices.ts'
 
 export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'maxRunningExports'>
-  readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report'>
+  readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch'>
 }
 
 /** 202 with the link of the job. Whatever is wrong is said before there is one. */
@@ -32,7 +32,7 @@ export const startExport =
     checkFilters(asked.filters, searcherOf(request), request.reading)
     // One that is hidden is not found either.
     if (level === 'group') await liveHead(ports.resources(request, 'r'), keyOf(request))
-    const job = jobOf(request, level, asked, clock)
+    const job = jobOf(request, level, asked, ports)
     await begin(exports, job, asked.patients, choices.maxRunningExports)
     return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job: job.id }
   }
@@ -58,12 +58,13 @@ const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: Fhi
     now,
   })
 
-function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Ports['clock']): Job {
+function jobOf(request: FhirRequest, level: Level, asked: AskedExport, { clock, exports: { epoch = 0 } }: KickOffPorts): Job {
   const { tenant, client, access, baseUrl, url = '', id } = request
   const job: Job = {
     ...{ id: clock.newId(), tenant, client, access, request: url, baseUrl, level },
     ...(asked.patients.length === 0 ? { asked } : { asked: { ...asked, patients: [] }, patients: asked.patients.length }),
     ...(level === 'group' && id !== undefined ? { group: id } : {}),
+    ...(epoch === 0 ? {} : { epoch }),
     ...{ transactionTime: clock.now(), state: 'in-progress', attempt: 1 },
   }
   if (Buffer.byteLength(JSON.stringify(job)) > LONGEST_ASKED) throw tooLong()

@@ -1,4 +1,5 @@
 /** The cloud home's scheduled exports. */
+import type { ScheduleEvent } from '../export/schedules.ts'
 import { exportingSteps } from '../http/pipelines/exporting.ts'
 import { audit, clock, config, places, reading, resources } from './aws.ts'
 import { clients } from './aws-authorization.ts'
@@ -7,7 +8,7 @@ import { unaskedParts } from './aws-handler.ts'
 import { report } from './aws-log.ts'
 import { decidable } from './decidable.ts'
 import { once } from './once.ts'
-import { type ScheduleEvent, scheduledExport } from './scheduled-export.ts'
+import { scheduledExport } from './scheduled-export.ts'
 
 const begin = /* @__PURE__ */ once(() =>
   scheduledExport({
@@ -16,7 +17,7 @@ const begin = /* @__PURE__ */ once(() =>
     resources: resources(),
     clock: clock(),
     choices: config(),
-    exports: { rows: jobRows(), workflow: exportWorkflow(), report: (error) => report(error, 'export') },
+    exports: { epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), report: (error) => report(error, 'export') },
     steps: (authenticator) => exportingSteps({ ...unaskedParts(), authenticator, maxBody: config().maxBodyBytes }),
     site: { baseUrl: places().baseUrl, reading: (tenant) => reading().now(tenant) },
   }),

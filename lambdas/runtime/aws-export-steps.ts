@@ -31,6 +31,7 @@ const told = (error: unknown): void => report(error, 'export')
 const parts = (): ExportParts => ({
   // Of the bundle: what a stage sets stands in its code (lib/bundle.ts).
   additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
+  epoch: places().epoch,
   rows: jobRows(),
   resources: store(),
   index: latest(MOST_LATEST),

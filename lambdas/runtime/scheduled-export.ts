@@ -6,7 +6,7 @@ import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import { grantedToClient } from '../auth/client-grant.ts'
 import type { AuthChoices, AuthPorts } from '../auth/endpoint.ts'
 import { readJob } from '../export/jobs.ts'
-import { goesOnFrom, noteRun, type Run, runOf, type ScheduledExport } from '../export/schedules.ts'
+import { goesOnFrom, isSetBack, noteRun, type Run, runOf, type ScheduledExport, type ScheduleEvent } from '../export/schedules.ts'
 import { instant } from '../fhir/version.ts'
 import type { Site } from '../http/exchange.ts'
 import type { Steps } from '../http/pipeline.ts'
@@ -14,9 +14,6 @@ import { server } from '../http/server.ts'
 import type { Authenticator } from '../http/steps/authenticate.ts'
 import { type KickOffPorts, startExport } from '../interactions/export.ts'
 import type { Client } from '../ports/clients.ts'
-
-/** `time`: when the schedule called, as EventBridge writes it: 2031-01-01T03:00:00Z. */
-export type ScheduleEvent = { readonly schedule: ScheduledExport; readonly time: string }
 
 export type SchedulePorts = Pick<AuthPorts, 'clients' | 'isDecidable'> &
   KickOffPorts & {
@@ -29,8 +26,9 @@ export type SchedulePorts = Pick<AuthPorts, 'clients' | 'isDecidable'> &
 /** Begins one job, however often it is called for an instant. Error where it cannot be begun: then it may be called again. */
 export const scheduledExport =
   (ports: SchedulePorts) =>
-  async ({ schedule, time }: ScheduleEvent): Promise<void> => {
+  async ({ schedule, time, only }: ScheduleEvent): Promise<void> => {
     const { clock, exports } = ports
+    if (only !== undefined && !(await isSetBack(exports.rows, schedule.name))) return
     const at = Date.parse(time)
     const run = await runOf(exports.rows, schedule.name, { at, now: clock.now() })
     if (run === undefined || (run.state !== 'called' && run.state !== 'refused')) return

@@ -1,8 +1,16 @@
 /** Exports that begin on schedules: as whom, once, from where they go on, and what is said of those that do not. Specification 4.5, 5.2 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
+import { BROKEN, SET_BACK } from '../../lambdas/export/fail.ts'
 import { JOBS, type Job } from '../../lambdas/export/job.ts'
-import { forgetSchedules, type KeptSchedule, SCHEDULES, type ScheduledExport, watchSchedules } from '../../lambdas/export/schedules.ts'
+import {
+  forgetSchedules,
+  type KeptSchedule,
+  SCHEDULES,
+  type ScheduledExport,
+  type ScheduleEvent,
+  watchSchedules,
+} from '../../lambdas/export/schedules.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { seenThrough } from '../../lambdas/interactions/seen.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
@@ -31,6 +39,7 @@ function site(environment: Record<string, string> = {}) {
     rows,
     now: NOW,
     client: ETL as Client | undefined,
+    epoch: 0,
     /** ms that go by whenever somebody looks at the clock. */
     step: 0,
     told: [] as string[],
@@ -39,9 +48,9 @@ function site(environment: Record<string, string> = {}) {
     audited: [] as AuditRecord[],
     broken: undefined as Error | undefined,
     /** As the schedule calls, so many hours later. */
-    call: (hours: number, schedule: ScheduledExport = DAILY) => {
+    call: (hours: number, schedule: ScheduledExport = DAILY, only: Pick<ScheduleEvent, 'only'> = {}) => {
       it.now = Math.max(it.now, NOW + hours * HOUR + 5_000)
-      return begin({ schedule, time: new Date(NOW + hours * HOUR).toISOString().replace('.000', '') })
+      return begin({ schedule, time: new Date(NOW + hours * HOUR).toISOString().replace('.000', ''), ...only })
     },
     jobs: async () => {
       const jobs: Job[] = []
@@ -75,7 +84,9 @@ function site(environment: Record<string, string> = {}) {
       evaluate: () => Promise.reject(new Error('not asked')),
     })),
     ...{ clock, choices },
-    exports: { rows, workflow, report: () => undefined },
+    get exports() {
+      return { rows, workflow, epoch: it.epoch, report: () => undefined }
+    },
     steps: (authenticator) =>
       exportingSteps({
         ...{ clock, authenticator, origins: '*', maxBody: 1_000, loopbackOnly: false, report: () => undefined },
@@ -127,6 +138,47 @@ describe('A schedule', () => {
     const { access } = (await here.jobs())[0]!
     expect(access).toMatchObject({ isAdministrator: false, clauses: [{ type: 'Observation', within: ['Patient/1'] }] })
     expect(access.clauses).toHaveLength(1)
+  })
+})
+
+describe('A run that was ended because the store was set back', () => {
+  const AGAIN = { only: 'set-back' } as const
+  const ended = (id: string, reason: string) =>
+    here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'error', reason, ended: here.now }))
+
+  it('is begun anew, once, with everything', async () => {
+    await here.call(3)
+    await here.end(FIRST, 'complete')
+    await here.call(27)
+    const second = 'nightly-20310102T030000Z'
+    await ended(second, SET_BACK)
+    const restored = { ...DAILY, epoch: 1 }
+    here.epoch = 1
+    for (const hours of [28, 28, 28.5]) await here.call(hours, restored, AGAIN)
+    const begun = (await here.jobs()).filter(({ state }) => state === 'in-progress')
+    expect(begun.map(({ id, asked, epoch }) => [id, asked.since, epoch])).toEqual([['nightly-20310102T040000Z', undefined, 1]])
+  })
+
+  it('is begun anew also where that was refused at first', async () => {
+    await here.call(3)
+    await ended(FIRST, SET_BACK)
+    here.client = undefined
+    for (const hours of [4, 5]) await expect(here.call(hours, DAILY, AGAIN)).rejects.toThrow('not registered')
+    here.client = ETL
+    await here.call(6, DAILY, AGAIN)
+    expect((await here.jobs()).map(({ id }) => id).toSorted()).toEqual([FIRST, 'nightly-20310101T060000Z'])
+  })
+
+  it('is another than one that failed, is complete or goes on, and than none', async () => {
+    await here.call(2, DAILY, AGAIN)
+    expect(await here.jobs()).toEqual([])
+    await here.call(3)
+    await here.call(4, DAILY, AGAIN)
+    await ended(FIRST, BROKEN)
+    await here.call(5, DAILY, AGAIN)
+    await here.end(FIRST, 'complete')
+    await here.call(6, DAILY, AGAIN)
+    expect((await here.jobs()).map(({ id }) => id)).toEqual([FIRST])
   })
 })
 

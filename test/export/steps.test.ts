@@ -2,10 +2,11 @@
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import { segmentsOf } from '../../lambdas/export/job.ts'
+import { SET_BACK } from '../../lambdas/export/fail.ts'
+import { blobsOf, segmentsOf } from '../../lambdas/export/job.ts'
 import type { Segment } from '../../lambdas/export/segment.ts'
 import { exportStep } from '../../lambdas/export/step.ts'
-import type { ExportParts, Planned } from '../../lambdas/export/steps.ts'
+import type { ExportParts, Planned, StepInput } from '../../lambdas/export/steps.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
@@ -64,6 +65,37 @@ describe('An export of everything', () => {
       ['Observation', 1],
       ['Patient', 2],
     ])
+  })
+})
+
+describe('A store that was set back', () => {
+  const later = { ...parts, epoch: 2 }
+  const blobsNow = async (id: string) => {
+    const keys: string[] = []
+    for await (const { key } of parts.blobs.list(blobsOf(id))) keys.push(key)
+    return keys
+  }
+
+  it.each(['plan', 'write', 'gather', 'collect', 'finish'] as const)(
+    'ends an export at its step %s, and nothing of it stays',
+    async (action) => {
+      const ofJob = { job: `back-${action}`, attempt: 1 } as const
+      await kickOff(parts, { ...jobOf(5, { id: ofJob.job, level: 'system' }), epoch: 1 })
+      const { segments } = (await exportStep({ ...parts, epoch: 1 })({ ...ofJob, action: 'plan' })) as Planned
+      await exportStep({ ...parts, epoch: 1 })({ ...ofJob, action: 'write', segment: segments[0]! })
+      expect(await blobsNow(ofJob.job)).not.toEqual([])
+      await exportStep(later)({ ...ofJob, segment: segments[0]!, range: '0', action } as StepInput)
+      expect(await jobNow(parts, ofJob.job)).toMatchObject({ state: 'error', reason: SET_BACK })
+      expect(await blobsNow(ofJob.job)).toEqual([])
+      expect(await parts.rows.read(segmentsOf(ofJob.job), segments[0]!)).toBeUndefined()
+    },
+  )
+
+  it('ends one that began before it ever was, and none of its own time', async () => {
+    await kickOff(parts, jobOf(5, { id: 'before', level: 'system' }))
+    await kickOff(parts, { ...jobOf(5, { id: 'since', level: 'system' }), epoch: 2 })
+    for (const id of ['before', 'since']) await run(later, { id, attempt: 1 })
+    expect([(await jobNow(parts, 'before')).reason, (await jobNow(parts, 'since')).state]).toEqual([SET_BACK, 'complete'])
   })
 })
 

@@ -15,7 +15,11 @@ const { made, once, both, again, back, gone } = synthesized({
   made: TOKEN,
   once: { ...TOKEN, restored: FIRST },
   both: { ...TOKEN, restored: BOTH },
-  again: { ...TOKEN, restored: { resources: 'restored-2', former: 'restored-1', epoch: 2, instant: INSTANT } },
+  again: {
+    ...TOKEN,
+    restored: { resources: 'restored-2', former: 'restored-1', epoch: 2, instant: INSTANT },
+    exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', sinceLast: true }],
+  },
   back: { ...TOKEN, restored: { resources: 'made', epoch: 3, instant: INSTANT } },
   gone: {
     ...TOKEN,
@@ -197,6 +201,19 @@ describe('A deployment', () => {
           ...[false, true, true],
         ])
     expect(may(both, 'PutItem', 'CLIENTS', arnOf('state-1'))).toBe(false)
+  })
+
+  it('begins exports on schedules again that it ended, with what counts now', () => {
+    const begun = Object.values(ofType(again.service, 'AWS::Events::Rule')).filter(({ Description }) => Description.startsWith('Begins'))
+    const schedule = { name: 'nightly', client: 'etl', tenant: 'default', level: 'system', sinceLast: true, epoch: 2 }
+    const told = begun.map(({ ScheduleExpression, Targets }) => [
+      ScheduleExpression,
+      JSON.parse(Targets[0].InputTransformer.InputTemplate.replace('<time>', '"<time>"')),
+    ])
+    expect(told).toEqual([
+      ['rate(1 day)', { schedule, time: '<time>' }],
+      ['rate(10 minutes)', { schedule, time: '<time>', only: 'set-back' }],
+    ])
   })
 
   it('migrates again with each restore', () => {
