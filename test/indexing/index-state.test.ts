@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
-import { afterSearchParameter, type IndexState, NO_STATE, requestRebuild } from '../../lambdas/indexing/index-state.ts'
+import { afterSearchParameter, GONE, type IndexState, NO_STATE, requestRebuild, taken } from '../../lambdas/indexing/index-state.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
@@ -50,5 +50,11 @@ describe('the state of an index', () => {
     expect(() => requestRebuild({ ...NO_STATE, rebuilds }, 'a', ['Patient'])).toThrow(Overloaded)
     expect(requestRebuild({ ...NO_STATE, rebuilds }, rebuilds[0]!.tenant, ['Patient']).rebuilds.length).toBe(15_000)
     expect(requestRebuild(requestRebuild(NO_STATE, 'a', ['Patient']), 'a', ['Patient']).rebuilds.length).toBe(1)
+  })
+
+  it('leaves a rebuild to who is at it, until nothing was heard of it for so long that it is gone', () => {
+    const begun = taken(requestRebuild(NO_STATE, 'a', ['Patient']), 'one', 7)
+    expect(taken(begun, 'two', 7 + GONE)).toBe(begun)
+    expect(taken(begun, 'two', 8 + GONE).worker).toEqual({ execution: 'two', at: 8 + GONE })
   })
 })

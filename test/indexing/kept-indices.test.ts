@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
-import { followed, isSomeOver, mended, migrated } from '../../lambdas/indexing/kept-indices.ts'
+import { followed, isSomeOver, mended, migrated, replaced, wayOf } from '../../lambdas/indexing/kept-indices.ts'
 import { begun, type Identified, identified, lost } from '../../lambdas/indexing/live-indices.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
@@ -186,6 +186,22 @@ describe('An upgrade', () => {
     await deploy(it, 3)
     const { value } = await it.state.change((state) => lost(state as Identified, { Patient: 'first' }, 'second'))
     expect([value.behind, value.kept]).toEqual([{}, {}])
+  })
+
+  it('takes nothing back in the place of an index that is lost', async () => {
+    const it = await upgraded(8)
+    const { value } = await it.state.change((state) => migrated(state, '1', it.now))
+    const ways = [value, { ...value, live: { ...value.live!, lacking: ['Patient'] } }].map((state) => wayOf(state, 'Patient', 'a', 0).kind)
+    expect(ways).toEqual(['back', 'anew'])
+  })
+
+  it('that another overtook before its index answers is made again', async () => {
+    const it = await deployed(8)
+    await deploy(it, 2)
+    const { value } = await it.state.change((state) => migrated(state, '3', it.now))
+    const after = replaced(value, 'Patient', { extraction: '2', index: undefined, at: it.now, epoch: 0 })
+    expect(after.behind!.Patient).toEqual({ extraction: '2', since: value.behind!.Patient!.since })
+    expect(replaced(value, 'Patient', { extraction: '3', index: undefined, at: it.now, epoch: 0 }).behind).toEqual({})
   })
 
   it('keeps it for its time, and not while something is made again', async () => {

@@ -401,6 +401,16 @@ describe('the rebuild', () => {
     }
     const indexed = (state: IndexState): IndexState => ({ ...begun(identified(state, 'one'), ['Patient'], 'one'), extraction: '1' })
 
+    it('is tried again where it fails, and not begun anew: no index is missed', async () => {
+      const it = await world(1)
+      const parts = it.parts()
+      const index = { ...parts.index, applyAgain: () => Promise.reject(new Error('planted')) }
+      const { value } = await it.state.change((state) => taken(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
+      const segment = { type: 'Patient', attempt: value.rebuilds[0]!.taken!, next: '' }
+      await expect(rebuildStep({ ...parts, index })({ action: 'fill', segment })).rejects.toThrow('planted')
+      expect((await it.state.read()).value.rebuilds).toEqual(value.rebuilds)
+    })
+
     it('makes nothing once the store is set back: what was read may be of the one before', async () => {
       const it = await world(1)
       await it.state.change(indexed)

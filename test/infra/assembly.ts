@@ -9,6 +9,8 @@ export type Tree = any
 export type Synthesized = {
   readonly data: Tree
   readonly service: Tree
+  /** Whether who deletes what lasts has to say so twice. */
+  readonly isProtected: boolean
   /** Of cdk-nag, beyond those that are accepted: the rule and the path of the construct. */
   readonly findings: readonly string[]
 }

@@ -114,7 +114,8 @@ describe.each(each)('the stacks: %s', (_, stacks) => {
     expect(found).toEqual([])
   })
 
-  it('keep the data when they are deleted, and nothing of a creation that failed', () => {
+  it('keep the data when they are deleted, which takes a second word, and nothing of a creation that failed', () => {
+    expect(stacks.isProtected).toBe(true)
     const lasting = Object.entries<Tree>(data.Resources).filter(([, { Type }]) => LASTING.test(Type))
     expect(lasting.length).toBeGreaterThanOrEqual(5)
     for (const [, { DeletionPolicy, UpdateReplacePolicy }] of lasting) {

@@ -26,5 +26,6 @@ function synthesized(folder: string, given: Partial<Settings>) {
         ),
     ),
   )
-  return { ...templatesOf(stacks), findings: [...new Set(findings)] }
+  const isProtected = stacks.data.terminationProtection === true
+  return { ...templatesOf(stacks), isProtected, findings: [...new Set(findings)] }
 }

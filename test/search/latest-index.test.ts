@@ -183,5 +183,8 @@ describe('the latest writes', () => {
     expect(await (await world(known, renamed)).find()).toEqual(['k240/1', 'k241/1', '…'])
     const all = known.map(({ id }) => named(id, 'Baker', 2))
     expect(await (await world(known, all)).find()).toEqual([])
+    // One that is found at once is not all.
+    const between = known.slice(1, 249).map(({ id }) => named(id, 'Baker', 2))
+    expect(await (await world(known, between)).find()).toEqual(['k000/1', 'k249/1'])
   })
 })

@@ -1,6 +1,7 @@
 /** What documents of another release are not found by: told of each number of the extractor and of the registry, and asked of each search. */
 import { describe, expect, it } from '@jest/globals'
 import { extractionOf, releaseOf } from '../../lambdas/indexing/extraction.ts'
+import { CALLED } from '../../lambdas/search/canonical.ts'
 import { CHANGED_TYPES, type Changes, changesBetween, REGISTRIES, type Release } from '../../lambdas/search/changed-keys.ts'
 import { EXTRACTOR } from '../../lambdas/search/extract.ts'
 import { outdatedIn } from '../../lambdas/search/outdated.ts'
@@ -70,6 +71,9 @@ describe('a search', () => {
     const rule: Predicate = { kind: 'key', field: 'category', oneOf: ['x'] }
     expect(outdated('date=2020', only('token'), { access: { Observation: rule } })).toEqual(['category'])
     expect(outdated('date=2020', only('token'), { field: 'code:code' })).toEqual(['code'])
+    // Observations have no url: what all of it would find is no parameter.
+    expect(outdated('', only('uri'), { field: CALLED })).toEqual(['url'])
+    expect(outdated('', only('date'), { field: CALLED })).toEqual([])
   })
 
   it('of another type is none of it', () => expect(outdated('code=x', 'all', { types: ['Patient'] })).toEqual([]))
