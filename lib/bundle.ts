@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import type { AdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
@@ -85,6 +85,21 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
   const besides = (name: FunctionName) => (FUNCTIONS[name].includes('conformance') ? packages : new Map())
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, outputs, besides(name))])) as Bundles
 }
+
+/** What `bundle` made there before. */
+export const bundlesIn = (folder: string): Bundles =>
+  Object.fromEntries(
+    Object.keys(FUNCTIONS).map((name) => [name, { folder: join(folder, name), hash: hashOf(filesIn(join(folder, name))) }]),
+  ) as Bundles
+
+/** By their paths in it. */
+const filesIn = (folder: string): ReadonlyMap<string, Uint8Array> =>
+  new Map(
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => [relative(folder, path), readFileSync(path)]),
+  )
 
 /** How every bundle is made; also for tests that make one to compare with. */
 export const OPTIONS = {

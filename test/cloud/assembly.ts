@@ -8,7 +8,16 @@ export type AssemblyOptions = {
   /** Gets the assembly, and a file of settings. */
   readonly folder: string
   readonly settings: object
+  /** Code that was bundled before. */
+  readonly bundles?: string
 }
+
+const STAGE = 'local'
+
+export type Addresses = { readonly baseUrl: string; readonly searchEndpoint: string }
+
+/** Makes the assembly for these addresses, with these settings of the stage beside the usual ones, and returns its folder. */
+export type Synthesize = (addresses: Addresses, stage?: object) => Promise<string>
 
 /** Where OpenSearch would be a domain of AWS, for the permissions a function needs there; nothing is sent to it. */
 export const DOMAIN_ARN = ARNS.SearchDomain
@@ -16,7 +25,7 @@ export const DOMAIN_ARN = ARNS.SearchDomain
 /** A schedule whose exports are copied into a bucket that no stack makes. Its rule does not call before a test is over. */
 export const INTO_LAKE = { name: 'into-lake', client: 'tests', types: ['Patient'], sinceLast: true, bucket: 'lake' }
 
-export const localSettings = ({ baseUrl, searchEndpoint }: { readonly baseUrl: string; readonly searchEndpoint: string }) => ({
+export const localSettings = ({ baseUrl, searchEndpoint }: Addresses) => ({
   access: 'token',
   // That of the stand-in.
   account: '000000000000',
@@ -30,13 +39,28 @@ export const localSettings = ({ baseUrl, searchEndpoint }: { readonly baseUrl: s
 /** Variables of functions that let everybody in. */
 export const OPEN = { FHIR_ACCESS: 'open' }
 
-export async function synthesize({ folder, settings }: AssemblyOptions): Promise<string> {
+/** Each in a folder of its own below that one; the code is bundled for the first of them. */
+export function synthesizedIn(folder: string): Synthesize {
+  let count = 0
+  let first: Promise<string> | undefined
+  return async (addresses, stage) => {
+    const options = { folder: join(folder, String(++count)), settings: { ...localSettings(addresses), ...stage } }
+    if (first === undefined) {
+      first = synthesize(options)
+      return first
+    }
+    return synthesize({ ...options, bundles: join(await first, 'bundles') })
+  }
+}
+
+export async function synthesize({ folder, settings, bundles }: AssemblyOptions): Promise<string> {
   mkdirSync(folder, { recursive: true })
   const file = join(folder, 'settings.json')
-  writeFileSync(file, JSON.stringify(settings))
+  writeFileSync(file, JSON.stringify({ stage: STAGE, ...settings }))
   const assembly = join(folder, 'cdk.out')
-  const child = spawn(process.execPath, ['bin/app.ts'], {
-    env: { ...process.env, CDK_OUTDIR: assembly, CDK_CONTEXT_JSON: JSON.stringify({ stage: 'local', settings: file }) },
+  const words = bundles === undefined ? ['bin/app.ts'] : ['test/cloud/synthesize.ts', assembly, file, bundles]
+  const child = spawn(process.execPath, words, {
+    env: { ...process.env, CDK_OUTDIR: assembly, CDK_CONTEXT_JSON: JSON.stringify({ stage: STAGE, settings: file }) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let said = ''

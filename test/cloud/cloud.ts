@@ -7,7 +7,7 @@ import { type RunningEngine, startAll } from '../engines/engine.ts'
 import { ministack } from '../engines/ministack.ts'
 import { opensearch } from '../engines/opensearch.ts'
 import type { Credentials } from '../fixtures/given-tokens.ts'
-import { OPEN } from './assembly.ts'
+import { OPEN, type Synthesize } from './assembly.ts'
 import { type AwsCalls, awsCalls, type Tree } from './aws-calls.ts'
 import { type Deployment, deploy } from './deploy.ts'
 import { distributionOf } from './distribution.ts'
@@ -17,8 +17,7 @@ import type { Call } from './recorder.ts'
 import { registerAdministrator } from './registered.ts'
 
 export type CloudOptions = {
-  /** Makes the assembly for these addresses and returns its folder. */
-  readonly synthesize: (addresses: { readonly baseUrl: string; readonly searchEndpoint: string }) => Promise<string>
+  readonly synthesize: Synthesize
   readonly report: (line: string) => void
   readonly port?: number
   /** Once it says so, everything is stopped, whatever has been started by then. */
@@ -27,9 +26,15 @@ export type CloudOptions = {
 
 /**
  * `settings`: of the service, by their variables. `here`: the functions and their gateway run in this process, and their calls are recorded;
- * then `follows` is false for a stream that somebody else follows.
+ * then `follows` is false for a stream that somebody else follows. `onto`: settings of the stage (lib/settings.ts) with which the stacks that
+ * are there are deployed once more, and nothing is emptied.
  */
-export type Wish = { readonly settings?: Readonly<Record<string, string>>; readonly here?: boolean; readonly follows?: boolean }
+export type Wish = {
+  readonly settings?: Readonly<Record<string, string>>
+  readonly here?: boolean
+  readonly follows?: boolean
+  readonly onto?: object
+}
 
 /** What another process needs to know of a deployment. */
 export type Described = {
@@ -99,7 +104,8 @@ async function opened(
   })
   ends.push(front.close)
   const baseUrl = `http://127.0.0.1:${front.port}/fhir`
-  const assembly = await synthesize({ baseUrl, searchEndpoint })
+  const usual = await synthesize({ baseUrl, searchEndpoint })
+  let assembly = usual
   let [deployment, here, administrator]: [Deployment?, Here?, Credentials?] = []
   const described = (): Described => ({
     awsEndpoint: aws.endpoint,
@@ -119,18 +125,24 @@ async function opened(
     await left?.close()
   }
   ends.push(leave)
-  const fresh: Cloud['fresh'] = async ({ settings = {}, here: runsHere = false, follows = true } = {}) => {
-    await leave()
+  const empty = async (): Promise<void> => {
     await aws.send('s3', 'POST', '/_ministack/reset')
     await fetch(`${searchEndpoint}/fhir-*`, { method: 'DELETE' })
+  }
+  const fresh: Cloud['fresh'] = async ({ settings = {}, here: runsHere = false, follows = true, onto } = {}) => {
+    await leave()
+    assembly = onto === undefined ? usual : await synthesize({ baseUrl, searchEndpoint }, onto)
+    if (onto === undefined) await empty()
     const without = runsHere ? CALLERS : []
     deployment = await deploy(aws, assembly, {
       report: deployment === undefined ? report : () => {},
       variables: settings,
       without,
       isWithoutCode: runsHere,
+      isUpdate: onto !== undefined,
     })
-    administrator = settings.FHIR_ACCESS === OPEN.FHIR_ACCESS ? undefined : await registerAdministrator(aws.endpoint, deployment)
+    if (onto === undefined)
+      administrator = settings.FHIR_ACCESS === OPEN.FHIR_ACCESS ? undefined : await registerAdministrator(aws.endpoint, deployment)
     if (runsHere) here = await startHere({ aws, assembly, deployment, searchEndpoint, follows })
     front.forwardTo(here?.url ?? apiUrl(aws, deployment), await distributionOf(aws, deployment))
     return here
@@ -142,7 +154,7 @@ async function opened(
     aws,
     searchEndpoint,
     front,
-    assembly,
+    assembly: usual,
     deployment: () => deployment!,
     administrator: () => administrator,
     fresh,

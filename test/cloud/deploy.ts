@@ -3,7 +3,7 @@
  * What `cdk deploy` does, in the few calls it takes. https://docs.aws.amazon.com/cdk/v2/guide/deploy.html
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { zipSync } from 'fflate'
 import type { AwsCalls, Tree } from './aws-calls.ts'
@@ -42,12 +42,14 @@ export type DeployOptions = {
   readonly without?: readonly string[]
   /** Whether somebody else runs the functions: then they have no code there. */
   readonly isWithoutCode?: boolean
+  /** Whether the stacks are there already: then they are changed. */
+  readonly isUpdate?: boolean
 }
 
 export async function deploy(
   aws: AwsCalls,
   assembly: string,
-  { report, variables = {}, without = [], isWithoutCode = false }: DeployOptions,
+  { report, variables = {}, without = [], isWithoutCode = false, isUpdate = false }: DeployOptions,
 ): Promise<Deployment> {
   const manifest: Tree = readJson(join(assembly, 'manifest.json'))
   await aws.json('ssm', 'AmazonSSM.PutParameter', { Name: BOOTSTRAP.name, Value: BOOTSTRAP.version, Type: 'String', Overwrite: true })
@@ -58,7 +60,7 @@ export async function deploy(
     await putAssets(aws, assembly, stack, isWithoutCode)
     const whole: Tree = readJson(join(assembly, `${stack}.template.json`))
     templates[stack] = withVariables(whole, variables)
-    outputs[stack] = await create(aws, stack, takable(templates[stack], without, report))
+    outputs[stack] = await put(aws, stack, takable(templates[stack], without, report), isUpdate)
     resources[stack] = await resourcesOf(aws, stack)
   }
   return { outputs, templates, resources }
@@ -96,15 +98,15 @@ async function putAssets(aws: AwsCalls, assembly: string, stack: string, isWitho
 
 const NO_CODE = zipSync({ 'none.js': new Uint8Array() })
 
-/** By folder: none is written to again. */
+/** By the names of assets, which say what is in them. */
 const ZIPS = new Map<string, Uint8Array<ArrayBuffer>>()
 
 function zipOf(folder: string): Uint8Array<ArrayBuffer> {
-  const known = ZIPS.get(folder)
+  const known = ZIPS.get(basename(folder))
   if (known !== undefined) return known
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => statSync(join(folder, name)).isFile())
   const zip = zipSync(Object.fromEntries(files.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])), { level: 1 })
-  ZIPS.set(folder, zip)
+  ZIPS.set(basename(folder), zip)
   return zip
 }
 
@@ -138,27 +140,29 @@ function withVariables(template: Tree, variables: Readonly<Record<string, string
   return template
 }
 
-async function create(aws: AwsCalls, stack: string, template: Tree): Promise<Readonly<Record<string, string>>> {
+async function put(aws: AwsCalls, stack: string, template: Tree, isUpdate: boolean): Promise<Readonly<Record<string, string>>> {
   const form = { StackName: stack, Version: '2010-05-15' }
   // A template of this size is not taken in the request itself.
   const place = `/${TEMPLATES}/${stack}.json`
   await aws.send('s3', 'PUT', `/${TEMPLATES}`)
   await aws.send('s3', 'PUT', place, JSON.stringify(template))
-  await aws.query('cloudformation', {
-    ...form,
-    Action: 'CreateStack',
-    TemplateURL: aws.endpoint + place,
-    'Capabilities.member.1': 'CAPABILITY_NAMED_IAM',
+  const given = { ...form, TemplateURL: aws.endpoint + place, 'Capabilities.member.1': 'CAPABILITY_NAMED_IAM' }
+  const kind = isUpdate ? 'UPDATE' : 'CREATE'
+  await aws.query('cloudformation', { ...given, Action: isUpdate ? 'UpdateStack' : 'CreateStack' }).catch((error: Error) => {
+    if (!error.message.includes(UNCHANGED)) throw error
   })
   for (let waited = 0; waited < PATIENCE; waited += 200) {
     const described = await aws.query('cloudformation', { ...form, Action: 'DescribeStacks' })
     const status = tag(described, 'StackStatus')
-    if (status === 'CREATE_COMPLETE') return outputsOf(described)
-    if (status !== 'CREATE_IN_PROGRESS') throw new Error(`${stack}: ${status}\n${await failures(aws, stack)}`)
+    if (status === `${kind}_COMPLETE` || status === 'CREATE_COMPLETE') return outputsOf(described)
+    if (!status?.startsWith(`${kind}_`) || !status.endsWith('_IN_PROGRESS'))
+      throw new Error(`${stack}: ${status}\n${await failures(aws, stack)}`)
     await sleep(200)
   }
-  throw new Error(`${stack} was not created in ${PATIENCE} ms`)
+  throw new Error(`${stack} was not deployed in ${PATIENCE} ms`)
 }
+
+const UNCHANGED = 'No updates are to be performed'
 
 async function failures(aws: AwsCalls, stack: string): Promise<string> {
   const events = await aws.query('cloudformation', { StackName: stack, Version: '2010-05-15', Action: 'DescribeStackEvents' })

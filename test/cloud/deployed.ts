@@ -6,8 +6,7 @@ import type { Described, Wish } from './cloud.ts'
 
 /** `client`: who may do everything there. */
 export function onCloud(name: string, wish: Wish, suite: (cloud: () => Described, client: Client) => void): void {
-  const url = process.env.FHIR_FRESH_URL
-  if (url === undefined) {
+  if (process.env.FHIR_FRESH_URL === undefined) {
     const reason = 'there is no deployment; `npm run test:cloud` makes one'
     process.stderr.write(`${name} is not tested: ${reason}\n`)
     describe(name, () => {
@@ -19,9 +18,7 @@ export function onCloud(name: string, wish: Wish, suite: (cloud: () => Described
     let described: Described | undefined
     let token: (() => Promise<string>) | undefined
     beforeAll(async () => {
-      const response = await fetch(url, { method: 'POST', body: JSON.stringify(wish) })
-      if (!response.ok) throw new Error(await response.text())
-      described = (await response.json()) as Described
+      described = await deployment(wish)
       const { administrator } = described
       token = administrator === undefined ? undefined : tokensOf(process.env.FHIR_BASE_URL!, administrator)
     })
@@ -31,4 +28,10 @@ export function onCloud(name: string, wish: Wish, suite: (cloud: () => Described
     )
     suite(() => described!, client)
   })
+}
+
+export async function deployment(wish: Wish): Promise<Described> {
+  const response = await fetch(process.env.FHIR_FRESH_URL!, { method: 'POST', body: JSON.stringify(wish) })
+  if (!response.ok) throw new Error(await response.text())
+  return (await response.json()) as Described
 }

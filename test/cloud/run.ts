@@ -5,16 +5,18 @@
  *          the real one; their calls are recorded
  *   rules  the tests of this folder: limits, faults of the stream, permissions of what `here` recorded
  *   figures  what goes into lib/README.md
- * Without a part: all but figures, in this order. Files: instead of all that the parts test, by those that can.
+ * Without a part: all but figures, in this order, each whatever became of those before it. Files: instead of all that the parts test, by those
+ * that can. Where there is memory for it two deployments are worked at side by side.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { tokensOf } from '../fixtures/given-tokens.ts'
-import { localSettings, synthesize } from './assembly.ts'
+import { synthesizedIn } from './assembly.ts'
 import { type Cloud, startCloud } from './cloud.ts'
 import { printFigures } from './figures.ts'
+import { inParts, type Part } from './in-parts.ts'
 import { stoppedBySignal } from './stopped.ts'
 import { workHere } from './workers.ts'
 
@@ -23,37 +25,41 @@ const RULES = 'test/cloud'
 const US_CORE = 'test/us-core'
 /** Milliseconds of a test: what hangs ends, and a machine that others use too is only slow. */
 const PATIENCE = 180_000
+const LANE = join(import.meta.dirname, 'lane.ts')
+/** Bytes. Of a deployment: an OpenSearch, and a process for each function that was called. */
+const MEMORY_OF_TWO = 10 * 2 ** 30
 
-/** `takes`: whether it can test that file. `files`: those of them jest is given instead of all; undefined: all. */
-type Part = {
-  readonly takes: (path: string) => boolean
-  readonly run: (cloud: Cloud, folder: string, files: readonly string[] | undefined) => Promise<boolean>
-}
+const words = process.argv.slice(2)
+/** Figures are of a machine that does nothing else; one file has need of one. */
+const isAlone = words.includes('figures') || words.filter((word) => word.includes('/')).length === 1
+
+/** `folder`: of this run. */
+type Home = { readonly clouds: readonly Cloud[]; readonly folder: string }
 
 const isOfApi = (path: string): boolean => path.startsWith(`${API}/`)
 
-const PARTS: Readonly<Record<string, Part>> = {
-  api: { takes: isOfApi, run: (cloud, _, files = tagged([API], /@cloud\b(?!:)/)) => jest(cloud, files, {}) },
+const PARTS: Readonly<Record<string, Part<Home>>> = {
+  api: { takes: isOfApi, run: ({ clouds }, files = tagged([API], /@cloud\b(?!:)/)) => jest(clouds, files, {}) },
   here: {
     takes: (path) => isOfApi(path) || isTagged(path, /@cloud\b/),
-    async run(cloud, folder, files) {
-      const hasPassed = await jest(cloud, files ?? tagged([API, US_CORE, RULES], /@cloud\b/), { FHIR_FRESH_HERE: '1' })
-      if (files === undefined) await recordAll(cloud, folder)
-      else await cloud.fresh()
+    async run({ clouds, folder }, files) {
+      const hasPassed = await jest(clouds, files ?? tagged([API, US_CORE, RULES], /@cloud\b/), { FHIR_FRESH_HERE: '1' })
+      if (files === undefined) await recordAll(clouds, folder)
+      else await Promise.all(clouds.map((cloud) => cloud.fresh()))
       // A 500 says nothing to its client: what failed is told here.
-      if (!hasPassed) for (const line of cloud.errors()) console.log(line)
+      if (!hasPassed) for (const line of clouds.flatMap((cloud) => cloud.errors())) console.log(line)
       return hasPassed
     },
   },
   rules: {
     takes: isRule,
-    run: (cloud, folder, files = filesOf(RULES).filter(isRule)) =>
-      jest(cloud, files, existsSync(callsFile(folder)) ? { FHIR_CLOUD_CALLS: callsFile(folder) } : {}),
+    run: ({ clouds, folder }, files = filesOf(RULES).filter(isRule)) =>
+      jest(clouds, files, existsSync(callsFile(folder)) ? { FHIR_CLOUD_CALLS: callsFile(folder) } : {}),
   },
   figures: {
     takes: () => false,
-    async run(cloud) {
-      await printFigures(cloud)
+    async run({ clouds }) {
+      await printFigures(clouds[0]!)
       return true
     },
   },
@@ -63,53 +69,33 @@ const PARTS: Readonly<Record<string, Part>> = {
 const TESTING = ['api', 'here', 'rules']
 
 /** The calls of all functions, also of those that nobody asks by HTTP. */
-async function recordAll(cloud: Cloud, folder: string): Promise<void> {
+async function recordAll(clouds: readonly Cloud[], folder: string): Promise<void> {
+  const [cloud, ...others] = clouds as readonly [Cloud, ...Cloud[]]
   const home = (await cloud.fresh({ here: true, settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } }))!
   await workHere(cloud.aws, home, cloud.baseUrl, await tokensOf(cloud.baseUrl, cloud.administrator()!)())
-  await cloud.fresh()
-  writeFileSync(callsFile(folder), JSON.stringify(cloud.recorded()))
+  await Promise.all([cloud, ...others].map((each) => each.fresh()))
+  writeFileSync(callsFile(folder), JSON.stringify(clouds.flatMap((each) => each.recorded())))
 }
 
-async function main(words: readonly string[]): Promise<number> {
-  const [files, given] = [words.filter((word) => word.includes('/')), words.filter((word) => !word.includes('/'))]
-  const unknown = given.filter((part) => !Object.hasOwn(PARTS, part))
-  if (unknown.length > 0) {
-    console.error(`Unknown: ${unknown.join(', ')}; parts: ${Object.keys(PARTS).join(', ')}`)
-    return 2
-  }
-  const all = given.length === 0 ? TESTING : given
-  const parts = all.filter((part) => files.length === 0 || files.some(PARTS[part]!.takes))
-  const left = files.filter((path) => !parts.some((part) => PARTS[part]!.takes(path)))
-  if (left.length > 0) {
-    console.error(`Tested by none of ${all.join(', ')}: ${left.join(', ')}`)
-    return 2
-  }
+async function open() {
   const folder = mkdtempSync(join(tmpdir(), 'fhir-cloud-'))
-  let cloud: Cloud | undefined
-  let hasFailed = false
-  try {
-    cloud = await startCloud({
-      stopped,
-      synthesize: (addresses) => synthesize({ folder, settings: localSettings(addresses) }),
-      report: (line) => console.log(line),
-    })
-    for (const part of parts) {
-      const [before, since] = [cloud.front.answered(), performance.now()]
-      const { takes, run } = PARTS[part]!
-      const hasPassed = await run(cloud, folder, files.length === 0 ? undefined : files.filter(takes))
-      stopped.throwIfAborted()
-      const seconds = Math.round((performance.now() - since) / 1_000)
-      console.log(`\n=== ${part}: ${hasPassed ? 'passed' : 'failed'}, ${cloud.front.answered() - before} requests, ${seconds} s\n`)
-      hasFailed ||= !hasPassed
-    }
-    return hasFailed ? 1 : 0
-  } catch (error) {
-    console.error(error)
-    return 1
-  } finally {
-    await cloud?.stop()
+  const synthesize = synthesizedIn(folder)
+  const starting = lanes().map((report) => startCloud({ stopped, synthesize, report }))
+  const started = await Promise.allSettled(starting)
+  const clouds = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+  const close = async (): Promise<void> => {
+    await Promise.all(clouds.map((cloud) => cloud.stop()))
     rmSync(folder, { recursive: true, force: true })
   }
+  if (clouds.length < started.length) await close()
+  await Promise.all(starting)
+  return { clouds, folder, close }
+}
+
+/** How many deployments are worked at side by side, where there is room for them, and what each tells. */
+function lanes(): readonly ((line: string) => void)[] {
+  const told = (line: string) => console.log(line)
+  return isAlone || freemem() < MEMORY_OF_TWO || availableParallelism() < 2 ? [told] : [told, () => {}]
 }
 
 const callsFile = (folder: string): string => join(folder, 'calls.json')
@@ -130,11 +116,13 @@ function isRule(path: string): boolean {
 /** In its first comment. */
 const isTagged = (path: string, tag: RegExp): boolean => tag.test(/^\/\*\*.*?\*\//s.exec(readFileSync(path, 'utf8'))?.[0] ?? '')
 
-/** One file after the other: each has the deployment for itself. */
-function jest(cloud: Cloud, paths: readonly string[], environment: Readonly<Record<string, string>>): Promise<boolean> {
+/** In each deployment one file after the other, which has it for itself. */
+function jest(clouds: readonly Cloud[], paths: readonly string[], environment: Readonly<Record<string, string>>): Promise<boolean> {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
-  const child = spawn(process.execPath, [...flags, '--runInBand', `--testTimeout=${PATIENCE}`, ...paths], {
-    env: { ...process.env, FHIR_BASE_URL: cloud.baseUrl, FHIR_FRESH_URL: cloud.freshUrl, ...environment },
+  const workers = clouds.length === 1 ? '--runInBand' : `--maxWorkers=${clouds.length}`
+  const told = clouds.map(({ baseUrl, freshUrl }) => ({ FHIR_BASE_URL: baseUrl, FHIR_FRESH_URL: freshUrl }))
+  const child = spawn(process.execPath, [...flags, workers, `--setupFiles=${LANE}`, `--testTimeout=${PATIENCE}`, ...paths], {
+    env: { ...process.env, FHIR_LANES: JSON.stringify(told), ...environment },
     stdio: 'inherit',
     signal: stopped,
   })
@@ -145,4 +133,9 @@ function jest(cloud: Cloud, paths: readonly string[], environment: Readonly<Reco
 }
 
 const stopped = stoppedBySignal()
-process.exitCode = await main(process.argv.slice(2))
+process.exitCode = await inParts(words, {
+  ...{ parts: PARTS, usual: TESTING, open, stopped },
+  answered: ({ clouds }) => clouds.reduce((sum, { front }) => sum + front.answered(), 0),
+  report: (line) => console.log(line),
+  fail: (error) => console.error(error),
+})

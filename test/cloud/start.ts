@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { localSettings, OPEN, synthesize } from './assembly.ts'
+import { OPEN, synthesizedIn } from './assembly.ts'
 import { startCloud } from './cloud.ts'
 import { stoppedBySignal } from './stopped.ts'
 
@@ -15,7 +15,7 @@ try {
   const report = (line: string) => console.log(line)
   const cloud = await startCloud({
     ...{ port, report, stopped },
-    synthesize: (addresses) => synthesize({ folder, settings: localSettings(addresses) }),
+    synthesize: synthesizedIn(folder),
   })
   try {
     await cloud.fresh({ settings: OPEN })

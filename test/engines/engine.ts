@@ -40,7 +40,8 @@ export type Launch = {
   readonly health: string
 }
 
-const PATIENCE = 30_000
+/** ms, without what it takes to ask. What runs is waited for, however slow the machine; what has ended is known at once. */
+const PATIENCE = 300_000
 const PORTS_TRIED = 3
 
 /** Resolves when the engine answers; another port is tried when it ends at once. */

@@ -1,0 +1,104 @@
+/** The parts of a run of the cloud: each is done whatever became of those before it, and what was opened is closed. */
+import { beforeEach, expect, it } from '@jest/globals'
+import { inParts, type Parts } from './in-parts.ts'
+
+type Home = { readonly done: string[] }
+
+let said: string[]
+let failures: unknown[]
+let home: Home
+let isOpen: boolean
+let stopping: AbortController
+
+beforeEach(() => {
+  said = []
+  failures = []
+  home = { done: [] }
+  isOpen = false
+  stopping = new AbortController()
+})
+
+const part = (name: string, result: () => Promise<boolean>, folder = name) => ({
+  takes: (path: string) => path.startsWith(`${folder}/`),
+  async run({ done }: Home, files: readonly string[] | undefined) {
+    expect(isOpen).toBe(true)
+    done.push([name, ...(files ?? [])].join(' '))
+    return result()
+  },
+})
+const passes = async () => true
+const fails = async () => false
+const breaks = () => Promise.reject(new Error('broken'))
+
+const run = (words: readonly string[], parts: Parts<Home>['parts'], open: () => Promise<void> = async () => undefined) =>
+  inParts(words, {
+    parts,
+    usual: Object.keys(parts).filter((name) => name !== 'extra'),
+    async open() {
+      isOpen = true
+      await open()
+      return {
+        ...home,
+        async close() {
+          isOpen = false
+        },
+      }
+    },
+    answered: ({ done }) => done.length * 10,
+    report: (line) => said.push(line.trim().replace(/\d+ s$/, 'N s')),
+    fail: (error) => failures.push(error),
+    stopped: stopping.signal,
+  })
+
+it.each([
+  ['fails', fails, 0],
+  ['breaks', breaks, 1],
+])('go on after one that %s, and the whole has failed', async (_, first, told) => {
+  expect(await run([], { a: part('a', first), b: part('b', passes), c: part('c', fails), d: part('d', passes) })).toBe(1)
+  expect(home.done).toEqual(['a', 'b', 'c', 'd'])
+  expect(said).toEqual([
+    '=== a: failed, 10 requests, N s',
+    '=== b: passed, 10 requests, N s',
+    '=== c: failed, 10 requests, N s',
+    '=== d: passed, 10 requests, N s',
+  ])
+  expect(failures.map((error) => (error as Error).message)).toEqual(Array.from({ length: told }, () => 'broken'))
+  expect(isOpen).toBe(false)
+})
+
+it('have passed when each has', async () => {
+  expect(await run([], { a: part('a', passes), b: part('b', passes), extra: part('extra', fails) })).toBe(0)
+  expect(home.done).toEqual(['a', 'b'])
+  expect(isOpen).toBe(false)
+})
+
+it('are those named, and of files those that can do them', async () => {
+  const parts = { a: part('a', passes), b: part('b', passes, 'a'), c: part('c', passes) }
+  expect(await run(['c', 'b'], parts)).toBe(0)
+  expect(await run(['a/1', 'c/2', 'a/3'], parts)).toBe(0)
+  expect(await run(['b', 'a/1'], parts)).toBe(0)
+  expect(home.done).toEqual(['c', 'b', 'a a/1 a/3', 'b a/1 a/3', 'c c/2', 'b a/1'])
+})
+
+it('that are not known, or that do not take a file, are told before anything is opened', async () => {
+  const parts = { a: part('a', passes), c: part('c', passes) }
+  const opened = () => Promise.reject(new Error('opened'))
+  expect(await run(['b', 'a'], parts, opened)).toBe(2)
+  expect(await run(['a', 'c/1', 'd/2'], parts, opened)).toBe(2)
+  expect(said).toEqual(['Unknown: b; parts: a, c', 'Tested by none of a: c/1, d/2'])
+  expect([home.done, failures]).toEqual([[], []])
+})
+
+it('are not begun where nothing can be opened', async () => {
+  expect(await run([], { a: part('a', passes) }, breaks)).toBe(1)
+  expect([home.done, failures]).toEqual([[], [new Error('broken')]])
+})
+
+it('are not gone on with once it is stopped, and all is closed', async () => {
+  const stop = async () => {
+    stopping.abort(new Error('ended'))
+    return false
+  }
+  expect(await run([], { a: part('a', stop), b: part('b', passes) })).toBe(1)
+  expect([home.done, failures, isOpen]).toEqual([['a'], [new Error('ended')], false])
+})

@@ -1,0 +1,18 @@
+/**
+ * Run as a process of its own: as bin/app.ts, with code that was bundled already, which is most of the work.
+ * node test/cloud/synthesize.ts OUT SETTINGS BUNDLES: BUNDLES is what bin/app.ts left in its assembly.
+ */
+import { readFileSync } from 'node:fs'
+import { App } from 'aws-cdk-lib'
+import { bundlesIn } from '../../lib/bundle.ts'
+import { DataStack } from '../../lib/data-stack.ts'
+import { FLAGS } from '../../lib/flags.ts'
+import { ServiceStack } from '../../lib/service-stack.ts'
+import { type Settings, settingsOf } from '../../lib/settings.ts'
+
+const [outdir, file, bundles] = process.argv.slice(2) as [string, string, string]
+const settings = settingsOf(JSON.parse(readFileSync(file, 'utf8')) as Partial<Settings>)
+const app = new App({ outdir, context: FLAGS })
+const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
+new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundlesIn(bundles))
+app.synth()
