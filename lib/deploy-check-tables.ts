@@ -1,5 +1,5 @@
 /** What stands in the way of adopting tables that were restored: as deploy-check.ts, of which this is a part. */
-import { CloudFormationClient, DescribeStackResourcesCommand, GetTemplateCommand } from '@aws-sdk/client-cloudformation'
+import { CloudFormationClient, GetTemplateCommand, paginateListStackResources } from '@aws-sdk/client-cloudformation'
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms'
 import { unfit } from '../lambdas/adapters/dynamodb/adopt-table.ts'
@@ -69,11 +69,18 @@ function* turnOf({ epoch, resources, state }: Restored, before: Deployed): Gener
 type Key = { readonly arn: string; readonly state: string }
 
 async function keyOf(formation: CloudFormationClient, region: string, StackName: string): Promise<Key | undefined> {
-  const found = await formation.send(new DescribeStackResourcesCommand({ StackName })).catch(unlessNamed('ValidationError'))
-  const KeyId = found?.StackResources?.find(({ ResourceType }) => ResourceType === 'AWS::KMS::Key')?.PhysicalResourceId
+  const KeyId = await keyIn(formation, StackName).catch(unlessNamed('ValidationError'))
   if (KeyId === undefined) return undefined
   const { KeyMetadata } = await new KMSClient({ region }).send(new DescribeKeyCommand({ KeyId }))
   return { arn: KeyMetadata?.Arn ?? '', state: KeyMetadata?.KeyState ?? 'unknown' }
+}
+
+async function keyIn(client: CloudFormationClient, StackName: string): Promise<string | undefined> {
+  for await (const { StackResourceSummaries = [] } of paginateListStackResources({ client }, { StackName })) {
+    const key = StackResourceSummaries.find(({ ResourceType }) => ResourceType === 'AWS::KMS::Key')
+    if (key !== undefined) return key.PhysicalResourceId
+  }
+  return undefined
 }
 
 async function tableLines(client: DynamoDBClient, wanted: Parameters<typeof unfit>[1]): Promise<Lines> {

@@ -99,9 +99,7 @@ export class ServiceStack extends Stack {
     })
     const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws, streamArn) })
     const mappings = { indexer: this.#follow(indexer, streamArn), 'settle-transactions': this.#follow(settler, streamArn) }
-    const { bodies: _, ...others } = SWEEPS
-    // What no version names here may be named in a table before, which may be wanted again.
-    this.#sweep(settler.function, settings.restored === undefined ? SWEEPS : others)
+    this.#sweep(settler.function, SWEEPS)
     this.#sweep(indexer.function, INDEX_SWEEP)
     const exportSweep = this.#function('export-sweep', aws, { environment: { ...told, FHIR_STAGE: settings.stage } })
     const set = settings.access === 'token' ? { schedules: settings.exports.map(({ name }) => name) } : {}

@@ -51,6 +51,8 @@ export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly behind?: Readonly<Record<string, Made>>
   /** By type, the index that the live one took the place of. */
   readonly kept?: Readonly<Record<string, KeptIndex>>
+  /** When the store was set back the last time, ms since 1970. */
+  readonly setBackAt?: number
   /** Until the index is no longer ahead of a store that was set back. */
   readonly setBack?: SetBack
   /** The execution that rebuilds, and when it last said so: ms since 1970. */

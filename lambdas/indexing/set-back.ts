@@ -46,7 +46,7 @@ export function setBack(state: Identified, restore: Restore, fresh: string, now:
   // Whoever is at something began it with what there was before.
   const { worker: _, setBack: __, ...rest } = state
   const rebuilds = state.rebuilds.map(({ taken: _, ...each }) => ({ ...each, done: 0 }))
-  const begun: Identified = { ...rest, rebuilds, store, live: { ...state.live, epoch, ahead: [] } }
+  const begun: Identified = { ...rest, rebuilds, store, setBackAt: now, live: { ...state.live, epoch, ahead: [] } }
   const live = Object.entries(state.live.types).filter(([type]) => isLive(state.live, type))
   if (former === undefined) return lost(begun, Object.fromEntries(live), fresh)
   // What was not caught up with before no longer follows from the store that was there last.
@@ -65,6 +65,18 @@ function mustFollow(state: Identified, { epoch, store, former }: Restore): void 
     throw new RangeError(`the index is of ${known} in epoch ${epoch}: ${store} is another table, and has one more`)
   if (epoch > epochOf(state) && former !== undefined && state.store !== undefined && former !== state.store)
     throw new RangeError(`the index is of ${state.store}, and not of ${former}: without restored.former all documents are made again`)
+}
+
+/** ms for which a function of before may still write to the store there was. */
+const EXCHANGED = 60 * 60_000
+
+/**
+ * From when on, ms since 1970, nothing was written that another store than this one knows of; that of a function of another epoch does not count
+ * yet, or no more.
+ */
+export function ownSince(state: IndexState, epoch: number): number {
+  if (epochOf(state) !== epoch) return Number.POSITIVE_INFINITY
+  return epoch === 0 ? 0 : (state.setBackAt ?? Number.POSITIVE_INFINITY) + EXCHANGED
 }
 
 /** All SearchParameters as they are now, and a deletion of each that defines something and is not there: what they define follows from these. */

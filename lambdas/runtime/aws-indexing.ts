@@ -15,7 +15,7 @@ import { PoisonList } from '../indexing/poison-list.ts'
 import { ageOf, followPulse, NO_PULSE, type PulseParts, sendPulse } from '../indexing/pulse.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
-import { epochOf, identifiedIn, parametersNow, type Restore, setBack } from '../indexing/set-back.ts'
+import { epochOf, identifiedIn, ownSince, parametersNow, type Restore, setBack } from '../indexing/set-back.ts'
 import type { Kept, KeptState } from '../ports/kept-state.ts'
 import type { LiveIndices } from '../ports/live-indices.ts'
 import type { Beat } from '../ports/pulse.ts'
@@ -27,7 +27,7 @@ import { revocations } from './aws-authorization.ts'
 import { openIndex } from './aws-index.ts'
 import { metric, report, tellOfLacking, tellPulseAge } from './aws-log.ts'
 import type { Places } from './config.ts'
-import type { Properties } from './custom-resource.ts'
+import { type Properties, Told } from './custom-resource.ts'
 import { once } from './once.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
@@ -160,7 +160,7 @@ export type SweepEvent = { readonly sweep: 'transactions' | 'bodies' }
 /** Follows the records of large transactions, and, on schedules, takes up what was left. */
 export async function settle(event: StreamEvent | SweepEvent): Promise<FollowResult> {
   if ('sweep' in event) {
-    await (event.sweep === 'bodies' ? store().sweepBodies(clock().now() - DAY) : sweepTransactions())
+    await (event.sweep === 'bodies' ? sweepBodies() : sweepTransactions())
     return { batchItemFailures: [] }
   }
   const failed: string[] = []
@@ -178,6 +178,12 @@ export async function settle(event: StreamEvent | SweepEvent): Promise<FollowRes
 }
 
 const DAY = 24 * 60 * 60_000
+
+/** What this table does not name may be named by one that counted before. */
+async function sweepBodies(): Promise<void> {
+  const from = ownSince((await indexState().read()).value, places().epoch)
+  await store().sweepBodies({ from, before: clock().now() - DAY })
+}
 
 /** Both in any case: a transaction nobody can settle keeps no rebuild from going on. */
 async function sweepTransactions(): Promise<void> {
@@ -217,16 +223,26 @@ export const rebuild = /* @__PURE__ */ once(() =>
  */
 export async function migrate({ AdoptedState }: Properties): Promise<void> {
   await makeSecretKey(stateTable())
-  await endWhereSetBack(AdoptedState === 'yes')
   const fresh = newIdentity()
+  // Nothing is ended where it fails.
+  setBackHere(identifiedIn(places().epoch, (await indexState().read()).value, fresh), fresh)
+  await endWhereSetBack(AdoptedState === 'yes')
   const parameters = await parametersAfterRestore()
   const state = await indexState().change((kept) => {
-    const now = clock().now()
     const known = identifiedIn(places().epoch, kept, fresh)
-    const back = setBack(known, restoreOf(places()), fresh, now)
-    return migrated(back === known ? known : (parameters.reduce(afterSearchParameter, back) as Identified), extraction(), now)
+    const back = setBackHere(known, fresh)
+    return migrated(back === known ? known : (parameters.reduce(afterSearchParameter, back) as Identified), extraction(), clock().now())
   })
   await startRebuild(state)
+}
+
+/** What does not follow from what was there is told to who deploys. */
+function setBackHere(known: Identified, fresh: string): Identified {
+  try {
+    return setBack(known, restoreOf(places()), fresh, clock().now())
+  } catch (error) {
+    throw error instanceof RangeError ? new Told(error.message) : error
+  }
 }
 
 /** Before anybody verifies a token by this table of state. Epochs follow each other: one that it does not know was another table's. */

@@ -333,7 +333,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
             ? { instead: () => copiesFirst(input.RequestItems![table.name]!.Keys) }
             : { after: move }
         })
-        await sweeper.sweepBodies(Number.MAX_SAFE_INTEGER)
+        await sweeper.sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
         const [version] = await table.store().versions([{ ...key, versionId: 1 }])
         expect([when, version?.body.length]).toEqual([when, large.length])
         expect((await table.store().current([key]))[0]?.versionId).toBe(2)
@@ -416,9 +416,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const named = mine()
       const orphans = [named[0]!.replace(/[^~]+$/, 'dead'), `overflow/${tenant}/Patient/never~1~dead`]
       for (const orphan of orphans) table.blobs.set(orphan, { bytes: large, contentType: 'application/octet-stream' })
-      expect(await table.store().sweepBodies(1_000)).toBe(0)
+      expect(await table.store().sweepBodies({ from: 0, before: 1_000 })).toBe(0)
+      expect(await table.store().sweepBodies({ from: 1_001, before: 2_000 })).toBe(0)
       expect(mine()).toHaveLength(4)
-      expect(await table.store().sweepBodies(1_001)).toBe(2)
+      expect(await table.store().sweepBodies({ from: 1_000, before: 1_001 })).toBe(2)
       expect(mine()).toEqual(named)
     })
 
@@ -433,11 +434,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         )
         await (isDecided ? expect(result).resolves.toEqual(COMMITTED) : expect(result).rejects.toThrow('crashed'))
         const mine = () => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`))
-        await table.store().sweepBodies(Number.MAX_SAFE_INTEGER)
+        await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
         expect(mine()).toHaveLength(keys.length)
         table.clock.ahead += 31_000
         await table.store().sweep()
-        await table.store().sweepBodies(Number.MAX_SAFE_INTEGER)
+        await table.store().sweepBodies({ from: 0, before: Number.MAX_SAFE_INTEGER })
         const lengths = (await table.store().current(keys)).map((version) => version?.body.length)
         expect(lengths).toEqual(keys.map(() => (isDecided ? large.length : undefined)))
         expect(mine()).toHaveLength(isDecided ? keys.length : 0)

@@ -11,7 +11,7 @@ import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import { begun, type Identified, identified } from '../../lambdas/indexing/live-indices.ts'
 import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { type RebuildParts, rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
-import { identifiedIn, parametersNow, type Restore, setBack } from '../../lambdas/indexing/set-back.ts'
+import { identifiedIn, ownSince, parametersNow, type Restore, setBack } from '../../lambdas/indexing/set-back.ts'
 import { nameOf } from '../../lambdas/ports/newest-of.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
@@ -290,6 +290,25 @@ await onDynamo((engine) => {
       const after = (await indices.state.read()).value
       expect([after.live!.epoch, after.live!.lacking.toSorted()]).toEqual([2, ['Basic', 'Patient', 'SearchParameter']])
     })
+  })
+})
+
+describe('what another store may know of', () => {
+  const HOUR = 60 * 60_000
+  const first = identified(NO_STATE, 'a')
+
+  it('is nothing before the store was ever set back, and then what was written until an hour after', () => {
+    expect(ownSince(NO_STATE, 0)).toBe(0)
+    const back = setBack(first, { epoch: 1, store: 'restored', instant: INSTANT, former: 'former' }, 'b', NOW)
+    expect(ownSince(back, 1)).toBe(NOW + HOUR)
+    const again = setBack(back, { epoch: 2, store: 'former', instant: INSTANT }, 'c', NOW + DAY)
+    expect(ownSince(again, 2)).toBe(NOW + DAY + HOUR)
+  })
+
+  it('is everything for a function of another epoch, and where nobody remembers when', () => {
+    const back = setBack(first, { epoch: 1, store: 'restored', instant: INSTANT }, 'b', NOW)
+    const { setBackAt: _, ...forgotten } = back
+    expect([ownSince(NO_STATE, 1), ownSince(back, 0), ownSince(forgotten, 1)]).toEqual([Infinity, Infinity, Infinity])
   })
 })
 

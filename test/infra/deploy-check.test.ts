@@ -2,9 +2,9 @@
 import { APIGatewayClient, GetAccountCommand } from '@aws-sdk/client-api-gateway'
 import {
   CloudFormationClient,
-  DescribeStackResourcesCommand,
   DescribeStacksCommand,
   GetTemplateCommand,
+  ListStackResourcesCommand,
   type StackStatus,
 } from '@aws-sdk/client-cloudformation'
 import { CloudFrontClient, ListDistributionsCommand } from '@aws-sdk/client-cloudfront'
@@ -53,7 +53,7 @@ const failing = (name: string, message = name): Error => Object.assign(new Error
 beforeEach(() => {
   sts.on(GetCallerIdentityCommand).resolves({ Account: '111111111111' })
   ssm.on(GetParameterCommand).resolves({ Parameter: { Value: '30' } })
-  for (const command of [DescribeStacksCommand, GetTemplateCommand, DescribeStackResourcesCommand])
+  for (const command of [DescribeStacksCommand, GetTemplateCommand, ListStackResourcesCommand])
     formation.on(command as typeof GetTemplateCommand).rejects(failing('ValidationError', 'Stack with id x does not exist'))
   lambda.on(GetAccountSettingsCommand).resolves({ AccountLimit: { ConcurrentExecutions: 1_000 } })
   gateway.on(GetAccountCommand).resolves({})
@@ -207,10 +207,13 @@ describe('before tables are adopted that were restored', () => {
       ResourceType: 'AWS::KMS::Key',
       PhysicalResourceId: '1',
       LogicalResourceId: 'Key',
-      Timestamp: new Date(0),
+      LastUpdatedTimestamp: new Date(0),
       ResourceStatus: 'CREATE_COMPLETE',
     } as const
-    formation.on(DescribeStackResourcesCommand, { StackName: 'fhir-dev-data' }).resolves({ StackResources: [made] })
+    const other = { ...made, ResourceType: 'AWS::Logs::LogGroup' }
+    const page = { StackName: 'fhir-dev-data' }
+    formation.on(ListStackResourcesCommand, page).resolves({ StackResourceSummaries: [other], NextToken: 'more' })
+    formation.on(ListStackResourcesCommand, { ...page, NextToken: 'more' }).resolves({ StackResourceSummaries: [made] })
     running(stopped)
     key('Enabled')
     for (const name of TABLES) table(name)
@@ -247,7 +250,7 @@ describe('before tables are adopted that were restored', () => {
   it('that the key cannot be used, or that there is no stage', async () => {
     key('PendingDeletion')
     expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: the key of the stage is PendingDeletion/)])
-    formation.on(DescribeStackResourcesCommand, { StackName: 'fhir-dev-data' }).rejects(failing('ValidationError'))
+    formation.on(ListStackResourcesCommand, { StackName: 'fhir-dev-data' }).rejects(failing('ValidationError'))
     expect(await told(restored())).toEqual([expect.stringMatching(/^Tables: there is no stack fhir-dev-data/)])
   })
 

@@ -175,12 +175,6 @@ describe('A deployment', () => {
     expect(named(once)).toEqual(['restored-1', { Ref: expect.stringMatching(/^StateTable/) }])
   })
 
-  it('removes no large body that a table before may name', () => {
-    const sweeps = ({ service }: Synthesized) => Object.values(ofType(service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
-    expect(sweeps(made)).toContain('{"sweep":"bodies"}')
-    expect(sweeps(once)).toEqual(sweeps(made).filter((input) => input !== '{"sweep":"bodies"}'))
-  })
-
   it('ends what was issued before a table of state is adopted: before anybody verifies by it, and when nobody issues by the one before', () => {
     const { Resources } = both.service
     const handled = (name: string): [string, Tree] =>

@@ -1,12 +1,17 @@
 /** What runs once in every deployment, on an emulator. */
 import { expect, it } from '@jest/globals'
+import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/kept-state.ts'
+import { NOT_ADOPTED } from '../../lambdas/auth/adopted-state.ts'
 import { ALL } from '../../lambdas/ports/revocations.ts'
-import { clock, indexState } from '../../lambdas/runtime/aws.ts'
+import { clock, indexState, stateTable } from '../../lambdas/runtime/aws.ts'
 import { revocations } from '../../lambdas/runtime/aws-authorization.ts'
 import { migrate } from '../../lambdas/runtime/aws-indexing.ts'
+import { Told } from '../../lambdas/runtime/custom-resource.ts'
 import { atEnd } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 import { workflows } from '../fixtures/workflows.ts'
+
+const ended = async () => (await revocations().revoked([ALL])).get(ALL)
 
 await onDynamo((engine) => {
   atEnd(() => engine.stop())
@@ -19,7 +24,6 @@ await onDynamo((engine) => {
       ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: endpoint },
       ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     })
-    const ended = async () => (await revocations().revoked([ALL])).get(ALL)
     const known = (epoch: number) =>
       indexState().change((state) => ({ ...state, live: { identity: 'i', types: {}, lacking: [], former: [], ...state.live, epoch } }))
     await known(2)
@@ -36,5 +40,16 @@ await onDynamo((engine) => {
     await migrate({ AdoptedState: 'yes' })
     expect(await ended()).toBe(now)
     expect((await indexState().read()).value.live?.epoch).toBe(3)
+  })
+
+  it('tells who deploys what does not follow from what was there, and ends nothing then', async () => {
+    await indexState().change((state) => ({ ...state, live: { ...state.live!, epoch: 4 } }))
+    await new DynamoDbKeptState(stateTable(), 'ADOPTED', NOT_ADOPTED).change(() => NOT_ADOPTED)
+    const before = await ended()
+    clock().now = () => before! + 1_000
+    const failing = migrate({ AdoptedState: 'yes' })
+    await expect(failing).rejects.toBeInstanceOf(Told)
+    await expect(failing).rejects.toThrow('epoch 3 is over: the index is of 4, each restore has one more')
+    expect(await ended()).toBe(before)
   })
 })

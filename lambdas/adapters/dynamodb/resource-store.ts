@@ -32,7 +32,7 @@ import { recentHeads } from './recent.ts'
 import { Unanswered } from './retry.ts'
 import { type ScanOptions, scanExtent, scanPages } from './scan.ts'
 import { settleTransaction, sweepTransactions } from './settle.ts'
-import { sweepBodies } from './sweep-bodies.ts'
+import { sweepBodies, type Written } from './sweep-bodies.ts'
 import { Tenants } from './tenants.ts'
 import { STAMP_TIME } from './times.ts'
 import { type Shards, Types } from './types.ts'
@@ -144,8 +144,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   }
 
   /** Removes large bodies no version names, of those written before the instant: ms since 1970. How many it removed. */
-  sweepBodies(before: number): Promise<number> {
-    return sweepBodies(this.#dynamo, this.#options.blobs, before)
+  sweepBodies(written: Written): Promise<number> {
+    return sweepBodies(this.#dynamo, this.#options.blobs, written)
   }
 
   /** Takes up the transactions whose coordinator is gone. How many it settled. AggregateError, when all were tried, where some could not be. */

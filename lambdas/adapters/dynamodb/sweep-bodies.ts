@@ -6,8 +6,11 @@ import { HEAD, versionSort } from './table.ts'
 
 const AT_ONCE = 50
 
-/** Those written before the instant, ms since 1970: younger ones may be on their way in. How many it removed. */
-export async function sweepBodies(dynamo: Dynamo, blobs: BlobStore, before: number): Promise<number> {
+/** Instants in ms since 1970. Those from `before` on may be on their way in, and earlier ones than `from` be named by another table. */
+export type Written = { readonly from: number; readonly before: number }
+
+/** How many it removed. */
+export async function sweepBodies(dynamo: Dynamo, blobs: BlobStore, { from, before }: Written): Promise<number> {
   let removed = 0
   let some: string[] = []
   const sweep = async (): Promise<void> => {
@@ -18,7 +21,7 @@ export async function sweepBodies(dynamo: Dynamo, blobs: BlobStore, before: numb
     some = []
   }
   for await (const { key, written } of blobs.list(OVERFLOW)) {
-    if (written >= before) continue
+    if (written < from || written >= before) continue
     some.push(key)
     if (some.length === AT_ONCE) await sweep()
   }
