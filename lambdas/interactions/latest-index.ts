@@ -85,7 +85,8 @@ const widened = (plan: Plan): Plan => ({ ...plan, limit: plan.limit + PAGE, tota
 
 /** Since when the index may lack what was written: ms since 1970. */
 function sinceOf({ pulse }: HitPage, { types }: Plan, begun: number, now: number): number {
-  if (pulse === undefined) return 0
+  // One from a clock that was ahead says nothing of what came since.
+  if (pulse === undefined || pulse > now + STAMPED) return 0
   if (now - pulse > FURTHEST) throw behind(`The search index of ${types.join(', ')} is more than ${FURTHEST / 60_000} minutes behind`)
   return Math.min(begun - LATEST, pulse - STAMPED)
 }

@@ -1,6 +1,7 @@
 /** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { authorizeAs } from '../../bin/commands/authorize.ts'
+import { linkFrom } from '../../lambdas/runtime/exporting/link-from.ts'
 import { askWith, postTo } from '../../lambdas/runtime/load/post.ts'
 import { signedFor } from '../../lambdas/runtime/load/signed.ts'
 import { authorizationOf, CREDENTIALS, type Got, isSigned, serverThat } from '../fixtures/signed.ts'
@@ -55,6 +56,12 @@ describe('Requests that are signed', () => {
     await postTo(base, signedFor(base, 'us-east-1', given))(Buffer.from('{}'))
     const [{ headers }] = other.all as [Got]
     expect([headers.authorization, headers['x-amz-security-token']]).toEqual([undefined, undefined])
+  })
+
+  it('are sent to no other place than the web, and not at all from where nobody listens to where somebody may', async () => {
+    const { base } = await serverThat(() => ({ status: 307, headers: { location: 'ftp://127.0.0.1/fhir' } }))
+    expect(await postTo(base)(Buffer.from('{}'))).toMatchObject({ status: 307 })
+    expect(linkFrom('http://other.example/fhir', 'https://fhir.example/fhir')).toBeUndefined()
   })
 
   it.each([

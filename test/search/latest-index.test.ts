@@ -141,6 +141,15 @@ describe('the latest writes', () => {
     expect(asked).toEqual([[0, 2_000]])
   })
 
+  it('are all there ever were, where the pulse is of later than now, by more than clocks differ', async () => {
+    const asked = async (pulse: number) => {
+      const it = await world([], [named('p', 'Adams', 1, 1)], pulse)
+      await it.find()
+      return it.asked
+    }
+    expect([await asked(NOW + 15_000), await asked(NOW + 15_001)]).toEqual([[[NOW - 60_000, 2_000]], [[0, 2_000]]])
+  })
+
   it('of more than five minutes are not looked at: nothing is made conditional on the type, and who asks is told when to come again', async () => {
     expect(await (await world([], [named('p', 'Adams')], NOW - 300_000)).find()).toEqual(['p/1'])
     const { find, asked } = await world([], [named('p', 'Adams')], NOW - 300_001)

@@ -2,6 +2,7 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
+import { linkFrom } from '../exporting/link-from.ts'
 import type { Answer } from './answer.ts'
 
 /** Rejects when the server cannot be reached, or stays busy. */
@@ -69,9 +70,10 @@ type Sent = { readonly method: 'GET' | 'POST'; readonly body: Buffer; readonly h
 async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promise<Answer> {
   const answer = await exchange(url, sent, agents)
   const { location } = answer.headers
-  const isElsewhere = (answer.status === 307 || answer.status === 308) && location !== undefined && redirects < MOST_REDIRECTS
-  if (!isElsewhere) return answer
-  const target = new URL(location, url)
+  const isElsewhere = (answer.status === 307 || answer.status === 308) && redirects < MOST_REDIRECTS
+  const link = isElsewhere ? linkFrom(location, url.href) : undefined
+  if (link === undefined) return answer
+  const target = new URL(link)
   // A token is for the server it was given for, and a session's is of who asks.
   const { authorization, 'x-amz-security-token': _, ...others } = sent.headers
   const headers = authorization === undefined || target.origin === url.origin ? sent.headers : others
