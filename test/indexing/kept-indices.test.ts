@@ -253,6 +253,15 @@ describe('An upgrade', () => {
     await it.expectWhole('nick')
   })
 
+  it('of one function lets the steps of another release catch up with nothing, after a restore', async () => {
+    const it = await deployed(12)
+    const back = { former: 'before', since: 0, at: it.now }
+    const { value } = await it.state.change((state) => ({ ...state, live: { ...state.live!, ahead: ['Patient'] }, setBack: back }))
+    it.release = 2
+    await it.run('a')
+    expect([it.steps, (await it.state.read()).value]).toEqual([['take'], value])
+  })
+
   it('in the middle of the steps of another leaves nothing half done', async () => {
     for (const action of ['open', 'fill', 'swap'] as const)
       for (const isAfter of [false, true]) {

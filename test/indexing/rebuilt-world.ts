@@ -208,7 +208,9 @@ export class World {
       define: async (versions) => {
         for (const { id } of versions) it.defined.add(id)
       },
-      former: () => Promise.reject(new Error('the store was never set back')) as never,
+      former() {
+        throw new Error('the store was never set back')
+      },
       newIdentity: () => 'another',
       resources: {
         heads: async () => [],
