@@ -34,10 +34,16 @@ export type KeptIndex = Made & { readonly index: string; readonly at: number; re
 /**
  * A store that was set back to an earlier time (set-back.ts). `former`: the name of the one that was there before. `since`: what that has from
  * then on may have documents that are not those of the store. `at`: when this began: nobody writes to the former one any more. `reached`: where
- * it goes on. Instants in ms since 1970.
+ * types go on. Instants in ms since 1970.
  */
-export type SetBack = { readonly former: string; readonly since: number; readonly at: number; readonly reached?: Reached }
-export type Reached = { readonly type: string; readonly tenant: string; readonly after?: HistoryPosition }
+export type SetBack = {
+  readonly former: string
+  readonly since: number
+  readonly at: number
+  readonly reached?: Readonly<Record<string, Reached>>
+}
+/** `share`: of all there is to look through, from 0 to 1. */
+export type Reached = { readonly tenant: string; readonly after?: HistoryPosition; readonly share: number }
 
 export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly rebuilds: readonly Pending[]
@@ -159,17 +165,27 @@ export const finished = (state: IndexState, attempt: string, type: string): Inde
     .filter((each) => each.type === type)
     .reduce((now, each) => on(now, (definitions) => built(definitions, each)), state)
 
-/** What people of the tenant are told. */
-export const statusOf = ({ definitions, rebuilds, poisoned }: Definitions, tenant: string): IndexStatus => ({
+/** What people of the tenant are told. `live`, `setBack`: of a state that has them. */
+export const statusOf = (
+  { definitions, rebuilds, poisoned, live, setBack }: Definitions & Pick<IndexState, 'live' | 'setBack'>,
+  tenant: string,
+): IndexStatus => ({
   definitions: definitions
     .filter((each) => each.tenant === tenant)
     .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
   rebuilds: rebuilds
     .filter((each) => each.tenant === tenant || each.tenant === '')
     .map((each) => (each.tenant === tenant ? each : inHundredths(each)))
-    .map(({ type, done, total }) => ({ type, done, total })),
+    .map(({ type, done, total }) => ({ type, done, total, ...(live?.lacking.includes(type) ? { isSearched: false } : {}) }))
+    .concat(caughtUp(live, setBack)),
   unreadable: poisoned.filter((each) => each.tenant === tenant).map(({ type, id, versionId, reason }) => ({ type, id, versionId, reason })),
 })
+
+/** Types that are looked through behind a store that was set back: how far, in hundredths. */
+const caughtUp = (live: LiveIndices | undefined, setBack: SetBack | undefined) =>
+  (live?.ahead ?? [])
+    .filter((type) => !live?.lacking.includes(type))
+    .map((type) => ({ type, done: Math.floor(100 * (setBack?.reached?.[type]?.share ?? 0)), total: 100, isSearched: false }))
 
 /** How many documents all tenants have together is nobody's affair. */
 const inHundredths = (rebuild: Rebuild): Rebuild =>

@@ -6,7 +6,7 @@ type Found = Pick<IndexDocument, 'tenant' | 'type' | 'id'> & { readonly versionI
 
 export class PoisonList {
   readonly #state: Pick<SharedState, 'change'>
-  readonly #found: { readonly version: Found; readonly reason: string }[] = []
+  #found: readonly { readonly version: Found; readonly reason: string }[] = []
 
   constructor(state: Pick<SharedState, 'change'>) {
     this.#state = state
@@ -14,18 +14,24 @@ export class PoisonList {
 
   /** A version that could not be extracted. */
   readonly addVersion = (version: Found, error: unknown): void => {
-    this.#found.push({ version, reason: error instanceof Error ? error.name : typeof error })
+    this.#add(version, error instanceof Error ? error.name : typeof error)
   }
 
   /** A document the index refuses. */
   readonly addDocument = ({ tenant, type, id, version }: IndexDocument, reason: string): void => {
-    this.#found.push({ version: { tenant, type, id, versionId: version }, reason })
+    this.#add({ tenant, type, id, versionId: version }, reason)
   }
 
+  #add(version: Found, reason: string): void {
+    this.#found = [...this.#found, { version, reason }]
+  }
+
+  /** All that was added until then; several may save at once. */
   async save(): Promise<void> {
-    const found = [...this.#found]
+    const found = this.#found
     if (found.length === 0) return
     await this.#state.change((state) => found.reduce((now, { version, reason }) => afterPoison(now, version, reason), state))
-    this.#found.splice(0, found.length)
+    const saved = new Set(found)
+    this.#found = this.#found.filter((each) => !saved.has(each))
   }
 }

@@ -3,13 +3,14 @@ import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import type { Reading } from '../search/reading.ts'
+import { type CatchUpParts, catchUp } from './catch-up.ts'
 import { type KnownIndices, unlessGone } from './gone-index.ts'
 import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
 import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './kept-indices.ts'
 import { isLacking, whole } from './live-indices.ts'
 import { type Making, type MakingParts, makeAgain } from './make-again.ts'
 import { Readings } from './reading-now.ts'
-import { type CatchUpParts, catchUp, mustBeOf } from './set-back.ts'
+import { mustBeOf } from './set-back.ts'
 
 /** The next index of a type, filled beside the live one. */
 export type NextIndex = {

@@ -1,18 +1,13 @@
 /**
  * A store that was set back to an earlier time: until the documents of what was written since are made again, by what it has now, their types
- * are not searched. Which those are the store knows that was there before; where it is gone, all documents are made anew.
+ * are not searched (catch-up.ts). Which those are the store knows that was there before; where it is gone, all documents are made anew.
  */
 import type { KnownTenants } from '../ports/known-tenants.ts'
 import { isLive } from '../ports/live-indices.ts'
 import { nameOf } from '../ports/newest-of.ts'
-import type { DamagedVersion, HistoryPosition, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
-import type { IndexDocument } from '../ports/search-index.ts'
-import type { Reading } from '../search/reading.ts'
-import { type IndexState, isWorkerGone, type Reached, type SetBack, type SharedState } from './index-state.ts'
-import { followed } from './kept-indices.ts'
+import type { ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import type { IndexState } from './index-state.ts'
 import { type Identified, identified, lost } from './live-indices.ts'
-import { type MakingParts, makeAgain } from './make-again.ts'
-import { Readings } from './reading-now.ts'
 
 /**
  * `store`: the one that counts now, by its name. `instant`: to which it was set back: ms since 1970. `former`: the one that was there before;
@@ -23,8 +18,6 @@ export type Restore = { readonly epoch: number; readonly store: string; readonly
 /** ms. What the index had not come to yet is as old as the stream at most; and a large transaction is stamped before it is committed. */
 const STREAM_KEEPS = 24 * 60 * 60_000
 const STAMPED_BEFORE = 60 * 60_000
-/** ms. A history since an instant ends some seconds ago in any case. */
-const SHOWN_LATE = 60_000
 
 /** How many times the store was set back that the state is of. */
 export const epochOf = ({ live }: IndexState): number => live?.epoch ?? 0
@@ -95,122 +88,13 @@ export async function parametersNow(
 const PARAMETER = 'SearchParameter'
 const PAGE = 500
 
-export type CatchUpParts = MakingParts & {
-  readonly state: SharedState
-  readonly epoch: number
-  readonly resources: Pick<ResourceReader, 'heads'>
-  /** A store that was there before. */
-  readonly former: (name: string) => Pick<ResourceReader, 'history'> & KnownTenants
-  readonly index: {
-    /** Where they are, also where that version is there already. */
-    readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
-    /** From now on searches see what was applied. */
-    readonly show: (type: string) => Promise<void>
-  }
-  readonly reading: Reading
-  /** What this code makes documents with. */
-  readonly extraction: string
-  /** Of an index that is made anew. */
-  readonly newIdentity: () => string
-  readonly now: () => number
-  /** Milliseconds it may go on. */
-  readonly budget: number
-}
-
-/** As many types as there is time for. False: there are more. Who is not the one that rebuilds does nothing. */
-export async function catchUp(parts: CatchUpParts, execution: string): Promise<boolean> {
-  const { state, now, budget } = parts
-  const until = now() + budget
-  const { value } = await state.change((each) => workedOn(each, execution, now()))
-  if (value.worker?.execution !== execution) return true
-  for (let { setBack, live } = value; setBack !== undefined && live !== undefined; ) {
-    const [type] = live.ahead ?? []
-    if (type !== undefined && isLive(live, type) && !(await catchUpType(parts, setBack, type, until))) return false
-    ;({ setBack, live } = (await state.change((each) => (type === undefined ? settled(each) : withoutAhead(each, type)))).value)
-  }
-  return true
-}
-
-const workedOn = (state: IndexState, execution: string, now: number): IndexState =>
-  state.setBack !== undefined && (state.worker?.execution === execution || isWorkerGone(state, now))
-    ? { ...state, worker: { execution, at: now } }
-    : state
-
-const settled = ({ setBack: _, ...state }: IndexState): IndexState => state
-
-function withoutAhead(state: IndexState, type: string): IndexState {
-  const { live, setBack } = state
-  if (live === undefined || setBack === undefined) return state
-  const { reached: _, ...rest } = setBack
-  return { ...state, live: { ...live, ahead: (live.ahead ?? []).filter((each) => each !== type) }, setBack: rest }
-}
-
-/** False: it goes on from what it has reached, which the state knows. */
-async function catchUpType(
-  parts: CatchUpParts,
-  { former: name, since, at, reached }: SetBack,
-  type: string,
-  until: number,
-): Promise<boolean> {
-  const { state, now } = parts
-  const former = parts.former(name)
-  const begun = reached?.type === type ? reached : undefined
-  const goesOn = async (place: Reached) => {
-    await state.change((each) => (each.setBack === undefined ? each : { ...each, setBack: { ...each.setBack, reached: place } }))
-    return false
-  }
-  let hasCome = begun === undefined
-  for await (const tenant of former.tenants()) {
-    hasCome ||= tenant === begun?.tenant
-    if (!hasCome) continue
-    for (let after = tenant === begun?.tenant ? begun.after : undefined, isMore = true; isMore; ) {
-      const page = await former.history({ tenant, type }, { since, placesOnly: true }, after, PAGE)
-      // A transaction that was left open hides what came after it.
-      if (page.until !== undefined && page.until < at - SHOWN_LATE) return makeAnew(parts, type)
-      await remake(parts, page.versions)
-      isMore = page.more
-      after = page.versions.at(-1)
-      if (isMore && now() >= until) return goesOn({ type, tenant, after: placeOf(after!) })
-    }
-  }
-  await parts.index.show(type)
-  return true
-}
-
-const placeOf = ({ lastUpdated, type, id, versionId }: HistoryPosition): HistoryPosition => ({ lastUpdated, type, id, versionId })
-
-async function makeAnew({ state, newIdentity }: CatchUpParts, type: string): Promise<true> {
-  const fresh = newIdentity()
-  await state.change((each) => (each.live === undefined ? each : lost(each as Identified, { [type]: each.live.types[type]! }, fresh)))
-  return true
-}
-
-/** What the store has of them now; of what it has not, a deletion that any version comes after. */
-async function remake(parts: CatchUpParts, versions: readonly ResourceVersion[]): Promise<void> {
-  if (versions.length === 0) return
-  const { state, epoch, extraction, resources, reading, index } = parts
-  const keys = [...new Map(versions.map((version) => [nameOf(version), version])).values()]
-  const heads = await resources.heads(keys.map(({ tenant, type, id }) => ({ tenant, type, id })))
-  const current = keys.map((key, i) => currentOf(key, heads[i]))
-  const { value } = await state.change((each) => withoutPoison(followed(each, current, extraction), new Set(keys.map(nameOf))))
-  mustBeOf(value, epoch)
-  const readings = new Readings(reading, 'documents')
-  await makeAgain(parts, { reading: (tenant) => readings.of(value, tenant), apply: (documents) => index.applyAgain(documents) }, current)
-}
-
-function currentOf(key: ResourceVersion, head: ResourceVersion | DamagedVersion | undefined): ResourceVersion {
-  if (head === undefined) return gone(key)
-  if (!('damage' in head)) return head
-  return { ...gone(key), versionId: head.versionId, deleted: head.deleted }
-}
-
-const gone = ({ tenant, type, id, lastUpdated }: Pick<ResourceVersion, 'tenant' | 'type' | 'id' | 'lastUpdated'>): ResourceVersion => ({
+/** A deletion that any version comes after. */
+export const gone = ({
+  tenant,
+  type,
+  id,
+  lastUpdated,
+}: Pick<ResourceVersion, 'tenant' | 'type' | 'id' | 'lastUpdated'>): ResourceVersion => ({
   ...{ tenant, type, id, lastUpdated, versionId: 0, deleted: true, compartments: [] },
   body: new Uint8Array(),
 })
-
-/** What could not be read of versions that are no more. */
-function withoutPoison(state: IndexState, names: ReadonlySet<string>): IndexState {
-  const poisoned = state.poisoned.filter((each) => !names.has(nameOf(each)))
-  return poisoned.length === state.poisoned.length ? state : { ...state, poisoned }
-}

@@ -38,12 +38,13 @@ function statusOf({ lag, definitions, rebuilds, unreadable }: IndexStatus): Reso
         { name: 'state', valueCode: state },
       ],
     })),
-    ...rebuilds.map(({ type, done, total }) => ({
+    ...rebuilds.map(({ type, done, total, isSearched = true }) => ({
       name: 'rebuild',
       part: [
         { name: 'type', valueCode: type },
         { name: 'done', valueInteger: done },
         ...(total < 0 ? [] : [{ name: 'total', valueInteger: total }]),
+        ...(isSearched ? [] : [{ name: 'searched', valueBoolean: false }]),
       ],
     })),
     ...unreadable.map(({ type, id, versionId, reason }) => ({

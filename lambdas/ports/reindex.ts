@@ -3,8 +3,11 @@
 /** `id`: of the SearchParameter resource; `base`: one of its types. */
 export type Definition = { readonly id: string; readonly base: string; readonly code: string; readonly state: 'building' | 'active' }
 
-/** `total`: documents of the tenant when it began, 100 where all tenants' are made again together; −1: not counted yet. */
-export type Rebuilding = { readonly type: string; readonly done: number; readonly total: number }
+/**
+ * `total`: documents of the tenant when it began, 100 where all tenants' are made again together; −1: not counted yet. `isSearched`: false: until
+ * it is done the type is 503 to searches.
+ */
+export type Rebuilding = { readonly type: string; readonly done: number; readonly total: number; readonly isSearched?: boolean }
 
 /** A version that could not be read for the index: it is found by its key alone. */
 export type Unreadable = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }

@@ -86,4 +86,17 @@ describe('The list', () => {
     await list.save()
     expect(state.names()).toEqual(['p 1 TypeError', 'later 5 RangeError'])
   })
+
+  it('keeps what is found while several save', async () => {
+    let later = () => list.addVersion(version(5, { id: 'later' }), new RangeError())
+    const state = shared(() => {
+      later()
+      later = () => {}
+    })
+    const list = new PoisonList(state)
+    list.addVersion(version(1), new TypeError())
+    await Promise.all([list.save(), list.save()])
+    await list.save()
+    expect(state.names()).toEqual(['p 1 TypeError', 'later 5 RangeError'])
+  })
 })

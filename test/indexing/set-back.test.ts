@@ -6,7 +6,14 @@ import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
 import { externalVersion, versionIn } from '../../lambdas/adapters/opensearch/external-version.ts'
-import { afterPoison, afterSearchParameter, type IndexState, NO_STATE, type SharedState } from '../../lambdas/indexing/index-state.ts'
+import {
+  afterPoison,
+  afterSearchParameter,
+  type IndexState,
+  NO_STATE,
+  type SharedState,
+  statusOf,
+} from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import { begun, type Identified, identified } from '../../lambdas/indexing/live-indices.ts'
 import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
@@ -44,6 +51,8 @@ type Indices = {
 function inMemory(): Indices {
   const state = memoryState<IndexState>(NO_STATE)
   const documents = new Map<string, { readonly document: IndexDocument; readonly version: number }>()
+  /** Types of which searches do not see what was made again. */
+  const unseen = new Set<string>()
   const applying = (epoch: number, least: number) => async (some: readonly IndexDocument[]) => {
     await state.change((each) => begun(identified(each, 'first'), [...new Set(some.map(({ type }) => type))], 'first'))
     for (const document of some) {
@@ -53,9 +62,17 @@ function inMemory(): Indices {
   }
   return {
     state,
-    of: (epoch) => ({ apply: applying(epoch, 1), applyAgain: applying(epoch, 0), show: async () => undefined }),
+    of: (epoch) => ({
+      apply: applying(epoch, 1),
+      async applyAgain(some) {
+        for (const { type } of some) unseen.add(type)
+        await applying(epoch, 0)(some)
+      },
+      show: async (type) => void unseen.delete(type),
+    }),
     async found(epoch, tenant, type) {
       const { live } = (await state.read()).value
+      expect([...unseen]).toEqual([])
       if ((live?.epoch ?? 0) !== epoch || live?.ahead?.includes(type) || live?.lacking.includes(type)) throw new Unavailable('not searched')
       const mine = [...documents.values()].filter(({ document: each }) => each.tenant === tenant && each.type === type && !each.deleted)
       return mine.map(({ document: { id }, version }) => `${id} ${versionIn(version)}`)
@@ -131,6 +148,7 @@ await onDynamo((engine) => {
       table = await TestTable.create(engine)
       store = table.store({ mostActions: 100 })
       remade.length = 0
+      mostAtOnce = 0
       time = INSTANT - DAY * 5
       await write(store, 0, change(patientOf('same'), 0), change(patientOf('back'), 0), change(patientOf('ended'), 0))
       await write(store, 0, change(patientOf('risen'), 0), change(keyOf('t', 'Basic', 'same'), 0, { resourceType: 'Basic' }))
@@ -142,6 +160,18 @@ await onDynamo((engine) => {
       await write(store, 0, end(parameterOf('kept'), 1), change(parameterOf('lost'), 0, parameter('lost')))
       await write(store, 0, change(patientOf('other', 'late'), 0))
     })
+
+    let [underWay, mostAtOnce] = [0, 0]
+    /** Stands before a page is read. */
+    let reading: () => Promise<void> = async () => undefined
+    const former: Pick<DynamoDbResourceStore, 'tenants' | 'history'> = {
+      tenants: () => store.tenants(),
+      async history(...asked) {
+        mostAtOnce = Math.max(mostAtOnce, ++underWay)
+        await reading()
+        return store.history(...asked).finally(() => underWay--)
+      },
+    }
 
     /** As the function does that runs in every deployment. */
     const migrate = async (restore: Restore): Promise<void> => {
@@ -155,7 +185,7 @@ await onDynamo((engine) => {
 
     const step = (epoch: number) =>
       rebuildStep({
-        ...{ state: indices.state, resources: restored, former: () => store, epoch, newIdentity: () => 'fresh' },
+        ...{ state: indices.state, resources: restored, former: () => former, epoch, newIdentity: () => 'fresh', extraction: 'now' },
         index: {
           removeKept: async () => undefined,
           show: (type: string) => indices.of(epoch).show(type),
@@ -179,10 +209,11 @@ await onDynamo((engine) => {
 
     /** Slice by slice, as long as there is more of it to do than indices that are made anew. How many slices. */
     const caughtUp = async (epoch: number): Promise<number> => {
-      for (let slices = 1; ; slices++) {
+      for (let slices = 1; slices < 100; slices++) {
         const { pending, types } = (await step(epoch)({ action: 'take', execution: 'e' })) as { pending: boolean; types: readonly object[] }
         if (!pending || types.length > 0) return slices
       }
+      throw new Error('it never ends')
     }
 
     const heads = async (of: DynamoDbResourceStore, tenant: string, type: string): Promise<readonly string[]> => {
@@ -261,6 +292,60 @@ await onDynamo((engine) => {
       await migrate(RESTORE)
       expect(await caughtUp(1)).toBeGreaterThan(1)
       expect(remade.filter((name) => name.startsWith('t/Patient/m'))).toHaveLength(520)
+      await expectWhole(1)
+    })
+
+    it('is worked on by one alone, and by nobody any more for a restore that another one came after', async () => {
+      await migrate(RESTORE)
+      await step(1)({ action: 'take', execution: 'e' })
+      const before = remade.length
+      await step(1)({ action: 'take', execution: 'another' })
+      expect(remade).toHaveLength(before)
+      const known = { ...(await indices.state.read()).value }
+      reading = async () => {
+        reading = async () => undefined
+        await indices.state.change((state) => ({ ...state, setBack: { ...state.setBack!, at: NOW + 1, reached: {} } }))
+      }
+      await step(1)({ action: 'take', execution: 'e' })
+      const { live, setBack: left } = (await indices.state.read()).value
+      expect([left, live!.ahead]).toEqual([{ ...known.setBack, at: NOW + 1, reached: {} }, known.live!.ahead])
+    })
+
+    it('tells what an upgrade left that it brings something to', async () => {
+      await migrate(RESTORE)
+      const of = (since: number) => ({ Patient: { extraction: 'before', since } })
+      await indices.state.change((state) => ({ ...state, extraction: 'now', behind: of(NOW) }))
+      await caughtUp(1)
+      expect((await indices.state.read()).value.behind!.Patient!.since).toBeLessThan(INSTANT)
+    })
+
+    it('goes through several types side by side, and tells how far each is, and that it is not searched', async () => {
+      const types = ['Basic', 'Patient'] as const
+      for (const resourceType of types) {
+        const many = Array.from({ length: 520 }, (_, i) => change(keyOf('t', resourceType, `m${i}`), 0, { resourceType }))
+        for (let at = 0; at < many.length; at += 65) await write(store, 0, ...many.slice(at, at + 65))
+      }
+      await migrate(RESTORE)
+      const told = async () => {
+        const { rebuilds } = statusOf((await indices.state.read()).value, 't')
+        return types.map((of) => rebuilds.find(({ type, isSearched }) => type === of && isSearched === false))
+      }
+      const unsearched = (done: readonly number[]) => types.map((type, i) => ({ type, done: done[i], total: 100, isSearched: false }))
+      expect(await told()).toEqual(unsearched([0, 0]))
+      const shares: number[][] = []
+      for (;;) {
+        const { types: anew } = (await step(1)({ action: 'take', execution: 'e' })) as { types: readonly object[] }
+        if (anew.length > 0) break
+        const both = (await told()).map((each) => each!.done)
+        expect(await told()).toEqual(unsearched(both))
+        shares.push(both)
+      }
+      // A page of each in each slice.
+      expect(shares).toHaveLength(3)
+      for (const [i, both] of shares.entries())
+        for (const [n, done] of both.entries()) expect(done).toBeGreaterThan(shares[i - 1]?.[n] ?? 0)
+      expect(mostAtOnce).toBeGreaterThan(1)
+      expect(await told()).toEqual([undefined, undefined])
       await expectWhole(1)
     })
 

@@ -1,0 +1,24 @@
+/** What is told of documents that are made again. */
+import { expect, it } from '@jest/globals'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { reindexStatus } from '../../lambdas/interactions/reindex.ts'
+
+it('names what is made again, how far it is, and which types are not searched until then', async () => {
+  const rebuilds = [
+    { type: 'Basic', done: 3, total: -1 },
+    { type: 'Patient', done: 42, total: 100, isSearched: false },
+  ]
+  const progress = { status: async (tenant: string) => ({ definitions: [], rebuilds: tenant === 't' ? rebuilds : [], unreadable: [] }) }
+  const { status, body } = await reindexStatus({ progress })({ tenant: 't' } as FhirRequest)
+  const of = (type: string, done: number, ...more: readonly object[]) => ({
+    name: 'rebuild',
+    part: [{ name: 'type', valueCode: type }, { name: 'done', valueInteger: done }, ...more],
+  })
+  expect([status, body]).toEqual([
+    200,
+    {
+      resourceType: 'Parameters',
+      parameter: [of('Basic', 3), of('Patient', 42, { name: 'total', valueInteger: 100 }, { name: 'searched', valueBoolean: false })],
+    },
+  ])
+})
