@@ -94,7 +94,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
         periods: 3,
         isSilenceWrong: true,
         means: 'nobody has looked at the stream for a quarter of an hour: writes are not searchable, large transactions not settled',
-        todo: 'Look at the event source mapping of the function: whether it is enabled, what it says of its last processing, and whether the role may use the key and the stream. After 24 hours records are gone: then POST $reindex without a type, of each tenant',
+        todo: 'Look at the event source mapping of the function: whether it is enabled, what it says of its last processing, and whether the role may use the key and the stream. After 24 hours records are gone: once it is followed again, what they told of is made again by itself, and conditional interactions are 503 until it is',
       },
     },
     {

@@ -53,7 +53,7 @@ export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly store?: string
   /** What documents are made with. */
   readonly extraction?: string
-  /** Types whose live index is not, or not all, made with it: what it was made with. */
+  /** Types whose live index is not, or not all, made with it, or lacks something: what it was made with. */
   readonly behind?: Readonly<Record<string, Made>>
   /** By type, the index that the live one took the place of. */
   readonly kept?: Readonly<Record<string, KeptIndex>>

@@ -7,7 +7,7 @@ import { isLive } from '../ports/live-indices.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { type Changes, changesBetween } from '../search/changed-keys.ts'
 import { releaseOf } from './extraction.ts'
-import { type IndexState, type KeptIndex, requestNewIndices, takenBy } from './index-state.ts'
+import { type IndexState, type KeptIndex, requestNewIndices, takenBy, untaken } from './index-state.ts'
 
 /** What the live index of the type was made with; undefined where nobody knows. */
 const madeWith = ({ behind, extraction }: IndexState, type: string): string | undefined => behind?.[type]?.extraction ?? extraction
@@ -49,6 +49,19 @@ function withBehind(state: IndexState, type: string, came: number, extraction: s
 function withKept(state: IndexState, type: string, came: number): IndexState {
   const kept = state.kept?.[type]
   return kept === undefined || came >= kept.since ? state : { ...state, kept: { ...state.kept, [type]: { ...kept, since: came } } }
+}
+
+/** Of what was written then or later, some came to no index: those that are live are mended, those that are being made are made anew. ms. */
+export function missed(state: IndexState, since: number): IndexState {
+  const { live, extraction, behind, kept = {} } = state
+  if (live === undefined || extraction === undefined) return state
+  const types = Object.keys(live.types).filter((type) => isLive(live, type))
+  const made = types.map((type) => {
+    const before = behind?.[type]
+    return [type, { extraction: before?.extraction ?? extraction, since: Math.min(since, before?.since ?? since) }] as const
+  })
+  const lacking = Object.keys(kept).reduce((each, type) => withKept(each, type, since), state)
+  return { ...lacking, behind: { ...behind, ...Object.fromEntries(made) }, rebuilds: state.rebuilds.map(untaken) }
 }
 
 /** How an attempt comes to an index of the type that is all made with the state's extraction. `since`: what came then or later is made again. */

@@ -1,7 +1,7 @@
 /**
  * The pulse (ports/pulse.ts), as all processes know of it. One stream is many, each in order for itself: a pulse is sent in so many beats that
  * they go through all of them, and has arrived when the last beat has. Then all that was acknowledged before it was sent is indexed, so it may be told
- * to the indices. Changes are pure.
+ * to the indices. A beat that never came tells that what was sent with it never came either. Changes are pure.
  */
 import type { KeptState } from '../ports/kept-state.ts'
 import { isLive, type LiveIndices } from '../ports/live-indices.ts'
@@ -16,6 +16,10 @@ export type PulseState = {
   /** By place: when the latest beat was sent that arrived. */
   readonly arrived: Readonly<Record<string, number>>
   readonly held: Held
+  /** Of what was stamped with this instant or later some never came, which nobody has been told of yet: ms since 1970. */
+  readonly lost?: number
+  /** When somebody was, last: ms since 1970. */
+  readonly toldAt?: number
 }
 
 export const NO_PULSE: PulseState = { arrived: {}, held: {} }
@@ -26,7 +30,15 @@ export type PulseParts = {
   readonly send: (beats: readonly Beat[]) => Promise<void>
   /** Tells all indices of a pulse, but those that were set back since they held another. What holds it now. */
   readonly tell: (sent: number, held: Held) => Promise<Held>
+  /** Of what was stamped with this instant or later some never came: ms since 1970. */
+  readonly missed: (since: number) => Promise<void>
 }
+
+/** Versions may be stamped so long before they come: ms. */
+const STAMPED = 60 * 60_000
+
+/** By then all functions know of it that something is made again: ms. */
+const KNOWN = 60_000
 
 /** The latest pulse that has arrived: when it was sent. */
 export function latestOf({ arrived }: PulseState): number | undefined {
@@ -36,11 +48,18 @@ export function latestOf({ arrived }: PulseState): number | undefined {
 
 /** Of beats that come again, or late, the latest counts. */
 export function withBeats(state: PulseState, beats: readonly Beat[]): PulseState {
-  const newer = beats.filter(({ place, sent }) => sent > (state.arrived[place] ?? 0))
-  if (newer.length === 0) return state
   const arrived = { ...state.arrived }
-  for (const { place, sent } of newer) arrived[place] = Math.max(sent, arrived[place] ?? 0)
-  return { ...state, arrived }
+  let { lost } = state
+  let isNews = false
+  for (const { place, sent, before = 0 } of beats) {
+    const known = arrived[place]
+    if (known !== undefined && sent <= known) continue
+    if (known !== undefined && known < before) lost = Math.min(known - STAMPED, lost ?? known)
+    arrived[place] = sent
+    isNews = true
+  }
+  if (!isNews) return state
+  return { ...state, arrived, ...(lost === undefined ? {} : { lost }) }
 }
 
 export function withHeld(state: PulseState, held: Held): PulseState {
@@ -57,15 +76,28 @@ export async function sendPulse({ state, send }: Pick<PulseParts, 'state' | 'sen
   return value
 }
 
-/** Everything that came before the beats is indexed. */
-export async function followPulse({ state, tell }: Pick<PulseParts, 'state' | 'tell'>, beats: readonly Beat[]): Promise<void> {
+/** Everything that came before the beats is indexed. Of what never came is told first: who goes by a pulse knows of that when it comes. */
+export async function followPulse(
+  { state, tell, missed }: Pick<PulseParts, 'state' | 'tell' | 'missed'>,
+  beats: readonly Beat[],
+  now: number,
+): Promise<void> {
   const { value } = await state.change((each) => withBeats(each, beats))
+  if (value.lost !== undefined) {
+    await missed(value.lost)
+    await state.change((each) => (each.lost === value.lost ? { ...withoutLost(each), toldAt: now } : each))
+    return
+  }
   const latest = latestOf(value)
   const told = Math.max(0, ...Object.values(value.held).map(({ sent }) => sent))
-  if (latest === undefined || latest <= told) return
+  if (latest === undefined || latest <= told || isRecent(value, now)) return
   const held = await tell(latest, value.held)
   await state.change((each) => withHeld(each, held))
 }
+
+const isRecent = ({ toldAt }: PulseState, now: number): boolean => toldAt !== undefined && now < toldAt + KNOWN
+
+const withoutLost = ({ lost: _, ...state }: PulseState): PulseState => state
 
 /** How long ago the latest pulse was sent that all live indices have, or the first one, where none has arrived: ms. */
 export function ageOf(state: PulseState, live: LiveIndices | undefined, now: number): number {

@@ -9,7 +9,7 @@ import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../auth/adopted-sta
 import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
 import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, isWorkLeft, requestRebuild } from '../indexing/index-state.ts'
-import { followed, isSomeOver, mended, migrated } from '../indexing/kept-indices.ts'
+import { followed, isSomeOver, mended, migrated, missed } from '../indexing/kept-indices.ts'
 import { begun, type Identified, identified, lost } from '../indexing/live-indices.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
 import { ageOf, followPulse, NO_PULSE, type PulseParts, sendPulse } from '../indexing/pulse.ts'
@@ -76,6 +76,9 @@ const pulse = /* @__PURE__ */ once(
     state: new DynamoDbKeptState(stateTable(), 'PULSE', NO_PULSE),
     send: (beats) => resourceTable().putAll(beats.map(beatItem)),
     tell: (sent, held) => documents().pulse(sent, held),
+    missed: async (since) => {
+      await indexState().change((state) => mended(missed(state, since), extraction()))
+    },
   }),
 )
 
@@ -113,14 +116,20 @@ export async function followHeads(event: IndexEvent): Promise<FollowResult> {
   const result = await follow({ Records })
   await poisoned().save()
   tellLag(Records, result)
-  // Of a part of a batch nobody knows whether it came before or after.
-  if (result.batchItemFailures.length === 0) await heed(Records.flatMap((record) => streamBeat(record) ?? []))
+  await heed(takenOf(Records, result).flatMap((record) => streamBeat(record) ?? []))
   return result
+}
+
+/** Those before the first that failed, which come again with all behind it. */
+function takenOf(records: readonly StreamRecord[], { batchItemFailures }: FollowResult): readonly StreamRecord[] {
+  const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
+  const first = records.findIndex(({ dynamodb }) => failed.has(dynamodb?.SequenceNumber ?? ''))
+  return first === -1 ? records : records.slice(0, first)
 }
 
 /** A pulse that the indices cannot be told of is one that comes late: the next one makes up for it. */
 async function heed(beats: readonly Beat[]): Promise<void> {
-  if (beats.length > 0) await followPulse(pulse(), beats).catch((error: unknown) => report(error, 'pulse'))
+  if (beats.length > 0) await followPulse(pulse(), beats, clock().now()).catch((error: unknown) => report(error, 'pulse'))
 }
 
 /** The pulse is sent whether OpenSearch answers or not: it tells of the stream. */

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
-import { followed, isSomeOver, mended, migrated, replaced, wayOf } from '../../lambdas/indexing/kept-indices.ts'
+import { followed, isSomeOver, mended, migrated, missed, replaced, wayOf } from '../../lambdas/indexing/kept-indices.ts'
 import { begun, type Identified, identified, lost } from '../../lambdas/indexing/live-indices.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
@@ -78,6 +78,43 @@ describe('An upgrade', () => {
     it.made.length = 0
     await it.run('a')
     expect([it.indices.live.name, it.indices.kept, it.made.toSorted()]).toEqual(['v1', [], ['p1', 'p2']])
+    await it.expectWhole()
+  })
+
+  it.each([1, 2])(
+    'of no other code, where some of what was written never came through the stream: it is made again where it is, and what is kept has it when it is taken back (release %i)',
+    async (last) => {
+      const it = await deployed(14)
+      it.hold()
+      await it.write('p1', 'lost')
+      const since = it.now
+      await it.delete('p2')
+      it.held = undefined
+      await it.write('between', 'came')
+      await deploy(it, 2)
+      await it.run('a')
+      it.made.length = 0
+      await it.write('p3', 'came')
+      await it.state.change((state) => mended(missed(state, since), '2'))
+      if (last === 1) await deploy(it, 1)
+      await it.run('b')
+      expect([it.indices.live.name, it.made.toSorted()]).toEqual([last === 1 ? 'v1' : 'v2', ['between', 'p1', 'p2', 'p3']])
+      await it.expectWhole()
+    },
+  )
+
+  it('is begun anew where something that was to come to both indices never came', async () => {
+    const it = await deployed(15)
+    await deploy(it, 2)
+    let hasCome = false
+    await it.run('a', async (input, isDone) => {
+      if (hasCome || isDone || input.action !== 'swap' || input.type !== 'Patient') return
+      hasCome = true
+      it.hold()
+      await it.write('p1', 'lost')
+      it.held = undefined
+      await it.state.change((state) => missed(state, it.now))
+    })
     await it.expectWhole()
   })
 

@@ -6,6 +6,7 @@ import type { Beat, Held } from '../../lambdas/ports/pulse.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 
 const all = (sent: number): readonly Beat[] => Array.from({ length: BEATS }, (_, place) => ({ place, sent }))
+const neverMissed = (since: number): Promise<void> => Promise.reject(new Error(`missed since ${since}`))
 const one = (sent: number) => ({ identity: 'one', sent })
 const live: LiveIndices = { identity: 'one', types: { Patient: 'one', Basic: 'one' }, lacking: [], former: [] }
 
@@ -39,7 +40,7 @@ describe('a pulse', () => {
         const records = part.splice(0, count)
         for (const each of records) if (typeof each === 'number') applied.add(each)
         const beats = records.filter((each) => typeof each !== 'number')
-        if (beats.length > 0) await followPulse({ state, tell }, beats)
+        if (beats.length > 0) await followPulse({ state, tell, missed: neverMissed }, beats, 0)
       }
       let random = seed
       const next = (below: number): number => {
@@ -65,17 +66,48 @@ describe('a pulse', () => {
       if (told.length === 1) throw new Error('refused')
       return { Patient: one(sent) }
     }
-    await followPulse({ state, tell }, all(10).slice(1))
+    await followPulse({ state, tell, missed: neverMissed }, all(10).slice(1), 0)
     expect(told).toEqual([])
-    await expect(followPulse({ state, tell }, all(10).slice(0, 1))).rejects.toThrow('refused')
-    await followPulse({ state, tell }, all(10).slice(0, 1))
-    await followPulse({ state, tell }, all(10))
-    await followPulse({ state, tell }, all(20))
+    await expect(followPulse({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)).rejects.toThrow('refused')
+    await followPulse({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)
+    await followPulse({ state, tell, missed: neverMissed }, all(10), 0)
+    await followPulse({ state, tell, missed: neverMissed }, all(20), 0)
     expect(told).toEqual([
       [10, {}],
       [10, {}],
       [20, { Patient: one(10) }],
     ])
+  })
+
+  it('that is not the one which came before it in its place tells since when something is missing, until somebody knows, and then goes on', async () => {
+    const [HOUR, MINUTE] = [3_600_000, 60_000]
+    const state = memoryState(NO_PULSE)
+    const [told, missing]: [number[], number[]] = [[], []]
+    let isDown = true
+    const parts = {
+      state,
+      tell: async (sent: number) => {
+        told.push(sent)
+        return { Patient: one(sent) }
+      },
+      missed: async (since: number) => {
+        missing.push(since)
+        if (isDown) throw new Error('down')
+      },
+    }
+    const beatsOf = (sent: number, before: number) => all(sent).map((beat) => ({ ...beat, before }))
+    await followPulse(parts, beatsOf(2 * HOUR, 2 * HOUR - 1), 0)
+    await followPulse(parts, beatsOf(3 * HOUR, 2 * HOUR), 0)
+    await followPulse(parts, beatsOf(3 * HOUR, 3 * HOUR - 1), 0)
+    expect([told, missing]).toEqual([[2 * HOUR, 3 * HOUR], []])
+    const late = [...beatsOf(4 * HOUR, 3 * HOUR).slice(0, 9), { place: 9, sent: 5 * HOUR, before: 4 * HOUR }]
+    await expect(followPulse(parts, [...late, { place: 8, sent: 7 * HOUR, before: 6 * HOUR }], 0)).rejects.toThrow('down')
+    isDown = false
+    await followPulse(parts, beatsOf(8 * HOUR, 4 * HOUR), 100)
+    expect([told.at(-1), missing]).toEqual([3 * HOUR, [2 * HOUR, 2 * HOUR]])
+    await followPulse(parts, beatsOf(8 * HOUR + 1, 8 * HOUR), 99 + MINUTE)
+    await followPulse(parts, beatsOf(8 * HOUR + 2, 8 * HOUR + 1), 100 + MINUTE)
+    expect([told.slice(2), missing.length]).toEqual([[8 * HOUR + 2], 2])
   })
 
   it('is held by an index until another one takes its place', () => {

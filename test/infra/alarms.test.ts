@@ -192,10 +192,12 @@ describe('the pulse', () => {
         ...beats.map((beat, i): StreamRecord => {
           const { pk, sk, sent } = beatItem(beat)
           const image = { pk: { S: pk }, sk: { S: sk }, sent: { N: String(sent) } }
-          return { dynamodb: { SequenceNumber: `${beat.sent}${i}`, ApproximateCreationDateTime: 1, Keys: image, NewImage: image } }
+          const images = { NewImage: image, OldImage: { ...image, sent: { N: String(Number(sent) - MINUTE) } } }
+          return { dynamodb: { SequenceNumber: `${beat.sent}${i}`, ApproximateCreationDateTime: 1, Keys: image, ...images } }
         }),
       )
     const tell = async (sent: number) => ({ Patient: { identity: 'one', sent } })
+    const missed = () => Promise.reject(new Error('nothing is missing'))
     for (let minute = 1; minute <= minutes; minute++) {
       const now = minute * MINUTE
       tellPulseAge(ageOf(await sendPulse({ state, send }, now), undefined, now), { stage: 'dev', at: now })
@@ -203,7 +205,7 @@ describe('the pulse', () => {
         mapping,
         read: async () => stream.splice(0),
         invoke: async ({ Records }) => {
-          await followPulse({ state, tell }, Records.flatMap((record) => streamBeat(record) ?? []))
+          await followPulse({ state, tell, missed }, Records.flatMap((record) => streamBeat(record) ?? []), now)
           return { result: '{"batchItemFailures":[]}' }
         },
         onDiscarded: () => undefined,

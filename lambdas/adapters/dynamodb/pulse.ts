@@ -14,5 +14,6 @@ export const beatItem = ({ place, sent }: Beat): Item => ({ pk: `${PARTITION}${p
 export function streamBeat({ dynamodb }: StreamRecord): Beat | undefined {
   const { pk, sk, sent } = dynamodb?.NewImage ?? {}
   if (sk?.S !== BEAT || !pk?.S?.startsWith(PARTITION)) return undefined
-  return { place: Number(pk.S.slice(PARTITION.length)), sent: Number(sent?.N) }
+  const before = dynamodb?.OldImage?.sent?.N
+  return { place: Number(pk.S.slice(PARTITION.length)), sent: Number(sent?.N), ...(before === undefined ? {} : { before: Number(before) }) }
 }

@@ -16,6 +16,7 @@ export type StreamRecord = {
     readonly SequenceNumber?: string
     readonly ApproximateCreationDateTime?: number
     readonly NewImage?: Readonly<Record<string, EventValue>>
+    readonly OldImage?: Readonly<Record<string, EventValue>>
   }
 }
 

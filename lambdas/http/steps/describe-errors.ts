@@ -131,7 +131,7 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
   'index-outdated': {
     status: 503,
     code: 'incomplete',
-    text: 'After an upgrade the index is being made again for what is asked: nothing was done, try again later',
+    text: 'The index is being made again for what is asked: nothing was done, try again later',
     retryAfter: 60,
   },
   'index-damaged': { status: 500, text: 'The index is damaged where this is kept' },
