@@ -7,13 +7,14 @@ import { entryInteractions } from '../interactions/entry-interactions.ts'
 import { addedProfiles, blobs, progress, reading, seal } from '../runtime/aws.ts'
 import { httpHandler } from '../runtime/aws-handler.ts'
 import { bodyStepParts, index, writePorts } from '../runtime/aws-index.ts'
+import { entryInTime } from '../runtime/aws-time.ts'
 
 const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), progress: progress(), profilesOf: addedProfiles() }
 const parts = bodyStepParts()
 const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
 
 export const handler = httpHandler({
-  interactions: { bundle: bundle(ports, performer(entryInteractions(ports), steps, parts.report)) },
+  interactions: { bundle: bundle(ports, performer(entryInteractions(ports), steps, parts.report, entryInTime)) },
   steps,
   reading: reading(),
   seal: seal(),

@@ -12,8 +12,19 @@ import { matchEntry } from './route-table.ts'
 import { exchangeOf } from './server.ts'
 import { asFhirError, type Report } from './steps/describe-errors.ts'
 
-/** `report`: gets what broke in an entry. */
-export function performer(interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>, steps: Steps, report: Report): Perform {
+/** Does the work, or says that there is no time for it, or no more. */
+export type InTime = <T>(work: () => Promise<T>) => Promise<T>
+
+/** Of requests that may take as long as they take. */
+export const ENDLESS: InTime = (work) => work()
+
+/** `report`: gets what broke in an entry. `inTime`: of an entry. */
+export function performer(
+  interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>,
+  steps: Steps,
+  report: Report,
+  inTime: InTime,
+): Perform {
   const running = new Map<InteractionCode, ReturnType<typeof entryPipeline<Awaited<ReturnType<Interaction>>>>>()
   const preparing = new Map<InteractionCode, ReturnType<typeof entryPipeline<FhirRequest>>>()
   for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][]) {
@@ -35,7 +46,7 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
       const chain = chains.get(interaction)
       if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
       begins?.(interaction, patientsNamed(exchange))
-      return await chain(exchange)
+      return await inTime(() => chain(exchange))
     } catch (error) {
       throw asFhirError(error, outer.requestId, report)
     }

@@ -25,6 +25,7 @@ export class BundleAnswers {
   readonly #written: (readonly Written[])[] = []
   readonly #about = new Set<string>()
   #weight = 0
+  #retryAfter = 0
 
   constructor(request: FhirRequest, clock: Clock) {
     this.#request = request
@@ -70,6 +71,7 @@ export class BundleAnswers {
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
     this.#tellOf(response.about ?? [])
+    this.#retryAfter = Math.max(this.#retryAfter, Number(response.headers?.['retry-after'] ?? 0))
     this.#weight += sizeOf(answered.resource)
   }
 
@@ -84,6 +86,11 @@ export class BundleAnswers {
 
   get entries(): readonly BundleEntry[] {
     return this.#entries
+  }
+
+  /** When to come back for what was refused for now: an entry has no place for it. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.#retryAfter === 0 ? {} : { 'retry-after': String(this.#retryAfter) }
   }
 
   get written(): readonly Written[] {
@@ -101,8 +108,8 @@ async function answered(entry: EntryRequest, run: () => Promise<FhirResponse>): 
 }
 
 function refusalOf({ index }: EntryRequest, error: FhirError): FhirResponse {
-  const { status, issues } = withinEntry(error, index)
-  return { status, body: outcome(issues) }
+  const { status, headers, issues } = withinEntry(error, index)
+  return { status, headers, body: outcome(issues) }
 }
 
 const tooHeavy = (): FhirError => refused(`have ${HEAVIEST} bytes`)

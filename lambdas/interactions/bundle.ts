@@ -24,6 +24,7 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
     await runs[type](entries, request, answers)
     return {
       status: 200,
+      headers: answers.headers,
       body: { kind: 'bundle', type: `${type}-response`, link: [], entries: answers.entries },
       written: answers.written,
       about: answers.about,

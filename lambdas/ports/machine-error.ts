@@ -34,6 +34,8 @@ export type MachineFault =
   | 'writes-stopped'
   /** There was no more time: what was sent by then may be done. */
   | 'timed-out'
+  /** An entry of a Bundle: those before took the time there was. Nothing was done for this one. */
+  | 'not-begun'
 
 export abstract class MachineError extends Error {
   abstract readonly fault: MachineFault

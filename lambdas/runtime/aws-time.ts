@@ -4,6 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Ends } from '../adapters/dynamodb/dynamo.ts'
+import { NotBegun } from '../ports/not-begun.ts'
 import { TimedOut } from '../ports/timed-out.ts'
 
 /** As Lambda gives it. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
@@ -12,6 +13,9 @@ export type LambdaContext = { readonly getRemainingTimeInMillis: () => number }
 /** Of the time of a function, ms: the last is for the answer and its record; and of that for a record's last try, and for telling that it failed. */
 const FOR_ANSWER = 5_000
 const FOR_LAST_TRY = 2_500
+/** And before that, of a Bundle: an entry that is begun has as much at the least, and when the last is left, its answer is written. */
+const FOR_ENTRY = 4_000
+const FOR_BUNDLE = 1_000
 
 const ends = new AsyncLocalStorage<number>()
 
@@ -36,13 +40,24 @@ export const RECORD = ending(FOR_LAST_TRY)
 export function inTime<Asked, Answer>(answer: (asked: Asked) => Promise<Answer>): (asked: Asked) => Promise<Answer> {
   return async (asked) => {
     const left = WORK.end - Date.now()
-    if (left === Number.POSITIVE_INFINITY) return answer(asked)
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const timer = setTimeout(() => reject(new TimedOut('a request takes longer than its function has time')), left)
-    try {
-      return await Promise.race([answer(asked), late])
-    } finally {
-      clearTimeout(timer)
-    }
+    return left === Number.POSITIVE_INFINITY ? answer(asked) : within(left, () => answer(asked))
+  }
+}
+
+/** What an entry of a Bundle does. NotBegun where too little time is left for it, TimedOut where it takes so long that nothing could be told of the others. */
+export async function entryInTime<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+  const left = WORK.end - Date.now()
+  if (left === Number.POSITIVE_INFINITY) return work()
+  if (left < FOR_ENTRY) throw new NotBegun('the entries before took the time of the request')
+  return within(left - FOR_BUNDLE, work)
+}
+
+async function within<Answer>(ms: number, work: () => Promise<Answer>): Promise<Answer> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new TimedOut('a request takes longer than its function has time')), ms)
+  try {
+    return await Promise.race([work(), late])
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -5,7 +5,7 @@ import type { WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Site } from '../http/exchange.ts'
-import { performer } from '../http/perform.ts'
+import { ENDLESS, performer } from '../http/perform.ts'
 import { authorizingSteps } from '../http/pipelines/authorizing.ts'
 import { downloadingSteps } from '../http/pipelines/downloading.ts'
 import { exportingSteps } from '../http/pipelines/exporting.ts'
@@ -230,7 +230,7 @@ function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['end
   const profiled = validated(ports)
   const interactions = {
     ...entries,
-    bundle: bundle(ports, performer(entries, steps, parts.report)),
+    bundle: bundle(ports, performer(entries, steps, parts.report, ENDLESS)),
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
     meta: meta(ports),

@@ -5,7 +5,7 @@ import { Refused } from '../../lambdas/adapters/dynamodb/retry.ts'
 import { Failed } from '../../lambdas/adapters/opensearch/cluster.ts'
 import { fhirError } from '../../lambdas/fhir/outcome.ts'
 import { openToAll } from '../../lambdas/http/authenticators.ts'
-import { performer } from '../../lambdas/http/perform.ts'
+import { ENDLESS, performer } from '../../lambdas/http/perform.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { describe } from '../../lambdas/http/steps/describe-errors.ts'
 import { batch } from '../../lambdas/interactions/batch.ts'
@@ -18,6 +18,7 @@ import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
 import { IndexOutdated } from '../../lambdas/ports/index-outdated.ts'
 import { MachineError, type MachineFault } from '../../lambdas/ports/machine-error.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
+import { NotBegun } from '../../lambdas/ports/not-begun.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { TimedOut } from '../../lambdas/ports/timed-out.ts'
@@ -43,6 +44,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   'clock-jumped': new ClockJumped(SECRET),
   'writes-stopped': new WritesStopped(SECRET),
   'timed-out': new TimedOut(SECRET),
+  'not-begun': new NotBegun(SECRET),
 }
 
 type Told = { readonly severity: string; readonly code: string; readonly details: { readonly text: string } }
@@ -63,6 +65,7 @@ about('a machine that cannot', () => {
     ['clock-jumped', 503, '60', 'exception', /nothing is written/],
     ['index-outdated', 503, '60', 'incomplete', /being made again.*nothing was done/],
     ['writes-stopped', 503, '300', 'throttled', /stopped all writes \(FHIR_WRITES\).* nothing was written/],
+    ['not-begun', 503, '1', 'throttled', /nothing was done for this one. Send it again/],
     ['too-many-groups', 403, undefined, 'too-costly', /65,535 groups/],
   ] as const)('%s: the client is told what to do, and nobody else', (fault, status, retryAfter, code, text) => {
     const { text: told, ...answer } = described(ERRORS[fault])
@@ -134,7 +137,7 @@ about('a batch', () => {
   const answers = async (thrown: unknown) => {
     const reported: unknown[] = []
     const interactions = { read: async () => ({ status: 200 }), 'search-type': () => Promise.reject(thrown) }
-    const perform = performer(interactions, steps, (...told) => void reported.push(told))
+    const perform = performer(interactions, steps, (...told) => void reported.push(told), ENDLESS)
     const urls = ['Patient/1', 'Patient?name=a', 'Patient/2']
     const entries = urls.map((url, index) => ({ index, method: 'GET' as const, url, headers: {} }))
     const answers = new BundleAnswers(outer, clock)

@@ -25,6 +25,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['`_pretty` | 5 MB', 'http/steps/write-response', 'LONGEST_PRETTY = 5_000_000'],
   ['50 MB of answers', 'interactions/bundle-answers', 'HEAVIEST = 50_000_000'],
   ['or 20 seconds', 'interactions/bundle-answers', 'LONGEST = 20_000'],
+  ['no entry begins in the last 4', 'runtime/aws-time', 'FOR_ENTRY = 4_000'],
   ['64 levels of JSON', 'fhir/json', 'DEEPEST = 64'],
   ['20 MB as it is stored', 'interactions/next-version', 'LARGEST_BODY = 20_000_000'],
   ['100 ms of processor time, 40 more', 'interactions/patch', 'LONGEST = { patch: 100, megabyte: 40 }'],

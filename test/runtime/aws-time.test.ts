@@ -6,9 +6,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { performer } from '../../lambdas/http/perform.ts'
 import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
-import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
+import { type WritingStepParts, writingSteps } from '../../lambdas/http/pipelines/writing.ts'
+import { bundle } from '../../lambdas/interactions/bundle.ts'
+import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import type { WritePorts } from '../../lambdas/interactions/writing.ts'
 import { atEnd } from '../fixtures/at-end.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
@@ -21,6 +26,7 @@ const told: string[] = []
 const modules = async () => ({
   ...(await import('../../lambdas/runtime/aws.ts')),
   ...(await import('../../lambdas/runtime/aws-handler.ts')),
+  ...(await import('../../lambdas/runtime/aws-time.ts')),
 })
 let aws: Awaited<ReturnType<typeof modules>>
 
@@ -56,15 +62,17 @@ const FUNCTION_TIME = 29_000
 /** What of it a request may take. */
 const WORK_TIME = 24_000
 
+const contextOf = (time: number) => ({ getRemainingTimeInMillis: () => time })
+
 /** As API Gateway asks, of a function that has so many milliseconds; `passes`: so many go by once the work has begun. */
-async function asked(work: () => Promise<FhirResponse>, passes = 0, time: number | undefined = FUNCTION_TIME) {
+async function asked(work: () => Promise<FhirResponse>, passes = 0, time = FUNCTION_TIME) {
   const begun = async () => {
     const answer = work()
     jest.advanceTimersByTime(passes)
     return answer
   }
   const handler = aws.httpHandler({ interactions: { read: begun }, steps: readingSteps(aws.stepParts()) })
-  const { statusCode, headers, body } = await handler(EVENT, { getRemainingTimeInMillis: () => time })
+  const { statusCode, headers, body } = await handler(EVENT, contextOf(time))
   return { status: statusCode, retryAfter: headers['retry-after'], issue: statusCode < 300 ? undefined : JSON.parse(body).issue[0] }
 }
 
@@ -127,4 +135,71 @@ it('has time left for a record when the work has none', async () => {
   }
   expect((await asked(refused, 0, FUNCTION_TIME - WORK_TIME)).status).toBe(504)
   expect(calls.map(({ operation }) => operation)).toEqual(['PutItem'])
+})
+
+describe('a batch', () => {
+  /** Ends before the answer to all of it, so that there is one. */
+  const ENTRIES_TIME = WORK_TIME - 1_000
+  /** But for one, so that the others come one after the other. */
+  const UNDER_WAY = 31
+  const stepsOfBundles = () => {
+    const parts: WritingStepParts = {
+      ...aws.stepParts(),
+      writes: 'on',
+      maxBody: 1_000_000,
+      tokens: {
+        seal: { seal: () => 'token', open: () => undefined },
+        clock: aws.clock(),
+        index: { caughtUp: async () => true },
+        blobs: { get: async () => undefined, put: async () => undefined },
+        tokensOf: () => [],
+      },
+    }
+    return { ...writingSteps(parts), ...searchingSteps(parts) }
+  }
+
+  /** Of so many updates, of which the first go on for ever, and one ends when the time of all is over. */
+  async function answers(count: number, last: number) {
+    const update = async ({ id = '' }: FhirRequest): Promise<FhirResponse> => {
+      if (Number(id) < UNDER_WAY) return never()
+      if (Number(id) === last) jest.advanceTimersByTime(ENTRIES_TIME)
+      return { status: 200, written: [{ tenant: 'default', type: 'Patient', id, versionId: 1, compartments: [] }] }
+    }
+    const steps = stepsOfBundles()
+    const ports = { clock: aws.clock(), choices: { maxTransactionEntries: 100 } } as unknown as WritePorts
+    const perform = performer({ update }, steps, (error) => void told.push(String(error)), aws.entryInTime)
+    const handler = aws.httpHandler({ interactions: { bundle: bundle(ports, perform) }, steps })
+    const entry = Array.from({ length: count }, (_, i) => ({
+      resource: { resourceType: 'Patient', id: `${i}` },
+      request: { method: 'PUT', url: `Patient/${i}` },
+    }))
+    const body = JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry })
+    const headers = { 'Content-Type': ['application/fhir+json'] }
+    const event = { ...EVENT, httpMethod: 'POST', resource: '/', pathParameters: null, multiValueHeaders: headers, body }
+    const { statusCode, headers: answered, body: answer } = await handler(event, contextOf(FUNCTION_TIME))
+    const entries: readonly { readonly response: { readonly status: string; readonly outcome?: { readonly issue: readonly object[] } } }[] =
+      JSON.parse(answer).entry
+    return { status: statusCode, retryAfter: answered['retry-after'], entries: entries.map(({ response }) => response) }
+  }
+  it('is answered before its time is over: what is done is told, and recorded, apart from what may be and what was not begun', async () => {
+    const { status, retryAfter, entries } = await answers(36, 33)
+    const statuses = entries.map((each) => each.status.slice(0, 3))
+    expect([status, retryAfter, statuses]).toEqual([200, '5', [...Array(UNDER_WAY).fill('504'), '200', '200', '504', '503', '503']])
+    const issueOf = (index: number, code: string) => [expect.objectContaining({ code, expression: [`Bundle.entry[${index}]`] })]
+    expect([0, 34].map((index) => entries[index]!.outcome!.issue)).toEqual([issueOf(0, 'timeout'), issueOf(34, 'throttled')])
+    expect(told).toEqual(Array(UNDER_WAY + 1).fill(expect.stringContaining('longer than its function has time')))
+    expect(records()).toEqual([expect.objectContaining({ status: { N: '200' }, interaction: { S: 'bundle' } })])
+    expect(JSON.stringify(records()[0]!.keys).match(/Patient\/\d+/g)).toEqual(['Patient/31', 'Patient/32'])
+  })
+
+  it('begins an entry while four seconds are left, and none later; elsewhere always', async () => {
+    const begun = (passes: number) =>
+      aws.timed(contextOf(FUNCTION_TIME), async () => {
+        jest.advanceTimersByTime(passes)
+        return aws.entryInTime(async () => 'begun')
+      })
+    expect(await begun(WORK_TIME - 4_000)).toBe('begun')
+    await expect(begun(WORK_TIME - 3_999)).rejects.toMatchObject({ fault: 'not-begun' })
+    expect(await aws.entryInTime(async () => 'begun')).toBe('begun')
+  })
 })

@@ -122,6 +122,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     text: 'The answer took too long; a write may have been done',
     retryAfter: 5,
   },
+  'not-begun': {
+    status: 503,
+    code: 'throttled',
+    text: 'The entries before took the time there is for a Bundle: nothing was done for this one. Send it again, without those that are done',
+    retryAfter: 1,
+  },
   'index-ahead': {
     status: 503,
     code: 'incomplete',
