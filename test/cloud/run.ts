@@ -27,7 +27,7 @@ const US_CORE = 'test/us-core'
 const PATIENCE = 180_000
 const LANE = join(import.meta.dirname, 'lane.ts')
 /** Bytes. Of a deployment: an OpenSearch, and a process for each function that was called. */
-const MEMORY_OF_TWO = 10 * 2 ** 30
+const MEMORY_OF_TWO = 8 * 2 ** 30
 
 const words = process.argv.slice(2)
 /** Figures are of a machine that does nothing else; one file has need of one. */
