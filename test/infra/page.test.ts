@@ -26,3 +26,8 @@ it.each(['client', 'user', 'keys', 'package'])('%s takes a stage, as it says', (
   expect(told).toContain(`\`${command}\``)
   expect(spawnSync(process.execPath, ['bin/fhir.js', command, 'list', '--help'], { encoding: 'utf8' }).stdout).toContain('--stage <name>')
 })
+
+it('what the CDK is asked by hand names the stage, whose settings it needs, or the account and region', () => {
+  const asked = [...PAGE.matchAll(/`npx cdk ([^`]+)`/g)].map(([, command]) => command!)
+  expect(asked.toSorted()).toEqual(['bootstrap aws://ACCOUNT/REGION', 'destroy fhir-STAGE-service -c stage=STAGE'])
+})
