@@ -16,7 +16,7 @@ const ELSEWHERE = [
   'npm run fhir -- client add reporting ',
 ]
 /** They set a stage back, in an account: what templates and engines can show of it is tested there. */
-const IN_AN_ACCOUNT = ['machines=$(aws cloudformation ', 'before=$(node -p ', 'aws dynamodb describe-table ']
+const IN_AN_ACCOUNT = ['for machine in $(aws cloudformation ', 'before=$(node -p ', 'aws dynamodb describe-table ']
 const HERE = ['TOKEN=', 'npm run -s fhir -- export ', 'npm run -s fhir -- client add reporting ', 'npm run -s fhir -- client add my-app ']
 
 it('each block is run here or elsewhere', () => {

@@ -333,7 +333,7 @@ await onDynamo((engine) => {
       const unsearched = (done: readonly number[]) => types.map((type, i) => ({ type, done: done[i], total: 100, isSearched: false }))
       expect(await told()).toEqual(unsearched([0, 0]))
       const shares: number[][] = []
-      for (;;) {
+      while (shares.length < 100) {
         const { types: anew } = (await step(1)({ action: 'take', execution: 'e' })) as { types: readonly object[] }
         if (anew.length > 0) break
         const both = (await told()).map((each) => each!.done)
