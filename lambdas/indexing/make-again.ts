@@ -1,6 +1,6 @@
 /** Makes the documents of versions again, as many at once as are not heavy together. */
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { DamagedVersion, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import type { ReadingOf } from '../search/reading.ts'
 import { byWeight, documentsOf } from './index-changes.ts'
@@ -28,4 +28,16 @@ export async function makeAgain(
     await apply(documentsOf(some, reading, poisoned.addVersion, read))
   }
   await poisoned.save()
+}
+
+/** Versions that are damaged, as the stream brings them: one of them must not keep all others from being found. It brings what came since. */
+export async function withoutContent(
+  resources: Pick<ResourceReader, 'history'>,
+  damaged: readonly DamagedVersion[],
+): Promise<readonly ResourceVersion[]> {
+  const newest = damaged.map(async ({ tenant, type, id, versionId }) => {
+    const { versions } = await resources.history({ tenant, type, id }, { placesOnly: true }, undefined, 1)
+    return versions.filter((version) => version.versionId === versionId)
+  })
+  return (await Promise.all(newest)).flat()
 }

@@ -8,7 +8,7 @@ import { type KnownIndices, unlessGone } from './gone-index.ts'
 import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
 import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './kept-indices.ts'
 import { isLacking, whole } from './live-indices.ts'
-import { type Making, type MakingParts, makeAgain } from './make-again.ts'
+import { type Making, type MakingParts, makeAgain, withoutContent } from './make-again.ts'
 import { Readings } from './reading-now.ts'
 import { mustBeOf } from './set-back.ts'
 
@@ -40,7 +40,7 @@ export type RebuiltIndices = KnownIndices & {
 
 export type RebuildParts = MakingParts & {
   readonly state: SharedState
-  readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads'> & KnownTenants
+  readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads' | 'history'> & KnownTenants
   /** A store that was there before this one. */
   readonly former: CatchUpParts['former']
   /** Of an index that is lost. */
@@ -215,7 +215,8 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   for await (const tenant of tenantsFrom(parts, segment, value)) {
     if (hasBegun && now() >= until) return goesOn(tenant)
     hasBegun = true
-    for await (const { versions, cursor } of resources.scan(scanOf(parts, value, segment, tenant, asOf))) {
+    for await (const { versions: sound, damaged, cursor } of resources.scan(scanOf(parts, value, segment, tenant, asOf))) {
+      const versions = damaged === undefined ? sound : [...sound, ...(await withoutContent(resources, damaged))]
       await fillPage(parts, filling, versions)
       counts.set(tenant, (counts.get(tenant) ?? 0) + versions.length)
       if (cursor !== undefined && now() >= until) return goesOn(tenant, cursor)
@@ -261,7 +262,7 @@ function scanOf(
 ): ScanRequest {
   const way = isReplay && since === undefined ? wayOf(state, type, attempt, epoch) : undefined
   const from = way === undefined || way.kind === 'anew' ? since : way.since - 1
-  const request = { tenant, type, asOf, limit: PAGE, deletions: true, ...within(from, until) }
+  const request = { tenant, type, asOf, limit: PAGE, deletions: true, tellsDamaged: true, ...within(from, until) }
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 

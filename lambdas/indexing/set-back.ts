@@ -5,7 +5,7 @@
 import type { KnownTenants } from '../ports/known-tenants.ts'
 import { isLive } from '../ports/live-indices.ts'
 import { nameOf } from '../ports/newest-of.ts'
-import type { ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexState } from './index-state.ts'
 import { type Identified, identified, lost } from './live-indices.ts'
 
@@ -78,9 +78,20 @@ export async function parametersNow(
   { resources, now }: { readonly resources: Pick<ResourceReader, 'scan'> & KnownTenants; readonly now: number },
 ): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
+  // What they define stays.
+  const unread: ResourceKey[] = []
   for await (const tenant of resources.tenants())
-    for await (const { versions } of resources.scan({ tenant, type: PARAMETER, asOf: now, limit: PAGE })) found.push(...versions)
-  const there = new Set(found.map(nameOf))
+    for await (const { versions, damaged = [] } of resources.scan({
+      tenant,
+      type: PARAMETER,
+      asOf: now,
+      limit: PAGE,
+      tellsDamaged: true,
+    })) {
+      found.push(...versions)
+      unread.push(...damaged)
+    }
+  const there = new Set([...found, ...unread].map(nameOf))
   const keys = definitions.map(({ tenant, id }) => ({ tenant, type: PARAMETER, id }))
   return [...found, ...keys.filter((key) => !there.has(nameOf(key))).map((key) => gone({ ...key, lastUpdated: now }))]
 }

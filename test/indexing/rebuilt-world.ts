@@ -8,8 +8,9 @@ import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { Readings } from '../../lambdas/indexing/reading-now.ts'
 import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { nameOf } from '../../lambdas/ports/newest-of.ts'
-import type { ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/resource-store.ts'
+import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
@@ -18,6 +19,7 @@ import { patient } from '../fixtures/resources.ts'
 import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 export const TENANT = 'one'
+const DAMAGE = new Damaged('store', 'a body is gone')
 export const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
 
 /**
@@ -121,6 +123,9 @@ export class World {
   epoch = 0
   #now = 1_000
   held: ResourceVersion[] | undefined
+  /** Versions that cannot be read: `ID VERSION`. */
+  readonly damaged = new Set<string>()
+  beforeHistory: (id: string) => Promise<void> = async () => undefined
 
   constructor(random: Random) {
     this.#random = random
@@ -214,6 +219,10 @@ export class World {
       newIdentity: () => 'another',
       resources: {
         heads: async () => [],
+        history: async (scope) => {
+          await it.beforeHistory(scope.id!)
+          return { versions: [{ ...it.heads.get(nameOf(scope as ResourceKey))!, body: new Uint8Array() }], more: false }
+        },
         tenants: async function* () {
           yield* ['default', ...new Set([...heads.values()].map(({ tenant }) => tenant).toSorted())]
         },
@@ -223,15 +232,20 @@ export class World {
           return { entries: instants.length, cuts: [...new Set(cuts)] }
         },
         // Newest first, and looks at no more places than may be given: pages where deletions stand have fewer versions, or none.
-        scan: async function* ({ tenant, type, asOf, since = 0, until = asOf, deletions, cursor, limit }: ScanRequest) {
+        scan: async function* ({ tenant, type, asOf, since = 0, until = asOf, deletions, tellsDamaged, cursor, limit }: ScanRequest) {
           if (limit > 1) it.instants.set(since, (it.instants.get(since) ?? new Set()).add(asOf))
           for (let after = Number(cursor ?? Number.POSITIVE_INFINITY); ; ) {
             const mine = it.#placesOf(tenant, type).filter((each) => each.lastUpdated > since && each.lastUpdated <= Math.min(asOf, until))
             const left = mine.filter(({ lastUpdated }) => lastUpdated < after)
             const places = left.slice(0, Math.min(limit, 5))
-            const versions = places.filter((each) => deletions || !each.deleted)
+            const isDamaged = ({ id, versionId }: ResourceVersion) => it.damaged.has(`${id} ${versionId}`)
+            const versions = places.filter((each) => (deletions || !each.deleted) && !isDamaged(each))
+            const damaged = places
+              .filter(isDamaged)
+              .map(({ tenant, type, id, versionId, deleted }) => ({ tenant, type, id, versionId, deleted, damage: DAMAGE }))
+            if (damaged.length > 0 && !tellsDamaged) throw DAMAGE
             after = places.at(-1)?.lastUpdated ?? 0
-            yield left.length > places.length ? { versions, cursor: String(after) } : { versions }
+            yield { versions, damaged, ...(left.length > places.length ? { cursor: String(after) } : {}) }
             if (left.length <= places.length) return
           }
         },

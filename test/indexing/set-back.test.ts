@@ -19,8 +19,9 @@ import { begun, type Identified, identified } from '../../lambdas/indexing/live-
 import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { type RebuildParts, rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
 import { identifiedIn, ownSince, parametersNow, type Restore, setBack } from '../../lambdas/indexing/set-back.ts'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { nameOf } from '../../lambdas/ports/newest-of.ts'
-import type { ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { Unavailable } from '../../lambdas/ports/unavailable.ts'
 import { all } from '../../lambdas/search/plan.ts'
@@ -402,6 +403,22 @@ describe('a state of no index, behind a store that was set back', () => {
     const { live, rebuilds } = identifiedIn(1, NO_STATE, 'a')
     expect([live.lacking.includes('Patient'), rebuilds.some(({ type }) => type === 'Patient')]).toEqual([true, true])
     expect(identifiedIn(0, NO_STATE, 'a').live.lacking).toEqual([])
+  })
+
+  it('keeps what a SearchParameter defines that cannot be read any more', async () => {
+    const key = parameterOf('kept')
+    const damage = new Damaged('store', 'a body is gone')
+    const { definitions } = afterSearchParameter(NO_STATE, versionOf(writeOf(key, { body: parameter('kept') })))
+    const resources = {
+      async *tenants() {
+        yield 't'
+      },
+      async *scan({ tellsDamaged }: ScanRequest) {
+        if (tellsDamaged !== true) throw damage
+        yield { versions: [], damaged: [{ ...key, versionId: 1, deleted: false, damage }] }
+      },
+    }
+    expect([definitions.length, await parametersNow({ definitions }, { resources, now: NOW })]).toEqual([1, []])
   })
 
   it('makes anew what it had not caught up with when the store is set back once more', () => {
