@@ -42,7 +42,6 @@ export function openDeployment({ stage, region, stateTable, auditRetentionDays }
       retentionDays: auditRetentionDays,
       durability: 'strict',
       newId,
-      now,
       onError: () => undefined,
     }),
     ...{ clock, passwords: new Passwords(), wait },

@@ -40,8 +40,6 @@ export const clock = /* @__PURE__ */ once(() => new SystemClock())
 const client = /* @__PURE__ */ once(() => documentClient())
 /** What one call may take, ms, and how often it is tried: within the 29 seconds of the gateway. */
 const LIMITS = { attempts: 8, patience: 2_000 }
-/** Of a request, ms: a try that begins then has ended, and its failure is told, before Lambda ends the function. */
-const RECORDED_WITHIN = 25_000
 
 export const resourceTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().table, LIMITS, WORK))
 export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().stateTable, LIMITS, WORK))
@@ -74,8 +72,6 @@ export const audit = /* @__PURE__ */ once(
       retentionDays: config().auditRetentionDays,
       durability: config().auditDurability,
       newId: () => clock().newId(),
-      within: RECORDED_WITHIN,
-      now: () => clock().now(),
       onError: (error, unwritten) => tellOfUnrecorded(error, unwritten, { stage: places().stage, at: clock().now() }),
     }),
 )

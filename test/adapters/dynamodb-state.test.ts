@@ -61,7 +61,6 @@ await onDynamo(async (engine) => {
         retentionDays: 2,
         newId: () => crypto.randomUUID(),
         durability,
-        now: () => Date.now(),
         onError: (error) => told.push(error),
       })
       return {
@@ -84,7 +83,6 @@ await onDynamo(async (engine) => {
         retentionDays: 2,
         newId: () => crypto.randomUUID(),
         durability: 'strict',
-        now: () => Date.now(),
         onError: () => undefined,
       })
       await log.record({ ...{ at, requestId: 'r', tenant: 'a', interaction: 'read', key: 'Patient/1' }, status: 200, duration: 3 })

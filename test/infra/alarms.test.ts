@@ -269,7 +269,7 @@ describe('an audit record that is refused', () => {
   const refusing = { putAll: () => Promise.reject(new Error('throttled')) } as unknown as Dynamo
   const logOn = (dynamo: Dynamo, durability: AuditDurability, newId = () => 'id'): DynamoDbAuditLog =>
     new DynamoDbAuditLog({
-      ...{ dynamo, retentionDays: 1, durability, newId, now: () => 0 },
+      ...{ dynamo, retentionDays: 1, durability, newId },
       onError: (error, unwritten) => tellOfUnrecorded(error, unwritten, { stage: 'dev', at: 0 }),
     })
   const linesOf = (print: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }): readonly Tree[] =>
@@ -307,24 +307,6 @@ describe('an audit record that is refused', () => {
     await audit.prepare()
     await audit.flush()
     expect(written).toEqual(unwritten)
-  })
-
-  it('is told of before its function ends: nothing is tried after the time a request has', async () => {
-    let [now, end] = [5_000, 0]
-    const until = (at: number, by: () => number) => {
-      end = at - by()
-      return refusing
-    }
-    const told: unknown[] = []
-    const audit = new DynamoDbAuditLog({
-      ...{ dynamo: { until } as unknown as Dynamo, retentionDays: 1, durability: 'batched', newId: () => 'id', within: 25_000 },
-      ...{ now: () => now, onError: (_: unknown, unwritten: readonly unknown[]) => told.push(...unwritten) },
-    })
-    audit.prepare()
-    now += 1_000
-    audit.record(record)
-    await audit.flush()
-    expect([end, told.length]).toEqual([25_000, 1])
   })
 
   it('stands with others of its minute in 64 places, though their requests are called alike', async () => {

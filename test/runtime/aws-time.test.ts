@@ -93,6 +93,13 @@ it('answers as ever what has time', async () => {
   expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
 })
 
+it('records what took as long as its function lets it', async () => {
+  const slow = Promise.withResolvers<FhirResponse>()
+  setTimeout(() => slow.resolve(FOUND), 2 * FUNCTION_TIME)
+  expect((await asked(() => slow.promise, 2 * FUNCTION_TIME, 3 * FUNCTION_TIME)).status).toBe(200)
+  expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
+})
+
 it('sends nothing of what goes on behind its answer, and of the next request all', async () => {
   const woken = Promise.withResolvers<void>()
   const outcomes: string[] = []
@@ -202,4 +209,13 @@ describe('a batch', () => {
     await expect(begun(WORK_TIME - 3_999)).rejects.toMatchObject({ fault: 'not-begun' })
     expect(await aws.entryInTime(async () => 'begun')).toBe('begun')
   })
+})
+
+it('tells of a record for which there is no time left, and tries it with the next request', async () => {
+  expect((await asked(never, FUNCTION_TIME - 2_400)).status).toBe(503)
+  expect(calls).toEqual([])
+  const late = told.flatMap((line) => JSON.parse(line).unwritten ?? [])
+  expect(late).toEqual([expect.objectContaining({ status: 504, key: 'Patient/1' })])
+  expect((await asked(async () => FOUND)).status).toBe(200)
+  expect(records().map((record) => record?.status)).toEqual([{ N: '504' }, { N: '200' }])
 })

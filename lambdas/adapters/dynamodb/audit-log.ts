@@ -10,9 +10,6 @@ export type DynamoDbAuditLogOptions = {
   readonly retentionDays: number
   readonly durability: AuditDurability
   readonly newId: () => string
-  /** From `prepare` on, ms: nothing is tried later, so that who ends then has told of what is unwritten. Absent: as long as `dynamo` tries. */
-  readonly within?: number
-  readonly now: () => number
   /** Told when records could not be written, of each once as it would stand in the table; they are kept and tried again. */
   readonly onError: (error: unknown, unwritten: readonly Item[]) => void
 }
@@ -28,19 +25,15 @@ export class DynamoDbAuditLog implements AuditLog {
   #waiting: Item[] = []
   /** Refused before, and told of. */
   #held: readonly Item[] = []
-  #dynamo: Dynamo
   /** One after the other; whether the last one succeeded. */
   #writing: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: DynamoDbAuditLogOptions) {
     this.#options = options
-    this.#dynamo = options.dynamo
   }
 
   /** What could not be written before is tried again first. */
   prepare(): Promise<void> | undefined {
-    const { dynamo, within, now } = this.#options
-    if (within !== undefined) this.#dynamo = dynamo.until(now() + within, now)
     return this.#isStrict && this.#held.length > 0 ? this.#writeOrFail() : undefined
   }
 
@@ -86,7 +79,7 @@ export class DynamoDbAuditLog implements AuditLog {
     this.#waiting = []
     const items = [...this.#held, ...untold]
     try {
-      if (items.length > 0) await this.#dynamo.putAll(items)
+      if (items.length > 0) await this.#options.dynamo.putAll(items)
       this.#held = []
       return true
     } catch (error) {
