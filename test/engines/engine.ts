@@ -52,11 +52,12 @@ export async function launch(on: (port: number) => Launch): Promise<{ readonly p
     // In a group of its own: what it starts ends with it, and a Ctrl-C is this process's to deal with.
     const child = spawn(command, given, { env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'], detached: true })
     running.add(child)
+    const unwatch = endsWithThis(child)
     let said = ''
     child.stderr.on('data', (data) => (said = `${said}${data}`.slice(-2_000)))
     child.on('error', (error) => (said = error.message))
-    if (await isReady(child, health)) return { port, stop: () => end(child) }
-    await end(child)
+    if (await isReady(child, health)) return { port, stop: () => end(child).finally(unwatch) }
+    await end(child).finally(unwatch)
     if (attempt === PORTS_TRIED) throw new Error(`${command} did not start: ${said}`)
   }
 }
@@ -75,6 +76,17 @@ const running = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of running) signal(child, 'SIGKILL')
 })
+
+/** Waits for the end of its standard input, which the system closes when this process is killed, and kills the group it is told. */
+const WATCH = 'cat > /dev/null; kill -KILL "-$0"'
+
+/** Until it is called, `child` and its group end even where this process can do nothing any more. */
+function endsWithThis({ pid }: ChildProcess): () => void {
+  if (pid === undefined) return () => undefined
+  const watcher = spawn('/bin/sh', ['-c', WATCH, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  watcher.unref()
+  return () => signal(watcher, 'SIGKILL')
+}
 
 async function end(child: ChildProcess): Promise<void> {
   if (isRunning(child)) {

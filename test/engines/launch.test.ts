@@ -56,6 +56,7 @@ it.each([
   ['are stopped', 'await stop()'],
   ['fail', 'throw new Error()'],
   ['end at once', 'process.exit(130)'],
+  ['are killed', "process.kill(process.pid, 'SIGKILL')"],
 ])('when they %s', async (_, ending) => ended(await processesAfter(ending)))
 
 it('one that does not start ends the others, also those that start after it failed', async () => {
