@@ -163,9 +163,9 @@ const segmentsOf = (all: Segment, cuts: readonly number[]): readonly Segment[] =
   [undefined, ...cuts].map((since, i) => ({ ...all, ...within(since, cuts[i]) }))
 
 async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string): Promise<boolean> {
-  const one = { type, asOf: now(), deletions: true, limit: 1 }
+  const one = { type, asOf: now(), tellsDamaged: true, deletions: true, limit: 1 }
   for await (const tenant of tenants)
-    for await (const { versions } of resources.scan({ ...one, tenant })) if (versions.length > 0) return true
+    for await (const { versions, damaged = [] } of resources.scan({ ...one, tenant })) if (versions.length + damaged.length > 0) return true
   return false
 }
 
