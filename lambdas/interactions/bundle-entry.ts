@@ -2,10 +2,11 @@
 import { STATUS_CODES } from 'node:http'
 import type { BundleEntry } from '../fhir/bundle.ts'
 import { writeJson } from '../fhir/json.ts'
-import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
+import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
 import { instant } from '../fhir/version.ts'
 import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import { OUTDATED } from './outdated-index.ts'
 import type { InteractionCode } from './routes.ts'
 
 export type EntryRequest = {
@@ -105,11 +106,18 @@ export function responseEntry(
     ...(location === undefined ? {} : { location }),
     ...(etag === undefined ? {} : { etag }),
     ...(lastUpdated === undefined ? {} : { lastModified: instant(lastUpdated) }),
-    ...(warnings !== undefined ? { outcome: warnings.outcome } : isOutcome ? { outcome: body } : {}),
+    ...(warnings !== undefined ? { outcome: warnings.outcome } : isOutcome ? { outcome: body } : outdatedIn(headers)),
   }
   const shown =
     ((isRead(entry) && entry.method !== 'HEAD') || preferences.return === 'representation') && !isOutcome ? bytesOf(body) : undefined
   return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }
+}
+
+/** An entry has no headers: what the search would say in one is a warning beside its answer. */
+function outdatedIn({ [OUTDATED]: codes }: Readonly<Record<string, string>>): { readonly outcome?: Resource } {
+  if (codes === undefined) return {}
+  const text = `After an upgrade the index is being made again: by ${codes} the search may not find all`
+  return { outcome: outcome([{ severity: 'warning', code: 'incomplete', text }]) }
 }
 
 /** As bytes: what is shown is copied, and can be weighed. */

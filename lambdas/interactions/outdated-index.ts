@@ -35,6 +35,9 @@ export const refusingOutdated = (index: SearchIndex, outdated: OutdatedOf): Sear
 
 export const tellingOutdated = (index: SearchIndex, outdated: OutdatedOf): SearchIndex => ({ ...watched(index, async () => {}), outdated })
 
+/** The header of a search. */
+export const OUTDATED = 'x-index-outdated'
+
 /** For the searches of one request. `headers`: which of its parameters are not found reliably, where some are. */
 export function outdatedTold(index: SearchIndex): {
   readonly index: SearchIndex
@@ -47,6 +50,6 @@ export function outdatedTold(index: SearchIndex): {
     index: watched(index, async (asked) => {
       for (const code of await outdated(asked)) told.add(code)
     }),
-    headers: () => (told.size === 0 ? {} : { 'x-index-outdated': [...told].toSorted().join(', ') }),
+    headers: () => (told.size === 0 ? {} : { [OUTDATED]: [...told].toSorted().join(', ') }),
   }
 }

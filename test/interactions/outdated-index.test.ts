@@ -4,6 +4,8 @@ import { extractionOf } from '../../lambdas/indexing/extraction.ts'
 import { type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
 import { KnownReading } from '../../lambdas/indexing/known-reading.ts'
 import { NO_INDICES } from '../../lambdas/indexing/live-indices.ts'
+import { responseEntry } from '../../lambdas/interactions/bundle-entry.ts'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { outdatedTold, refusingOutdated, tellingOutdated } from '../../lambdas/interactions/outdated-index.ts'
 import { IndexOutdated } from '../../lambdas/ports/index-outdated.ts'
 import type { SearchIndex } from '../../lambdas/ports/search-index.ts'
@@ -41,6 +43,18 @@ it('a search is told of all that it looked up, and of nothing where nothing is o
   expect(headers()).toEqual({ 'x-index-outdated': 'birthdate, gender:code, name' })
   const plain = outdatedTold(NOTHING)
   expect([plain.index, plain.headers()]).toEqual([NOTHING, {}])
+})
+
+it('a search in a Bundle tells it in the outcome of its entry', () => {
+  const entry = { index: 0, method: 'GET', url: 'Patient?name=a', headers: {} }
+  const told = (headers: Readonly<Record<string, string>>) =>
+    responseEntry({ status: 200, headers }, new Uint8Array(), entry, { preferences: {} } as FhirRequest).more
+  expect(told({})).toEqual({ response: { status: '200 OK' } })
+  expect(told({ 'x-index-outdated': 'birthdate, name' })).toMatchObject({
+    response: {
+      outcome: { issue: [{ severity: 'warning', code: 'incomplete', details: { text: expect.stringContaining('birthdate, name') } }] },
+    },
+  })
 })
 
 it('a type is outdated from the deployment until its index is made again, and where documents of two releases are mixed', async () => {
