@@ -16,8 +16,10 @@ import { type MakingParts, makeAgain } from './make-again.ts'
 import { Readings } from './reading-now.ts'
 import { gone, mustBeOf } from './set-back.ts'
 
-/** ms. A history since an instant ends some seconds ago in any case. */
-const SHOWN_LATE = 60_000
+/** By then a history shows all that was stamped before, unless a transaction that was left open hides it: ms. It ends some seconds ago in any case. */
+const SHOWN = 60_000
+/** Seconds after which it may. */
+const AGAIN = 3
 const PAGE = 500
 
 /** A store that was there before. */
@@ -50,13 +52,16 @@ const AT_ONCE = 4
 
 type Slice = { readonly parts: CatchUpParts; readonly setBack: SetBack; readonly tenants: readonly string[]; readonly until: number }
 
-/** As many types as there is time for, several side by side. False: there are more. Who is not the one that rebuilds does nothing. */
-export async function catchUp(parts: CatchUpParts, execution: string): Promise<boolean> {
+/**
+ * As many types as there is time for, several side by side. Seconds after which it goes on; undefined: there is no more. Who is not the one that
+ * rebuilds does nothing.
+ */
+export async function catchUp(parts: CatchUpParts, execution: string): Promise<number | undefined> {
   const { state, epoch, now, budget } = parts
   const until = now() + budget
   const { value } = await state.change((each) => workedOn(each, execution, now()))
   const { setBack, live, worker } = value
-  if (worker?.execution !== execution || setBack === undefined || live === undefined) return true
+  if (worker?.execution !== execution || setBack === undefined || live === undefined) return undefined
   mustBeOf(value, epoch)
   const former = parts.former(setBack.former)
   const tenants: string[] = []
@@ -68,8 +73,9 @@ export async function catchUp(parts: CatchUpParts, execution: string): Promise<b
     if (isLive(live, type) && !(await catchUpType(slice, former, type))) isDone = false
     else await ofRestore(slice, (each) => withoutAhead(each, type))
   })
-  if (isDone) await ofRestore(slice, (each) => (each.live?.ahead?.length === 0 ? settled(each) : each))
-  return isDone
+  if (!isDone) return now() < setBack.at + SHOWN ? AGAIN : 0
+  await ofRestore(slice, (each) => (each.live?.ahead?.length === 0 ? settled(each) : each))
+  return undefined
 }
 
 /** Unless another restore came meanwhile. */
@@ -98,8 +104,7 @@ async function catchUpType(slice: Slice, former: Former, type: string): Promise<
   for (let i = begun === undefined ? 0 : Math.max(0, tenants.indexOf(begun.tenant)), after = begun?.after; i < tenants.length; ) {
     const tenant = tenants[i]!
     const page = await former.history({ tenant, type }, { since: setBack.since, placesOnly: true }, after, PAGE)
-    // A transaction that was left open hides what came after it.
-    if (page.until !== undefined && page.until < setBack.at - SHOWN_LATE) return makeAnew(parts, type)
+    if (page.until !== undefined && page.until < setBack.at) return now() < setBack.at + SHOWN ? false : makeAnew(parts, type)
     await remake(parts, page.versions)
     after = page.more ? page.versions.at(-1) : undefined
     if (!page.more) i++

@@ -111,7 +111,8 @@ export const rebuildStep = (parts: RebuildParts) => (input: StepInput) => {
 async function take(parts: RebuildParts, execution: string) {
   const { state, now, wait } = parts
   const isMine = !isOthers(parts, (await state.read()).value)
-  if (isMine && !(await catchUp(parts, execution))) return { pending: true, wait: 0, types: [] }
+  const left = isMine ? await catchUp(parts, execution) : undefined
+  if (left !== undefined) return { pending: true, wait: left, types: [] }
   const { value } = await state.change((each) =>
     isOthers(parts, each) ? idle(each, execution) : taken(withoutOver(each, now() - parts.keepFor), execution, now()),
   )

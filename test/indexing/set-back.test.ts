@@ -36,6 +36,8 @@ import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/ve
 
 const DAY = 24 * 60 * 60_000
 const NOW = Date.now()
+/** The index is told that the store was set back: long enough ago that the one of before shows all that was written to it. */
+const AT = NOW - 2 * 60_000
 /** The store is set back to here: some days ago, so that a margin of a day brings nothing from before. */
 const INSTANT = NOW - 5 * DAY
 
@@ -150,6 +152,7 @@ await onDynamo((engine) => {
       store = table.store({ mostActions: 100 })
       remade.length = 0
       mostAtOnce = 0
+      shown = undefined
       time = INSTANT - DAY * 5
       await write(store, 0, change(patientOf('same'), 0), change(patientOf('back'), 0), change(patientOf('ended'), 0))
       await write(store, 0, change(patientOf('risen'), 0), change(keyOf('t', 'Basic', 'same'), 0, { resourceType: 'Basic' }))
@@ -163,6 +166,8 @@ await onDynamo((engine) => {
     })
 
     let [underWay, mostAtOnce] = [0, 0]
+    /** Until when the store of before shows what was written. */
+    let shown: number | undefined
     /** Stands before a page is read. */
     let reading: () => Promise<void> = async () => undefined
     const former: Pick<DynamoDbResourceStore, 'tenants' | 'history'> = {
@@ -170,16 +175,17 @@ await onDynamo((engine) => {
       async history(...asked) {
         mostAtOnce = Math.max(mostAtOnce, ++underWay)
         await reading()
-        return store.history(...asked).finally(() => underWay--)
+        const page = await store.history(...asked).finally(() => underWay--)
+        return shown === undefined ? page : { ...page, until: shown }
       },
     }
 
     /** As the function does that runs in every deployment. */
-    const migrate = async (restore: Restore): Promise<void> => {
+    const migrate = async (restore: Restore, at = AT): Promise<void> => {
       const parameters = await parametersNow((await indices.state.read()).value, { resources: restored, now: NOW })
       await indices.state.change((kept) => {
         const known = identifiedIn(restore.epoch, kept, 'fresh')
-        const back = setBack(known, restore, 'fresh', NOW)
+        const back = setBack(known, restore, 'fresh', at)
         return back === known ? known : parameters.reduce(afterSearchParameter, back as IndexState)
       })
     }
@@ -252,6 +258,18 @@ await onDynamo((engine) => {
       time = NOW
       await write(restored, 1, change(patientOf('back'), 1), change(patientOf('gone'), 0), end(patientOf('same'), 1))
       await write(restored, 1, change(patientOf('other', 'late'), 0))
+      await expectWhole(1)
+    })
+
+    it('waits for what the store of before does not show yet', async () => {
+      await migrate(RESTORE, NOW)
+      shown = NOW - 1
+      for (let asked = 0; asked < 9; asked++)
+        expect(await step(1)({ action: 'take', execution: 'e' })).toEqual({ pending: true, wait: 3, types: [] })
+      expect(remade).toEqual([])
+      await expect(indices.found(1, 't', 'Patient')).rejects.toThrow(Unavailable)
+      shown = NOW
+      await caughtUp(1)
       await expectWhole(1)
     })
 
