@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   token: async () => (await import('./commands/token.ts')).tokenCommand,
   'accept-clock': async () => (await import('./commands/accept-clock.ts')).acceptClockCommand,
   redrive: async () => (await import('./commands/redrive.ts')).redriveCommand,
+  reindex: async () => (await import('./commands/reindex.ts')).reindexCommand,
   restore: async () => (await import('./commands/restore.ts')).restoreCommand,
 }
 

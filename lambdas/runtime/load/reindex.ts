@@ -1,0 +1,55 @@
+/** Has documents made again on a server, and tells how far that is. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Answer, isSuccess, json, type Outcome, told } from './answer.ts'
+import { type Authorize, askWith, postTo } from './post.ts'
+
+/** What of a type is made; `total` is absent where nobody knows yet. */
+export type Progress = { readonly type: string; readonly done: number; readonly total?: number }
+
+export type ReindexOptions = {
+  readonly base: string
+  /** None: all. */
+  readonly types: readonly string[]
+  readonly authorize?: Authorize
+  /** Each time there is something to tell. */
+  readonly onProgress: (rebuilds: readonly Progress[]) => void
+}
+
+/** Milliseconds between two looks. */
+const BETWEEN = 1_000
+/** How often a server that says nothing is asked again. */
+const PATIENCE = 20
+
+/** Until it is done. Error: the server refuses it, or says nothing any more, though it may go on. */
+export async function reindex({ base, types, authorize, onProgress }: ReindexOptions): Promise<void> {
+  const query = types.length === 0 ? '' : `?type=${types.map(encodeURIComponent).join(',')}`
+  const begun = await postTo(`${base}/$reindex${query}`, authorize)(Buffer.alloc(0))
+  if (!isSuccess(begun)) throw refused(begun)
+  const ask = askWith(authorize)
+  for (let left = PATIENCE; ; await wait(BETWEEN)) {
+    const answer = await ask(`${base}/$reindex-status`, {}).catch(() => undefined)
+    if (answer === undefined || answer.status === 429 || answer.status >= 500) {
+      if (--left === 0) throw new Error('The server no longer says how far it is: it goes on by itself, and $reindex-status tells')
+      continue
+    }
+    if (!isSuccess(answer)) throw refused(answer)
+    left = PATIENCE
+    const rebuilds = rebuildsIn(json(answer) as Parameters)
+    if (rebuilds.length === 0) return
+    onProgress(rebuilds)
+  }
+}
+
+const refused = (answer: Answer): Error => new Error(`${answer.status} ${told(json(answer) as Outcome | undefined)}`.trim())
+
+type Part = { readonly name: string; readonly valueCode?: string; readonly valueInteger?: number }
+type Parameters = { readonly parameter?: readonly { readonly name: string; readonly part?: readonly Part[] }[] } | undefined
+
+function rebuildsIn(status: Parameters): readonly Progress[] {
+  const rebuilds = status?.parameter?.filter(({ name }) => name === 'rebuild') ?? []
+  return rebuilds.map(({ part = [] }) => {
+    const of = (name: string) => part.find((each) => each.name === name)
+    const total = of('total')?.valueInteger
+    return { type: of('type')?.valueCode ?? '', done: of('done')?.valueInteger ?? 0, ...(total === undefined ? {} : { total }) }
+  })
+}

@@ -1,0 +1,74 @@
+/** `fhir reindex`: of a server that runs here, and of one that wants each request signed. */
+import { describe, expect, it } from '@jest/globals'
+import { type Progress, reindex } from '../../lambdas/runtime/load/reindex.ts'
+import { signedFor } from '../../lambdas/runtime/load/signed.ts'
+import { fhir, started } from '../bin/process.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { type Answering, CREDENTIALS, type Got, isSigned, serverThat } from '../fixtures/signed.ts'
+
+const rebuildOf = (type: string, done: number, total?: number) => ({
+  name: 'rebuild',
+  part: [
+    { name: 'type', valueCode: type },
+    { name: 'done', valueInteger: done },
+    ...(total === undefined ? [] : [{ name: 'total', valueInteger: total }]),
+  ],
+})
+const statusWith = (...parameter: readonly object[]): Answering => ({
+  status: 200,
+  body: JSON.stringify({ resourceType: 'Parameters', parameter: [{ name: 'parameter', part: [] }, ...parameter] }),
+})
+const outcome = (text: string): string => JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ details: { text } }] })
+
+async function asked(answers: (got: Got, number: number) => Answering, types: readonly string[] = []) {
+  const { all, base } = await serverThat((got, number) => (isSigned(got) ? answers(got, number) : { status: 403 }))
+  const progress: (readonly Progress[])[] = []
+  const authorize = signedFor(base, 'eu-west-1', async () => CREDENTIALS)
+  const done = reindex({ base, types, authorize, onProgress: (rebuilds) => progress.push(rebuilds) })
+  await done.catch(() => undefined)
+  return { done, progress, requests: all.map(({ method, url }) => `${method} ${url}`) }
+}
+
+describe('Documents that are made again', () => {
+  it('are asked for and waited for with signed requests, also where the server is busy meanwhile', async () => {
+    const answers = [
+      { status: 202 },
+      statusWith(rebuildOf('Patient', 0), rebuildOf('Basic', 0, 9)),
+      { status: 503 },
+      statusWith(rebuildOf('Basic', 5, 9)),
+      statusWith(),
+    ]
+    const { done, progress, requests } = await asked((_, number) => answers[number - 1]!, ['Patient', 'Basic'])
+    await done
+    const status = 'GET /fhir/$reindex-status'
+    expect(requests).toEqual(['POST /fhir/$reindex?type=Patient,Basic', status, status, status, status])
+    expect(progress).toEqual([
+      [
+        { type: 'Patient', done: 0 },
+        { type: 'Basic', done: 0, total: 9 },
+      ],
+      [{ type: 'Basic', done: 5, total: 9 }],
+    ])
+  })
+
+  it.each<readonly [string, (number: number) => Answering, string]>([
+    ['at once', () => ({ status: 400, body: outcome('X is not a resource type') }), '400 X is not a resource type'],
+    ['later', (number) => (number === 1 ? { status: 202 } : { status: 403, body: outcome('Ended') }), '403 Ended'],
+  ])('are not waited for where the server refuses: %s', async (_, answer, text) => {
+    const { done } = await asked((_, number) => answer(number))
+    await expect(done).rejects.toThrow(text)
+  })
+
+  it('are those of the server that runs on the folder', async () => {
+    const data = newFolder()
+    const server = await started('--data', data, '--sample')
+    const to = ['--data', data, '--to', server.base]
+    expect(await fhir('reindex', 'Patient', ...to)).toMatchObject({ code: 0, out: 'The documents of Patient are made again\n' })
+    expect(await fhir('reindex', ...to)).toMatchObject({ code: 0, out: 'The documents of all types are made again\n' })
+    expect(await fhir('reindex', 'Patent', ...to)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('400 Patent is not a resource type'),
+    })
+    await server.stop()
+  })
+})
