@@ -49,16 +49,10 @@ export const search =
         type: 'searchset',
         ...(total === undefined ? {} : { total }),
         link: await linksOf(ports, request, page, next),
-        entries: [...entries, ...(page.isHidden ? ignoredOf(asked) : []), ...explained].map(named(ports)),
+        entries: [...entries, ...(page.isHidden ? ignoredOf(asked) : []), ...explained],
       },
     }
   }
-
-/** Each entry has a fullUrl; of what is no resource of the server it is one of its own. https://hl7.org/fhir/R4/bundle.html#bdl-7 */
-const named =
-  ({ clock }: SearchPorts) =>
-  (entry: BundleEntry): BundleEntry =>
-    entry.fullUrl === undefined ? { ...entry, fullUrl: `urn:uuid:${clock.newId()}` } : entry
 
 async function hits(ports: SearchPorts, request: FhirRequest, asked: SearchRequest, matching: Matching, page: Asked): Promise<SearchPage> {
   const plan: Plan = {
