@@ -62,8 +62,8 @@ type Told = { readonly stage: string; readonly at: number; readonly names?: read
 
 /** `at`: ms since 1970. https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
 export function metric(name: Measured, unit: Unit, values: readonly number[], { stage, at, names }: Told): void {
-  if (values.length === 0) return
   const metrics = { Namespace: NAMESPACE, Dimensions: [['Stage']], Metrics: [{ Name: name, Unit: unit }] }
   const _aws = { Timestamp: at, CloudWatchMetrics: [metrics] }
-  console.log(JSON.stringify({ _aws, Stage: stage, [name]: values.slice(-MOST_VALUES), ...(names && { names }) }))
+  for (let from = 0; from < values.length; from += MOST_VALUES)
+    console.log(JSON.stringify({ _aws, Stage: stage, [name]: values.slice(from, from + MOST_VALUES), ...(names && { names }) }))
 }

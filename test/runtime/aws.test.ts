@@ -29,6 +29,14 @@ describe('the log', () => {
     expect(printed.join()).not.toMatch(/Sentinel/)
   })
 
+  it('carries every value of a metric, at most 100 in a line', () => {
+    const values = Array.from({ length: 250 }, (_, n) => 1_000 - n)
+    metric('IndexLag', 'Milliseconds', values, { stage: 'dev', at: 0 })
+    const told = printed.map((line) => JSON.parse(line).IndexLag as readonly number[])
+    expect(told.map(({ length }) => length)).toEqual([100, 100, 50])
+    expect(told.flat()).toEqual(values)
+  })
+
   it('carries metrics in the embedded format, and none where there is no value', () => {
     metric('IndexLag', 'Milliseconds', [1, 2], { stage: 'dev', at: 1_700_000_000_000 })
     metric('IndexLag', 'Milliseconds', [], { stage: 'dev', at: 1_700_000_000_000 })
