@@ -9,6 +9,8 @@ import { bodyOf } from './resource-body.ts'
 import { transaction } from './transaction.ts'
 import type { WritePorts } from './writing.ts'
 
+const STORED = 'one of another type is stored by POST [base]/Bundle'
+
 /** `perform` runs an entry through the pipeline of its own interaction. */
 export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
   const runs = { batch: batch(perform), transaction: transaction(ports, perform) }
@@ -16,7 +18,7 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
     const { resourceType, type } = bodyOf(request)
     if (resourceType !== 'Bundle') throw fhirError(400, 'invalid', 'The body of a POST to the base is a Bundle', 'resourceType')
     if (type !== 'batch' && type !== 'transaction')
-      throw fhirError(400, 'value', 'The type of the Bundle is batch or transaction', 'Bundle.type')
+      throw fhirError(400, 'value', `The type of the Bundle is batch or transaction; ${STORED}`, 'Bundle.type')
     const entries = entriesOf(bodyOf(request))
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')

@@ -348,6 +348,13 @@ describe('a Bundle that is none', () => {
     const answer = await post('/', body)
     expect([answer.status, answer.body.issue[0].expression]).toEqual([400, [place]])
   })
+
+  it('but one of another type tells where that is stored, and is', async () => {
+    const collection = { resourceType: 'Bundle', id: newId(), type: 'collection' }
+    const { body } = await post('/', collection)
+    expect(body.issue[0].details.text).toContain('POST [base]/Bundle')
+    expect((await post('/Bundle', collection)).status).toBe(201)
+  })
 })
 
 it('an export is no entry: a batch says so of it, a transaction refuses it', async () => {
