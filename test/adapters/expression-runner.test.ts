@@ -120,7 +120,7 @@ describe('its process', () => {
   afterAll(() => rmSync(folder, { recursive: true }))
 
   /** `processes`: the numbers of those that were started. */
-  function stub(idle = 60_000) {
+  function stub(idle = 3_600_000) {
     const started = join(folder, `${++count}`)
     const program = join(import.meta.dirname, '..', 'fixtures', 'expression-stub.mjs')
     const runner = new ForkedExpressionRunner({ program, idle, environment: { STARTED: started } })
