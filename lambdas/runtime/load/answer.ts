@@ -18,6 +18,8 @@ export type Outcome = {
   readonly issue?: readonly { readonly details?: { readonly text?: string }; readonly expression?: readonly string[] }[]
 }
 
-/** Its texts, and where each is about. */
-export const told = (outcome: Outcome | undefined): string =>
-  outcome?.issue?.map(({ details, expression }) => [details?.text, ...(expression ?? [])].filter(Boolean).join(' at ')).join('; ') ?? ''
+/** The status, the texts of the outcome, and where each is about. */
+export function reasonOf(status: number | string, outcome: Outcome | undefined): string {
+  const texts = outcome?.issue?.map(({ details, expression }) => [details?.text, ...(expression ?? [])].filter(Boolean).join(' at '))
+  return `${status} ${texts?.join('; ') ?? ''}`.trim()
+}

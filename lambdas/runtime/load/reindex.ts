@@ -1,6 +1,6 @@
 /** Has documents made again on a server, and tells how far that is. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Answer, isSuccess, json, type Outcome, told } from './answer.ts'
+import { type Answer, isSuccess, json, type Outcome, reasonOf } from './answer.ts'
 import { type Authorize, askWith, postTo } from './post.ts'
 
 /** What of a type is made; `total` is absent where nobody knows yet. */
@@ -40,7 +40,7 @@ export async function reindex({ base, types, authorize, onProgress }: ReindexOpt
   }
 }
 
-const refused = (answer: Answer): Error => new Error(`${answer.status} ${told(json(answer) as Outcome | undefined)}`.trim())
+const refused = (answer: Answer): Error => new Error(reasonOf(answer.status, json(answer) as Outcome | undefined))
 
 type Part = { readonly name: string; readonly valueCode?: string; readonly valueInteger?: number }
 type Parameters = { readonly parameter?: readonly { readonly name: string; readonly part?: readonly Part[] }[] } | undefined

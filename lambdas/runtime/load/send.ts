@@ -3,7 +3,7 @@
  * the server too long in halves.
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
-import { isSuccess, json, type Outcome, told } from './answer.ts'
+import { isSuccess, json, type Outcome, reasonOf } from './answer.ts'
 import type { Failure, LoadEntry } from './entries.ts'
 import { Memory } from './memory.ts'
 import { bytesOf, sizeOf, write } from './patched.ts'
@@ -17,7 +17,7 @@ export const senderBy = (post: Post): Sender => {
   const send: Sender = async (entries) => {
     const first = await post(bundleOf('transaction', entries, memory))
     if (isSuccess(first)) return []
-    const reason = `${first.status} ${told(json(first) as Outcome)}`.trim()
+    const reason = reasonOf(first.status, json(first) as Outcome | undefined)
     if (entries.length === 1) return [failureOf(entries[0]!, reason)]
     if (first.status === TOO_LONG) return inHalves(send, entries, reason)
     const second = await post(bundleOf('batch', entries, memory))
@@ -85,6 +85,6 @@ function failuresIn(bundle: Answered | undefined, entries: readonly LoadEntry[])
   const answers = bundle?.entry ?? []
   return entries.flatMap((entry, i) => {
     const { status = 'no answer', outcome } = answers[i]?.response ?? {}
-    return status.startsWith('2') ? [] : [failureOf(entry, `${status} ${told(outcome)}`.trim())]
+    return status.startsWith('2') ? [] : [failureOf(entry, reasonOf(status, outcome))]
   })
 }
