@@ -1,9 +1,12 @@
-/** As whom a server is asked for a load or an export: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
+/** Which server is asked for a load, an export or a reindex, and as whom: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
+import type { Command } from 'commander'
 import { clientToken } from '../../lambdas/runtime/load/client-token.ts'
 import type { Authorize } from '../../lambdas/runtime/load/post.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
 import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
+import { baseUrl, dataOption, sigv4Option } from './options.ts'
 import { readText } from './read-text.ts'
+import { BASE, baseMeant } from './server-meant.ts'
 
 export type As = {
   readonly to: string
@@ -16,6 +19,29 @@ export type As = {
 
 /** undefined: as nobody, which is enough for a server that asks nobody; `why`: what somebody should know of that who is refused. */
 export type Authorized = { readonly authorize?: Authorize; readonly why?: string }
+
+/** What of a command says which server, and as whom; absent `to`: the one that is meant. */
+export type Asked = Omit<As, 'to'> & { readonly to?: string }
+
+/** `whose`: what the tenant has; `scopes`: what the client needs. */
+export const withAsked = (command: Command, { whose, scopes }: { readonly whose: string; readonly scopes: string }): Command =>
+  command
+    .option('--to <url>', BASE, baseUrl)
+    .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
+    .option('--tenant <name>', `whose ${whose}, where each tenant has its own (default: "default")`)
+    .option('--client <id>', `a client that is registered with the server, for ${scopes}`)
+    .option('--secret-file <file>', 'the secret of the client; - for standard input')
+    .addOption(sigv4Option())
+
+/** Error where an option is wrong. */
+export async function authorizedTo(asked: Asked, command: Command): Promise<Authorized & { readonly base: string }> {
+  const base = await baseMeant(asked.to, command)
+  return { base, ...(await authorizeAs({ ...asked, to: base })) }
+}
+
+/** What is put after the reason of who is refused for want of a token. */
+export const noToken = (why: string | undefined, isRefused: boolean): string =>
+  why !== undefined && isRefused ? ` (no token was sent: ${why})` : ''
 
 export async function authorizeAs({ to, data, tenant, client, secretFile, sigv4 }: As): Promise<Authorized> {
   if (sigv4 === true) {

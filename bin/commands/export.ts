@@ -9,7 +9,7 @@ import { PATIENCE } from '../../lambdas/runtime/exporting/patient-asking.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
 import { complain, faultIn, lenient, oneLine, say, warn } from '../output.ts'
 import { collected } from './administered.ts'
-import { type Authorized, authorizeAs } from './authorize.ts'
+import { type Authorized, authorizeAs, noToken } from './authorize.ts'
 import { baseUrl, dataOption, sigv4Option, withExamples } from './options.ts'
 import { readText } from './read-text.ts'
 import { BASE, baseMeant } from './server-meant.ts'
@@ -132,7 +132,7 @@ function codeOf(error: unknown): number {
 
 /** `why`: no token was sent. */
 const told = (error: unknown, folder: string, why: string | undefined): string =>
-  `${oneLine(faultIn(error, folder))}${why !== undefined && error instanceof ExportFault && error.status === 401 ? ` (no token was sent: ${why})` : ''}`
+  oneLine(faultIn(error, folder)) + noToken(why, error instanceof ExportFault && error.status === 401)
 
 const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Located): Wanted => ({
   base: from,

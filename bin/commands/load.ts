@@ -6,24 +6,17 @@ import type { Failure } from '../../lambdas/runtime/load/entries.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { complain, lenient, oneLine, say } from '../output.ts'
-import { type As, authorizeAs } from './authorize.ts'
-import { baseUrl, dataOption, sigv4Option, withExamples } from './options.ts'
-import { BASE, baseMeant } from './server-meant.ts'
+import { type Asked, authorizedTo, noToken, withAsked } from './authorize.ts'
+import { withExamples } from './options.ts'
 
-type Options = Omit<As, 'to'> & { readonly to?: string; readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
+type Options = Asked & { readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
 
-const loading = new Command('load')
-  .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
-  .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
-  .option('--to <url>', BASE, baseUrl)
-  .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
-  .option('--tenant <name>', 'whose the resources are, where each tenant has its own (default: "default")')
-  .option(
-    '--client <id>',
-    'a client that is registered with the server, for system/*.cruds, and system/admin where it is to define search parameters',
-  )
-  .option('--secret-file <file>', 'the secret of the client; - for standard input')
-  .addOption(sigv4Option())
+const loading = withAsked(
+  new Command('load')
+    .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
+    .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files'),
+  { whose: 'the resources are', scopes: 'system/*.cruds, and system/admin where it is to define search parameters' },
+)
   .option('--concurrency <number>', 'Bundles under way at once, 1 to 99', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
   .option('--no-wait', 'ends when all is stored, and not only when searches find it')
@@ -43,8 +36,7 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
   const sources = sourcesOf(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   if (file !== undefined) beginFailures(file, sources)
-  const to = await baseMeant(given.to, command)
-  const { authorize, why } = await authorizeAs({ ...given, to })
+  const { base, authorize, why } = await authorizedTo(given, command)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: lenient(process.stderr),
@@ -58,7 +50,7 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
   bar.start(size, 0, { resources: 0, rate: 0 })
   const indexing = indexingBar()
   const { resources, present, failures, beside, isSearchable } = await load(sources, {
-    base: to,
+    base,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency,
     onProgress(progress) {
@@ -80,8 +72,8 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
   if (beside.length > SHOWN) complain(`and ${beside.length - SHOWN} more are not loaded\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
-  const hint = why !== undefined && failures.some(({ reason }) => reason.startsWith('401')) ? ` (no token was sent: ${why})` : ''
-  throw new Error(tell(failures, file) + hint)
+  const isRefused = failures.some(({ reason }) => reason.startsWith('401'))
+  throw new Error(tell(failures, file) + noToken(why, isRefused))
 }
 
 /** After everything is stored: how much of it searches do not find yet. */
