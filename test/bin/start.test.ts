@@ -1,20 +1,30 @@
 /** What a newcomer sees: `fhir start --sample`, its curls, its errors; load. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import { InvalidArgumentError } from 'commander'
 import { baseUrl } from '../../bin/commands/options.ts'
 import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
-import { newFolder } from '../fixtures/at-end.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
 import { PAGES } from '../fixtures/pages.ts'
 import { fhir, started, startedUnder } from './process.ts'
+
+/** Whether a process group still has a process. */
+function isRunning(group: number): boolean {
+  try {
+    return process.kill(-group, 0)
+  } catch {
+    return false
+  }
+}
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
 
@@ -72,6 +82,18 @@ describe('start', () => {
       ).status,
     ).toBe(201)
     expect(await server.stop()).toBe(0)
+  })
+  it('ends when npm gets a signal', async () => {
+    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Readonly<Record<string, string>> }
+    expect(Object.values(scripts).filter((script) => !/(?:^|\s)exec /.test(script))).toEqual([])
+    const port = await freePort()
+    const npm = spawn('npm', ['start', '--', '--memory', '--port', String(port)], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    // The group outlives npm only if the signal did not reach the server.
+    atEnd(() => isRunning(npm.pid!) && process.kill(-npm.pid!, 'SIGKILL'))
+    for await (const line of createInterface(npm.stdout)) if (line.startsWith('Stop it with')) break
+    npm.kill('SIGTERM')
+    await once(npm, 'exit')
+    expect(isRunning(npm.pid!)).toBe(false)
   })
   it('answers what is under way before it ends', async () => {
     const server = await started('--memory')
