@@ -12,8 +12,9 @@ import { DataFolderInUse, openDataFolder } from '../../lambdas/adapters/filesyst
 import { DataFolderError } from '../../lambdas/adapters/filesystem/folder-entries.ts'
 import { takeLock } from '../../lambdas/adapters/filesystem/folder-lock.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 
-const AT_ONCE = process.env.FHIR_TEST_FULL === '1' ? 200 : 5
+const AT_ONCE = timesOf(5, 200)
 
 const children = new Set<ChildProcess>()
 atEnd(() => {

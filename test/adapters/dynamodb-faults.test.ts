@@ -10,10 +10,11 @@ import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, type Fault, faulty, type Keys } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { newTenant, TestTable, text } from '../fixtures/dynamodb/store.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 import { firstPage, versionsIn } from '../fixtures/scans.ts'
 import { at, patientOf, writeOf } from '../fixtures/versions.ts'
 
-const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
+const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isWhole
 
 /** The first call counts. */
 function once<T>(work: () => Promise<T>): () => Promise<T> {

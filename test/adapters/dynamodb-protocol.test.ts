@@ -8,10 +8,11 @@ import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/fault
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { type Findings, raced } from '../fixtures/dynamodb/race.ts'
 import { newTenant, type TestTable, text } from '../fixtures/dynamodb/store.ts'
+import { firstSeed, isWhole } from '../fixtures/long-runs.ts'
 import { at, patientOf, writeOf } from '../fixtures/versions.ts'
 
-const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
-const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isWhole
+const seed = firstSeed()
 
 await onTable(suite)
 

@@ -14,9 +14,10 @@ import { settledVersionsContract } from '../contracts/settled-versions.contract.
 import { newFolder } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 import { TestTable } from '../fixtures/dynamodb/store.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 
 const given = process.env.DYNAMODB_ENDPOINT
-const isThorough = given !== undefined || process.env.FHIR_TEST_FULL === '1'
+const isThorough = given !== undefined || isWhole
 
 await onDynamo((engine) => {
   const create = async () => {

@@ -11,13 +11,13 @@ import { StoreFileError } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { stepOf } from '../fixtures/long-runs.ts'
 import { versionsIn } from '../fixtures/scans.ts'
 import { noiseOf, patientOf, versionOf as version, writeOf as write } from '../fixtures/versions.ts'
 
-const isFull = process.env.FHIR_TEST_FULL === '1'
 const PAGE = 8_192
 /** Every so many pages one is damaged: a number without common parts with what files are made of. */
-const STEP = isFull ? 1 : 11
+const STEP = stepOf(11, 1)
 const RESOURCES = 250
 
 const folder = newFolder()

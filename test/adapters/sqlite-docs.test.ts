@@ -12,8 +12,9 @@ import {
   union,
 } from '../../lambdas/adapters/sqlite-index/lists/docs.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 4_000 : 400
+const ROUNDS = timesOf(400, 4_000)
 
 /** Few or many numbers of a range that begins somewhere. */
 function numbersOf(random: Random): readonly number[] {
@@ -25,7 +26,7 @@ function numbersOf(random: Random): readonly number[] {
 const ascending = (numbers: Iterable<number>): readonly number[] => [...new Set(numbers)].sort((a, b) => a - b)
 
 describe('sets of documents', () => {
-  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+  const seed = firstSeed()
   const random = randomOf(seed)
 
   /** In either form, or the one that takes less. */

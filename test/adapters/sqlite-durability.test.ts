@@ -11,9 +11,10 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import { openForWriting } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
 
-const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
+const KILLS = timesOf(3, 30)
 
 const folder = newFolder()
 

@@ -3,12 +3,13 @@ import { describe, expect, it } from '@jest/globals'
 import type { ForwardEntry } from '../../lambdas/adapters/sqlite-index/forward-entry.ts'
 import { keysIn, ownKeys } from '../../lambdas/adapters/sqlite-index/forward-keys.ts'
 import { randomOf } from '../contracts/generated-search.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 
 const PIECES = ['a', '"', '\\', ',', '[', ']', '12,"', '[7,["x"]]', '\u0001', 'é', '\u{1f600}', '\n', '']
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 50_000 : 2_000
+const ROUNDS = timesOf(2_000, 50_000)
 
 describe('The keys of a document', () => {
-  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+  const seed = firstSeed()
   const random = randomOf(seed)
   const textOf = (): string => Array.from({ length: random.below(5) }, () => random.pick(PIECES)).join('')
 

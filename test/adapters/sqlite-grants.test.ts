@@ -15,9 +15,10 @@ import { grantsContract, PAGE_UNDER_TEST } from '../contracts/grants.contract.ts
 import { revocationsContract } from '../contracts/revocations.contract.ts'
 import { usersContract } from '../contracts/users.contract.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
 
-const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
+const KILLS = timesOf(3, 30)
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/crash/${name}`, import.meta.url))
 const program = fixture('add-grants.ts')
 

@@ -11,11 +11,12 @@ import { all } from '../../lambdas/search/plan.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf } from '../contracts/generated-search.ts'
 import { document } from '../contracts/index-document.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 12 : 1
+const ROUNDS = timesOf(1, 12)
 /** A key of many of them fills several chunks. */
 const DOCUMENTS = 2_000
-const PLANS = process.env.FHIR_TEST_FULL === '1' ? 1_000 : 6
+const PLANS = timesOf(6, 1_000)
 
 /** Plans that are asked again and again. */
 const USUAL = Array.from({ length: 4 }, (_, i) => planOf(randomOf(i)))
@@ -142,7 +143,7 @@ function fail(index: SqliteSearchIndex, documents: readonly IndexDocument[]): vo
 }
 
 describe('an index of many versions', () => {
-  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+  const seed = firstSeed()
   const random = randomOf(seed)
   const history = historyOf(random)
   const newest = new Map(history.map((each) => [each.id, each]))

@@ -12,9 +12,10 @@ import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { SqliteKeptRows } from '../../lambdas/adapters/sqlite-rows/kept-rows.ts'
 import { keptRowsContract } from '../contracts/kept-rows.contract.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
 
-const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
+const KILLS = timesOf(3, 30)
 const program = fileURLToPath(new URL('../fixtures/crash/change-rows.ts', import.meta.url))
 
 const newFile = (): string => join(newFolder(), 'exports.db')

@@ -2,11 +2,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, expect, it } from '@jest/globals'
+import { isWhole } from '../fixtures/long-runs.ts'
 import { EXAMPLES } from '../fixtures/us-core/examples.ts'
 import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
 import { type Tree, withServer } from './server.ts'
-
-const FULL = process.env.FHIR_TEST_FULL === '1'
 
 /** The longest of them has 35 MB. */
 const { get, post, raw } = withServer({ FHIR_MAX_BODY_BYTES: '40000000' })
@@ -29,10 +28,10 @@ const exampleOf = (name: string): Example => {
   const { resourceType, id } = JSON.parse(text)
   return { name, key: `${resourceType}/${id}`, size: text.length }
 }
-/** All, with FHIR_TEST_FULL=1; else some, none of them long. */
-const sent: readonly Example[] = OFFICIAL.filter((name, i) => FULL || name in REFUSED || i % 40 === 0)
+/** All in whole loops; else some, none of them long. */
+const sent: readonly Example[] = OFFICIAL.filter((name, i) => isWhole || name in REFUSED || i % 40 === 0)
   .map(exampleOf)
-  .filter(({ size }) => FULL || size < LONG)
+  .filter(({ size }) => isWhole || size < LONG)
 const stored = sent.filter(({ name }) => !(name in REFUSED) && name !== TOO_LONG)
 const idsOf = (type: string): readonly string[] =>
   stored.flatMap(({ key }) => (key.startsWith(`${type}/`) ? [key.slice(type.length + 1)] : [])).sort()
@@ -105,7 +104,7 @@ it('all are stored, but for those with faults, each told where', () => {
   const faults = Object.entries(REFUSED).map(([name, fault]) => [name, ['400 Bad Request', 'error', ...fault]] as const)
   const tooLong = [TOO_LONG, ['413 Payload Too Large', 'error', 'too-long', '', 'The resource is larger than 20000000 bytes']] as const
   const expected = [...faults, tooLong].filter(([name]) => answers.has(name))
-  expect(expected).toHaveLength(FULL ? 30 : 25)
+  expect(expected).toHaveLength(isWhole ? 30 : 25)
   expect(Object.fromEntries(refused)).toEqual(Object.fromEntries(expected))
   // No parameter of theirs is another than R4's, and no text is too long for search.
   const told = [...answers].filter(([name, { outcome }]) => !(name in REFUSED) && !DEFINITION.test(name) && outcome?.issue !== undefined)

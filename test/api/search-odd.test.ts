@@ -1,11 +1,11 @@
 /** No search, however odd, is answered by a 500 or keeps the server busy: names, modifiers, chains and values put together at random. */
 import { beforeAll, expect, it } from '@jest/globals'
 import { randomOf } from '../contracts/generated-search.ts'
+import { firstSeed, isWhole, timesOf } from '../fixtures/long-runs.ts'
 import { type Tree, withServer } from './server.ts'
 import { worstRequests } from './worst-requests.ts'
 
 const { get, put, post, send } = withServer()
-const FULL = process.env.FHIR_TEST_FULL === '1'
 
 beforeAll(async () => {
   await put('/Patient/a', { resourceType: 'Patient', id: 'a', name: [{ family: 'A%_*' }], birthDate: '2020', gender: 'other' })
@@ -107,7 +107,7 @@ const VALUES = [
 const RESULTS = ['_sort', '_count', '_include', '_revinclude', '_include:iterate', '_group', '_groupSort', '_groupCount', '_total', '_summary', '_elements', '_skip', '_page', '_cursor', '_type', '_format'] // biome-ignore format: lists
 
 it('random searches', async () => {
-  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+  const seed = firstSeed()
   const random = randomOf(seed)
   const pair = (): [string, string] =>
     random.below(4) === 0
@@ -116,7 +116,7 @@ it('random searches', async () => {
           random.pick(NAMES) + random.pick(ENDS),
           Array.from({ length: 1 + random.below(3) }, () => random.pick(VALUES)).join(random.pick([',', '', '|', '$'])),
         ]
-  for (let round = 0; round < (FULL ? 5_000 : 300); round++) {
+  for (let round = 0; round < timesOf(300, 5_000); round++) {
     const query = new URLSearchParams(Array.from({ length: 1 + random.below(4) }, pair)).toString()
     const path = random.pick(['/Observation', '/Patient', '', '/Patient/a/Observation', '/Location'])
     const prefer = random.pick(['handling=strict', 'handling=lenient', 'explain', 'pagination=offset-page'])
@@ -164,7 +164,7 @@ it('wildcards and patterns are plain text', async () => {
 })
 
 it('the worst requests, small ones', async () => {
-  for (const { name, method, path, headers, body } of worstRequests(FULL ? 0.1 : 0.002)) {
+  for (const { name, method, path, headers, body } of worstRequests(isWhole ? 0.1 : 0.002)) {
     const { status, body: answer } = await send(method, path, body, headers)
     expect([name, status >= 200 && (status < 500 || status === 503)]).toEqual([name, true])
     if (status >= 400) expect([name, answer.resourceType]).toEqual([name, 'OperationOutcome'])

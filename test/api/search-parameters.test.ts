@@ -5,10 +5,9 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { isWhole, timesOf } from '../fixtures/long-runs.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type Client, clientOf, issues, newId, startServer, type Tree } from './server.ts'
-
-const FULL = process.env.FHIR_TEST_FULL === '1'
 
 let embedded: Embedded
 let client: Client
@@ -315,7 +314,7 @@ describe('an expression that is not compiled', () => {
   it.each([
     ['slow-pattern', 'TookTooLong', "Patient.name.family.where($this.matches('^(a+)+$'))"],
     ['doubled', 'TooCostly', `Patient.name.where(family = 'ends').family${'.select($this & $this)'.repeat(28)}`],
-    ...(FULL ? LONG : []),
+    ...(isWhole ? LONG : []),
   ])('or takes too long (%s) holds up nothing else', async (code, reason, expression) => {
     await put({ resourceType: 'Patient', id: 'trap', name: [{ family: `${'a'.repeat(60)}b` }, { family: 'ends' }] })
     await define(parameter(code, { type: code === 'endless' ? 'number' : 'string', expression }))
@@ -354,7 +353,7 @@ describe('an expression that is not compiled', () => {
   })
 })
 
-const MANY = FULL ? 300 : 6
+const MANY = timesOf(6, 300)
 it('many that are evaluated elsewhere and take too long hold up no search, and say so', async () => {
   const many = Array.from({ length: MANY }, (_, i) => parameter(`many-${i}`, { expression: `Patient.name.repeat(given).where(matches('^(a+)+${i}$'))` })) // biome-ignore format: one parameter
   const poison = { resourceType: 'Patient', id: 'poison', name: [{ family: 'Poison', given: Array(20).fill(`${'a'.repeat(40)}!`) }] }

@@ -5,6 +5,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { readConfig, SETTINGS, type SettingKind, variableOf } from '../../lambdas/runtime/config.ts'
 import { fhirUnder } from '../bin/process.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 import * as access from './settings-tried/access.ts'
 import * as keeping from './settings-tried/keeping.ts'
 import * as requests from './settings-tried/requests.ts'
@@ -60,7 +61,6 @@ const TRIED: Readonly<Record<Name, Tried>> = {
 
 const settings = SETTINGS.map(({ name, kind }) => ({ name, kind: kind as SettingKind, variable: variableOf(name), ...TRIED[name] }))
 
-const isFull = process.env.FHIR_TEST_FULL === '1'
 /** The first of each kind, and those that are looked at when what they are about is opened. */
 const STARTED = new Set([
   ...Map.groupBy(settings, ({ kind }) => (typeof kind === 'object' ? 'choice' : kind))
@@ -68,7 +68,7 @@ const STARTED = new Set([
     .map(([first]) => first!.variable),
   'FHIR_EXPORT_ADDITIONAL_RESOURCES',
 ])
-if (!isFull)
+if (!isWhole)
   process.stderr.write(
     'One wrong value of each kind of setting is tried by starting the server: npm run test:full tries one of each setting\n',
   )
@@ -84,7 +84,7 @@ describe.each(settings)('$variable', ({ kind, variable, trials, wrong }) => {
   it.each(trials)('=%s: %s', (value, _, proof) => proof(value))
 
   // Every start says it; one for each kind of setting is enough where there is no time.
-  if (isFull || STARTED.has(variable))
+  if (isWhole || STARTED.has(variable))
     it('wrong, ends the start in one line', async () => {
       const [[value, told] = ['', '']] = Object.entries(wrong)
       const { code, out, err } = await fhirUnder({ ...process.env, [variable]: value }, 'start', '--memory', '--port', '1')

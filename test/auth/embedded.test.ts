@@ -4,6 +4,7 @@ import { addClient, addUser, launchFrom, openAdministration } from '../../lambda
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { startServer } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 import type { Answer, Sent } from './authorization.ts'
 import { type Asked, allow, backOf, browser, logIn } from './browser.ts'
 
@@ -196,7 +197,7 @@ describe('who is no practitioner', () => {
 })
 
 // Fifty passwords are looked at: that alone takes ten seconds.
-if (process.env.FHIR_TEST_FULL === '1')
+if (isWhole)
   it('a thousand who log in at once are slowed before their passwords are looked at, and leave reads working', async () => {
     const { page, user } = await enter('doctor', 'user/*.cruds')
     const tokens = await tokensOf(page, user)

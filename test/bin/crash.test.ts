@@ -3,9 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 import { started } from './process.ts'
 
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
+const ROUNDS = timesOf(3, 30)
 const ENTRIES = 25
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()

@@ -7,6 +7,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 import { fhir, type Running, started, startedUnder } from './process.ts'
 
 const headers = { 'content-type': 'application/fhir+json' }
@@ -41,7 +42,7 @@ if (!canMount) process.stderr.write('Only root can make a small disk: that serve
 const itOnSmallDisk = canMount ? it : it.skip
 
 /** Without a flush of its own there is less that could go wrong. */
-const DURABILITIES = process.env.FHIR_TEST_FULL === '1' ? ['strict', 'batched'] : ['strict']
+const DURABILITIES = isWhole ? ['strict', 'batched'] : ['strict']
 
 describe.each(DURABILITIES)('With %s audit records', (durability) => {
   const settings = ['env', `FHIR_AUDIT_DURABILITY=${durability}`]

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 import { archiveFile, archiveOf, COLORS, canonical, colored, guide, NAME, profile } from '../fixtures/packages.ts'
 import { fhir, fhirUnder, type Running, started } from './process.ts'
 
@@ -303,7 +304,7 @@ describe('A package is there whole or not at all', () => {
     const data = newFolder()
     const file = await large()
     let left = 0
-    for (let step = 0; step < (process.env.FHIR_TEST_FULL === '1' ? 20 : 3); step++) {
+    for (let step = 0; step < timesOf(3, 20); step++) {
       const child = spawn(process.execPath, ['bin/fhir.js', 'package', 'add', file, '--data', data])
       const ended = new Promise((resolve) => child.on('close', resolve))
       // It has begun to write: what is there is not finished.

@@ -6,15 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../engines/opensearch-proxy.ts'
+import { isWhole, timesOf } from '../fixtures/long-runs.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
 import { onCloud } from './deployed.ts'
 import { type Hosted, hosted } from './hosted.ts'
 import { type Discarded, type Pump, pump, type StreamRecord, streamReader } from './pump.ts'
 
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 5 : 1
+const ROUNDS = timesOf(1, 5)
 /** ms for which OpenSearch is away. */
-const OUTAGE = process.env.FHIR_TEST_FULL === '1' ? 60_000 : 5_000
+const OUTAGE = isWhole ? 60_000 : 5_000
 
 onCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, delete: remove }) => {
   let aws: AwsCalls

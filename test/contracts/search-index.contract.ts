@@ -19,12 +19,11 @@ import {
   whereOf,
 } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf, versionsOf } from './generated-search.ts'
 import { document } from './index-document.ts'
 
 export type OpenIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
-
-const FULL = process.env.FHIR_TEST_FULL === '1'
 
 export function searchIndexContract(name: string, create: () => Promise<OpenIndex>): void {
   describe(`${name}: SearchIndex`, () => {
@@ -526,15 +525,15 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
     })
 
     it('agrees with the meaning of the plan on generated documents and plans', async () => {
-      const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+      const seed = firstSeed()
       const random = randomOf(seed)
-      const history = versionsOf(documentsOf(random, FULL ? 400 : 120))
+      const history = versionsOf(documentsOf(random, timesOf(120, 400)))
       for (let at = 0; at < history.length; ) {
         const size = 1 + random.below(9)
         await apply(...history.slice(at, at + size), ...(random.below(3) === 0 ? history.slice(0, random.below(at + 1)) : []))
         at += size
       }
-      for (let round = 0; round < (FULL ? 20_000 : 400); round++) {
+      for (let round = 0; round < timesOf(400, 20_000); round++) {
         const plan = planOf(random)
         const found = await open.index.find(plan)
         expect({ seed, round, plan, found: shownOf(found) }).toEqual({ seed, round, plan, found: shownOf(meaning(plan, history)) })

@@ -10,11 +10,10 @@ import model from 'fhirpath/fhir-context/r4/index.js'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { parametersOf, type SearchParameter, type TypedValue } from '../../lambdas/search/parameters.ts'
 import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
-
-const FULL = process.env.FHIR_TEST_FULL === '1'
+import { isWhole } from '../fixtures/long-runs.ts'
 
 /** Resources of a type that are compared: all, or a few; definitions, which are thousands, always few. */
-const MOST = FULL ? 200 : 3
+const MOST = isWhole ? 200 : 3
 
 /** fhirpath.js takes 1e-22 and 1e-245 for the same when it unites two lists. */
 const ROUNDED = 'Observation-decimal.json'
@@ -31,7 +30,7 @@ const examples = (): readonly Resource[] => {
     return count <= MOST
   })
   const read = (name: string): Resource => JSON.parse(readFileSync(join(PACKAGE, name), 'utf8')) as Resource
-  const rich = FULL
+  const rich = isWhole
     ? []
     : ['Patient-example', 'Observation-blood-pressure', 'Encounter-f203', 'MolecularSequence-coord-0-base', 'Observation-f205']
   return [...chosen, ...rich.map((name) => `${name}.json`)].map(read)
@@ -123,8 +122,8 @@ describe('every search parameter, on official examples', () => {
       for (const parameter of parametersOf(resource.resourceType)) compareParameter(parameter, resource, tally)
     }
     expect(tally.different).toEqual([])
-    expect(tally.compared).toBeGreaterThan(FULL ? 20_000 : 2_000)
-    expect(tally.withValues).toBeGreaterThan(FULL ? 8_000 : 800)
+    expect(tally.compared).toBeGreaterThan(isWhole ? 20_000 : 2_000)
+    expect(tally.withValues).toBeGreaterThan(isWhole ? 8_000 : 800)
     // fhirpath.js cannot unite quantities one of which has a comparator.
     expect(tally.unanswered.filter((text) => !/has a comparator/.test(text))).toEqual([])
   })

@@ -4,10 +4,11 @@ import { parseJson } from '../../lambdas/fhir/json.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { elementsOnly, summaryOnly } from '../../lambdas/fhir/summary.ts'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
 
-/** The three largest of each type, and with FHIR_TEST_FULL=1 all: definitions are alike. */
-const MOST = process.env.FHIR_TEST_FULL === '1' ? Number.POSITIVE_INFINITY : 3
+/** The three largest of each type, and in whole loops all: definitions are alike. */
+const MOST = isWhole ? Number.POSITIVE_INFINITY : 3
 
 const typeOf = (name: string): string => name.split('-', 1)[0]!
 const sizeOf = (name: string): number => textOf(name).length

@@ -2,14 +2,13 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 import { validatedInPieces } from '../fixtures/validation/in-pieces.ts'
 import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
 
-const FULL = process.env.FHIR_TEST_FULL === '1'
-
-/** Definitions are many and alike: a twentieth of them, all other examples, and everything with FHIR_TEST_FULL=1. */
+/** Definitions are many and alike: a twentieth of them, all other examples, and everything in whole loops. */
 function isChosen(name: string, index: number): boolean {
-  return FULL || name in REFUSED || !/^(SearchParameter|ValueSet|CodeSystem|StructureDefinition|Bundle)-/.test(name) || index % 20 === 0
+  return isWhole || name in REFUSED || !/^(SearchParameter|ValueSet|CodeSystem|StructureDefinition|Bundle)-/.test(name) || index % 20 === 0
 }
 
 describe('the official examples', () => {

@@ -5,13 +5,12 @@ import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-in
 import { followStream } from '../../lambdas/indexing/follow-stream.ts'
 import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { bothWaysAgree } from './same-index.ts'
 
-const FULL = process.env.FHIR_TEST_FULL === '1'
-
 it('ends in the same index as the change feed, whatever fails on the way', async () => {
-  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
-  await bothWaysAgree(FULL ? 5_000 : 800, seed, async () => {
+  const seed = firstSeed()
+  await bothWaysAgree(timesOf(800, 5_000), seed, async () => {
     const index = new SqliteSearchIndex(':memory:')
     return { index, close: async () => index.close() }
   })

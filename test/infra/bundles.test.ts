@@ -9,6 +9,7 @@ import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/funct
 import { OPTIONS, optionsWith } from '../../lib/bundle.ts'
 import { synthesize } from '../cloud/assembly.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { isWhole } from '../fixtures/long-runs.ts'
 import { functionsOf, type Tree } from './assembly.ts'
 
 const folder = newFolder()
@@ -19,8 +20,6 @@ const assembly = await synthesize({ folder, settings: { access: 'token', exportA
 const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
 const functions = functionsOf(readJson('fhir-local-service.template.json'))
 const names = Object.keys(FUNCTIONS) as FunctionName[]
-
-const isFull = process.env.FHIR_TEST_FULL === '1'
 
 const filesOf = (name: string): readonly string[] => readdirSync(join(assembly, 'bundles', name)).filter((file) => file.endsWith('.js'))
 const sourcesOf = (name: string): readonly string[] =>
@@ -150,7 +149,7 @@ describe('the code of a function', () => {
   })
 
   it('is the same however often it is made', async () => {
-    for (const name of isFull ? names : (['read', 'search'] as const)) {
+    for (const name of isWhole ? names : (['read', 'search'] as const)) {
       const entryPoints = [{ in: `./lambdas/functions/${name}.ts`, out: name }]
       const { outputFiles } = await build({ ...optionsWith(exportAdditionalResources), entryPoints, outdir: 'elsewhere' })
       const again = outputFiles.find(({ path }) => path.endsWith(`/${name}.js`))!.text

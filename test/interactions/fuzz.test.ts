@@ -1,6 +1,5 @@
 /**
  * Resources, definitions, packages and expressions changed at random: whatever they are, the answer is one of FHIR, and the server goes on.
- * FHIR_TEST_FULL=1: 20,000 of them. FHIR_TEST_SEED=N: other ones.
  */
 import { Readable } from 'node:stream'
 import { expect, it } from '@jest/globals'
@@ -10,19 +9,19 @@ import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { findInProfiles } from '../../lambdas/interactions/profile-findings.ts'
 import { type Answer, withServer } from '../api/server.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
+import { firstSeed, isWhole, timesOf } from '../fixtures/long-runs.ts'
 import { bytesOf, EXPLODING, expressionOf, mutated, textOf } from '../fixtures/mutated.ts'
 import { archiveOf, guide } from '../fixtures/packages.ts'
 import { BASE, besideR4, CLOCK, HOLDS, profile, type Said, URL } from '../fixtures/profiles/checking.ts'
 import { EXAMPLES } from '../fixtures/us-core/examples.ts'
 
-const FULL = process.env.FHIR_TEST_FULL === '1'
-const SEED = Number(process.env.FHIR_TEST_SEED ?? 1)
+const SEED = firstSeed() + 1
 const { post, put, get } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
 
-/** Each of `count` (a fiftieth, but for FHIR_TEST_FULL=1) by its own seed, which a failure names. */
+/** Each of `count` attempts (a fiftieth in short loops) has its own seed, which a failure names. */
 async function each(count: number, attempt: (random: Random, seed: number) => Promise<void>): Promise<void> {
   const first = SEED * 1_000_000
-  for (let seed = first; seed < first + (FULL ? count : Math.ceil(count / 50)); seed++)
+  for (let seed = first; seed < first + timesOf(Math.ceil(count / 50), count); seed++)
     try {
       await attempt(randomOf(seed), seed)
     } catch (error) {
@@ -136,7 +135,7 @@ it('expressions', async () => {
         { name: 'resource', resource: PATIENT },
       ],
     })
-  for (const expression of FULL ? EXPLODING : EXPLODING.slice(0, 2)) expectFhir(await apply(expression))
+  for (const expression of isWhole ? EXPLODING : EXPLODING.slice(0, 2)) expectFhir(await apply(expression))
   await each(3_000, async (random) => expectFhir(await apply(expressionOf(random))))
   expect((await get('/metadata')).status).toBe(200)
 })

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { open } from '../../lambdas/runtime/load/entries.ts'
 import { bytesOf, textOf } from '../../lambdas/runtime/load/patched.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 
 const entries = (text: string | Buffer) =>
   [...open(Buffer.from(text), 'f').entries(new Map())].map(({ key, place, resource }) => ({
@@ -308,7 +309,7 @@ function memberOf(random: Random, depth: number): readonly Token[] {
 
 describe('the JSON that is sent', () => {
   it('is that of the file but for white space and references, whatever stands in it', () => {
-    for (let seed = 0; seed < (process.env.FHIR_TEST_FULL === '1' ? 20_000 : 500); seed++) {
+    for (let seed = firstSeed(); seed < firstSeed() + timesOf(500, 20_000); seed++) {
       const random = randomOf(seed)
       const inside = Array.from({ length: 1 + random.below(4) }, () => [...same(',', '"x"', ':'), ...jsonOf(random, 0)])
       const resource = [...same('{', '"resourceType"', ':', '"Basic"', ',', '"id"', ':', '"b"'), ...inside.flat(), ...same('}')]

@@ -12,11 +12,12 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import { takeRestored } from '../../lambdas/runtime/backup.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
+import { stepOf } from '../fixtures/long-runs.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', import.meta.url))
 /** All steps, or every third where time is short; the first ones always. */
-const EACH = process.env.FHIR_TEST_FULL === '1' ? 1 : 3
+const EACH = stepOf(3, 1)
 
 type Change = 'restore' | 'backup' | 'key' | 'blob' | 'parts' | 'audit'
 

@@ -7,8 +7,9 @@ import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { type Running, started } from '../bin/process.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 
-const KILLS = process.env.FHIR_TEST_FULL === '1' ? 40 : 4
+const KILLS = timesOf(4, 40)
 const PATIENTS = 2_000
 /** Milliseconds: each kill has a start, and the machine may be busy. */
 const MOST = 120_000 + KILLS * 15_000

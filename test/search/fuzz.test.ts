@@ -9,8 +9,9 @@ import type { Pairs } from '../../lambdas/search/pairs.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
 import { randomOf } from '../contracts/generated-search.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 200_000 : 4_000
+const ROUNDS = timesOf(4_000, 200_000)
 const TYPES = ['Patient', 'Observation', 'RiskAssessment', 'ValueSet', 'Task', 'Bundle', undefined]
 const MODIFIERS = [
   '',
@@ -60,7 +61,7 @@ async function answer(type: string | undefined, pairs: Pairs) {
 
 describe('A search', () => {
   it(`is answered or refused: ${ROUNDS} random ones`, async () => {
-    const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+    const seed = firstSeed()
     const random = randomOf(seed)
     const value = (): string => Array.from({ length: random.below(5) }, () => random.pick(PARTS)).join('')
     let [answered, refused] = [0, 0]

@@ -4,11 +4,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../../lambdas/ports/damaged.ts'
+import { timesOf } from '../../fixtures/long-runs.ts'
 import { noiseOf } from '../../fixtures/versions.ts'
 import { exactly, found, homeOf, madeByAnother, named, planOf, until } from './home.ts'
 
 /** Of an index, where each of them begins. */
-const PARTS = process.env.FHIR_TEST_FULL === '1' ? 31 : 3
+const PARTS = timesOf(3, 31)
 const PAGES_DAMAGED = Array.from({ length: PARTS }, (_, n) => (n + 0.5) / PARTS)
 
 describe('The searcher, among damaged files,', () => {
