@@ -1,57 +1,82 @@
-/** Tests run the sources as they are: Node strips the types, jest loads ES modules. */
+/** The tests run the sources as they are: Node strips the types, Jest loads ES modules. test/README.md says which command runs which files. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-// The threads and processes tests start, hundreds, need not strip and compile the same sources again.
+// Tests start hundreds of threads and processes. With this cache each of them finds the sources compiled.
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
-// Servers among faults, a browser, bundles and commands one after the other take long: a whole run leaves them to `npm run test:full`.
-// Whoever names them gets them.
+/** Folders whose tests start no process, no thread and no server. */
+const UNIT = ['access', 'contracts', 'fhir', 'fixtures', 'indexing', 'mutants', 'search']
+
+/** Files that are too slow for `npm test`: servers among faults, a browser, bundles, clients of other projects. */
 const LONG = [
-  ...[
-    'bin/administration',
-    'bin/backup',
-    'bin/damage',
-    'bin/exports-clients',
-    'bin/faults',
-    'infra/bundles',
-    'infra/conditions',
-    'infra/replacements',
-    'judge/again',
-    'judge/answers',
-    'clients/java',
-    'clients/javascript',
-    'clients/python',
-    'bin/output',
-    'runtime/power-cut',
-    'runtime/restoring',
-    'runtime/searcher/damage',
-  ],
-  ...[
-    'auth/fhirclient',
-    'auth/in-browser',
-    'runtime/spoilt-folder',
-    'adapters/dynamodb-faults',
-    'adapters/dynamodb-protocol',
-    'adapters/expression-runner',
-    'adapters/sqlite-damage',
-  ],
-]
-const isFull = process.env.FHIR_TEST_FULL === '1'
-const isWhole = process.argv.slice(2).every((argument) => argument.startsWith('-'))
-const leftOut = isWhole && !isFull ? LONG.map((path) => `<rootDir>/test/${path}.test.ts`) : []
-if (leftOut.length > 0) process.stderr.write(`Left to npm run test:full: ${LONG.join(', ')}\n`)
+  'adapters/dynamodb-faults',
+  'adapters/dynamodb-protocol',
+  'adapters/expression-runner',
+  'adapters/sqlite-damage',
+  'auth/fhirclient',
+  'auth/in-browser',
+  'bin/administration',
+  'bin/backup',
+  'bin/damage',
+  'bin/exports-clients',
+  'bin/faults',
+  'bin/output',
+  'clients/java',
+  'clients/javascript',
+  'clients/python',
+  'infra/bundles',
+  'infra/conditions',
+  'infra/replacements',
+  'judge/again',
+  'judge/answers',
+  'runtime/power-cut',
+  'runtime/restoring',
+  'runtime/searcher/damage',
+  'runtime/spoilt-folder',
+].map((name) => `${name}.test.ts`)
+
+/** Files whose loops are longer in `npm run test:long`. */
+const LOOPS = /\b(?:timesOf|stepOf|firstSeed)\(|search-index\.contract/
+
+const files = readdirSync('test', { recursive: true }).filter((path) => path.endsWith('.test.ts'))
+const loops = (path) => LOOPS.test(readFileSync(join('test', path), 'utf8'))
+const isUnder = (path, folders) => folders.some((folder) => path.startsWith(`${folder}/`)) || !path.includes('/')
+
+const mode = process.env.FHIR_TEST_FULL
+const long = mode === 'tenth' ? files.filter((path) => LONG.includes(path) || loops(path)) : LONG
+const short = files.filter((path) => !long.includes(path))
+const infra = short.filter((path) => isUnder(path, ['infra']) && path.includes('/'))
+const unit = short.filter((path) => isUnder(path, UNIT))
+
+const PROJECTS = {
+  unit,
+  server: short.filter((path) => !infra.includes(path) && !unit.includes(path)),
+  infra,
+  long,
+}
+
+const argv = process.argv.slice(2)
+const isWhole = argv.every((argument) => argument.startsWith('-'))
+const isSelected = argv.some((argument) => argument.startsWith('--selectProjects'))
+const left = mode === 'tenth' ? ['unit', 'server', 'infra'] : mode === '1' ? [] : ['long']
+const chosen = Object.entries(PROJECTS).filter(([name]) => !isWhole || isSelected || !left.includes(name))
+if (chosen.length < 4 && mode === undefined) process.stderr.write(`npm run test:long runs ${LONG.length} further files\n`)
 
 export default {
-  testEnvironment: 'node',
-  extensionsToTreatAsEsm: ['.ts'],
-  transform: { '\\.ts$': '<rootDir>/jest.strip-types.js' },
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', ...leftOut],
-  // A test takes as long as the machine is slow; one that hangs ends all the same.
-  testTimeout: isFull ? 3_600_000 : 600_000,
-  // A snapshot that is missing fails; `npm test -- -u` writes it.
+  projects: chosen.map(([displayName, paths]) => ({
+    displayName,
+    testEnvironment: 'node',
+    extensionsToTreatAsEsm: ['.ts'],
+    transform: { '\\.ts$': '<rootDir>/jest.strip-types.js' },
+    testMatch: paths.map((path) => `<rootDir>/test/${path}`),
+  })),
+  // A limit for tests that hang, not for slow machines.
+  testTimeout: mode === undefined ? 600_000 : 3_600_000,
+  // A missing snapshot fails; `npm test -- -u` writes it.
   ci: true,
-  // Jest would leave one processor to itself, which has little to do.
+  reporters: process.env.CI === undefined ? ['default'] : ['default', '<rootDir>/.ci/times.ts'],
+  // Jest leaves one processor to itself by default, but needs little.
   maxWorkers: Math.max(2, availableParallelism() - 1),
 }

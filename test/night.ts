@@ -1,0 +1,99 @@
+/**
+ * What CI does not run on every change: node test/night.ts [--minutes N] [PART…]
+ * Without a PART it runs all of them. With --minutes it starts at a command that the commit chooses, ends after that many minutes, and names
+ * the commands that it did not reach: so CI runs another part with each commit. It fails if a command failed.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+
+type Part = { readonly reason: string; readonly commands: readonly string[] }
+
+const testFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => join('test', path))
+const folders = [...new Set(testFiles.flatMap((path) => (path.split('/').length > 2 ? [path.split('/')[1]!] : [])))].sort()
+const withLoops = testFiles.filter((path) => /\b(?:isWhole|timesOf|stepOf)\b|search-index\.contract/.test(readFileSync(path, 'utf8')))
+
+const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim()
+const chosen = Number.parseInt(commit.slice(0, 8), 16)
+const seed = chosen % 1_000_000
+const TENTHS = Array.from({ length: 10 }, (_, k) => `${k + 1}/10`)
+
+const PARTS: Readonly<Record<string, Part>> = {
+  loops: {
+    reason: 'Whole loops repeat a tenth of what each change runs already (npm run test:long), with more cases.',
+    commands: withLoops.map((path) => `npm run test:full -- ${path}`),
+  },
+  order: {
+    reason: 'Tests in a random order find tests that depend on one another; each change runs them in the order of the files.',
+    commands: folders.map((folder) => `npm test -- --randomize --seed=${seed} test/${folder}/`),
+  },
+  guards: {
+    reason: 'Each change runs the guards of the files that it touches.',
+    commands: TENTHS.map((tenth) => `npm run mutants -- --kept --part ${tenth}`),
+  },
+  mutants: {
+    reason: 'Each change runs the mutants of its own lines; here a tenth of the source takes its turn.',
+    commands: [`npm run mutants -- --sample ${TENTHS[chosen % 10]}`],
+  },
+  stacks: {
+    reason: 'The lane of the deployed stacks repeats the api tests that each change runs on the bundled functions.',
+    commands: ['npm run test:cloud -- api'],
+  },
+  bench: {
+    reason: 'Figures need a machine that does nothing else.',
+    commands: ['', ' worst', ' auth', ' export', ' profiles'].map((name) => `npm run bench --${name}`),
+  },
+}
+
+const { values, positionals } = parseArgs({ options: { minutes: { type: 'string' } }, allowPositionals: true })
+process.exitCode = await main(positionals, values.minutes === undefined ? undefined : Number(values.minutes))
+
+async function main(names: readonly string[], minutes: number | undefined): Promise<number> {
+  const unknown = names.filter((name) => !Object.hasOwn(PARTS, name))
+  if (unknown.length > 0 || Number.isNaN(minutes)) {
+    console.error(`Usage: node test/night.ts [--minutes N] [PART…]; parts: ${Object.keys(PARTS).join(', ')}`)
+    return 2
+  }
+  const parts = Object.entries(PARTS).filter(([name]) => names.length === 0 || names.includes(name))
+  for (const [name, { reason }] of parts) console.log(`${name}: ${reason}`)
+  const all = parts.flatMap(([, { commands }]) => commands)
+  const first = minutes === undefined ? 0 : chosen % all.length
+  const commands = [...all.slice(first), ...all.slice(0, first)]
+  const end = minutes === undefined ? Number.POSITIVE_INFINITY : performance.now() + minutes * 60_000
+  const failed: string[] = []
+  let done = 0
+  for (; done < commands.length && performance.now() < end; done++) {
+    const command = commands[done]!
+    const started = performance.now()
+    console.log(`\n--- ${command}`)
+    const result = await run(command, end)
+    console.log(`--- ${result} after ${Math.round((performance.now() - started) / 1_000)} s: ${command}`)
+    if (result === 'failed') failed.push(command)
+  }
+  if (done < commands.length) console.log(`\nNot reached:\n${commands.slice(done).join('\n')}`)
+  console.log(`\n${commit.slice(0, 7)} of ${new Date().toISOString()}: ${done} commands of ${commands.length}, ${failed.length} failed`)
+  for (const command of failed) console.log(`failed: ${command}`)
+  return failed.length === 0 ? 0 : 1
+}
+
+/** Runs a command in a process group of its own, so that all it started ends with it where the time is over. */
+async function run(command: string, end: number): Promise<'passed' | 'failed' | 'not finished'> {
+  const child = spawn('sh', ['-c', `exec ${command}`], { stdio: 'inherit', detached: true })
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  const stop = (): void => void process.kill(-child.pid!, 'SIGTERM')
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+  let isLate = false
+  const left = end - performance.now()
+  const endLate = (): void => {
+    isLate = true
+    stop()
+  }
+  const timer = Number.isFinite(left) ? setTimeout(endLate, left) : undefined
+  const code = await ended
+  clearTimeout(timer)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop)
+  return code === 0 ? 'passed' : isLate ? 'not finished' : 'failed'
+}
