@@ -39,7 +39,7 @@ describe('A clock that runs', () => {
   it.each([HOUR, 30 * DAY, 3 * YEAR])('is believed after a sleep of %d ms', (ms) => {
     const { machine, clock, may, told } = clockAt()
     machine.pass(HOUR)
-    machine.sleep(ms)
+    machine.suspend(ms)
     expect(may()).toEqual([true, true])
     expect(clock.now()).toBe(Date.parse(NOW) + HOUR + ms)
     expect(told).toEqual([])
@@ -53,7 +53,7 @@ describe.each([10 * YEAR, -10 * YEAR, HOUR, -HOUR, 6 * MINUTE, -6 * MINUTE])('A 
     expect(may()).toEqual([false, false])
     expect(said()).toBe(NOW)
     machine.pass(HOUR)
-    machine.sleep(HOUR)
+    machine.suspend(HOUR)
     expect(said()).toBe('2026-06-01T14:00:00.000Z')
     machine.set(-by)
     machine.pass(MINUTE)
