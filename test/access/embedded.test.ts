@@ -12,6 +12,7 @@ import { ADMISSION } from '../../lambdas/http/order.ts'
 import { ROUTES } from '../../lambdas/interactions/routes.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { neverReports } from '../fixtures/never-reports.ts'
 import { OTHER_KEY, SECOND, signedBy } from './issuing.ts'
 
@@ -124,10 +125,7 @@ it('metadata tells anybody what R4 has, and who belongs here what was defined', 
   expect((await ask('PUT', '/SearchParameter/own', token, definition)).status).toBe(201)
   const knowsIt = async (by?: string): Promise<boolean> =>
     JSON.stringify((await ask('GET', '/metadata', by)).body).includes('http://example.org/own')
-  for (let looks = 0; !(await knowsIt(token)); looks++) {
-    if (looks === 1_000) throw new Error('the parameter is never built')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  await eventually(() => knowsIt(token))
   expect(await knowsIt()).toBe(false)
   expect((await ask('GET', '/metadata')).status).toBe(200)
   expect((await ask('GET', '/metadata', 'garbage')).status).toBe(401)
