@@ -8,6 +8,7 @@ import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/fault
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { type Findings, raced } from '../fixtures/dynamodb/race.ts'
 import { newTenant, type TestTable, text } from '../fixtures/dynamodb/store.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { firstSeed, isWhole } from '../fixtures/long-runs.ts'
 import { at, patientOf, writeOf } from '../fixtures/versions.ts'
 
@@ -87,9 +88,13 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('is waited for until its time is over, by a writer that then tells of a conflict, or goes on', async () => {
       const { keys, writes } = await sixOf(newTenant())
       await ended(table.store({ client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []))
-      const waiting = table.store().commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: at(2) })], [])
-      setTimeout(() => (table.clock.ahead += 31_000), 50)
-      expect(await waiting).toEqual(COMMITTED)
+      // The writer reads the record of the transaction each time it tries.
+      let tries = 0
+      const waits = ({ text }: Call): Fault | undefined =>
+        text.includes('#TXN#') && ++tries === 5 ? { before: async () => (table.clock.ahead += 31_000) } : undefined
+      const waiting = table.store({ client: clientWith(waits) })
+      expect(await waiting.commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: at(2) })], [])).toEqual(COMMITTED)
+      expect(tries).toBeGreaterThanOrEqual(5)
       expect(await bodies(keys)).toEqual(['plain', ...BEFORE.slice(1)])
     })
 
@@ -209,7 +214,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const behind = { now: () => table.clock.now() - 5_000, newId: () => crypto.randomUUID() }
       let [id, staged] = ['', 0]
       const older = async () => {
-        while (staged < 7) await new Promise((resolve) => setTimeout(resolve, 5))
+        await eventually(() => staged >= 7)
         const others = [0, 1, 2, 3].map((n) => writeOf(patientOf(`other${n}`, tenant), { body: 'older', lastUpdated: at(2) }))
         expect(
           await table.store({ clock: behind }).commit([writeOf(keys[5]!, { body: 'older', lastUpdated: at(2) }), ...others], []),

@@ -1,5 +1,4 @@
 /** The resource store of the cloud home, on an emulator. */
-import { setImmediate } from 'node:timers/promises'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
@@ -15,6 +14,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 import { TestTable } from '../fixtures/dynamodb/store.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
+import { turn } from '../fixtures/turns.ts'
 
 const given = process.env.DYNAMODB_ENDPOINT
 const isThorough = given !== undefined || isWhole
@@ -68,7 +68,7 @@ function watched(client: DynamoDBDocumentClient) {
     return answer.finally(() => sent.delete(answer))
   }
   const idle = async () => {
-    await setImmediate()
+    await turn()
     while (sent.size > 0) await Promise.allSettled(sent)
   }
   return { client: { send } as unknown as DynamoDBDocumentClient, idle }

@@ -2,7 +2,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { parseJson } from '../../lambdas/fhir/json.ts'
@@ -14,6 +13,7 @@ import { evaluateAhead } from '../../lambdas/search/evaluated-ahead.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
 import { unusableFor } from '../../lambdas/search/usable-expression.ts'
 import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
 
 const runner = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM, memory: 128 })
@@ -147,14 +147,14 @@ describe('its process', () => {
     for (const runs of [1, 2]) {
       expect(await evaluated(['diesAfterCostly'])).toEqual([value('alive')])
       expect(processes().length).toBe(runs)
-      while (isRunning(processes().at(-1)!)) await wait(10)
+      await eventually(() => !isRunning(processes().at(-1)!))
     }
   })
 
   it('is ended after an evaluation that was stopped, when nobody waits: what that left in its memory is freed', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(['costly'])).toEqual(['too-costly'])
-    while (isRunning(processes()[0]!)) await wait(10)
+    await eventually(() => !isRunning(processes()[0]!))
     expect(await evaluated(['diesAfterCostly'])).toEqual([value('alive')])
     expect(processes().length).toBe(2)
   })

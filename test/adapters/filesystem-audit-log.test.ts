@@ -2,19 +2,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open as openHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
 import { type AuditDurability, type AuditRecord, longestRecord } from '../../lambdas/ports/audit-log.ts'
 import { auditLogContract } from '../contracts/audit-log.contract.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 const linesOf = (path: string): readonly string[] =>
   existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter((line) => line !== '') : [] // biome-ignore format: one line
-
-/** Longer than it takes until what is batched is written, or tried again. */
-const A_WHILE = 350
 
 const probe = await openHandle('/dev/null', 'w')
 const handles = Object.getPrototypeOf(probe) as FileHandle
@@ -42,10 +39,8 @@ auditLogContract('files', async (durability) => {
   return {
     log,
     told,
-    // Asked only while the disk fails, which is told.
-    async written() {
-      for (let looks = 0; told.length === 0 && looks < 500; looks++) await wait(10)
-    },
+    // The contract calls this only while the disk fails, and the log reports that.
+    written: async () => void (await eventually(() => told.length > 0)),
     kept: async () => linesOf(file).map((line) => JSON.parse(line) as AuditRecord),
     fail,
     mend,
@@ -62,7 +57,8 @@ describe('Audit records in files', () => {
     writeFileSync(join(folder, 'other.txt'), '')
     log.record({ ...entry, at: Date.parse('2024-02-27T23:59:59.999Z') })
     for (let i = 0; i < 3; i++) log.record({ ...entry, at: Date.parse('2024-02-28T00:00:00Z'), requestId: `r${i}` })
-    await wait(A_WHILE)
+    // The timer of the log has written them.
+    await eventually(() => linesOf(join(folder, '2024-02-28.jsonl')).length === 3)
     log.record({ ...entry, at: Date.parse('2024-02-28T00:00:01Z'), requestId: 'last' })
     await log.close()
     expect(readdirSync(folder).sort()).toEqual(['2024-02-27.jsonl', '2024-02-28.jsonl', 'other.txt'])

@@ -1,7 +1,6 @@
 /** Packages in folders, and the definitions in them. */
-import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { beforeEach, expect, it } from '@jest/globals'
 import { FilesystemPackages, packageIn } from '../../lambdas/adapters/filesystem/packages.ts'
 import { PackagedDefinitions } from '../../lambdas/packages/packaged-definitions.ts'
@@ -9,10 +8,19 @@ import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
 import { conformanceContract } from '../contracts/conformance.contract.ts'
 import { packagesContract } from '../contracts/packages.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { loadingPackages } from '../fixtures/packages.ts'
 
-/** Times of a file system may stand still for some milliseconds. */
-const tick = () => wait(25)
+/** Waits until the clock of the file system has moved on: it stands still for some milliseconds. */
+async function tick(): Promise<void> {
+  const file = join(newFolder(), 'clock')
+  const now = (): bigint => {
+    writeFileSync(file, '')
+    return statSync(file, { bigint: true }).mtimeNs
+  }
+  const before = now()
+  await eventually(now, { until: (time) => time > before, every: 1 })
+}
 
 const noClose = async () => undefined
 

@@ -1,5 +1,4 @@
 /** What the OpenSearch index does when the engine is overloaded, out of reach or refuses a document, and while it is rebuilt. */
-import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
@@ -12,6 +11,7 @@ import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
 import { document } from '../contracts/index-document.ts'
 import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
 import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../engines/opensearch-proxy.ts'
+import { eventually } from '../fixtures/eventually.ts'
 
 /** Milliseconds for which an engine that says nothing is waited for; one that answers has as long as it takes on a busy machine. */
 const SILENT = 2_000
@@ -317,7 +317,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     }
     const searchers = [searcher(), searcher(), searcher()]
     await Promise.all([open.index.apply(some(0, 1)), open.another().apply(some(0, 1))])
-    while (found === 0 && wrong.length === 0) await setTimeout(5)
+    await eventually(() => found > 0 || wrong.length > 0)
     isOver = true
     await Promise.all(searchers)
     expect(wrong).toEqual([])

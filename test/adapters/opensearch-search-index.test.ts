@@ -1,5 +1,5 @@
 /** The search index of the cloud home, on the engine of OPENSEARCH_ENDPOINT: the contract, and what lies at the engine's limits. */
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
 import { SearchTooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
 import { all, metresBetween, not, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
@@ -9,7 +9,6 @@ import { searchIndexContract } from '../contracts/search-index.contract.ts'
 import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
 
 onOpenSearch('OpenSearch', (endpoint) => {
-  if (process.env.FHIR_TEST_FULL === '1') jest.setTimeout(900_000)
   searchIndexContract('OpenSearch', async () => indexOn(endpoint))
   describe('OpenSearch', () => atItsLimits(endpoint))
 })

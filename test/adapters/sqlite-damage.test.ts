@@ -2,7 +2,6 @@
 import { closeSync, copyFileSync, existsSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
@@ -11,6 +10,7 @@ import { StoreFileError } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { stepOf } from '../fixtures/long-runs.ts'
 import { versionsIn } from '../fixtures/scans.ts'
 import { noiseOf, patientOf, versionOf as version, writeOf as write } from '../fixtures/versions.ts'
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await first.commit([writeOf('old', 0)], [])
   const db = new DatabaseSync(sound, { readOnly: true })
   const isTakenOver = db.prepare("SELECT seq FROM key WHERE id = 'old' AND NOT EXISTS (SELECT * FROM recent WHERE seq > 0)")
-  while (isTakenOver.get() === undefined) await setTimeout(5)
+  await eventually(() => isTakenOver.get())
   db.close()
   await first.close()
   const second = await SqliteResourceStore.open({ file: sound })

@@ -1,13 +1,13 @@
 /** The filter of keys: it never misses one, seldom names one too many, and until it is whole says nothing. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
@@ -66,7 +66,7 @@ describe('A filter of keys', () => {
       )
     }
     let ghosts = 0
-    while (await isSeen(`ghost${ghosts++}`)) await setTimeout(20)
+    await eventually(() => isSeen(`ghost${ghosts++}`), { until: (isThere) => !isThere })
     expect(await store.commit([writeOf(patientOf(`ghost${ghosts - 1}`))], [])).toEqual({ kind: 'committed' })
     expect(await store.current([patientOf('a'), patientOf('b')])).toMatchObject([{ id: 'a', versionId: 1 }, undefined])
     db.close()

@@ -1,7 +1,6 @@
 /** Keys of the newest versions: found wherever they are, by threads that look often or seldom, whatever became of the taking over. */
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { RecentKeys } from '../../lambdas/adapters/sqlite-store/keys/recent-keys.ts'
@@ -13,6 +12,7 @@ import { KeyMerge } from '../../lambdas/adapters/sqlite-store/writing/key-merge.
 import { LogWriter } from '../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
@@ -212,11 +212,11 @@ describe('Recent keys', () => {
     for (let n = 0; n < 12; n++) await commit(n)
     const reader = new Reader({ file, filter: new KeyFilter() })
     expect(reader.recent.size).toBeLessThan(8_400)
-    for (let wait = 0; wait < 1_000 && reader.recent.size >= 1_000; wait++) {
-      await setTimeout(50)
+    const size = () => {
       reader.recent.refresh()
+      return reader.recent.size
     }
-    expect(reader.recent.size).toBeLessThan(1_000)
+    expect(await eventually(size, { until: (count) => count < 1_000 })).toBeLessThan(1_000)
     reader.close()
     await store.close()
   })

@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
@@ -21,6 +20,7 @@ import { settledVersionsContract } from '../contracts/settled-versions.contract.
 import { newFolder } from '../fixtures/at-end.ts'
 import { TestClock } from '../fixtures/dynamodb/store.ts'
 import { firstPage } from '../fixtures/scans.ts'
+import { turn } from '../fixtures/turns.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
@@ -69,7 +69,7 @@ settledVersionsContract('SQLite', async () => {
   const store = await SqliteResourceStore.open({ file: newFile() })
   const pass = async (time: number) => {
     clock.ahead += time
-    await setImmediate()
+    await turn()
   }
   return { store, clock, pass, close: () => store.close() }
 })
@@ -103,7 +103,7 @@ it('A scan on another connection finds each resource once as of its instant, whi
     const seen: string[] = []
     for await (const { versions } of reader.scan({ tenant: 't', type: 'Patient', asOf: 1_500, limit: 7 })) {
       seen.push(...versions.map(({ id, versionId }) => `${id}/${versionId}`))
-      isDone = await Promise.race([racing.then(() => true), setImmediate(false)])
+      isDone = await Promise.race([racing.then(() => true), turn().then(() => false)])
     }
     found.push(seen.sort())
   }
@@ -122,7 +122,7 @@ describe('A reading of several resources in SQLite', () => {
     })()
     const torn: unknown[] = []
     let seen = 0
-    for (let isDone = false; !isDone; await setImmediate()) {
+    for (let isDone = false; !isDone; await turn()) {
       const heads = await store.current(ids.map((id) => ({ tenant: 't', type: 'Patient', id })))
       const numbers = new Set(heads.map((head) => head?.versionId ?? 0))
       if (numbers.size > 1) torn.push(numbers)

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
@@ -13,6 +12,7 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import type { CommitResult, Guard, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { firstPage, versionsIn } from '../fixtures/scans.ts'
+import { turn } from '../fixtures/turns.ts'
 import { keyOf, patientOf, writeOf } from '../fixtures/versions.ts'
 
 /** Writes of a large commit. */
@@ -48,7 +48,7 @@ describe('A large commit in SQLite', () => {
       await store.commit([other(`${during.length}`)], [])
       const which = during.length % readings.length
       during.push({ which, found: await readings[which]!() })
-      await setImmediate()
+      await turn()
     }
     expect(await writing).toEqual(committed)
     const after = await look()
