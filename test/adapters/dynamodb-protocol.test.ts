@@ -7,7 +7,7 @@ import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { type Findings, raced } from '../fixtures/dynamodb/race.ts'
-import { newTenant, type TestTable, text } from '../fixtures/dynamodb/store.ts'
+import { newTenant, TestClock, type TestTable, text } from '../fixtures/dynamodb/store.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { firstSeed, isWhole } from '../fixtures/long-runs.ts'
 import { at, patientOf, writeOf } from '../fixtures/versions.ts'
@@ -211,7 +211,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('that goes on staging after it was aborted, and dies, leaves nothing for good', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const { tenant } = keys[0]!
-      const behind = { now: () => table.clock.now() - 5_000, newId: () => crypto.randomUUID() }
+      const behind = new TestClock(table.clock.now() - 5_000)
       let [id, staged] = ['', 0]
       const older = async () => {
         await eventually(() => staged >= 7)
@@ -365,23 +365,27 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('since an instant stay behind what may still be committed with an earlier one, and behind the index', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
-      await ended(table.store({ client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []))
-      await table.store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: at(2) })], [])
-      const page = (window: object) => table.store().history({ tenant }, window, undefined, 100)
+      const clock = new TestClock(table.clock.now())
+      const store = () => table.store({ clock })
+      await ended(
+        table.store({ clock, client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []),
+      )
+      await store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: at(2) })], [])
+      const page = (window: object) => store().history({ tenant }, window, undefined, 100)
       const count = async (window: object) => (await page(window)).versions.length
       expect([await count({ since: at(0) }), await count({})]).toEqual([3, 4])
       expect([(await page({ since: at(0) })).until, (await page({})).until]).toEqual([at(1), undefined])
       expect((await page({ since: at(0), before: at(1) })).until).toBeUndefined()
-      table.clock.ahead += 31_000
-      await table.store().sweep()
+      clock.ahead += 31_000
+      await store().sweep()
       expect(await count({ since: at(0) })).toBe(4)
-      await table.store().commit([writeOf(patientOf('now', tenant), { body: 'now', lastUpdated: table.clock.now() })], [])
+      await store().commit([writeOf(patientOf('now', tenant), { body: 'now', lastUpdated: clock.now() })], [])
       expect([await count({ since: at(0) }), await count({})]).toEqual([4, 5])
       const { until = 0 } = await page({ since: at(0) })
-      expect(table.clock.now() - until).toBeGreaterThanOrEqual(15_000)
-      table.clock.ahead += 14_000
+      expect(clock.now() - until).toBeGreaterThanOrEqual(15_000)
+      clock.ahead += 14_000
       expect(await count({ since: at(0) })).toBe(4)
-      table.clock.ahead += 1_500
+      clock.ahead += 1_500
       expect(await count({ since: at(0) })).toBe(5)
     })
   })
