@@ -1,6 +1,6 @@
 /** What lambdas/ports/known-tenants.ts promises, as tests. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { KnownTenants } from '../../lambdas/ports/known-tenants.ts'
 import type { ResourceWriter } from '../../lambdas/ports/resource-store.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
@@ -20,10 +20,10 @@ export async function listed(store: KnownTenants): Promise<readonly string[]> {
 
 export function knownTenantsContract(name: string, create: () => Promise<KnownTenantsUnderTest>, sizes = { largestCommit: 150 }): void {
   let parts: KnownTenantsUnderTest
-  beforeAll(async () => {
+  beforeEach(async () => {
     parts = await create()
   })
-  afterAll(() => parts.close())
+  afterEach(() => parts.close())
 
   const commit = async (tenant: string, count = 1) => {
     const writes = Array.from({ length: count }, (_, i) => writeOf(patientOf(`p${i}`, tenant)))
