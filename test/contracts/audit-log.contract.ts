@@ -1,8 +1,8 @@
 /** What lambdas/ports/audit-log.ts promises, as tests: every adapter runs this suite. */
-import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../lambdas/ports/audit-log.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
+import { turn } from '../fixtures/turns.ts'
 
 export type AuditLogUnderTest = {
   readonly log: AuditLog
@@ -93,7 +93,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
     it('that come while others are written hold none of them up', async () => {
       const under = await create('strict')
       const each = names(20).map(async (id, i) => {
-        await setTimeout(i)
+        for (let turns = 0; turns < i; turns++) await turn()
         await under.log.prepare(AT, 'read')
         await under.log.record(entry(id))
       })

@@ -1,6 +1,5 @@
 /** What lambdas/ports/resource-store.ts promises, as tests: every adapter runs this suite. Each test works in a tenant of its own. */
 import { createHash, randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import {
@@ -19,6 +18,7 @@ import {
   type VersionKey,
   type Write,
 } from '../../lambdas/ports/resource-store.ts'
+import { turn } from '../fixtures/turns.ts'
 import { at, deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 export type ResourceStoreUnderTest = {
@@ -246,7 +246,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         const torn: string[] = []
         while (!done) {
           torn.push(...(await lookForTears(keys)))
-          await setImmediate()
+          await turn()
         }
         await writers
         expect(torn).toEqual([])

@@ -1,11 +1,11 @@
 /** What lambdas/ports/settled-versions.ts promises, as tests. */
 import { randomUUID } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Clock } from '../../lambdas/ports/clock.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { CommitResult, ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/resource-store.ts'
 import type { SettledVersions } from '../../lambdas/ports/settled-versions.ts'
+import { turn } from '../fixtures/turns.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 export type SettledVersionsUnderTest = {
@@ -70,9 +70,9 @@ export function settledVersionsContract(name: string, create: () => Promise<Sett
       let isWriting = true
       const writing = Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
-          for (let turns = 0; turns < n; turns++) await setImmediate()
+          for (let turns = 0; turns < n; turns++) await turn()
           const write = writeOf(patientOf(`p${n}`, tenant), { lastUpdated: parts.clock.now() })
-          for (let turns = 0; turns < n % 7; turns++) await setImmediate()
+          for (let turns = 0; turns < n % 7; turns++) await turn()
           kinds.push(await commit(write))
         }),
       ).finally(() => {
