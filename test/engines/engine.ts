@@ -4,10 +4,11 @@
  * this process ends of, its engines end with it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { eventually } from '../fixtures/eventually.ts'
 
 export type RunningEngine = {
   /** What a process needs to find it. */
@@ -40,8 +41,10 @@ export type Launch = {
   readonly health: string
 }
 
-/** ms, without what it takes to ask. What runs is waited for, however slow the machine; what has ended is known at once. */
+/** Milliseconds for a start. A process that has ended is noticed at once. */
 const PATIENCE = 300_000
+/** Milliseconds from SIGTERM to SIGKILL. */
+const GRACE = 5_000
 const PORTS_TRIED = 3
 
 /** Resolves when the engine answers; another port is tried when it ends at once. */
@@ -63,13 +66,16 @@ export async function launch(on: (port: number) => Launch): Promise<{ readonly p
 }
 
 async function isReady(child: ChildProcess, health: string): Promise<boolean> {
-  for (let waited = 0; waited < PATIENCE && isRunning(child); waited += 25) {
+  const answers = async (): Promise<boolean> => {
     const response = await fetch(health, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
     await response?.body?.cancel()
-    if (response !== undefined && response.status < 500 && isRunning(child)) return true
-    await sleep(25)
+    return response !== undefined && response.status < 500
   }
-  return false
+  const state = async (): Promise<'ended' | 'ready' | undefined> => {
+    if (!isRunning(child)) return 'ended'
+    return (await answers()) && isRunning(child) ? 'ready' : undefined
+  }
+  return (await eventually(state, { within: PATIENCE, every: 25 }).catch(() => 'late')) === 'ready'
 }
 
 const running = new Set<ChildProcess>()
@@ -90,11 +96,10 @@ function endsWithThis({ pid }: ChildProcess): () => void {
 
 async function end(child: ChildProcess): Promise<void> {
   if (isRunning(child)) {
-    const ended = new Promise((resolve) => child.once('exit', resolve))
+    const ended = once(child, 'exit')
     child.kill('SIGTERM')
-    const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+    await eventually(() => !isRunning(child), { within: GRACE }).catch(() => child.kill('SIGKILL'))
     await ended
-    clearTimeout(late)
   }
   // What it started and left.
   signal(child, 'SIGKILL')

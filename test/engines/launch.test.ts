@@ -1,14 +1,15 @@
 /** Engines end with whoever started them, and what they started with them. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
+import { eventually } from '../fixtures/eventually.ts'
+import { turn } from '../fixtures/turns.ts'
 import { startAll } from './engine.ts'
 
 /** An engine that has started something, and who starts it: both tell their processes. Then ENDING is done. */
 const ENGINE = `
 const { spawn } = require('node:child_process')
-const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+const other = spawn(process.execPath, ['-e', "require('node:net').createServer().listen(0, '127.0.0.1')"], { stdio: 'ignore' })
 require('node:http').createServer((_, response) => response.end(process.pid + ' ' + other.pid)).listen(process.argv[1], '127.0.0.1')
 `
 const STARTER = `
@@ -38,7 +39,7 @@ async function processesAfter(ending: string): Promise<readonly number[]> {
 
 /** Until they are gone; a test that waits for ever fails. */
 async function ended(pids: readonly number[]): Promise<void> {
-  while (pids.some(isThere)) await wait(20)
+  await eventually(() => !pids.some(isThere))
 }
 
 function isThere(pid: number): boolean {
@@ -61,13 +62,13 @@ it.each([
 
 it('one that does not start ends the others, also those that start after it failed', async () => {
   const stopped: string[] = []
-  const engine = (name: string, after: number) => ({
+  const engine = (name: string, turns: number) => ({
     start: async () => {
-      await wait(after)
+      for (let turned = 0; turned < turns; turned++) await turn()
       return { environment: {}, stop: async () => void stopped.push(name) }
     },
   })
   const failing = { start: () => Promise.reject(new Error('no Java')) }
-  await expect(startAll([engine('early', 0), failing, engine('late', 50)])).rejects.toThrow('no Java')
+  await expect(startAll([engine('early', 0), failing, engine('late', 5)])).rejects.toThrow('no Java')
   expect(stopped.sort()).toEqual(['early', 'late'])
 })
