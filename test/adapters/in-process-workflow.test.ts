@@ -2,8 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { InProcessWorkflow, type InProcessWorkflowOptions } from '../../lambdas/adapters/in-process/workflow.ts'
 import { MACHINE, type StepsInput, workflowContract } from '../contracts/workflow.contract.ts'
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+import { turn } from '../fixtures/turns.ts'
 
 function opened(options: Partial<InProcessWorkflowOptions> = {}) {
   const reported: Error[] = []
