@@ -57,7 +57,7 @@ async function expectRefused({ ports, time }: ReturnType<typeof opened>, mark: M
 }
 
 describe('A client', () => {
-  it('gets a secret nobody can guess, of which a digest is kept; no other of its id can be added', async () => {
+  it('gets a random secret that is stored as a digest, and needs an unused id', async () => {
     const { ports, hashes } = opened()
     const { client, secret } = await addClient(ports, app)
     expect(Buffer.from(secret!, 'base64url')).toHaveLength(32)
@@ -67,7 +67,7 @@ describe('A client', () => {
     expect([await ports.clients.get('app'), ports.revocations.size]).toEqual([client, 0])
   })
 
-  it('with keys or none has no secret', async () => {
+  it('has no secret if it authenticates with keys or not at all', async () => {
     const { ports } = opened()
     const added = await addClient(ports, { ...app, authentication: { kind: 'public' } })
     expect(added.secret).toBeUndefined()
@@ -75,7 +75,7 @@ describe('A client', () => {
     await expect(rotateClient(ports, 'app', { kind: 'keys', keys: [] })).rejects.toThrow('has no keys')
   })
 
-  it('has two secrets while one takes over from the other, and never three: neither is dropped unasked, nor the only one', async () => {
+  it('has at most two secrets during a rotation, and always at least one', async () => {
     const { ports, hashes } = opened()
     const first = (await addClient(ports, app)).secret!
     const second = (await rotateClient(ports, 'app', 'next')).secret!
@@ -90,7 +90,7 @@ describe('A client', () => {
     expect(await hashes()).toEqual([fingerprintOf(second)])
   })
 
-  it.each(['now', 'end'] as const)('whose secret is rotated with %s is refused what it was issued before', async (rotation) => {
+  it.each(['now', 'end'] as const)('loses its issued tokens when its secret is rotated with %s', async (rotation) => {
     const under = opened()
     await addClient(under.ports, app)
     await rotateClient(under.ports, 'app', 'next')
@@ -100,7 +100,7 @@ describe('A client', () => {
     await expectRefused(under, 'client:app')
   })
 
-  it('whose keys are others is refused what it was issued before', async () => {
+  it('loses its issued tokens when its keys change', async () => {
     const under = opened()
     await addClient(under.ports, { ...app, authentication: { kind: 'uri', uri: 'https://app.example/jwks' } })
     await rotateClient(under.ports, 'app', { kind: 'keys', keys: [{ kid: 'a' }] })
@@ -108,7 +108,7 @@ describe('A client', () => {
     await expectRefused(under, 'client:app')
   })
 
-  it('that is removed is refused what it was issued, also where another had removed it and was killed', async () => {
+  it('loses its issued tokens when it is removed, even if it was removed before', async () => {
     const under = opened()
     await addClient(under.ports, app)
     await removeClient(under.ports, 'app')
@@ -121,7 +121,7 @@ describe('A client', () => {
 })
 
 describe('The demo app', () => {
-  it('is there where nobody else can reach the server, until somebody removes it: then it does not come back', async () => {
+  it('exists on a server for this machine only, until the operator removes it for good', async () => {
     const { ports, time } = opened()
     const started = async (isOnThisMachine: boolean) => (await tendDemo(ports, isOnThisMachine))?.name
     expect([await started(true), await started(false), await started(true)]).toEqual([DEMO.name, undefined, DEMO.name])
@@ -138,7 +138,7 @@ describe('The demo app', () => {
 describe('A user', () => {
   const alice = { name: 'Alice', scopes: ['user/*.rs'], tenants: ['*'] }
 
-  it('is added with a password, of which a hash is kept, and once', async () => {
+  it('is added once, and its password is stored as a hash', async () => {
     const { ports } = opened()
     const user = await addUser(ports, alice, 'correct horse')
     expect([user.name, await ports.users.get('alice')]).toEqual(['alice', user])
@@ -148,7 +148,7 @@ describe('A user', () => {
     expect((await ports.users.list()).map(({ name }) => name)).toEqual(['alice'])
   })
 
-  it('whose password is changed stays who it is, and is refused what it was issued before', async () => {
+  it('keeps its subject and loses its issued tokens when its password changes', async () => {
     const under = opened()
     const { subject } = await addUser(under.ports, alice, 'correct horse')
     await changePassword(under.ports, 'ALICE', 'another horse')
@@ -158,7 +158,7 @@ describe('A user', () => {
     await expect(changePassword(under.ports, 'bob', 'another horse')).rejects.toThrow('There is no user bob')
   })
 
-  it('that is removed is refused what it was issued, and is another when it is added again', async () => {
+  it('loses its issued tokens when it is removed, and gets a new subject if added again', async () => {
     const under = opened()
     const { subject } = await addUser(under.ports, alice, 'correct horse')
     await removeUser(under.ports, 'Alice')
@@ -170,7 +170,7 @@ describe('A user', () => {
 })
 
 describe('Keys', () => {
-  it('that are rotated take those with them that no token needs any more', async () => {
+  it('are removed by a rotation once no valid token needs them', async () => {
     const { ports, time } = opened()
     const first = await rotateKeys(ports, 0)
     const second = await rotateKeys(ports, 0)
@@ -184,7 +184,7 @@ describe('Keys', () => {
 describe('Each change', () => {
   const alice = { name: 'alice', scopes: ['user/*.rs'], tenants: ['*'] }
 
-  it('leaves a record of who made it, without a secret; what fails leaves none', async () => {
+  it('is audited with its operator and without secrets; a rejected change is not', async () => {
     const { ports, records } = opened()
     const { secret } = await addClient(ports, app)
     await rotateClient(ports, 'app', 'next')
@@ -208,7 +208,7 @@ describe('Each change', () => {
     for (const hidden of [secret!, 'horse']) expect(JSON.stringify(records)).not.toContain(hidden)
   })
 
-  it('that breaks half-way leaves a record that says so', async () => {
+  it('is audited as failed if it breaks half-way', async () => {
     const { ports, records } = opened()
     await addClient(ports, app)
     const revocations = { ...ports.revocations, revoke: () => Promise.reject(new Error('down')) } as unknown as MemoryRevocations
@@ -216,7 +216,7 @@ describe('Each change', () => {
     expect(records.at(-1)).toMatchObject({ interaction: 'client remove', client: 'app', status: 500, outcome: 'failed' })
   })
 
-  it('that cannot be recorded is not made', async () => {
+  it('is not made if it cannot be audited', async () => {
     const { ports } = opened()
     const full = { ...ports, audit: { ...ports.audit, prepare: () => Promise.reject(new NotRecorded('full')) } }
     for (const change of [() => addClient(full, app), () => addUser(full, alice, 'correct horse'), () => rotateKeys(full, 0)])

@@ -65,8 +65,8 @@ async function counting({ service, access, refreshing, user, code, launch }: Awa
 
 const COUNTS = { status: 200 }
 
-describe('A state that is adopted', () => {
-  it('ends whatever was issued before, though clients and users are the same, and nothing that is issued then', async () => {
+describe('An adopted state', () => {
+  it('revokes all that was issued before, and nothing that is issued afterwards', async () => {
     const before = await issued()
     await adopt('state-1')
     auth.later(1_000)
@@ -76,7 +76,7 @@ describe('A state that is adopted', () => {
     expect(await counting(after)).toMatchObject({ service: true, access: true, login: true, launch: true, code: COUNTS, refresh: COUNTS })
   })
 
-  it('ends nothing again with the next deployment, but with the next state, and where it counts again after another', async () => {
+  it('revokes again for another state or a returning one, not for the next deployment', async () => {
     const ended = async () => (await auth.revocations.revoked([ALL])).get(ALL)
     await adopt('state-1')
     auth.later(1_000)
@@ -89,14 +89,14 @@ describe('A state that is adopted', () => {
     expect(await ended()).toBe(T0 + 2_000)
   })
 
-  it('remembers that for as long as what was issued would count', async () => {
+  it('keeps the revocation until the last earlier refresh token has expired', async () => {
     const { refreshing } = await issued()
     await adopt('state-1')
     auth.later(REFRESH_LIFE.offline_access - 1)
     expect(await refresh(refreshing)).toMatchObject(INVALID)
   })
 
-  it('has ended it before it says so: what fails is done again', async () => {
+  it('revokes before it is marked as adopted', async () => {
     adopted.change = async () => {
       throw new Error('down')
     }

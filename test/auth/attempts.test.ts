@@ -30,7 +30,7 @@ const times = async <T>(count: number, work: () => Promise<T>): Promise<readonly
 }
 
 describe('an account', () => {
-  it('has five attempts, then waits twice as long each time, for minutes in the end; others do not wait', async () => {
+  it('has five attempts, then waits up to minutes; other accounts do not wait', async () => {
     const { attempt, later } = begun()
     expect(await times(6, () => attempt(ANN))).toEqual([...Array(5).fill('wrong'), '429 1'])
     const waits: string[] = []
@@ -43,7 +43,7 @@ describe('an account', () => {
     expect(await attempt({ of: 'account', name: 'bob' })).toBe('wrong')
   })
 
-  it('begins anew with the right password, and is forgiven an attempt each quarter of an hour', async () => {
+  it('has all attempts again after the right password, and one more per quarter of an hour', async () => {
     const { attempt, later } = begun()
     await times(4, () => attempt(ANN))
     expect([await attempt(ANN, true), ...(await times(5, () => attempt(ANN)))]).toEqual(['right', ...Array(5).fill('wrong')])
@@ -51,7 +51,7 @@ describe('an account', () => {
     expect(await times(4, () => attempt(ANN))).toEqual(['wrong', 'wrong', 'wrong', '429 1'])
   })
 
-  it('is not held to have guessed where a machine failed', async () => {
+  it('is not charged for attempts that fail by a machine fault', async () => {
     const { ports, attempt } = begun()
     const failing = () => delayed(ports, [ANN, HOSPITAL], () => Promise.reject(new Overloaded('busy')))
     for (let i = 0; i < 100; i++) await expect(failing()).rejects.toThrow(Overloaded)
@@ -61,7 +61,7 @@ describe('an account', () => {
     expect([await attempt(ANN), await attempt(ANN)]).toEqual(['wrong', '429 1'])
   })
 
-  it('cannot be guessed at many times at once', async () => {
+  it('allows at most five of 200 concurrent guesses', async () => {
     const { attempt } = begun()
     const answers = await Promise.all(Array.from({ length: 200 }, () => attempt(ANN)))
     expect(answers.filter((answer) => answer === 'wrong').length).toBeLessThanOrEqual(5)
@@ -69,7 +69,7 @@ describe('an account', () => {
 })
 
 describe('an address', () => {
-  it('waits half a minute at most, and people who mistype now and then not at all', async () => {
+  it('waits 30 seconds at most, and never for occasional wrong attempts', async () => {
     const { attempt, later } = begun()
     const answers = await times(200, async () => {
       later(11_000)
@@ -89,13 +89,13 @@ describe('an address', () => {
     expect(flood.flat().filter((answer) => answer === 'wrong').length).toBeLessThan(1_200)
   })
 
-  it('is not counted who knows the password, however many there are', async () => {
+  it('never waits for right passwords, however many there are', async () => {
     const { attempt } = begun()
     expect(new Set(await times(500, () => attempt(HOSPITAL, true)))).toEqual(new Set(['right']))
   })
 })
 
-describe('an account that others guess at', () => {
+describe('an account under attack', () => {
   const from = (network: string): readonly Guesser[] => [
     { of: 'place', name: `ann ${network}` },
     { of: 'account', name: 'ann', spare: { of: 'spare', name: 'ann' } },
@@ -106,7 +106,7 @@ describe('an account that others guess at', () => {
       (error: OAuthError) => String(error.status),
     )
 
-  it('is open to who guessed nothing, and waits for who did', async () => {
+  it('stays open to networks without wrong attempts, and throttles the others', async () => {
     const { ports } = begun()
     expect(await times(6, () => attempted(ports, 'bad'))).toEqual([...Array(5).fill('wrong'), '429'])
     expect([await attempted(ports, 'good', true), await attempted(ports, 'bad')]).toEqual(['right', '429'])
@@ -114,7 +114,7 @@ describe('an account that others guess at', () => {
     expect(await times(30, () => attempted(ports, 'good', true))).toEqual(Array(30).fill('right'))
   })
 
-  it('is guessed at no oftener by who has many addresses: what is spare ends too, and comes back by and by', async () => {
+  it('limits guesses from many addresses by a spare allowance, which refills', async () => {
     const { ports, later } = begun()
     let address = 0
     const guesses = await times(1_000, () => attempted(ports, `bad ${++address}`))
@@ -128,7 +128,7 @@ describe('an account that others guess at', () => {
   })
 })
 
-it('who is waited for by a clock that was set back does not wait, and is no worse for it', async () => {
+it('a clock that was set back neither prolongs a wait nor resets the attempts', async () => {
   const { attempt, later } = begun()
   await times(5, () => attempt(ANN))
   await times(50, () => attempt(HOSPITAL))
@@ -145,7 +145,7 @@ it('who is waited for by a clock that was set back does not wait, and is no wors
   expect(await attempt(ANN)).toBe('429 3')
 })
 
-it('of a client only failures are written down, and a broken machine is none', async () => {
+it('a client has only its failures stored, and machine faults do not count', async () => {
   const { ports } = begun()
   const app: Guesser = { of: 'client', name: 'app' }
   await countingFailures(ports, app, async () => 1)

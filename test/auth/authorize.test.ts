@@ -47,7 +47,7 @@ beforeEach(async () => {
 })
 
 describe('a login', () => {
-  it('leads by way of consent back to the app, with a code, the state and the issuer', async () => {
+  it('leads over consent back to the app, with code, state and issuer', async () => {
     const user = browser(auth)
     const login = await user.open('/auth/authorize', ASKED)
     expect([login.status, login.text.includes('The &#60;i&#62;App&#60;/i&#62;'), login.text.includes('<i>')]).toEqual([200, true, false])
@@ -63,7 +63,7 @@ describe('a login', () => {
     ])
   })
 
-  it('fails alike for a wrong password and for nobody, says so, and records no name that is none', async () => {
+  it('fails alike for a wrong password and an unknown user, without auditing unknown names', async () => {
     const user = browser(auth)
     const login = await user.open('/auth/authorize', ASKED)
     const wrong = await logIn(user, login, 'ann', 'wrong')
@@ -79,13 +79,13 @@ describe('a login', () => {
     expect(JSON.stringify(auth.audited)).not.toContain('hunter2')
   })
 
-  it('takes the name as it is typed, whatever its case, and goes on without asking again', async () => {
+  it('accepts the name in any case, and is not required again in its session', async () => {
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), ' Ann ', 'password-of-ann')
     expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The')
   })
 
-  it('and consent can be loaded again, by who was sent a form and looks at the address', async () => {
+  it('can be loaded again by address, as can the consent page', async () => {
     const user = browser(auth)
     expect((await user.open('/auth/login', { ...ASKED, prompt: 'login' })).text).toContain('Sign in')
     expect((await user.open('/auth/login')).text).toContain('Sign in')
@@ -96,7 +96,7 @@ describe('a login', () => {
     expect((await user.open('/auth/consent', { ...ASKED, redirect_uri: 'https://evil.example' })).status).toBe(400)
   })
 
-  it('renews the cookie, which scripts cannot read, and which is sent over TLS only', async () => {
+  it('renews the cookie, which is HttpOnly, SameSite=Lax and Secure', async () => {
     const user = browser(auth)
     const login = await user.open('/auth/authorize', ASKED)
     const [[name, before]] = [...user.cookies] as [[string, string]]
@@ -109,7 +109,7 @@ describe('a login', () => {
     expect((await user.open('/auth/authorize', ASKED)).text).toContain('Sign in')
   })
 
-  it('ends the one before in that browser, and ends by itself after twelve hours', async () => {
+  it('ends the previous session of the browser, and expires after twelve hours', async () => {
     const own = await authorization()
     await own.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
     await own.addUser('ann', { fhirUser: 'Practitioner/7' })
@@ -142,7 +142,7 @@ describe('a login', () => {
     expect(auth.checked).toEqual([])
   })
 
-  it('is slowed for an account and for an address, before the password is looked at', async () => {
+  it('is throttled per account and per address, before the password is checked', async () => {
     const slow = await authorization()
     await slow.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
     await slow.addUser('ann')
@@ -165,7 +165,7 @@ describe('a login', () => {
 })
 
 describe('consent', () => {
-  it('is to what the user leaves ticked', async () => {
+  it('grants only the scopes that the user leaves ticked', async () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const { sent } = backOf(await allow(user, page, ['user/Patient.rs', 'fhirUser']))
@@ -173,7 +173,7 @@ describe('consent', () => {
     expect((await auth.ask('POST', '/auth/token', { form })).body.scope).toBe('openid user/Observation.rs')
   })
 
-  it('is remembered, with what was not allowed, until more is asked for', async () => {
+  it('is remembered, with its exclusions, until the app requests more', async () => {
     const user = browser(auth)
     await allow(user, await logIn(user, await user.open('/auth/authorize', ASKED), 'ann'), ['user/Patient.rs'])
     expect(backOf(await user.open('/auth/authorize', ASKED)).sent.code).toEqual(expect.any(String))
@@ -187,7 +187,7 @@ describe('consent', () => {
     expect((await user.open('/auth/authorize', { ...ASKED, prompt: 'consent' })).text).toContain('Let The')
   })
 
-  it('is asked each time of a public client whose name others can take', async () => {
+  it('is required each time for a public client with a custom scheme', async () => {
     const user = browser(auth)
     const asked = { ...ASKED, client_id: 'native', redirect_uri: 'com.example.app:/back' }
     const first = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
@@ -195,7 +195,7 @@ describe('consent', () => {
     expect((await user.open('/auth/authorize', asked)).text).toContain('Let The')
   })
 
-  it('that is refused is told to the app', async () => {
+  it('reports access_denied to the app if the user refuses', async () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE }
@@ -205,7 +205,7 @@ describe('consent', () => {
     expect(backOf(await allow(user, await user.open('/auth/authorize', nothing), ['user/Observation.rs'])).sent).toEqual(denied)
   })
 
-  it('can be refused before anybody logs in, and before a patient is chosen', async () => {
+  it('can be refused before the login and before a patient is chosen', async () => {
     const user = browser(auth)
     const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE }
     const cancelled = async (page: Answer, form: number) => backOf(await user.submit(page, [['decision', 'deny']], form))
@@ -222,7 +222,7 @@ describe('consent', () => {
     expect(formsOf(await browser(auth).open('/auth/account'))).toHaveLength(1)
   })
 
-  it('is not given by who has to log in anew first', async () => {
+  it('requires a new login first if prompt or max_age demand one', async () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const { action, fields } = formsOf(page)[0]!
@@ -243,7 +243,7 @@ describe('consent', () => {
     expect([searchParams.get('prompt'), searchParams.get('max_age'), searchParams.get('state')]).toEqual(['consent', null, ASKED.state])
   })
 
-  it('cannot be given from another site, nor for more than was asked', async () => {
+  it('cannot be given from another site, nor for scopes beyond the request', async () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const forged = await user.submit(
@@ -266,7 +266,7 @@ describe('consent', () => {
     expect((await auth.ask('POST', '/auth/token', { form })).body.scope).toBe(ASKED.scope)
   })
 
-  it('can be withdrawn by the user: nothing that it gave counts any more', async () => {
+  it('can be withdrawn by the user, which revokes its tokens', async () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs offline_access' }), 'ann')
     const { sent } = backOf(await allow(user, page))
@@ -297,7 +297,7 @@ describe('consent', () => {
   })
 })
 
-describe('what is wrong with a request', () => {
+describe('the authorization endpoint', () => {
   const page: readonly (readonly [string, Record<string, string>])[] = [
     ['an unknown client', { client_id: 'nobody' }],
     ['no client', { client_id: '' }],
@@ -310,7 +310,7 @@ describe('what is wrong with a request', () => {
     ['no address', { redirect_uri: '' }],
     ['an address of this machine that is not registered', { redirect_uri: 'http://127.0.0.1:5000/back' }],
   ]
-  it.each(page)('%s is shown to the user, who is sent nowhere', async (_, wrong) => {
+  it.each(page)('shows the user an error, without redirect or link, for %s', async (_, wrong) => {
     const { status, headers, text } = await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })
     expect([status, headers.location, headers['content-type']]).toEqual([400, undefined, 'text/html; charset=utf-8'])
     expect([
@@ -319,7 +319,7 @@ describe('what is wrong with a request', () => {
     ]).toEqual([true, false])
   })
 
-  it('which client and which address were sent is shown, as text that says nothing else', async () => {
+  it('shows the client and address of a wrong request as escaped text', async () => {
     const shown = async (wrong: Record<string, string>) =>
       /<p role="alert">(.*)<\/p>/.exec((await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })).text)?.[1]
     const known =
@@ -330,7 +330,7 @@ describe('what is wrong with a request', () => {
     expect(await shown({ client_id: 'nobody' })).toBe('The app that sent you here is not known to this server: client_id is nobody')
   })
 
-  it('a scope that cannot be granted is named', async () => {
+  it('names the scopes that cannot be granted', async () => {
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'pat')
     const described = async (scope: string) => backOf(await user.open('/auth/authorize', { ...ASKED, scope })).sent.error_description
@@ -339,7 +339,7 @@ describe('what is wrong with a request', () => {
     expect(await described('')).toBe('scope is missing')
   })
 
-  it('a client or an address that stands twice too', async () => {
+  it('rejects a duplicate client_id or redirect_uri', async () => {
     for (const more of ['&client_id=app', `&redirect_uri=${BACK}`])
       expect((await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}${more}` })).status).toBe(400)
   })
@@ -362,13 +362,13 @@ describe('what is wrong with a request', () => {
     ['prompt none without a login', { prompt: 'none' }, 'login_required'],
     ['max_age that is no number', { max_age: 'x' }, 'invalid_request'],
   ]
-  it.each(told.filter(([, , error]) => error !== 'told later'))('%s is told to the app', async (_, wrong, error) => {
+  it.each(told.filter(([, , error]) => error !== 'told later'))('reports %s to the app', async (_, wrong, error) => {
     const answer = await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })
     expect(backOf(answer)).toEqual({ uri: BACK, sent: { error, error_description: expect.any(String), state: ASKED.state, iss: BASE } })
     expect(auth.audited).toMatchObject([{ interaction: 'authorize', client: 'app', outcome: error }])
   })
 
-  it.each([['x'.repeat(2_001)], ['é'.repeat(700)]])('a nonce or a state that no answer has room for: %#', async (long) => {
+  it.each([['x'.repeat(2_001)], ['é'.repeat(700)]])('rejects a nonce or state above 2000 characters (%#)', async (long) => {
     const nonce = backOf(await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, nonce: long } }))
     expect(nonce.sent).toMatchObject({ error: 'invalid_request', error_description: expect.stringContaining('nonce'), state: ASKED.state })
     for (const path of ['/auth/authorize', '/auth/login', '/auth/consent'])
@@ -381,13 +381,13 @@ describe('what is wrong with a request', () => {
     expect((await auth.ask('POST', '/auth/authorize', { form: fits })).status).toBe(303)
   })
 
-  it('a form that fits into no URL', async () => {
+  it('rejects a form that is too long for a URL', async () => {
     const form = { ...ASKED, launch: 'l'.repeat(8_000) }
     const { status, headers, text } = await auth.ask('POST', '/auth/authorize', { form })
     expect([status, headers.location, text.includes('longer than')]).toEqual([400, undefined, true])
   })
 
-  it('who is of other tenants than the one there is: a client before anybody logs in, a user after', async () => {
+  it('rejects clients and users of other tenants, and names FHIR_TENANCY', async () => {
     const only = await authorization()
     const scopes = ['user/*.rs']
     for (const [id, tenants] of [
@@ -406,14 +406,14 @@ describe('what is wrong with a request', () => {
     expect((await logIn(other, await other.open('/auth/authorize', asked), 'both')).text).toContain('Let The')
   })
 
-  it('a parameter that stands twice too, state apart, which is left out', async () => {
+  it('reports duplicate parameters to the app, and omits a duplicate state', async () => {
     const twice = await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}&scope=a` })
     expect(backOf(twice).sent.error).toBe('invalid_request')
     const states = await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}&state=other` })
     expect(backOf(states).sent).toEqual({ error: 'invalid_request', error_description: expect.any(String), iss: BASE })
   })
 
-  it('an address may have a query of its own, and an app on this machine any port', async () => {
+  it('accepts a registered address with a query, and any loopback port', async () => {
     const asked = { ...ASKED, prompt: 'none' }
     const own = await auth.ask('GET', '/auth/authorize', { query: { ...asked, redirect_uri: 'https://app.example/other?x=1' } })
     expect(own.headers.location).toContain('https://app.example/other?x=1&error=login_required')
@@ -423,18 +423,18 @@ describe('what is wrong with a request', () => {
     expect(port.headers.location).toContain('http://127.0.0.1:51234/back?error=login_required')
   })
 
-  it('a POST becomes a GET, for which the browser sends its cookie', async () => {
+  it('redirects a POST to a GET', async () => {
     const { status, headers } = await auth.ask('POST', '/auth/authorize', { form: ASKED })
     expect([status, headers.location]).toEqual([303, `${BASE}/auth/authorize?${new URLSearchParams(ASKED)}`])
   })
 
-  it('PKCE can be asked of everybody', async () => {
+  it('requires PKCE if so configured', async () => {
     const strict = await authorization({ choices: { pkce: 'require' } })
     await strict.addClient('app', { redirectUris: [BACK], scopes: ['openid', 'user/*.rs'] })
     expect(backOf(await strict.ask('GET', '/auth/authorize', { query: ASKED })).sent.error).toBe('invalid_request')
   })
 
-  it('a login that is too old, or that is asked for again, is asked for once', async () => {
+  it('demands a new login once for prompt=login and an exceeded max_age', async () => {
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const again = await user.open('/auth/authorize', { ...ASKED, prompt: 'login' })
@@ -452,7 +452,7 @@ describe('what is wrong with a request', () => {
 })
 
 describe('a patient', () => {
-  it('is chosen from those that are found, whose names are text', async () => {
+  it('is chosen from the patients that match, with names as text', async () => {
     const user = browser(auth)
     const picker = await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
     expect([picker.text.includes('Choose a patient'), picker.text.includes('Ann &#60;b&#62;Bell'), picker.text.includes('<b>')]).toEqual([
@@ -471,7 +471,7 @@ describe('a patient', () => {
     expect((await user.open('/auth/authorize', { ...STANDALONE, prompt: 'none' })).headers.location).toContain('interaction_required')
   })
 
-  it('is chosen by the user: one that a client names is shown first, whatever was allowed before', async () => {
+  it('is shown for consent, even if the client names another one later', async () => {
     const user = browser(auth)
     const chosen = { ...STANDALONE, chosen_patient: '1' }
     await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
@@ -481,13 +481,13 @@ describe('a patient', () => {
     expect(backOf(await user.open('/auth/authorize', { ...other, prompt: 'none' })).sent).toMatchObject({ error: 'consent_required' })
   })
 
-  it('whom the user may not see cannot be chosen', async () => {
+  it('cannot be chosen if the user may not see it', async () => {
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
     expect((await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: '3' })).text).toContain('Choose a patient')
   })
 
-  it('is the user, where the user is one', async () => {
+  it('is the user, if the user is a patient', async () => {
     const own = await authorization({ patients: [{ id: '2', name: 'Pat', detail: '' }] })
     await own.addClient('app', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
     await own.addUser('pat', { fhirUser: 'Patient/2' })
@@ -495,7 +495,7 @@ describe('a patient', () => {
     expect((await logIn(user, await user.open('/auth/authorize', STANDALONE), 'pat')).text).toContain('The patient is <strong>Pat')
   })
 
-  it('comes with the launch of an app, which counts once, for one client and one user', async () => {
+  it('comes with an EHR launch, which is valid once, for one client and user', async () => {
     const launched = { client: 'app', user: 'ann', patient: '1', encounter: 'e1', banner: false }
     const ehr = async (of: object) => ({ ...ASKED, scope: 'launch patient/*.rs', launch: await makeLaunch(auth, { ...launched, ...of }) })
     const user = browser(auth)
@@ -522,7 +522,7 @@ describe('a patient', () => {
     expect((await user.open('/auth/authorize', other)).text).toContain('Choose a patient')
   })
 
-  it('comes with a launch once, also where two pages that show it are allowed at once', async () => {
+  it('comes with a launch once, even for two concurrent consents', async () => {
     const of = await makeLaunch(auth, { client: 'app', user: 'ann', patient: '1', banner: false })
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'launch patient/*.rs', launch: of }), 'ann')
@@ -530,7 +530,7 @@ describe('a patient', () => {
     expect(sent.map(({ code, error }) => error ?? typeof code).toSorted()).toEqual(['invalid_request', 'string'])
   })
 
-  it('belongs to a tenant, and so does the token', async () => {
+  it('determines the tenant of the token', async () => {
     const many = await authorization({
       choices: { tenancy: true },
       patients: [
@@ -583,7 +583,7 @@ describe('a patient', () => {
 })
 
 describe('every page', () => {
-  it('lets nothing run, be framed or be kept, and leads only where the app is', async () => {
+  it('forbids scripts, framing and caching, and allows forms to the app only', async () => {
     const user = browser(auth)
     const pages = [
       await user.open('/auth/authorize', ASKED),
@@ -604,7 +604,7 @@ describe('every page', () => {
     expect(pages.slice(0, 2).every(({ headers }) => headers['content-security-policy']!.includes('https://app.example'))).toBe(true)
   })
 
-  it('is read by no other site; what apps in browsers need is', async () => {
+  it('is not readable across origins; endpoints for apps in browsers are', async () => {
     const origin = { headers: { origin: 'https://app.example' } }
     const allowed = async (method: string, path: string) => (await auth.ask(method, path, origin)).headers['access-control-allow-origin']
     for (const path of ['authorize', 'login', 'consent', 'account', 'logout', 'introspect'])
@@ -619,7 +619,7 @@ describe('every page', () => {
       expect([path, await allowed(method, path)]).toEqual([path, '*'])
   })
 
-  it('tells of a broken machine in a page', async () => {
+  it('describes a machine fault with the request id only', async () => {
     const broken = await authorization()
     broken.clients.get = async () => {
       throw new Error('secret')
@@ -633,7 +633,7 @@ describe('every page', () => {
     ])
   })
 
-  it('ends a session, and with it online access', async () => {
+  it('ends the session when the user signs out', async () => {
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const out = await user.submit(await user.open('/auth/logout'))

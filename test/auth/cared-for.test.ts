@@ -24,21 +24,21 @@ async function person(more: object): Promise<User> {
 
 it.each([
   ['the patient', {}, ['own']],
-  ['one that is told with the base of the server', { patient: { reference: `${BASE}/Patient/own` } }, ['own']],
-  ['nobody of another server', { patient: { reference: 'https://elsewhere.example/fhir/Patient/own' } }, []],
-  ['nobody who is only described', { patient: { display: 'own' } }, []],
-  ['nobody any more', { active: false }, []],
-  ['nobody after the period', { period: { start: '2001', end: '2002' } }, []],
-  ['nobody before the period', { period: { start: '2999' } }, []],
+  ['a patient with the base URL of the server', { patient: { reference: `${BASE}/Patient/own` } }, ['own']],
+  ['no patient of another server', { patient: { reference: 'https://elsewhere.example/fhir/Patient/own' } }, []],
+  ['no patient that has only a display', { patient: { display: 'own' } }, []],
+  ['no patient while inactive', { active: false }, []],
+  ['no patient after the period', { period: { start: '2001', end: '2002' } }, []],
+  ['no patient before the period', { period: { start: '2999' } }, []],
   ['the patient within the period', { period: { start: '2001', end: '2999' } }, ['own']],
-])('cares for %s', async (_, more, expected) => {
+])('a RelatedPerson cares for %s', async (_, more, expected) => {
   const user = await person(more)
   expect(await site.patients.caredForBy(user, ['north'])).toEqual(expected)
   expect((await site.patients.find(user, ['north'], '')).map(({ id }) => id)).toEqual(expected)
   expect(await site.patients.get(user, ['north'], 'other')).toBeUndefined()
 })
 
-it('cares for nobody where the tenant is another, or not one, or the person is gone', async () => {
+it('a RelatedPerson cares for no patient of other or several tenants, or once deleted', async () => {
   const user = await person({})
   for (const tenants of [['south'], ['north', 'south'], ['*'], []]) expect(await site.patients.caredForBy(user, tenants)).toEqual([])
   await site.ask(operatorOf('north'), 'DELETE', `/${user.fhirUser}`)
@@ -46,7 +46,7 @@ it('cares for nobody where the tenant is another, or not one, or the person is g
   expect(await site.patients.caredForBy(userOf('RelatedPerson/never'), ['north'])).toEqual([])
 })
 
-it.each(['Practitioner/1', 'Patient/own', 'Person/1'])('is nobody else: %s', async (fhirUser) => {
+it.each(['Practitioner/1', 'Patient/own', 'Person/1'])('%s cares for no patient', async (fhirUser) => {
   expect(await site.patients.caredForBy(userOf(fhirUser), ['north'])).toEqual([])
 })
 

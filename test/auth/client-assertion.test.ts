@@ -37,15 +37,15 @@ beforeEach(async () => {
 const send = (text: string, more: Record<string, string> = {}) =>
   auth.ask('POST', '/auth/token', { form: { ...assertionForm(text), ...more } })
 
-describe('a client that signs', () => {
-  it.each(['RS384', 'ES384'])('with %s has a token of five minutes that says so', async (alg) => {
+describe('a client with private_key_jwt', () => {
+  it.each(['RS384', 'ES384'])('gets a token of five minutes with client_auth=assertion for %s', async (alg) => {
     const { status, body } = await send(assertion(alg === 'RS384' ? rsa : ec, 'signer', T0))
     expect([status, body.expires_in, body.refresh_expires_in]).toEqual([200, 300, 0])
     expect(claimsOf(body.access_token)).toMatchObject({ client_auth: 'assertion', sub: 'signer', iat: S, exp: S + 300 })
     expect(auth.audited).toMatchObject([{ client: 'signer', status: 200 }])
   })
 
-  it('whose key does not say by which algorithm is held to the same ones', async () => {
+  it('is limited to the same algorithms if its key names none', async () => {
     const { alg: _, ...jwk } = rsa.jwk
     await auth.addClient('loose', { authentication: { kind: 'keys', keys: [jwk] } })
     expect((await send(assertion(rsa, 'loose', T0))).status).toBe(200)
@@ -54,17 +54,17 @@ describe('a client that signs', () => {
     expect((await send(`${text}.${sign('sha256', Buffer.from(text), rsa.secret).toString('base64url')}`)).status).toBe(401)
   })
 
-  it('may also send its name, and no other', async () => {
+  it('may also send its own client_id, and no other', async () => {
     expect((await send(assertion(rsa, 'signer', T0), { client_id: 'signer' })).status).toBe(200)
     expect((await send(assertion(rsa, 'signer', T0), { client_id: 'elsewhere' })).status).toBe(401)
   })
 
-  it('may name several audiences, this token endpoint among them, or the issuer', async () => {
+  it('may name several audiences with the token endpoint, or the issuer', async () => {
     for (const aud of [['https://other.example', `${BASE}/auth/token`], BASE])
       expect((await send(assertion(rsa, 'signer', T0, { claims: { aud } }))).status).toBe(200)
   })
 
-  it('is refused what it sent before, also when both come at once, until it has expired; others may name theirs alike', async () => {
+  it('cannot reuse a jti, even concurrently; another client may use the same', async () => {
     const once = assertion(rsa, 'signer', T0, { claims: { jti: 'same' } })
     const statuses = await Promise.all([once, once, once].map(async (text) => (await send(text)).status))
     expect(statuses.toSorted()).toEqual([200, 401, 401])
@@ -72,7 +72,7 @@ describe('a client that signs', () => {
     expect((await send(assertion(rsa, 'elsewhere', T0, { claims: { jti: 'same' } }))).status).toBe(200)
   })
 
-  it('is refused what it sent before as long as that counts: somewhat longer than it says, for clocks differ', async () => {
+  it('cannot reuse an assertion while it is valid, clock tolerance included', async () => {
     const own = await authorization()
     await own.addClient('signer', { authentication: { kind: 'keys', keys: [rsa.jwk] } })
     const statusOf = async (text: string) => (await own.ask('POST', '/auth/token', { form: assertionForm(text) })).status
@@ -82,7 +82,7 @@ describe('a client that signs', () => {
     expect([await statusOf(once), await statusOf(unused)]).toEqual([401, 200])
   })
 
-  it('may publish its keys: an unknown one is looked for once more, past what is remembered', async () => {
+  it('may publish its keys, which are fetched again once for an unknown kid', async () => {
     fetched = [ec.jwk]
     expect((await send(assertion(ec, 'elsewhere', T0))).status).toBe(200)
     expect((await send(assertion(rsa, 'elsewhere', T0))).status).toBe(401)
@@ -115,12 +115,12 @@ const WRONG: Readonly<Record<string, () => string>> = {
   'no kid': () => assertion(rsa, 'signer', T0, { header: JSON.stringify({ alg: 'RS384', typ: 'JWT' }) }),
   'a kid that is a path': () => assertion(rsa, 'signer', T0, changed({ kid: '../../etc/passwd' })),
   'a kid that is no text': () => assertion(rsa, 'signer', T0, changed({ kid: { a: 1 } })),
-  'a key of somebody else with the same kid': () => assertion(other, 'signer', T0),
+  'a foreign key with the same kid': () => assertion(other, 'signer', T0),
   'a key that it brings along': () => assertion(other, 'signer', T0, changed({ jwk: other.jwk })),
   'a key that it brings along, under another kid': () => assertion(other, 'signer', T0, changed({ jwk: other.jwk, kid: 'mine' })),
   'a key from where it says': () => assertion(other, 'signer', T0, changed({ jku: 'https://evil.example/jwks', kid: 'mine' })),
   'a certificate from where it says': () => assertion(other, 'signer', T0, changed({ x5u: 'https://evil.example/c', x5c: ['AAAA'] })),
-  'crit of what nobody knows': () => assertion(rsa, 'signer', T0, changed({ crit: ['exp2'], exp2: 1 })),
+  'an unknown crit': () => assertion(rsa, 'signer', T0, changed({ crit: ['exp2'], exp2: 1 })),
   'crit that is empty': () => assertion(rsa, 'signer', T0, changed({ crit: [] })),
   'a payload that is not encoded': () => assertion(rsa, 'signer', T0, changed({ crit: ['b64'], b64: false })),
   'another typ': () => assertion(rsa, 'signer', T0, changed({ typ: 'at+jwt' })),
@@ -138,7 +138,7 @@ const WRONG: Readonly<Record<string, () => string>> = {
   'two parts': () => assertion(rsa, 'signer', T0).replace(/\.[^.]+$/, ''),
   'five parts': () => `${assertion(rsa, 'signer', T0)}.a.b`,
   'only dots': () => '..',
-  'what is no JWT': () => 'abc',
+  'a text other than a JWT': () => 'abc',
   'a signature of other claims': () => {
     const [header, , signature] = assertion(rsa, 'signer', T0).split('.')
     return `${header}.${part({ ...right, exp: S + 61 })}.${signature}`
@@ -166,8 +166,8 @@ const WRONG: Readonly<Record<string, () => string>> = {
   'one of a client that has a secret': () => assertion(rsa, 'secretive', T0),
 }
 
-describe('an assertion that is wrong', () => {
-  it.each(Object.keys(WRONG))('%s', async (name) => {
+describe('an invalid assertion', () => {
+  it.each(Object.keys(WRONG))('is rejected as invalid_client: %s', async (name) => {
     const { status, body, text } = await send(WRONG[name]!())
     expect([status, body.error]).toEqual([401, 'invalid_client'])
     expect([auth.reported, text.length < 400]).toEqual([[], true])
@@ -184,12 +184,12 @@ describe('an assertion that is wrong', () => {
     [{ aud: `${BASE}/fhir` }, `aud has to be the token endpoint, ${BASE}/auth/token`],
     [{ exp: '2030' }, 'exp is missing, or not what it has to be: exp, nbf and iat are seconds since 1970'],
     [{ jti: '' }, 'jti has to be a text of 1 to 256 characters, another one each time'],
-  ])('says what would be right: %j', async (claims, reason) => {
+  ])('is explained in error_description: %j', async (claims, reason) => {
     const { body } = await send(assertion(rsa, 'signer', T0, { claims: claims as Element }))
     expect(body.error_description).toBe(`The assertion does not count: ${reason}`)
   })
 
-  it('an unknown client, another type of assertion, or none at all are bad requests', async () => {
+  it('is answered 400 for an unknown client, another type, or a missing assertion', async () => {
     expect(await send(assertion(rsa, 'nobody', T0))).toMatchObject({ status: 400, body: { error: 'invalid_client' } })
     const form = assertionForm(assertion(rsa, 'signer', T0))
     for (const wrong of [
@@ -201,7 +201,7 @@ describe('an assertion that is wrong', () => {
       expect(await auth.ask('POST', '/auth/token', { form: wrong })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   })
 
-  it('cut or changed anywhere it is refused, and breaks nothing', async () => {
+  it('is rejected, without an internal error, if truncated or altered anywhere', async () => {
     const whole = assertion(ec, 'signer', T0)
     for (let at = 0; at < whole.length; at += 3) {
       for (const kept of await auth.grants.listOf('attempts', 'client')) await auth.grants.remove('attempts', kept.key)

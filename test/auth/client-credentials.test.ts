@@ -20,7 +20,7 @@ beforeAll(async () => {
 beforeEach(() => void auth.audited.splice(0))
 
 describe('a token', () => {
-  it('is answered with every field', async () => {
+  it('comes with every field and no-store headers', async () => {
     const { status, headers, body } = await token({ ...FORM, scope: 'system/Observation.rs patient/*.read launch/patient' })
     expect(status).toBe(200)
     expect(headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache', 'content-type': 'application/json; charset=utf-8' })
@@ -36,7 +36,7 @@ describe('a token', () => {
     expect(auth.audited).toMatchObject([{ interaction: 'token', client: 'app', status: 200, outcome: 'client_credentials' }])
   })
 
-  it('is signed with the published key, and says who asks and where from', async () => {
+  it('is signed with the published key, and names client and address', async () => {
     const { body } = await token({ ...FORM, scope: 'system/Observation.rs' })
     const jwks = await auth.ask('GET', '/auth/jwks')
     const { payload, protectedHeader } = await jwtVerify(body.access_token, createLocalJWKSet(jwks.body), {
@@ -67,16 +67,16 @@ describe('a token', () => {
     })
   })
 
-  it('holds what is registered where nothing is asked for, but not what is the administrator’s', async () => {
+  it('holds the registered scopes by default, except system/admin', async () => {
     expect((await token(FORM)).body.scope).toBe('system/*.rs patient/*.read launch/patient')
     expect((await token({ ...FORM, scope: 'system/admin' })).body.scope).toBe('system/admin')
   })
 
-  it('is narrowed to what is registered', async () => {
+  it('is narrowed to the registered scopes', async () => {
     expect((await token({ ...FORM, scope: 'system/*.cruds system/Nothing.rs openid offline_access what' })).body.scope).toBe('system/*.rs')
   })
 
-  it('has nothing that is meant for users: their scopes would open all there is', async () => {
+  it('never holds user scopes', async () => {
     await auth.addClient('of-users', { scopes: ['user/*.cruds'] })
     await auth.addClient('of-both', { scopes: ['user/*.cruds', 'system/Observation.rs', 'openid'] })
     const of = async (id: string, more = {}) => {
@@ -87,12 +87,12 @@ describe('a token', () => {
     expect([await of('of-both'), await of('of-both', { scope: 'user/*.rs system/*.rs' })]).toEqual(Array(2).fill('system/Observation.rs'))
   })
 
-  it('is about the patient the client is registered for', async () => {
+  it('is limited to the patient of the client', async () => {
     const { body } = await token({ ...FORM, client_id: 'of-one' })
     expect([body.patient, claimsOf(body.access_token).patient]).toEqual(['1', '1'])
   })
 
-  it('is of one tenant where it is about a patient: of several, as one that was registered before, nothing is given', async () => {
+  it('requires a single tenant if it is limited to a patient', async () => {
     const many = await authorization({ choices: { tenancy: true } })
     await many.addClient('of-one', { patient: 'Patient/1', tenants: ['a'] })
     await many.addClient('of-two', { patient: 'Patient/1', tenants: ['a', 'b'] })
@@ -101,7 +101,7 @@ describe('a token', () => {
     expect([await of('of-one'), await of('of-two'), await of('of-any')]).toEqual([undefined, 'unauthorized_client', 'unauthorized_client'])
   })
 
-  it('is given without tenancy to who is of the one tenant there is', async () => {
+  it('is issued without tenancy only to clients of the default tenant', async () => {
     const one = await authorization()
     for (const [id, tenants] of [
       ['of-a', ['a']],
@@ -114,7 +114,7 @@ describe('a token', () => {
     expect(await of('of-a')).toEqual({ error: 'unauthorized_client', error_description: expect.stringContaining('FHIR_TENANCY') })
   })
 
-  it('names the tenants of the client, where there are tenants', async () => {
+  it('names the tenants of the client if tenancy is on', async () => {
     const many = await authorization({ choices: { tenancy: true, tenantClaim: 'org' } })
     await many.addClient('one', { tenants: ['a'] })
     await many.addClient('two', { tenants: ['a', 'b'] })
@@ -125,8 +125,8 @@ describe('a token', () => {
   })
 })
 
-describe('the client authenticates', () => {
-  it('by Basic, both parts form-encoded', async () => {
+describe('client authentication', () => {
+  it('accepts Basic with both parts form-encoded', async () => {
     const { client_secret, client_id, ...form } = FORM
     expect((await token(form, basic(client_id, client_secret))).status).toBe(200)
     expect((await token(form, basic('%61pp', 'the%2Dsecret-of-a-client'))).status).toBe(200)
@@ -157,7 +157,7 @@ describe('the client authenticates', () => {
     ['scopes that are too long', { ...FORM, scope: 'system/*.rs '.repeat(300) }, {}, 400, 'invalid_scope'],
   ]
 
-  it.each(wrong)('%s', async (_, form, headers, status, code) => {
+  it.each(wrong)('rejects %s', async (_, form, headers, status, code) => {
     const answer = await token(form, headers)
     expect([answer.status, answer.body]).toEqual([status, { error: code, error_description: expect.any(String) }])
     expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache' })
@@ -166,7 +166,7 @@ describe('the client authenticates', () => {
     expect(auth.audited).toMatchObject([{ interaction: 'token', status, outcome: code }])
   })
 
-  it('with a secret that many guess at one after the other, or at once: they wait, and who knows it never does', async () => {
+  it('throttles guesses at a secret, and never the right secret', async () => {
     const guessed = await authorization()
     await guessed.addClient('app')
     const guess = async (client_secret: string, address = '192.0.2.9') => {
@@ -185,7 +185,7 @@ describe('the client authenticates', () => {
   })
 })
 
-describe('what is not the token endpoint', () => {
+describe('requests beside the token endpoint', () => {
   it.each([
     ['GET', '/auth/token', 405],
     ['GET', '/auth/nothing', 404],
@@ -193,14 +193,14 @@ describe('what is not the token endpoint', () => {
     ['GET', '/auth/token/more', 404],
     ['POST', '/auth/a/b/c/d/e', 404],
     ['GET', '/.well-known/nothing', 404],
-  ])('%s %s is refused in the form of OAuth', async (method, path, status) => {
+  ])('%s %s is rejected with an OAuth error', async (method, path, status) => {
     const { status: got, body, headers } = await auth.ask(method, path)
     expect([got, body]).toEqual([status, { error: 'invalid_request', error_description: expect.any(String) }])
     expect(headers['cache-control']).toBe('no-store')
     expect(headers.allow).toBe(status === 405 ? 'POST, OPTIONS' : undefined)
   })
 
-  it('is a body that is too long, and a machine that is broken', async () => {
+  it('are answered 413 for long bodies and 500 for a machine fault', async () => {
     expect(await token('a'.repeat(70_000))).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
     const broken = await authorization()
     broken.ports.keys.list = async () => {

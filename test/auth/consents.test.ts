@@ -10,7 +10,7 @@ import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
 const PAIR = { client: 'app', subject: 'ann' }
 const APP = { id: 'app' } as Client
 
-it('of an app that asks a thousand times 200 grants are kept, the others end, and all end when it is withdrawn', async () => {
+it('a consent holds 200 grants; older ones are revoked, and all when it is withdrawn', async () => {
   const clock = { now: () => 1_000_000, newId: () => '' }
   const revocations = new MemoryRevocations(clock.now)
   const ports = { grants: new MemoryGrants(clock.now), revocations, clock }
@@ -27,7 +27,7 @@ it('of an app that asks a thousand times 200 grants are kept, the others end, an
   expect([await counting(), await consent()]).toEqual([[], undefined])
 })
 
-it('an app that refreshed its tokens for months is withdrawn from by one revocation; where that fails, the consent is still there', async () => {
+it('withdrawing revokes each grant once, and retains the consent if a revocation fails', async () => {
   const clock = { now: () => 1_000_000, newId: () => '' }
   const ports = { grants: new MemoryGrants(clock.now), revocations: new MemoryRevocations(clock.now), clock }
   const consent = () => consentOf(ports, APP, 'ann')
@@ -44,7 +44,7 @@ it('an app that refreshed its tokens for months is withdrawn from by one revocat
   expect([remove.mock.calls, await consent()]).toEqual([[['consent', ownerOf(PAIR), expect.any(Number)]], undefined])
 })
 
-it('what is allowed while it is withdrawn is withdrawn with it', async () => {
+it('withdrawing also revokes a grant that is given concurrently', async () => {
   const clock = { now: () => 1_000_000, newId: () => '' }
   const ports = { grants: new MemoryGrants(clock.now), revocations: new MemoryRevocations(clock.now), clock }
   const grant = { ...PAIR, sid: 'before', scopes: ['openid'] } as unknown as UserGrant
@@ -58,7 +58,7 @@ it('what is allowed while it is withdrawn is withdrawn with it', async () => {
   expect([await ended('before'), await ended('meanwhile'), await consentOf(ports, APP, 'ann')]).toEqual([true, true, undefined])
 })
 
-it('however many grants are refreshed still, and however long ago they were given, all end when it is withdrawn', async () => {
+it('withdrawing revokes all grants that can be refreshed, and no other app’s', async () => {
   const clock = { now: () => 1_000_000, newId: () => '' }
   const ports = { grants: new MemoryGrants(clock.now, 10), revocations: new MemoryRevocations(clock.now), clock }
   await rememberConsent(ports, { ...PAIR, sid: 'new', scopes: ['openid'] } as unknown as UserGrant, ['openid'])
@@ -72,7 +72,7 @@ it('however many grants are refreshed still, and however long ago they were give
   expect(left).toEqual(['other'])
 })
 
-it('an account page shows what was allowed to more apps than a page of a store has', async () => {
+it('the account page lists more apps than one page of the store holds', async () => {
   const clock = { now: () => 1_000_000, newId: () => '' }
   const ports = { grants: new MemoryGrants(clock.now, 2), revocations: new MemoryRevocations(clock.now), clock }
   const ids = ['a', 'b', 'c', 'd', 'e']

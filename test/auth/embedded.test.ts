@@ -110,7 +110,7 @@ async function seen({ access_token }: Answer['body']): Promise<readonly string[]
 }
 
 describe('a practitioner', () => {
-  it('chooses among all patients, by their names; the token opens what is about the chosen one', async () => {
+  it('chooses among all patients by name; the token is limited to that patient', async () => {
     const { user, page } = await enter('doctor', 'launch/patient patient/*.rs')
     expect([
       page.text.includes('Ann Bell'),
@@ -124,7 +124,7 @@ describe('a practitioner', () => {
     expect([tokens.patient, await seen(tokens)]).toEqual(['1', ['1']])
   })
 
-  it('sees all with scopes of a user, and the one of a launch with those of a patient', async () => {
+  it('sees all data with user scopes, and one patient with patient scopes', async () => {
     const free = await enter('doctor', 'user/*.cruds')
     const tokens = await tokensOf(free.page, free.user)
     expect([tokens.scope, await seen(tokens)]).toEqual(['user/*.rs', ['1', '2', '3']])
@@ -134,7 +134,7 @@ describe('a practitioner', () => {
   })
 })
 
-it('a scope is granted with a condition that a resource alone can meet, and with no other', async () => {
+it('a scope is granted only with a condition that one resource can meet', async () => {
   const granted = async (scope: string) => {
     const { body } = await server.ask('POST', '/auth/token', {
       form: { grant_type: 'client_credentials', client_id: 'app', client_secret: secret, scope },
@@ -165,18 +165,18 @@ it('a scope is granted with a condition that a resource alone can meet, and with
   expect(backOf(await logIn(user, page, 'doctor', PASSWORD)).sent.error).toBe('invalid_scope')
 })
 
-it('a user of whom nobody says who it is chooses among no patients', async () => {
+it('a user without fhirUser is offered no patients', async () => {
   const { page, user } = await enter('nobody', 'launch/patient patient/*.rs')
   expect([page.text.includes('No patients were found'), page.text.includes('Ann Bell')]).toEqual([true, false])
   const chosen = await user.open('/auth/authorize', { ...ASKED, scope: 'launch/patient patient/*.rs', chosen_patient: 'default/1' })
   expect(chosen.text).toContain('Choose a patient')
 })
 
-describe('who is no practitioner', () => {
+describe('a user other than a practitioner', () => {
   it.each([
     ['bob', '2'],
     ['aunt', '1'],
-  ])('%s is shown, and sees, patient %s only', async (name, patient) => {
+  ])('%s is offered, and sees, patient %s only', async (name, patient) => {
     const own = await enter(name, 'launch/patient patient/*.rs')
     expect(own.page.text).toContain('Let App in?')
     const tokens = await tokensOf(own.page, own.user)
@@ -187,7 +187,7 @@ describe('who is no practitioner', () => {
     expect(await seen(await tokensOf(free.page, free.user))).toEqual([patient])
   })
 
-  it('a niece who may what is of her patients is shown those, whichever scopes an app prefers', async () => {
+  it('the user niece gets her patient for user scopes and for patient scopes', async () => {
     for (const scope of ['openid user/Observation.rs', 'launch/patient patient/Observation.rs']) {
       const { page, user } = await enter('niece', scope)
       const tokens = await tokensOf(page, user)
@@ -198,7 +198,7 @@ describe('who is no practitioner', () => {
 
 // Fifty passwords are looked at: that alone takes ten seconds.
 if (isWhole)
-  it('a thousand who log in at once are slowed before their passwords are looked at, and leave reads working', async () => {
+  it('a thousand concurrent logins are throttled before the password check, and reads go on', async () => {
     const { page, user } = await enter('doctor', 'user/*.cruds')
     const tokens = await tokensOf(page, user)
     const robot = browser(server, ISSUER)

@@ -76,8 +76,8 @@ async function letIn() {
 
 const isLoggedIn = async (user: ReturnType<typeof browser>) => (await user.open('/auth/account')).text.includes('You are signed in')
 
-describe('A clock that is fast', () => {
-  it('ends nothing that is given afterwards', async () => {
+describe('A fast clock', () => {
+  it('revokes nothing that is issued after the change', async () => {
     await changePassword(operator(-SLOW), 'ann', NEW)
     secret = (await rotateClient(operator(-SLOW), 'app', 'now')).secret!
     const user = browser(auth)
@@ -90,12 +90,12 @@ describe('A clock that is fast', () => {
   })
 })
 
-describe('Taken away by a slow clock', () => {
+describe('A revocation by a slow clock', () => {
   it.each([
-    ['a user whose password is changed', () => changePassword(operator(), 'ann', NEW), false],
-    ['a user who is removed', () => removeUser(operator(), 'ann'), false],
-    ['a client whose secret is rotated', async () => (secret = (await rotateClient(operator(), 'app', 'now')).secret!), true],
-  ])('%s: sessions, codes, refresh tokens and access tokens end', async (_, change, staysLoggedIn) => {
+    ['a user after a password change', () => changePassword(operator(), 'ann', NEW), false],
+    ['a removed user', () => removeUser(operator(), 'ann'), false],
+    ['a client after a rotation of its secret', async () => (secret = (await rotateClient(operator(), 'app', 'now')).secret!), true],
+  ])('covers sessions, codes, refresh tokens and access tokens of %s', async (_, change, staysLoggedIn) => {
     const { user, code, access, refresh } = await letIn()
     expect([await isLoggedIn(user), await isActive(access)]).toEqual([true, true])
     await change()
@@ -106,7 +106,7 @@ describe('Taken away by a slow clock', () => {
     ])
   })
 
-  it('what is given afterwards counts, also to a client that is registered again', async () => {
+  it('spares tokens issued afterwards, also to a client that is registered again', async () => {
     await changePassword(operator(), 'ann', 'password-of-ann')
     secret = (await rotateClient(operator(), 'app', 'now')).secret!
     const { user, access } = await letIn()
@@ -121,11 +121,11 @@ describe('Taken away by a slow clock', () => {
   })
 })
 
-describe('Taken away meanwhile', () => {
+describe('A concurrent revocation', () => {
   it.each([
     ['changed', () => changePassword(operator(), 'ann', NEW)],
     ['removed and added again', () => removeUser(operator(), 'ann').then(() => auth.addUser('ann', { password: 'password-of-ann' }))],
-  ])('a login with a password that is %s while it is looked at begins no session', async (_, change) => {
+  ])('prevents a session if the password is %s during its check', async (_, change) => {
     const check = auth.ports.checkPassword
     jest.spyOn(auth.ports, 'checkPassword').mockImplementationOnce(async (typed, user) => {
       await change()
@@ -140,7 +140,7 @@ describe('Taken away meanwhile', () => {
   it.each([
     ['removed', () => removeClient(operator(), 'keyed')],
     ['given other keys', () => rotateClient(operator(), 'keyed', { kind: 'keys', keys: [{ kid: 'other' }] })],
-  ])('a client that is %s while its keys are fetched gets no token that counts', async (_, change) => {
+  ])('prevents a valid token if the client is %s while its keys are fetched', async (_, change) => {
     whileFetched = async () => {
       await change()
       auth.later(2_000)
@@ -154,7 +154,7 @@ describe('Taken away meanwhile', () => {
     ['a refresh token', 'refresh_token', () => changePassword(operator(), 'ann', NEW)],
     ['a code', 'authorization_code', () => removeClient(operator(), 'app')],
     ['a refresh token', 'refresh_token', () => removeClient(operator(), 'app')],
-  ] as const)('for %s (%s) that is being exchanged no token is given that counts', async (_, kind, change) => {
+  ] as const)('prevents valid tokens for %s (%s) that is being exchanged', async (_, kind, change) => {
     const { code, refresh } = await letIn()
     const list = auth.keys.list.bind(auth.keys)
     jest.spyOn(auth.keys, 'list').mockImplementationOnce(async () => {
@@ -169,7 +169,7 @@ describe('Taken away meanwhile', () => {
   })
 })
 
-it('a change that is killed half-way has ended what was issued, and can be said again', async () => {
+it('a change that fails half-way has revoked tokens, and can be repeated', async () => {
   const { access } = await letIn()
   const broken = {
     ...operator(),
@@ -183,7 +183,7 @@ it('a change that is killed half-way has ended what was issued, and can be said 
   expect(await isActive((await exchange(backOf(back).sent.code!)).body.access_token)).toBe(true)
 })
 
-it('of two changes at once each ends what the other began', async () => {
+it('two concurrent rotations revoke the generation of each other', async () => {
   const kept = async () => (await auth.clients.get('app'))!.generation!
   const seen = new Set([await kept()])
   const change = auth.clients.change.bind(auth.clients)

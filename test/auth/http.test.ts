@@ -17,7 +17,7 @@ afterAll(() => there.close())
 
 const FORM = { client_id: 'app', client_secret: SECRET, grant_type: 'client_credentials' }
 
-it('its configuration is also found at the root of the origin', async () => {
+it('its configuration is also served at the root of the origin', async () => {
   const { base, origin } = there
   for (const name of ['smart-configuration', 'openid-configuration', 'oauth-authorization-server']) {
     const wanted = (await (await fetch(`${base}/.well-known/${name}`)).json()) as { readonly issuer: string }
@@ -41,7 +41,7 @@ it('its configuration is also found at the root of the origin', async () => {
   ])
 })
 
-it('a token says from which address it was asked for', async () => {
+it('a token names the address of its client', async () => {
   const response = await fetch(`${there.base}/auth/token`, { method: 'POST', body: new URLSearchParams(FORM) })
   const { access_token } = (await response.json()) as { access_token: string }
   expect(claimsOf(access_token).clientAddress).toBe('127.0.0.1')
@@ -50,7 +50,7 @@ it('a token says from which address it was asked for', async () => {
   expect(requestOf(event).arn).toBeUndefined()
 })
 
-it('what is refused before it is looked at is told in the form of OAuth too', async () => {
+it('overload is answered 503, as an OAuth error or an OperationOutcome', async () => {
   const busy = await served({}, 0)
   try {
     const response = await fetch(`${busy.base}/auth/token`, { method: 'POST', body: new URLSearchParams(FORM) })
@@ -66,7 +66,7 @@ it('what is refused before it is looked at is told in the form of OAuth too', as
   }
 })
 
-it('a form is read up to 64 kB, whatever other bodies may have: a longer one is refused while it comes', async () => {
+it('a form above 64 kB is rejected with 413 while it arrives', async () => {
   const asked = new URLSearchParams(FORM).toString()
   const padded = (bytes: number) => `${asked}&x=`.padEnd(bytes, 'x')
   const post = (body: string) =>
@@ -80,7 +80,7 @@ it('a form is read up to 64 kB, whatever other bodies may have: a longer one is 
   expect((await there.auth.serve(requestOf(event), 'id')).status).toBe(413)
 })
 
-it('HEAD is answered as GET, OPTIONS with what browsers need', async () => {
+it('HEAD is answered like GET, OPTIONS with CORS headers', async () => {
   const head = await fetch(`${there.base}/auth/jwks`, { method: 'HEAD' })
   expect([head.status, Number(head.headers.get('content-length')) > 300, await head.text()]).toEqual([200, true, ''])
   const origin = { origin: 'http://localhost:3000' }
@@ -88,12 +88,12 @@ it('HEAD is answered as GET, OPTIONS with what browsers need', async () => {
   expect([options.status, options.headers.get('access-control-allow-origin')]).toEqual([204, '*'])
 })
 
-it('on this machine only, nobody from elsewhere is answered', async () => {
+it('a server for this machine only rejects foreign origins with 403', async () => {
   const response = await fetch(`${there.base}/auth/jwks`, { headers: { origin: 'https://evil.example' } })
   expect([response.status, await response.json()]).toEqual([403, { error: 'access_denied', error_description: expect.any(String) }])
 })
 
-it('a path that is spelled otherwise is the same path: refused in the form of OAuth, and pages are for no other site', async () => {
+it('a path in another spelling has the same errors and CORS headers', async () => {
   const { base } = there
   const headers = { origin: 'http://127.0.0.1:1' }
   for (const path of ['//auth/token', '/%61uth/token', '/auth//token', '/auth/token/']) {

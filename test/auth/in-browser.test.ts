@@ -39,7 +39,7 @@ class App {
 
 const NARROW = { width: 360, height: 740 }
 
-;(isThere ? describe : describe.skip)('in a browser', () => {
+;(isThere ? describe : describe.skip)('the pages in a browser', () => {
   let there: Served
   let browser: Browser
   let context: BrowserContext
@@ -81,7 +81,7 @@ const NARROW = { width: 360, height: 740 }
     await page.getByRole('button', { name: 'Sign in' }).click()
   }
 
-  it('a user without scripts logs in, chooses a patient, drops a scope and is sent back; the code is worth a token', async () => {
+  it('lead a user without scripts from the login to a valid code', async () => {
     const page = await open(authorizeUrl('openid launch/patient patient/*.rs user/Observation.rs'), false)
     await logIn(page)
     await page.getByLabel('Name').fill('ann')
@@ -101,7 +101,7 @@ const NARROW = { width: 360, height: 740 }
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax', path: '/fhir/auth' })
   })
 
-  it('an account shows what was allowed, and takes it back; signing out asks first', async () => {
+  it('show and withdraw consents; signing out asks for confirmation', async () => {
     const page = await open(authorizeUrl('user/*.cruds offline_access'), false)
     await logIn(page)
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
@@ -153,7 +153,7 @@ const NARROW = { width: 360, height: 740 }
   const DARK = ['a failed login', 'the choice of a patient', 'consent'].map((name) => ['dark', name] as const)
 
   it.each([...Object.keys(PAGES).map((name) => ['light', name] as const), ...DARK])(
-    'in %s, %s has nothing that axe-core finds, and fits 360 pixels',
+    'pass axe-core and fit 360 pixels (%s, %s)',
     async (colorScheme, name) => {
       const page = await open(
         authorizeUrl('openid launch/patient patient/*.rs user/Observation.rs?category=laboratory offline_access'),
@@ -171,7 +171,7 @@ const NARROW = { width: 360, height: 740 }
     },
   )
 
-  it('is not shown in a frame', async () => {
+  it('are not shown in a frame', async () => {
     app.framed = authorizeUrl('openid')
     const page = await open(`${app.origin}/frame`, true)
     const frame = page.frames().find((each) => each !== page.mainFrame())!
@@ -179,7 +179,7 @@ const NARROW = { width: 360, height: 740 }
     expect([await frame.getByLabel('Password').count(), frame.url()]).toEqual([0, expect.stringMatching(/^(?:chrome-error|about:blank)/)])
   })
 
-  it('its forms lead nowhere else, nothing is loaded from elsewhere, and nothing runs that was put in', async () => {
+  it('block foreign form targets, foreign content and injected scripts', async () => {
     const page = await open(authorizeUrl('openid'), true)
     await page.evaluate(`document.forms[0].action = '${elsewhere.origin}/stolen'`)
     await page.getByLabel('User name').fill('dr.ann')

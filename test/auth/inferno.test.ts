@@ -17,17 +17,17 @@ describe.each(Object.entries(TABLES))('%s', (_, rows) => {
   it.each(rows)('%s: %s', (_by, _holds, check) => check(site))
 })
 
-it('no row stands twice', () => {
+it('no row appears twice', () => {
   const names = Object.values(TABLES).flatMap((rows) => rows.map(([by, holds]) => `${by}: ${holds}`))
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
 })
 
-it('the page says how many rows there are of each kit', () => {
+it('the README states the number of rows per kit', () => {
   const page = readFileSync(new URL('inferno/README.md', import.meta.url), 'utf8')
   expect(page).toContain(counted(Object.values(TABLES).flat()).join('\n'))
 })
 
-it('each row can fail: of a server that gives nothing, or of one that gives everything', async () => {
+it('each row fails for a server that grants nothing or everything', async () => {
   const cannot: string[] = []
   for (const [by, holds, check] of Object.values(TABLES).flat()) {
     const outcomes = await Promise.allSettled(WRONG.map(async (wrong) => check(wrong())))

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 beforeEach(() => void auth.audited.splice(0))
 
-it('tells a client all of its own token', async () => {
+it('returns all claims of its own token to a client', async () => {
   const token = await tokenOf('app')
   const { status, headers, body } = await introspect({ ...AS('app'), token })
   expect([status, headers['cache-control']]).toEqual([200, 'no-store'])
@@ -53,7 +53,7 @@ it('tells a client all of its own token', async () => {
   expect(auth.audited).toMatchObject([{ interaction: 'token' }, { interaction: 'introspect', client: 'app', outcome: 'active' }])
 })
 
-it('has no claim of its own that could be that of tenants', async () => {
+it('rejects its own claims as FHIR_TENANT_CLAIM', async () => {
   const token = await tokenOf('app')
   const { tenant, ...told } = { ...(await introspect({ ...AS('app'), token })).body, ...claimsOf(token) }
   expect([tenant, Object.keys(told).length > 15]).toEqual(['a', true])
@@ -61,13 +61,13 @@ it('has no claim of its own that could be that of tenants', async () => {
   expect(readConfig({ FHIR_TENANT_CLAIM: 'https://example.org/tenant' }).tenantClaim).toBe('https://example.org/tenant')
 })
 
-it('tells of a token of another client only who is registered for it', async () => {
+it('requires a registered permission for tokens of other clients', async () => {
   const token = await tokenOf('app')
   expect((await introspect({ ...AS('other'), token })).body).toEqual({ active: false })
   expect((await introspect({ ...AS('gateway'), token })).body).toMatchObject({ active: true, client_id: 'app' })
 })
 
-it('tells of a token of another client only in tenants of its own', async () => {
+it('returns tokens of other clients only within the tenants of the caller', async () => {
   await auth.addClient('of-a', { mayIntrospect: true, tenants: ['a', 'c'] })
   await auth.addClient('of-b', { mayIntrospect: true, tenants: ['b'] })
   await auth.addClient('two', { tenants: ['a', 'b'] })
@@ -81,7 +81,7 @@ it('tells of a token of another client only in tenants of its own', async () => 
   expect(await told('any')).toEqual([true, true, true])
 })
 
-it('tells without tenancy of tokens that open what is here, and who is of it', async () => {
+it('returns without tenancy only tokens valid here, to clients of the default tenant', async () => {
   const without = await authorization()
   await without.addClient('of-b', { mayIntrospect: true, tenants: ['b'] })
   await without.addClient('of-default', { mayIntrospect: true, tenants: ['b', 'default'] })
@@ -96,7 +96,7 @@ it('tells without tenancy of tokens that open what is here, and who is of it', a
   expect([await told('of-default', before), await told('app', before)]).toEqual([false, false])
 })
 
-it('tells of what is no token, expired, changed or revoked nothing but that', async () => {
+it('returns only active: false for malformed, altered and revoked tokens', async () => {
   const token = await tokenOf('app')
   const { jti, sid, sub } = (await introspect({ ...AS('app'), token })).body
   const [header, claims, signature] = token.split('.')
@@ -114,7 +114,7 @@ it('tells of what is no token, expired, changed or revoked nothing but that', as
   }
 })
 
-it('believes a key as long as it is published, though it is still there', async () => {
+it('accepts a key only while it is published', async () => {
   const own = await authorization()
   await own.addClient('app')
   const token = (await own.ask('POST', '/auth/token', { form: { ...AS('app'), grant_type: 'client_credentials' } })).body.access_token
@@ -130,7 +130,7 @@ it('believes a key as long as it is published, though it is still there', async 
   expect((await own.keys.list()).some(({ key }) => key.kid === kid)).toBe(true)
 })
 
-it('ends with the token', async () => {
+it('returns active: false once the token has expired', async () => {
   const late = await authorization()
   await late.addClient('app')
   const form = { ...AS('app'), grant_type: 'client_credentials' }
@@ -148,12 +148,12 @@ it.each([
   ['a public client', { client_id: 'open', token: 'a' }, 400, 'invalid_client'],
   ['no client', { token: 'a' }, 400, 'invalid_request'],
   ['no token', { client_id: 'app', client_secret: SECRET }, 400, 'invalid_request'],
-] as const)('%s is refused', async (_, form, status, error) => {
+] as const)('rejects %s', async (_, form, status, error) => {
   expect(await introspect(form)).toMatchObject({ status, body: { error } })
   expect(auth.audited).toMatchObject([{ interaction: 'introspect', status, outcome: error }])
 })
 
-it('says 500 where revocations cannot be read: nothing is called active then', async () => {
+it('returns 500 if revocations cannot be read', async () => {
   const token = await tokenOf('app')
   const broken = await authorization({ choices: { tenancy: true } })
   await broken.addClient('app')

@@ -35,7 +35,7 @@ async function tokenBy(key: KeyPair): Promise<number> {
   return (await auth.ask('POST', '/auth/token', { form: assertionForm(assertion(key, 'app', auth.now())) })).status
 }
 
-it('not for longer than the client says: a key it took away is refused then', async () => {
+it('cached keys expire with their max-age, and a removed key is then rejected', async () => {
   published = { keys: [first], maxAge: 60_000 }
   expect(await tokenBy(first)).toBe(200)
   published = { keys: [second], maxAge: 60_000 }
@@ -45,7 +45,7 @@ it('not for longer than the client says: a key it took away is refused then', as
   expect([await tokenBy(first), await tokenBy(second), fetches]).toEqual([401, 200, 2])
 })
 
-it('nor where they cannot be had again, and no longer than five minutes unasked', async () => {
+it('cached keys expire after max-age even if unreachable, and after at most five minutes', async () => {
   published = { keys: [first], maxAge: 60_000 }
   expect(await tokenBy(first)).toBe(200)
   published = { ...published, isBroken: true }
@@ -58,7 +58,7 @@ it('nor where they cannot be had again, and no longer than five minutes unasked'
   expect([await tokenBy(first), fetches]).toEqual([200, 4])
 })
 
-it('for ten seconds where the client says not at all, and on where it does not say and they cannot be had', async () => {
+it('cached keys live ten seconds at least, and on without max-age if unreachable', async () => {
   published = { keys: [first], maxAge: 0 }
   for (let i = 0; i < 5; i++) expect(await tokenBy(first)).toBe(200)
   expect(fetches).toBe(1)

@@ -58,7 +58,7 @@ const usedIn = (walk: readonly Minute[]): readonly (readonly [minute: number, ki
   walk.flatMap(({ signedWith }, minute) => (walk[minute - 1]?.signedWith === signedWith ? [] : [[minute, signedWith] as const]))
 
 describe('Rotations of the signing keys', () => {
-  it('refuse no token, by nobody whose copy of the keys is up to ten minutes old', async () => {
+  it('invalidate no token for key copies up to ten minutes old', async () => {
     const { keys, walk } = await walked(
       { 1: 'rotate', 95: 'rotate', 97: 'rotate', 300: 'killed rotation', 330: 'rotate', 470: 'two rotations', 800: 'killed rotation' },
       1_000,
@@ -70,25 +70,25 @@ describe('Rotations of the signing keys', () => {
     expect((await keys.list()).length).toBeLessThanOrEqual(2)
   })
 
-  it('within seconds refuse none of who looks for a key that is unknown', async () => {
+  it('invalidate no token for verifiers that fetch unknown keys, even within seconds', async () => {
     const { walk } = await walked({ 5: 'rotate now', 30: 'rotate', 33: 'rotate now', 34: 'rotate', 200: 'rotate now' }, 400)
     expect(refused(walk, 0)).toEqual([])
     expect(usedIn(walk).map(([minute]) => minute)).toEqual([0, 6, 34, 44, 201])
   })
 
-  it('are felt by an older copy where they take seconds: the walk can find what is refused', async () => {
+  it('invalidate tokens for older copies within seconds, which shows the check can fail', async () => {
     const { walk } = await walked({ 100: 'rotate now' }, 200)
     expect(refused(walk, OLDEST_COPY).length).toBeGreaterThan(0)
   })
 
-  it('leave no key behind that no token needs, and remove none that one may need', async () => {
+  it('remove each key once no token needs it, and no earlier', async () => {
     const { keys, walk } = await walked({ 20: 'rotate', 200: 'killed rotation' }, 400)
     const counts = walk.map(({ published }) => published.size)
     expect([counts[19], counts[20], counts[30 + 60], counts[30 + 61], counts[200], counts[399]]).toEqual([1, 2, 2, 1, 2, 1])
     expect(await keys.list()).toHaveLength(1)
   })
 
-  it('work where the clock was wrong when the key before was made', async () => {
+  it('work if the previous key was created by a wrong clock', async () => {
     const keys = new MemorySigningKeys()
     const year = 365 * 24 * 60 * MINUTE
     const future = await keys.make(T + year)
@@ -102,7 +102,7 @@ describe('Rotations of the signing keys', () => {
 })
 
 describe('The first key', () => {
-  it('is used at once, and made once where one is there', async () => {
+  it('is valid at once, and created only once', async () => {
     const keys = new MemorySigningKeys()
     expect([usedAt(await keys.list(), T), publishedAt(await keys.list(), T)]).toEqual([undefined, []])
     for (let i = 0; i < 3; i++) await tendKeys(keys, T + i)
@@ -112,7 +112,7 @@ describe('The first key', () => {
     expect(isSignedWith(only!, data, await keys.sign(only!.key.kid, data))).toBe(true)
   })
 
-  it('that several servers make at once are several, of which all use one', async () => {
+  it('is one of several after concurrent starts, and all servers use the same', async () => {
     const keys = new MemorySigningKeys()
     await Promise.all([T + 1, T, T].map((at) => tendKeys(keys, at)))
     const known = await keys.list()

@@ -50,16 +50,16 @@ it.each<readonly [Pick<Launch, 'patient' | 'encounter'>, readonly string[], obje
   [{ encounter: 'ann', patient: 'bob' }, BOTH, { fault: 'Encounter/ann is not of Patient/bob' }],
   [{ encounter: 'ann' }, ['south'], { fault: 'There is no Encounter/ann' }],
   [{ encounter: 'nobody', patient: 'ann' }, BOTH, { fault: 'Encounter/nobody is not of Patient/ann' }],
-])('%j in %j', async (launch, tenants, expected) => {
+])('%j in %j resolves to its tenant and patient, or a fault', async (launch, tenants, expected) => {
   const found = await launchedFor(site.patients, tenants, launch)
   expect(found).toEqual('fault' in expected ? expected : expect.objectContaining(expected))
 })
 
-it.each(['elsewhere', 'group', 'described', 'nobody'])('an encounter of no patient here brings none: %s', async (id) => {
+it.each(['elsewhere', 'group', 'described', 'nobody'])('an encounter without a local patient yields no patient: %s', async (id) => {
   expect(await launchedFor(site.patients, ['north'], { encounter: id })).toEqual({ type: 'Encounter', tenant: 'north' })
 })
 
-describe('What an operator says of a launch', () => {
+describe('A launch by an operator', () => {
   const client = { id: 'app', scopes: ['launch'], tenants: ['*'] } as unknown as Client
   const user: User = {
     ...{ name: 'ann', subject: 's', password: '', scopes: ['user/*.rs'], tenants: ['north'], changedAt: 0, fhirUser: 'Patient/ann' },
@@ -70,13 +70,13 @@ describe('What an operator says of a launch', () => {
       { client, user: undefined, ...more },
     )
 
-  it('gets the patient and the tenant that follow from it', async () => {
+  it('gets the patient and the tenant that the data determine', async () => {
     expect(await completed({ encounter: 'ann' })).toEqual({ client: 'app', encounter: 'ann', patient: 'ann', tenant: 'north' })
     expect(await completed({ patient: 'bob', tenant: 'south' })).toEqual({ client: 'app', patient: 'bob', tenant: 'south' })
     expect(await completed({ user: 'ann' }, { user })).toEqual({ client: 'app', user: 'ann' })
   })
 
-  it('is refused where the data speak against it', async () => {
+  it('is rejected if it contradicts the data', async () => {
     await expect(completed({ patient: 'bob' })).rejects.toThrow(new RangeError('Several tenants have Patient/bob: say whose it is'))
     await expect(completed({ user: 'ann', patient: 'bob' }, { user })).rejects.toThrow(
       new RangeError('The user ann may not see Patient/bob'),

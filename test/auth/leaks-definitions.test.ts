@@ -22,7 +22,7 @@ const OWNERS: readonly Who[] = [
 
 const START = Date.now()
 
-describe('What a tenant defines', () => {
+describe('The definitions of a tenant', () => {
   let alone: Site
   let shared: Site
   let now = START
@@ -36,7 +36,7 @@ describe('What a tenant defines', () => {
   })
   afterAll(() => Promise.all([alone.close(), shared.close()]))
 
-  it.each(OWNERS)('changes no answer of another tenant: $client', async (who) => {
+  it.each(OWNERS)('change no response of another tenant: $client', async (who) => {
     const different: string[] = []
     const statuses = new Map<number, number>()
     for (const [i, [method, target, sent]] of REQUESTS.entries()) {
@@ -79,7 +79,7 @@ describe('Definitions', () => {
   const kindOf = (type: string, id: string): Json =>
     ({ StructureDefinition: profile(id, 'device'), ValueSet: valueSet(id, 'paint'), CodeSystem: codeSystem(id, 'blue') })[type]!
 
-  it('are written by administrators and by nobody else, whatever there is under their ids', async () => {
+  it('are written by administrators only, whether or not their ids exist', async () => {
     const wrong: string[] = []
     for (const [i, who] of sampled(WHOS, 3, 0).entries()) {
       const type = TYPES[i % TYPES.length]!
@@ -104,7 +104,7 @@ describe('Definitions', () => {
     }
   })
 
-  it('tell who may not read them their canonicals, rules, and what would be right, and nothing else', async () => {
+  it('disclose only canonical URLs, rules and expectations to clients without read access', async () => {
     const who: Who = { tenant: 'south', client: 'app', scopes: 'patient/Observation.cruds', patient: 'a.id' }
     for (const type of TYPES) expect((await site.ask(who, 'GET', `/${type}?_summary=count`)).status).toBe(403)
     const texts: string[] = []

@@ -58,7 +58,7 @@ async function wrongOf(who: Who, target: string): Promise<readonly string[]> {
 }
 
 it(
-  'hold for everybody what they may see, and nothing else',
+  'exports hold all that their client may see, and nothing else',
   async () => {
     const cells = SOME.flatMap((who) => ['/$export', '/Patient/$export', `/Group/${GROUP}/$export`].map((target) => [who, target] as const))
     const wrong: string[] = []
@@ -81,13 +81,13 @@ it(
 
 const ONLY: Who = { tenant: 'north', client: 'only', scopes: 'patient/Observation.read' }
 
-it('are of Observations where the scope says so, although there are Conditions', async () => {
+it('exports hold only the types of the scope, and report the others', async () => {
   const exported = await exportedTo(world().ask, ONLY, '/$export?_type=Observation,Condition')
   expect(new Set(linesOf(exported).map(({ resourceType }) => resourceType))).toEqual(new Set(['Observation']))
   expect(exported.files.find(([name]) => name === 'error')![1].text).toContain('Condition')
 })
 
-it('of a Group that is hidden are refused as of one that never was', async () => {
+it('an export of a hidden Group is rejected like one of an unknown Group', async () => {
   const who: Who = { tenant: 'north', client: 'patient', scopes: 'patient/*.rs', patient: 'a.id' }
   const [hidden, never] = await Promise.all(
     [GROUP, 'never.id'].map((id) => world().ask(who, 'GET', `/Group/${id}/$export`, { headers: KICK_OFF })),
@@ -97,7 +97,7 @@ it('of a Group that is hidden are refused as of one that never was', async () =>
   expect(shown(hidden)).toBe(shown(never))
 })
 
-it('are the business of their client, and their files of who has the link or its token', async () => {
+it('exports are bound to client and tenant, and their files to the client', async () => {
   const { ask } = world()
   const mine: Who = { tenant: 'north', client: 'mine', scopes: 'system/Patient.rs' }
   const { kickOff, poll } = await exportedTo(ask, mine, '/$export')

@@ -40,7 +40,7 @@ const said = async (response: Response) => {
   return { status: response.status, headers, text: await response.text() }
 }
 
-it.each(['HEAD', 'GET'])('%s of what is hidden is that of what never was', async (method) => {
+it.each(['HEAD', 'GET'])('%s of a hidden resource equals that of an unknown one', async (method) => {
   for (const target of ['/Observation/hide', '/Observation/hide/_history/1', '/Binary/hide', '/Observation/hide?_summary=text'])
     for (const headers of [
       {},
@@ -55,7 +55,7 @@ it.each(['HEAD', 'GET'])('%s of what is hidden is that of what never was', async
     }
 })
 
-it('what is one’s own is read, raw too', async () => {
+it('a visible resource is read, raw too', async () => {
   expect((await patient.raw('/Observation/mine', { method: 'HEAD' })).status).toBe(200)
   expect((await patient.get('/Observation/mine')).text).toContain('MARK of a')
   const { status, text } = await patient.get('/Binary/mine', { accept: 'text/plain' })
@@ -71,7 +71,7 @@ it.each([
   [`${ISSUER}/Patient/b`, 403],
   ['https://elsewhere.example/fhir/Patient/a', 403],
   [undefined, 403],
-])('bytes that say they belong to %s: %d', async (context, status) => {
+])('a Binary with the security context %s is answered %d', async (context, status) => {
   const headers = { 'content-type': 'text/plain', ...(context === undefined ? {} : { 'x-security-context': context }) }
   const answer = await patient.post('/Binary', Buffer.from('x'), headers)
   expect(answer.status).toBe(status)

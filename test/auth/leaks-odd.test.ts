@@ -27,7 +27,7 @@ const parameter = (code: string, type: string, expression: string): Json => ({
 it.each([
   ['POST', 'Observation', { 'if-none-exist': 'identifier=same' }],
   ['PUT', 'Observation?identifier=same', {}],
-])('a guard that what is hidden holds is in nobody’s way: %s', async (method, target, headers) => {
+])('a hidden resource does not block a conditional write: %s', async (method, target, headers) => {
   await opened()
   const identifier = [{ value: 'same' }]
   const by = (who: Who, patient: string, id: string) =>
@@ -37,7 +37,7 @@ it.each([
   expect((await by(APP, 'a', 'mine')).status).toBe(200)
 })
 
-it('a condition on a parameter somebody defined grants nothing while it is not there', async () => {
+it('a scope with a custom parameter grants nothing while the parameter is missing', async () => {
   await opened()
   const who: Who = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs?note-author=me' }
   await put(about('b', { id: 'noted', note: [{ authorString: 'me', text: 'x' }] }))
@@ -61,7 +61,7 @@ it('a condition on a parameter somebody defined grants nothing while it is not t
   expect(last).toEqual([404, ''])
 })
 
-it('a resource on which a parameter fails stops conditional interactions of those only who may find it', async () => {
+it('an unindexable resource blocks conditional writes only of clients that may find it', async () => {
   const reports: string[] = []
   await opened({}, (error) => void reports.push(String(error)))
   const expression = 'Observation.repeat(note).text.where($this is string).single()'
@@ -82,7 +82,7 @@ it('a resource on which a parameter fails stops conditional interactions of thos
   expect([...new Set(reports)]).toEqual(['Error: a Observation could not be indexed: parameter one-note: Error'])
 })
 
-it('what is hidden refers to it: the deletion is refused, and who refers is named where one may be seen', async () => {
+it('a deletion blocked by a reference names only visible resources', async () => {
   await opened({ FHIR_REFERENTIAL_INTEGRITY: 'on' })
   await put(about('a', { id: 'target' }))
   await put(about('b', { id: 'hidden', focus: [{ reference: 'Observation/target' }] }))
@@ -124,7 +124,7 @@ const FHIR_PATH = (path: string, name: unknown = 'path') => ({
   ],
 })
 
-it('who may change what it may not see learns nothing of its values by patches', async () => {
+it('a patch by a client without read access discloses no values', async () => {
   await opened({ FHIR_NO_OP_UPDATES: 'ignore' })
   await put(about('a', { id: 'mine', note: [{ text: 'secret' }] }))
   const patchBy = async (scopes: string, document: Json) => {
@@ -179,7 +179,7 @@ it('who may change what it may not see learns nothing of its values by patches',
   expect(failures[0]).toMatchObject({ status: 422 })
 })
 
-it('nor what it refers to, where references must lead somewhere', async () => {
+it('a patch by a client without read access discloses no dangling references', async () => {
   await opened({ FHIR_REFERENTIAL_INTEGRITY: 'on' })
   await put(about('b', { id: 'theirs' }))
   await put(about('a', { id: 'mine', derivedFrom: [{ reference: 'Observation/theirs' }] }))
@@ -194,8 +194,8 @@ it('nor what it refers to, where references must lead somewhere', async () => {
 
 it.each([
   ['named', 'https://foo/Practitioner/9'],
-  ['as it is', 'Practitioner/9'],
-])('nor what it refers to, by a fullUrl of a transaction: %s', async (_, fullUrl) => {
+  ['relative', 'Practitioner/9'],
+])('a patch without read access discloses no references by fullUrl: %s', async (_, fullUrl) => {
   await opened()
   const performer = [{ reference: 'Practitioner/9' }]
   await put(about('a', { id: 'mine', performer, extension: [{ url: 'http://x/y', valueUri: 'Practitioner/9' }] }))
@@ -225,7 +225,7 @@ it.each([
   expect(wrong.text).not.toContain('performer')
 })
 
-it.each(['r', 's'])('who may see it by %s is told', async (letter) => {
+it.each(['r', 's'])('a patch discloses the test result to a client with scope %s', async (letter) => {
   await opened({ FHIR_NO_OP_UPDATES: 'ignore' })
   await put(about('a', { id: 'mine', note: [{ text: 'secret' }] }))
   const test = (value: string) =>
@@ -238,7 +238,7 @@ it.each(['r', 's'])('who may see it by %s is told', async (letter) => {
   expect(await test('other')).toMatchObject({ status: 422, text: expect.stringContaining('The test of operation 0 does not hold') })
 })
 
-it('a type that is only named in what comes along must be in scope', async () => {
+it('a type named in _include or _revinclude must be in scope', async () => {
   await opened()
   const who: Who = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs' }
   const status = async (query: string) => (await site.ask(who, 'GET', `/Observation?${query}`)).status
@@ -248,7 +248,7 @@ it('a type that is only named in what comes along must be in scope', async () =>
   expect(await status('_revinclude=Provenance:target')).toBe(403)
 })
 
-it('cursors and kept queries are of no use to another client, or tenant', async () => {
+it('cursors and stored queries are bound to client, patient and tenant', async () => {
   await opened()
   for (const id of ['1', '2', '3']) await put(about('a', { id }))
   const { body } = await site.ask(APP, 'POST', '/Observation/_search', { body: 'category=laboratory&_count=1' })

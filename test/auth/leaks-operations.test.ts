@@ -12,7 +12,7 @@ const world = withPopulated()
 
 const LEVELS = ['', '/Patient', '/Observation', '/Device', '/Organization', '/Binary'] as const
 
-it('$meta tells everybody the tags of what they may find, each once', async () => {
+it('$meta returns the tags of all resources that the client may find, each once', async () => {
   const { population, ask, check } = world()
   const wrong: string[] = []
   let told = 0
@@ -71,7 +71,7 @@ function everythingOf(who: Who, { find, all }: Population, id: string, query: st
   return [...names].filter((name) => types?.includes(name.split('/')[0]!) ?? true).sort()
 }
 
-it('$everything shows everybody what they may read and find of a patient, each once; one that is hidden is as one that never was', async () => {
+it('$everything returns each visible resource once; a hidden patient looks like an unknown one', async () => {
   const { population, ask, check } = world()
   const { find } = population
   const wrong: string[] = []
@@ -126,7 +126,7 @@ const OF_DOCUMENTS: readonly Who[] = [
   })),
 )
 
-it('$docref shows everybody those documents of a patient that they may read and find; of one who is hidden, none', async () => {
+it('$docref returns the documents that the client may read and find, and no hidden ones', async () => {
   const { population, ask, check } = world()
   const { find, all } = population
   const wrong: string[] = []
@@ -153,7 +153,7 @@ it('$docref shows everybody those documents of a patient that they may read and 
   expect(told).toBeGreaterThan(50)
 })
 
-it('is written down with whom it is about, and who asked', async () => {
+it('$everything and $meta are audited with client, patient and scopes', async () => {
   const who: Who = { tenant: 'north', client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
   const { ask, site } = world()
   site.audited.length = 0

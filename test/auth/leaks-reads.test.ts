@@ -14,7 +14,7 @@ import { nameOfWho, sampled, WHOS } from './whos.ts'
 const world = withPopulated()
 
 it(
-  'shows to everybody what they may see, and tells nothing of anything else',
+  'reads return all that the client may see, and disclose nothing else',
   async () => {
     const reads = readsOf(world().population)
     const wrong: string[] = []
@@ -36,7 +36,7 @@ it(
   5 * 60_000,
 )
 
-it('tells what a type is marked with whom it may be searched by, and what a resource is marked with whom it may be read by', async () => {
+it('$meta of a type requires scope s, $meta of a resource requires scope r', async () => {
   const statuses = async (scopes: string) => {
     const who = { tenant: 'north', client: 'app', scopes }
     const targets = ['/Observation/$meta', '/Observation/own-lab.id/$meta']
@@ -48,7 +48,7 @@ it('tells what a type is marked with whom it may be searched by, and what a reso
   ])
 })
 
-it('tells of a deletion whom the deleted was about, and nobody else', async () => {
+it('a deletion is reported only to the patient of the deleted resource', async () => {
   const patient = { tenant: 'north', client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
   const codeOf = async (target: string) => (await world().ask(patient, 'GET', target)).body.issue[0].code
   expect(await codeOf('/Observation/own-deleted.id')).toBe('deleted')
@@ -56,7 +56,7 @@ it('tells of a deletion whom the deleted was about, and nobody else', async () =
   expect(await codeOf('/Patient/gone.id')).toBe('not-found')
 })
 
-it('shows of a history the versions that were about the patient', async () => {
+it('a history holds only the versions about the patient', async () => {
   for (const tenant of TENANTS) {
     const patient = { tenant, client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
     const etags = async (target: string) =>
@@ -73,7 +73,7 @@ it('shows of a history the versions that were about the patient', async () => {
   }
 })
 
-it('writes down who asked for what, and what came of it', async () => {
+it('reads and searches are audited with client, target and status, without content', async () => {
   const who = { tenant: 'north', client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
   world().site.audited.length = 0
   await world().ask(who, 'GET', '/Observation/other-lab.id')

@@ -13,7 +13,7 @@ import { nameOfWho, sampled, WHOS } from './whos.ts'
 const world = withPopulated()
 
 it(
-  'find for everybody what they may see, and count nothing else',
+  'searches find and count only resources that the client may see',
   async () => {
     const { population } = world()
     const wrong: string[] = []

@@ -56,7 +56,7 @@ function wrongOf(each: Asked, answer: Answer, sent: Sent): string | undefined {
 }
 
 it(
-  'says what would come of it',
+  '$validate predicts the outcome of the write and discloses nothing hidden',
   async () => {
     const wrong: string[] = []
     const met = new Map<string, number>()
@@ -75,7 +75,7 @@ it(
   5 * 60_000,
 )
 
-it('and an expression sees what is sent with it, whoever sends it, and nothing else', async () => {
+it('$apply-fhirpath evaluates only the resource that is sent', async () => {
   for (const who of WHO.filter((_, i) => i % 7 === 0)) {
     const resource = { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/b.id' } }
     const parameter = [
@@ -87,6 +87,6 @@ it('and an expression sees what is sent with it, whoever sends it, and nothing e
   }
 })
 
-it.each(TENANTS)('and writes nothing in %s', async (tenant) => {
+it.each(TENANTS)('$validate writes nothing in %s', async (tenant) => {
   expect(await wrongInTheEnd({ ask: site.ask, population }, tenant)).toEqual([])
 })

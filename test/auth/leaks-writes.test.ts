@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => site.close())
 
 it(
-  'nobody writes, or learns by writing, what is not theirs',
+  'a client neither writes nor learns by writing anything it has no access to',
   async () => {
     const all: string[] = []
     const statuses = new Map<number, number>()
@@ -48,6 +48,6 @@ it(
   5 * 60_000,
 )
 
-it.each(TENANTS)('and there is nothing but what was allowed in %s', async (tenant) => {
+it.each(TENANTS)('the store holds only the allowed writes in %s', async (tenant) => {
   expect(await wrongInTheEnd(world, tenant)).toEqual([])
 })

@@ -33,30 +33,30 @@ async function decide(left: readonly string[], scope = ASKED.scope): Promise<str
   return claimsOf((await auth.ask('POST', '/auth/token', { form: { ...form, code: sent.code } })).body.access_token).scope
 }
 
-describe('of a whole type', () => {
-  it('its categories are offered, unless they are asked for themselves, or it is narrowed already', async () => {
+describe('a scope for a whole type', () => {
+  it('offers its categories, unless they are requested or it has a condition', async () => {
     expect((await page()).text).toContain(`value="${VITAL}"`)
     expect((await page(`${WHOLE} ${VITAL}`)).text.split(`value="${VITAL}"`)).toHaveLength(2)
     expect([narrowerOf('user/Observation.rs?status=final'), narrowerOf('user/Patient.rs'), narrowerOf('openid')]).toEqual([[], [], []])
     expect(narrowerOf('patient/Condition.read')[1]!.scope).toMatch(/^patient\/Condition\.rs\?category=.*\|problem-list-item$/)
   })
 
-  it('some are granted where the whole is not, and none beside it', async () => {
+  it('grants categories instead of the whole type, and none beside it', async () => {
     expect(await decide([VITAL, LABORATORY, 'user/Patient.rs'])).toBe(`${VITAL} ${LABORATORY} user/Patient.rs`)
     expect(await decide([WHOLE, VITAL])).toBe(WHOLE)
   })
 
-  it('each is called by its name, also where an app asks for it itself; other conditions stand as they are', async () => {
+  it('names each category, and shows other conditions verbatim', async () => {
     expect(wordsOf(VITAL)).toBe('Read and search data of the kind Observation that you can see: Vital signs')
     expect(wordsOf('user/Observation.r?status=final')).toBe('Read data of the kind Observation that you can see, where status=final')
     expect((await page(VITAL)).text).toContain(wordsOf(VITAL))
   })
 
-  it('nothing is granted that was not offered', async () => {
+  it('grants nothing that was not offered', async () => {
     expect(await decide(['user/Observation.cruds', 'user/Condition.rs', narrowerOf('user/Condition.rs')[0]!.scope])).toBe('access_denied')
   })
 
-  it('what was chosen is remembered, and ticked; who decides again takes it back', async () => {
+  it('preselects the previous choice, which a new decision replaces', async () => {
     await decide([VITAL])
     expect((await page()).text).toContain(`value="${VITAL}" checked`)
     const { sent } = backOf(await user.open('/auth/authorize', ASKED))

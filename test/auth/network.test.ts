@@ -12,11 +12,11 @@ it.each([
   ['::1', '0:0:0:0'],
   ['fe80::1%eth0', 'fe80:0:0:0'],
   ['', ''],
-])('%s', (address, network) => {
+])('%s is counted as network %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
 })
 
-it('a secret cannot be guessed from each address of one network in turn', async () => {
+it('guesses from several addresses of one network are throttled together', async () => {
   const auth = await authorization()
   await auth.addClient('app')
   const form = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'wrong' }

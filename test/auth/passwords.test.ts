@@ -11,7 +11,7 @@ const cheap = { N: 16, r: 8, p: 1 }
 const passwords = new Passwords(cheap)
 
 describe('A password', () => {
-  it('is kept as scrypt makes it, with what it cost', async () => {
+  it('is stored as a scrypt hash with its cost', async () => {
     const kept = await new Passwords().hash('correct horse')
     const [kind, N, r, p, salt = '', hash] = kept.split('$')
     expect([kind, N, r, p, Buffer.from(salt, 'base64url').length]).toEqual(['scrypt', '65536', '8', '1', 16])
@@ -19,7 +19,7 @@ describe('A password', () => {
     expect(scryptSync('correct horse', Buffer.from(salt, 'base64url'), 32, options).toString('base64url')).toBe(hash)
   })
 
-  it('is recognized, and no other, also where the cost has risen since', async () => {
+  it('is accepted exactly, whatever the cost, and reported as outdated below the cost', async () => {
     const kept = await passwords.hash('correct horse')
     for (const by of [passwords, new Passwords({ N: 32, r: 8, p: 2 })])
       for (const [typed, isIt] of [
@@ -34,12 +34,12 @@ describe('A password', () => {
     expect(outdated).toEqual([false, true, false, true])
   })
 
-  it('is kept with a salt of its own', async () => {
+  it('is stored with a random salt', async () => {
     const [first, second] = [await passwords.hash('correct horse'), await passwords.hash('correct horse')]
     expect(first).not.toBe(second)
   })
 
-  it('is the same however a keyboard composes its letters', async () => {
+  it('is accepted in any Unicode composition', async () => {
     const kept = await passwords.hash('p\u00e4sswort!')
     expect(await passwords.check('pa\u0308sswort!', kept)).toBe(true)
   })
@@ -61,12 +61,12 @@ describe('A password', () => {
     expect([await passwords.check('x'.repeat(1_000), kept), await passwords.check('x'.repeat(100_000), kept)]).toEqual([true, false])
   })
 
-  it('is nobody’s where there is no user, or nothing that was kept can be read', async () => {
+  it('is rejected for a missing user or an unreadable hash', async () => {
     for (const kept of [undefined, '', 'scrypt$16$8$1$AA$AA', 'plain', `scrypt$16$8$1$AA$${'A'.repeat(43)}`])
       for (const typed of ['', 'correct horse']) expect(await passwords.check(typed, kept)).toBe(false)
   })
 
-  it('of a user that is not there takes its turn like another', async () => {
+  it('is checked in turn for a missing user too', async () => {
     const begun: string[] = []
     const ends: (() => void)[] = []
     const busy = new Passwords(cheap, (typed) => {
@@ -94,7 +94,7 @@ describe('A login', () => {
     return { users, user, check: passwordCheck({ users, passwords: dear }) }
   }
 
-  it('with a password that was kept at a lower cost keeps it anew, and changes nothing else', async () => {
+  it('rehashes a password of lower cost, and changes nothing else', async () => {
     const { users, user, check } = await aliceOf(passwords)
     expect([await check('wrong horse', user), await users.get('alice')]).toEqual([false, user])
     expect(await check('correct horse', user)).toBe(true)
@@ -103,7 +103,7 @@ describe('A login', () => {
     expect([await check('correct horse', known), users.writes]).toEqual([true, 2])
   })
 
-  it('leaves a password that was changed meanwhile, and works where nothing can be kept', async () => {
+  it('keeps a concurrently changed password, and succeeds if the rehash is not stored', async () => {
     const { users, user, check } = await aliceOf(passwords)
     const other = { ...user, password: await dear.hash('another horse') }
     await users.change('alice', () => other)
@@ -114,8 +114,8 @@ describe('A login', () => {
   })
 })
 
-describe('Of many passwords at once', () => {
-  it('some wait, and the others are refused at once, until there is room again', async () => {
+describe('Many concurrent checks', () => {
+  it('queue up to a limit and are rejected beyond it until checks end', async () => {
     const kept = await passwords.hash('correct horse')
     const asked = Array.from({ length: 200 }, () => passwords.check('correct horse', kept))
     const ended = await Promise.allSettled(asked)
@@ -125,7 +125,7 @@ describe('Of many passwords at once', () => {
     expect(await passwords.check('correct horse', kept)).toBe(true)
   })
 
-  it('no more than two are worked on, also after one failed, and while others come', async () => {
+  it('run two at a time, also after failures and while others arrive', async () => {
     let [working, most] = [0, 0]
     const some = new Passwords(cheap, async (typed) => {
       most = Math.max(most, ++working)

@@ -45,7 +45,7 @@ async function configured(name: keyof typeof CLIENTS, algorithm: 'oidc' | 'oauth
 
 const names = Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]
 
-it.each(names)('a user lets in a client with %s, which refreshes, looks at and revokes its tokens', async (name) => {
+it.each(names)('a client with %s obtains, refreshes, introspects and revokes tokens of a user', async (name) => {
   const config = await configured(name)
   const [verifier, state, nonce] = [openid.randomPKCECodeVerifier(), openid.randomState(), openid.randomNonce()]
   const asked = {
@@ -75,14 +75,14 @@ it.each(names)('a user lets in a client with %s, which refreshes, looks at and r
   await expect(openid.refreshTokenGrant(config, refreshed.refresh_token!)).rejects.toMatchObject({ error: 'invalid_grant', status: 400 })
 })
 
-it.each(names.filter((name) => name !== 'its name alone'))('a client with %s asks for itself', async (name) => {
+it.each(names.filter((name) => name !== 'its name alone'))('a client with %s obtains tokens for itself', async (name) => {
   for (const algorithm of ['oidc', 'oauth2'] as const) {
     const tokens = await openid.clientCredentialsGrant(await configured(name, algorithm), { scope: 'system/Patient.rs' })
     expect([tokens.scope, tokens.expires_in, tokens.token_type]).toEqual(['system/Patient.rs', CLIENTS[name].life, 'bearer'])
   }
 })
 
-it('is told what it did wrong', async () => {
+it('a client with a wrong secret gets a Basic challenge', async () => {
   const config = await openid.discovery(new URL(there.base), 'secretive', undefined, openid.ClientSecretBasic('wrong'), {
     execute: [openid.allowInsecureRequests],
   })

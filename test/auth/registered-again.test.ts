@@ -31,7 +31,7 @@ async function letIn() {
   return { user, code: code!, refresh: body.refresh_token as string }
 }
 
-it('a client registered again is asked about again, and exchanges nothing that an earlier one was given', async () => {
+it('a client registered again needs new consent, and inherits no codes or tokens', async () => {
   const { user, code, refresh } = await letIn()
   expect((await user.open('/auth/account')).text).toContain('Withdraw from The app app')
   await register(T0 + 2)
@@ -51,20 +51,20 @@ it('a client registered again is asked about again, and exchanges nothing that a
   expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The app app in?')
 })
 
-it('a client that was only changed keeps what it was given', async () => {
+it('a changed client keeps its consents, codes and tokens', async () => {
   const { user, code, refresh } = await letIn()
   await auth.clients.change('app', (client) => ({ ...client!, name: 'Renamed', changedAt: T0 + 9 }))
   expect(backOf(await user.open('/auth/authorize', ASKED)).sent.code).toBeDefined()
   expect([(await tokens(code)).status, (await given('refresh_token', { refresh_token: refresh })).status]).toEqual([200, 200])
 })
 
-it('a client that is removed is on no page of an account', async () => {
+it('a removed client is on no account page', async () => {
   const { user } = await letIn()
   await auth.clients.change('app', () => undefined)
   expect((await user.open('/auth/account')).text).toContain('You have let no app in')
 })
 
-it('a user of a name that was another’s is not logged in, has let nobody in, and is asked', async () => {
+it('a user with a reused name inherits no session, consent or token', async () => {
   const { user, code, refresh } = await letIn()
   await auth.addUser('ann', { subject: 'another' })
   expect((await user.open('/auth/account')).text).toContain('Sign in')
@@ -76,7 +76,7 @@ it('a user of a name that was another’s is not logged in, has let nobody in, a
   expect(page.text).toContain('Let The app app in?')
 })
 
-it('a launch is of the client and the user who were there when it was made', async () => {
+it('a launch is valid only for its original client and user', async () => {
   const asked = async (change: () => Promise<unknown>) => {
     const launch = await makeLaunch(auth.ports, await checkedLaunch(auth.ports, { client: 'app', user: 'ann' }, async (launch) => launch))
     await change()

@@ -88,9 +88,9 @@ describe('The keys of a client', () => {
     ['numbers are wrong', set({ ...p384, x: p384.y, kid: 'a' })],
     ['one kid', set({ ...strong, kid: 'a' }, { ...p384, kid: 'a' })],
     ['RSA, or EC', set({ kty: 'none', kid: 'a' })],
-  ])('are refused: %s', (reason, text) => expect(() => clientKeysOf(text)).toThrow(reason))
+  ])('are rejected: %s', (reason, text) => expect(() => clientKeysOf(text)).toThrow(reason))
 
-  it('that are private are refused, and what is secret is not told', () => {
+  it('are rejected if private, without disclosing the secret', () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
     const text = set({ ...privateKey.export({ format: 'jwk' }), kid: 'a' })
     expect(() => clientKeysOf(text)).toThrow('private')
@@ -110,7 +110,7 @@ describe('A client', () => {
     ...{ mayIntrospect: false, authentication: { kind: 'public' } },
   }
 
-  it('is what was asked for', () => {
+  it('holds the requested values, trimmed and without duplicates', () => {
     const uris = ['https://a.example/', 'https://a.example/']
     expect(registeredClient({ ...request, redirectUris: uris, tenants: ['a', '*'] }, 5)).toEqual({
       ...{ id: 'app', name: 'An app', scopes: ['system/Patient.rs', 'launch'], redirectUris: ['https://a.example/'], tenants: ['a', '*'] },
@@ -142,7 +142,7 @@ describe('A client', () => {
     ['https URL', { authentication: { kind: 'uri', uri: 'http://a.example/jwks' } }],
     ['https URL', { authentication: { kind: 'uri', uri: 'jwks' } }],
     ['https URL', { authentication: { kind: 'uri', uri: 'https://u:p@a.example/jwks' } }],
-  ])('is refused: %s', (reason, change) => {
+  ])('is rejected: %s', (reason, change) => {
     expect(() => registeredClient({ ...request, ...change }, 5)).toThrow(reason)
     expect(() => registeredClient({ ...request, ...change }, 5)).toThrow(RangeError)
   })
@@ -152,7 +152,7 @@ describe('A user', () => {
   const request: UserRequest = { name: 'Alice@Example.org', scopes: ['user/*.rs'], tenants: ['default'] }
   const kept = { subject: 's', password: 'p', changedAt: 5 }
 
-  it('is called in lower case', () =>
+  it('gets a name in lower case', () =>
     expect(registeredUser({ ...request, fhirUser: 'Practitioner/1' }, kept)).toEqual({
       ...{ ...kept, name: 'alice@example.org', scopes: ['user/*.rs'], tenants: ['default'], fhirUser: 'Practitioner/1' },
     }))
@@ -165,5 +165,5 @@ describe('A user', () => {
     ['is none of', { fhirUser: 'Practitioner' }],
     ['Patient/1 is somebody else in each tenant', { fhirUser: 'Patient/1', tenants: ['*'] }],
     ['RelatedPerson/1 is somebody else in each tenant', { fhirUser: 'RelatedPerson/1', tenants: ['a', 'b'] }],
-  ])('is refused: %s', (reason, change) => expect(() => registeredUser({ ...request, ...change }, kept)).toThrow(reason))
+  ])('is rejected: %s', (reason, change) => expect(() => registeredUser({ ...request, ...change }, kept)).toThrow(reason))
 })

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 beforeEach(() => void auth.audited.splice(0))
 
-it('ends a token of the client, and no other one', async () => {
+it('revokes a token of the client, and no other', async () => {
   const [token, beside] = [await tokenOf('app'), await tokenOf('app')]
   const { status, headers, text } = await revoke({ ...AS('app'), token, token_type_hint: 'access_token' })
   expect([status, headers['cache-control'], text]).toEqual([200, 'no-store', ''])
@@ -28,7 +28,7 @@ it('ends a token of the client, and no other one', async () => {
   expect((await revoke({ ...AS('app'), token })).status).toBe(200)
 })
 
-it('answers 200 to what is unknown or of another client, and does nothing', async () => {
+it('returns 200 for unknown and foreign tokens, and revokes nothing', async () => {
   const token = await tokenOf('app')
   for (const unknown of ['abc', `${token}x`, 'a.b.c']) expect((await revoke({ ...AS('app'), token: unknown })).status).toBe(200)
   expect((await revoke({ ...AS('other'), token })).status).toBe(200)
@@ -41,7 +41,7 @@ it.each([
   ['no secret', { client_id: 'app', token: 'a' }, 'invalid_client'],
   ['no client', { token: 'a' }, 'invalid_request'],
   ['no token', { client_id: 'app', client_secret: SECRET }, 'invalid_request'],
-])('%s is 400', async (_, form, error) => {
+])('rejects %s with 400', async (_, form, error) => {
   expect(await revoke(form)).toMatchObject({ status: 400, body: { error } })
   expect(auth.audited).toMatchObject([{ interaction: 'revoke', status: 400, outcome: error }])
 })

@@ -25,18 +25,18 @@ const hint = (scope: string) => [
 const USER = { isUser: true, fhirUser: 'Practitioner/1' }
 
 it.each<[string, Partial<Who>, string]>([
-  ['of a program', { scopes: 'system/Patient.rs' }, 'system/'],
-  ['of a program with scopes of patients', { scopes: 'patient/Patient.rs' }, 'patient/'],
-  ['of a user', { ...USER, scopes: 'openid user/Patient.rs' }, 'user/'],
-  ['of a patient’s app', { ...USER, patient: '1', scopes: 'launch/patient patient/Patient.rs' }, 'patient/'],
-  ['of both', { ...USER, patient: '1', scopes: 'user/Patient.rs patient/Encounter.rs' }, 'patient/'],
-  ['of a user who allowed no data', { ...USER, scopes: 'openid' }, 'user/'],
-])('%s', async (_, who, context) => {
+  ['a program', { scopes: 'system/Patient.rs' }, 'system/'],
+  ['a program with patient scopes', { scopes: 'patient/Patient.rs' }, 'patient/'],
+  ['a user', { ...USER, scopes: 'openid user/Patient.rs' }, 'user/'],
+  ['the app of a patient', { ...USER, patient: '1', scopes: 'launch/patient patient/Patient.rs' }, 'patient/'],
+  ['a user with user and patient scopes', { ...USER, patient: '1', scopes: 'user/Patient.rs patient/Encounter.rs' }, 'patient/'],
+  ['a user without data scopes', { ...USER, scopes: 'openid' }, 'user/'],
+])('the hint for %s names a scope of the same context', async (_, who, context) => {
   expect(await hintOf(who, '/Condition/1')).toEqual(hint(`${context}Condition.r`))
   expect(await hintOf(who, '/Condition?code=a')).toEqual(hint(`${context}Condition.s`))
 })
 
-it('of a chain, and of what is for administrators', async () => {
+it('the hint names the chained type, and system/admin for administration', async () => {
   const who = { ...USER, scopes: 'user/Observation.rs' }
   expect(await hintOf(who, '/Observation?patient.name=a')).toEqual(hint('user/Patient.s'))
   expect((await hintOf(who, '/$reindex-status')).slice(0, 2)).toEqual([403, 'Bearer error="insufficient_scope", scope="system/admin"'])

@@ -16,11 +16,11 @@ type Case = {
 }
 
 const CASES: Readonly<Record<string, Case>> = {
-  'user/ of who cares for patients, and may what is of them': {
+  'user/ of a RelatedPerson with patient scopes': {
     ...{ asked: 'openid user/Condition.rs', registered: 'openid user/*.rs', fhirUser: 'RelatedPerson/1', may: 'patient/*.rs' },
     comes: 'openid user/Condition.rs',
   },
-  'user/ of a patient, narrowed to what may be seen': {
+  'user/ of a patient, narrowed to the allowed types': {
     ...{
       asked: 'user/*.cruds',
       registered: 'user/*.cruds patient/*.rs',
@@ -29,7 +29,7 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     comes: 'user/Observation.rs user/Patient.rs',
   },
-  'user/ of staff who may see one patient at a time': {
+  'user/ of staff with patient scopes': {
     ...{ asked: 'openid user/*.rs', registered: 'openid user/*.rs patient/*.rs', fhirUser: 'Practitioner/1', may: 'patient/*.rs' },
     comes: 'None of these scopes can be granted: user/*.rs',
   },
@@ -46,7 +46,7 @@ const CASES: Readonly<Record<string, Case>> = {
     },
     comes: 'user/Observation.rs?a=1&b=2',
   },
-  'data the app is not registered for': {
+  'data beyond the registration of the app': {
     ...{ asked: 'openid patient/*.rs', registered: 'openid user/*.rs', fhirUser: 'Patient/1', may: 'user/*.rs' },
     comes: 'The client is registered for none of: patient/*.rs',
   },
@@ -55,7 +55,7 @@ const CASES: Readonly<Record<string, Case>> = {
     comes: 'None of these scopes can be granted: system/*.rs',
   },
   'no data at all': { asked: 'openid', registered: 'openid user/*.rs', may: 'patient/*.rs', comes: 'openid' },
-  'a launch there is not': {
+  'a launch without a launch parameter': {
     ...{ asked: 'launch', registered: 'launch', may: 'user/*.rs' },
     comes: 'None of these scopes can be granted: launch',
   },
@@ -72,7 +72,7 @@ async function cameOf(auth: Authorization, scope: string): Promise<{ readonly co
   return { comes: (await auth.ask('POST', '/auth/token', { form })).body.scope, shown }
 }
 
-it.each(Object.entries(CASES))('%s', async (_, { asked, registered, fhirUser, may, comes }) => {
+it.each(Object.entries(CASES))('consent shows and grants the same scopes: %s', async (_, { asked, registered, fhirUser, may, comes }) => {
   const auth = await authorization({ patients: [{ id: '1', name: 'Ann', detail: '' }] })
   await auth.addClient('app', { redirectUris: [BACK], scopes: registered.split(' ') })
   await auth.addUser('ann', { scopes: may.split(' '), ...(fhirUser === undefined ? {} : { fhirUser }) })

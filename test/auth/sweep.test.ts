@@ -8,7 +8,7 @@ import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
 const T = Date.UTC(2026, 0, 1)
 const DAY = 86_400_000
 
-it('what has expired is removed, by a clock that can be believed only', async () => {
+it('a sweep removes expired rows, and only by a reliable clock', async () => {
   let [now, maySweep] = [T, true]
   const clock = { now: () => now, maySweep: () => maySweep }
   const [grants, revocations, keys] = [new MemoryGrants(clock.now), new MemoryRevocations(clock.now), new MemorySigningKeys()]
@@ -28,7 +28,7 @@ it('what has expired is removed, by a clock that can be believed only', async ()
   expect(await left()).toEqual([0, 0, 1])
 })
 
-it('where there is no key to sign with one is made, whatever the clock says', async () => {
+it('a sweep creates a missing signing key, whatever the clock says', async () => {
   const keys = new MemorySigningKeys()
   const nothing = { sweep: async () => undefined }
   await sweep({ keys, grants: nothing, revocations: nothing, clock: { now: () => T, maySweep: () => false } })

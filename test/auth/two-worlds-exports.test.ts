@@ -56,7 +56,7 @@ function shown({ kickOff, poll, files }: Exported): string {
 const EVERY = stepOf(CLIENTS.length, 1)
 
 it.each(CLIENTS)(
-  'are one to %s',
+  'hidden resources change no export of %s',
   async (name, more) => {
     const who: Who = { tenant: 'north', client: 'app', ...more }
     open = await twoWorlds(who, { FHIR_EXPORT_NEEDS_ASSERTION: 'off' })

@@ -32,7 +32,7 @@ const isOfBinary = (asked: string): boolean => asked.includes('Binary/')
 const CLIENTS: readonly (readonly [string, Omit<Who, 'tenant' | 'client'>, Readonly<Record<string, string>>])[] = [
   ['an app of a patient', { scopes: 'patient/*.cruds', patient: 'a.id' }, {}],
   [
-    'an app of a patient who logged in',
+    'an app of a patient user',
     { scopes: 'user/*.cruds launch/patient', isUser: true, patient: 'a.id', fhirUser: 'Patient/a.id' },
     { FHIR_NO_OP_UPDATES: 'ignore' },
   ],
@@ -41,13 +41,13 @@ const CLIENTS: readonly (readonly [string, Omit<Who, 'tenant' | 'client'>, Reado
     { scopes: 'patient/Observation.cruds?category=laboratory patient/Patient.rs patient/Encounter.s', patient: 'a.id' },
     {},
   ],
-  ['a system for what is tagged', { scopes: 'system/*.cruds?_tag=even system/Observation.cruds?_tag=odd&category=laboratory' }, {}],
+  ['a system with conditions on tags', { scopes: 'system/*.cruds?_tag=even system/Observation.cruds?_tag=odd&category=laboratory' }, {}],
   ['a system without patients', { scopes: 'system/Observation.cruds?category=laboratory system/Device.rs system/Binary.r' }, {}],
-  ['an app where references must lead somewhere', { scopes: 'patient/*.cruds', patient: 'a.id' }, { FHIR_REFERENTIAL_INTEGRITY: 'on' }],
+  ['an app under referential integrity', { scopes: 'patient/*.cruds', patient: 'a.id' }, { FHIR_REFERENTIAL_INTEGRITY: 'on' }],
 ]
 
 it.each(CLIENTS)(
-  'are one to %s',
+  'hidden resources change no response for %s',
   async (_, more, settings) => {
     const who: Who = { tenant: 'north', client: 'app', ...more }
     open = await twoWorlds(who, settings)

@@ -55,7 +55,7 @@ const isActive = async (token: string): Promise<boolean> =>
 
 const INVALID = { status: 400, body: { error: 'invalid_grant' } }
 
-it('a patient of several tenants, as one that was registered before, is nobody in any: nothing is given, nor goes on', async () => {
+it('a patient user of several tenants gets no code, and no tokens by refresh', async () => {
   auth = await started({ choices: { tenancy: true } })
   const of = (tenants: readonly string[]) => auth.addUser('ann', { fhirUser: 'Patient/7', scopes: ['user/*.rs'], tenants })
   await of(['a'])
@@ -73,7 +73,7 @@ it('a patient of several tenants, as one that was registered before, is nobody i
 })
 
 describe('a code', () => {
-  it('gives tokens for the user, with every field', async () => {
+  it('yields tokens for the user, with every field', async () => {
     const { code } = await codeFor('openid fhirUser offline_access user/*.cruds', { nonce: 'n-1' })
     const { status, body, headers } = await exchange(code)
     expect([status, headers['cache-control'], headers.pragma]).toEqual([200, 'no-store', 'no-cache'])
@@ -115,7 +115,7 @@ describe('a code', () => {
     })
   })
 
-  it('is never for more than the user may, nor for the whole system', async () => {
+  it('never exceeds the scopes of the user, and never grants system scopes', async () => {
     const { code } = await codeFor('user/Observation.rs user/Encounter.rs system/*.rs system/admin')
     expect((await exchange(code)).body.scope).toBe('user/Observation.rs')
     await auth.addUser('ann', { fhirUser: 'Practitioner/7', scopes: ['system/*.cruds'] })
@@ -123,7 +123,7 @@ describe('a code', () => {
     expect((await exchange(another.code)).body.scope).toBe('user/Observation.rs')
   })
 
-  it('counts once: used again, what it gave does not count any more', async () => {
+  it('is valid once; a second use revokes the tokens it yielded', async () => {
     const { code } = await codeFor('offline_access user/*.rs')
     const { body } = await exchange(code)
     expect(await isActive(body.access_token)).toBe(true)
@@ -133,7 +133,7 @@ describe('a code', () => {
     expect(await refresh(body.refresh_token)).toMatchObject(INVALID)
   })
 
-  it('sent many times at once gives tokens once at most, and none that counts', async () => {
+  it('yields at most one response with tokens for concurrent uses, all revoked', async () => {
     const { code } = await codeFor('offline_access user/*.rs')
     const answers = await Promise.all(Array.from({ length: 5 }, () => exchange(code)))
     const given = answers.filter(({ status }) => status === 200)
@@ -142,7 +142,7 @@ describe('a code', () => {
       expect([await isActive(body.access_token), (await refresh(body.refresh_token)).status]).toEqual([false, 400])
   })
 
-  it('counts ten minutes', async () => {
+  it('expires after ten minutes', async () => {
     const [early, late] = [await codeFor('user/*.rs'), await codeFor('user/Patient.rs')]
     auth.later(599_999)
     expect((await exchange(early.code)).status).toBe(200)
@@ -150,7 +150,7 @@ describe('a code', () => {
     expect(await exchange(late.code)).toMatchObject(INVALID)
   })
 
-  it('is its client’s, for the address it was asked with', async () => {
+  it('is valid only for its client and its redirect_uri', async () => {
     const { code } = await codeFor('user/*.rs')
     expect(await exchange(code, { client_id: 'other' })).toMatchObject(INVALID)
     const elsewhere = { error: 'invalid_grant', error_description: 'redirect_uri is not that of the authorization request' }
@@ -161,7 +161,7 @@ describe('a code', () => {
     expect((await exchange(code)).status).toBe(200)
   })
 
-  it('is worth nothing once the user is gone, has another password, or the client was removed', async () => {
+  it('is rejected after user or client are removed or revoked, as are refresh tokens', async () => {
     const gone = async (change: () => Promise<unknown>) => {
       auth = await started()
       const { code } = await codeFor('user/*.rs offline_access')
@@ -179,7 +179,7 @@ describe('a code', () => {
     await gone(() => auth.revocations.revoke({ mark: 'client:app', before: T0, until: T0 * 2 }))
   })
 
-  it('goes to a public client too, which says only who it is', async () => {
+  it('is valid for a public client by client_id alone', async () => {
     const { code } = await codeFor('user/*.rs offline_access', { client_id: 'native' })
     const { status, body } = await send({ client_id: 'native', grant_type: 'authorization_code', code, redirect_uri: BACK })
     expect([status, claimsOf(body.access_token).client_auth]).toEqual([200, 'none'])
@@ -191,7 +191,7 @@ describe('PKCE', () => {
   const verifier = 'a-verifier.of~43_characters-or-more-0123456789'
   const challenge = { code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' }
 
-  it('binds a code to who knows the verifier', async () => {
+  it('requires the verifier for a code with a challenge', async () => {
     const { code } = await codeFor('user/*.rs', challenge)
     const wrong = async (more: Record<string, string>) => {
       const { status, body } = await exchange(code, more)
@@ -205,7 +205,7 @@ describe('PKCE', () => {
     expect((await exchange(code, { code_verifier: verifier })).status).toBe(200)
   })
 
-  it('a verifier that is none is refused, even where it is what the challenge was made of', async () => {
+  it('rejects a malformed verifier, even if it matches the challenge', async () => {
     for (const none of ['a'.repeat(42), 'a'.repeat(129), `${'a'.repeat(50)} b`]) {
       const code_challenge = createHash('sha256').update(none).digest('base64url')
       const { code } = await codeFor('user/*.rs', { ...challenge, code_challenge })
@@ -213,7 +213,7 @@ describe('PKCE', () => {
     }
   })
 
-  it('a verifier for a code without a challenge is refused', async () => {
+  it('rejects a verifier for a code without a challenge', async () => {
     const { code } = await codeFor('user/*.rs')
     const error_description = 'code_verifier was sent, but the authorization request had no code_challenge'
     expect(await exchange(code, { code_verifier: verifier })).toMatchObject({
@@ -222,7 +222,7 @@ describe('PKCE', () => {
     })
   })
 
-  it('is passed over where it is off', async () => {
+  it('is ignored if it is off', async () => {
     auth = await started({ choices: { pkce: 'off' } })
     const { code } = await codeFor('user/*.rs', challenge)
     expect((await exchange(code, { code_verifier: 'anything' })).status).toBe(200)
@@ -233,7 +233,7 @@ describe('a refresh token', () => {
   const refreshable = async (scope = 'openid offline_access user/*.rs'): Promise<Answer['body']> =>
     (await exchange((await codeFor(scope)).code)).body
 
-  it('gives new tokens of the same session, and the next refresh token', async () => {
+  it('yields new tokens of the same session, and the next refresh token', async () => {
     const first = await refreshable()
     auth.later(10_000)
     const { status, body } = await refresh(first.refresh_token)
@@ -252,7 +252,7 @@ describe('a refresh token', () => {
     expect(auth.audited.filter(({ outcome, user }) => outcome === 'refresh_token' && user === 'ann')).toHaveLength(2)
   })
 
-  it('is listed once for each grant, however often it was renewed, so that all are found to be withdrawn', async () => {
+  it('is stored once per grant, however often it is renewed', async () => {
     const first = await refreshable()
     let token: string = first.refresh_token
     for (let i = 0; i < 5; i++) token = (await refresh(token)).body.refresh_token
@@ -262,7 +262,7 @@ describe('a refresh token', () => {
     expect(listed).toHaveLength(2)
   })
 
-  it('says by itself which public client it is of, and nothing of one that has a secret', async () => {
+  it('identifies its public client, but not a client with a secret', async () => {
     const { code } = await codeFor('offline_access user/*.rs', { client_id: 'native' })
     const { body } = await exchange(code, { client_id: 'native', client_secret: '' })
     const alone = (token: string) => send({ grant_type: 'refresh_token', refresh_token: token })
@@ -272,7 +272,7 @@ describe('a refresh token', () => {
     expect(await alone('unknown')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   })
 
-  it('that comes twice ends all that came of it, for thief and owner', async () => {
+  it('revokes all tokens of its grant if it is reused, the newest ones included', async () => {
     const first = await refreshable()
     const { body: second } = await refresh(first.refresh_token)
     expect(await refresh(first.refresh_token)).toMatchObject(INVALID)
@@ -280,14 +280,14 @@ describe('a refresh token', () => {
     expect([await isActive(first.access_token), await isActive(second.access_token)]).toEqual([false, false])
   })
 
-  it('that comes many times at once gives tokens once at most, and none that counts', async () => {
+  it('yields tokens at most once for concurrent uses, and all are revoked', async () => {
     const first = await refreshable()
     const answers = await Promise.all(Array.from({ length: 5 }, () => refresh(first.refresh_token)))
     expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
     for (const { body, status } of answers) if (status === 200) expect(await isActive(body.access_token)).toBe(false)
   })
 
-  it('may be used for less, never for more; the next one is for all again', async () => {
+  it('may be used for fewer scopes, never more; the next one has all again', async () => {
     const first = await refreshable('offline_access user/Patient.rs user/Observation.rs')
     const { body } = await refresh(first.refresh_token, { scope: 'user/Patient.r' })
     expect(body.scope).toBe('user/Patient.r')
@@ -296,7 +296,7 @@ describe('a refresh token', () => {
     expect((await refresh(body.refresh_token)).body.scope).toBe(first.scope)
   })
 
-  it('gives what client and user may by now', async () => {
+  it('yields the scopes that client and user have now', async () => {
     const first = await refreshable('offline_access user/Patient.rs user/Observation.rs')
     await auth.users.change('ann', (user) => ({ ...user!, scopes: ['user/Patient.r'] }))
     const { body } = await refresh(first.refresh_token)
@@ -305,7 +305,7 @@ describe('a refresh token', () => {
     expect((await refresh(body.refresh_token)).body.scope).toBe('offline_access')
   })
 
-  it('is worth nothing while its client may have none, and no client that may have none gets one', async () => {
+  it('requires offline_access or online_access of its client, also for a code', async () => {
     const { code } = await codeFor('offline_access user/*.rs')
     const first = await refreshable('offline_access online_access user/*.rs')
     const without = (...taken: string[]) =>
@@ -321,7 +321,7 @@ describe('a refresh token', () => {
     })
   })
 
-  it('takes the place of the one before: of a grant one entry is kept, and the first one is known as used after months', async () => {
+  it('replaces the previous one in one row, and detects its reuse after months', async () => {
     const first = await refreshable()
     const { size } = auth.grants
     let newest = first
@@ -334,7 +334,7 @@ describe('a refresh token', () => {
     expect([await isActive(newest.access_token), (await refresh(newest.refresh_token)).status]).toEqual([false, 400])
   })
 
-  it('counts still where the machine failed before it gave the next one', async () => {
+  it('stays valid, as does a code, if the next one cannot be stored', async () => {
     const { code } = await codeFor('offline_access user/*.rs')
     const failing = async (work: () => Promise<Answer>) => {
       const { add, replace } = auth.grants
@@ -352,7 +352,7 @@ describe('a refresh token', () => {
     expect((await refresh(body.refresh_token)).status).toBe(200)
   })
 
-  it('and a code count still where nothing could be signed', async () => {
+  it('stays valid, as does a code, if a token cannot be signed', async () => {
     const { code } = await codeFor('openid offline_access user/*.rs')
     const failing = async (work: () => Promise<Answer>) => {
       const { sign } = auth.keys
@@ -374,7 +374,7 @@ describe('a refresh token', () => {
     expect([(await refresh(body.refresh_token)).status, await isActive(body.access_token)]).toEqual([200, true])
   })
 
-  it('of the time when each was kept by itself counts once, and is followed by one of today', async () => {
+  it('is valid once in the older storage format, and gets a current successor', async () => {
     const first = await refreshable()
     const [kept] = await auth.grants.listOf('refresh', 'subject-of-ann app')
     const { grant, issuedAt } = kept!.value as { readonly grant: object; readonly issuedAt: number }
@@ -394,7 +394,7 @@ describe('a refresh token', () => {
     expect(first.refresh_token).toMatch(/^[\w-]{43}\.[\w-]{43}$/)
   })
 
-  it('opens the tenants that client and user have by now', async () => {
+  it('grants the tenants that client and user have now', async () => {
     auth = await started({ choices: { tenancy: true } })
     await auth.addUser('ann', { tenants: ['a', 'b'] })
     const first = await refreshable()
@@ -410,7 +410,7 @@ describe('a refresh token', () => {
     expect((await tenantsAfter(third.refresh_token, ['c'])).error).toBe('invalid_grant')
   })
 
-  it('opens nothing without tenancy once client or user is of other tenants, and what was granted for another never does', async () => {
+  it('is invalid without tenancy for client or user of other tenants, or another grant', async () => {
     await auth.addUser('ann', { tenants: ['default', 'a'] })
     const { refresh_token } = await refreshable()
     await auth.users.change('ann', (user) => ({ ...user!, tenants: ['a'] }))
@@ -431,7 +431,7 @@ describe('a refresh token', () => {
     expect((await refresh(other.refresh_token)).status).toBe(200)
   })
 
-  it('is its client’s, and ends 92 days after it was last used', async () => {
+  it('is valid only for its client, and expires 92 days after its last use', async () => {
     const first = await refreshable()
     expect(await refresh(first.refresh_token, { client_id: 'other' })).toMatchObject(INVALID)
     auth.later(89 * 86_400_000)
@@ -440,7 +440,7 @@ describe('a refresh token', () => {
     expect(await refresh(body.refresh_token)).toMatchObject(INVALID)
   })
 
-  it('of online access ends with the session in the browser', async () => {
+  it('is revoked by the logout in the browser if it has online_access', async () => {
     const { user, code } = await codeFor('online_access user/*.rs')
     const { body } = await exchange(code)
     expect(body.refresh_expires_in).toBe(43_200)
@@ -449,7 +449,7 @@ describe('a refresh token', () => {
     expect(await refresh(second.refresh_token)).toMatchObject(INVALID)
   })
 
-  it('can be revoked by its client, with all that it gave', async () => {
+  it('can be revoked by its client, with its access token', async () => {
     const first = await refreshable()
     const revoke = (client_id: string) => auth.ask('POST', '/auth/revoke', { form: { ...AS, client_id, token: first.refresh_token } })
     expect([(await revoke('other')).status, await isActive(first.access_token)]).toEqual([200, true])
@@ -457,7 +457,7 @@ describe('a refresh token', () => {
     expect(await refresh(first.refresh_token)).toMatchObject(INVALID)
   })
 
-  it('is not given where it was not asked for, and none is kept as it is', async () => {
+  it('is issued only on request, and is not stored in plain text', async () => {
     const { body } = await exchange((await codeFor('user/*.rs')).code)
     expect([body.refresh_token, body.refresh_expires_in]).toEqual([undefined, 0])
     const { refresh_token } = await refreshable()
@@ -469,7 +469,7 @@ describe('a refresh token', () => {
 describe('an ID token', () => {
   const idToken = async (scope: string, more: Record<string, string> = {}) => (await exchange((await codeFor(scope, more)).code)).body
 
-  it('says who logged in, when, and for which request', async () => {
+  it('names the user, the login time and the request', async () => {
     const body = await idToken('openid fhirUser profile', { nonce: 'n-1' })
     const jwks = (await auth.ask('GET', '/auth/jwks')).body
     const options = { issuer: BASE, audience: 'app', algorithms: ['RS256'], currentDate: new Date(T0) }
@@ -492,7 +492,7 @@ describe('an ID token', () => {
     })
   })
 
-  it('says no more than was allowed, and is no access token', async () => {
+  it('holds only granted claims, and is no access token', async () => {
     const body = await idToken('openid')
     const claims = claimsOf(body.id_token)
     expect([claims.fhirUser, claims.preferred_username, claims.nonce]).toEqual([undefined, undefined, undefined])
@@ -500,7 +500,7 @@ describe('an ID token', () => {
     expect((await idToken('user/*.rs')).id_token).toBeUndefined()
   })
 
-  it('after a refresh tells of the same login, without the nonce of the request', async () => {
+  it('describes the same login after a refresh, without the nonce', async () => {
     const first = await idToken('openid offline_access', { nonce: 'n-1' })
     auth.later(7_200_000)
     const { body } = await refresh(first.refresh_token)
