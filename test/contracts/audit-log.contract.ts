@@ -31,7 +31,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
     (await kept()).map(({ requestId }) => requestId).toSorted()
 
   describe.each<AuditDurability>(['batched', 'strict'])(`${name}: %s records`, (durability) => {
-    it('come out whole, each once', async () => {
+    it('are written whole, each once', async () => {
       const under = await create(durability)
       await Promise.all(
         names(60).map(async (id) => {
@@ -44,7 +44,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       expect((await under.kept())[0]).toMatchObject({ tenant: 'a', interaction: 'read', key: 'Patient/1', status: 200, duration: 3 })
     })
 
-    it('of requests that came at once under one id are one for each', async () => {
+    it('are written for each request, even under the same request id', async () => {
       const under = await create(durability)
       await under.log.prepare(AT, 'read')
       under.fail()
@@ -57,7 +57,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       expect(await idsIn(under)).toEqual(Array(MANY + 1).fill('alike'))
     })
 
-    it('that cannot be written are told of, kept, and written later', async () => {
+    it('are reported, retained and written later if a write fails', async () => {
       const under = await create(durability)
       await under.log.prepare(AT, 'read')
       under.fail()
@@ -72,7 +72,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
     })
   })
 
-  it(`${name}: batched records are nobody's to wait for, also when they cannot be written`, async () => {
+  it(`${name}: batched records never delay their request, not even if a write fails`, async () => {
     const { log, fail, mend } = await create('batched')
     fail()
     expect([log.prepare(AT, 'read'), log.record(entry('a'))]).toEqual([undefined, undefined])
@@ -81,7 +81,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
   })
 
   describe(`${name}: strict records`, () => {
-    it('are kept when they are acknowledged', async () => {
+    it('are stored before they are acknowledged', async () => {
       const under = await create('strict')
       for (const [i, id] of names(5).entries()) {
         await under.log.prepare(AT, 'read')
@@ -90,7 +90,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       }
     })
 
-    it('that come while others are written hold none of them up', async () => {
+    it('are all stored if they arrive while others are written', async () => {
       const under = await create('strict')
       const each = names(20).map(async (id, i) => {
         for (let turns = 0; turns < i; turns++) await turn()
@@ -101,7 +101,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       expect(await idsIn(under)).toEqual(names(20))
     })
 
-    it('that cannot be kept are not acknowledged, and nothing else is begun until they can', async () => {
+    it('are not acknowledged if a write fails, and then block prepare until it succeeds', async () => {
       const under = await create('strict')
       await under.log.prepare(AT, 'read')
       under.fail()

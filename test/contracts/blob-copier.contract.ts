@@ -46,7 +46,7 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
   }
 
   describe(`${name}: copies`, () => {
-    it('of what one call can copy are there byte for byte, with their content type, and replace what was there', async () => {
+    it('are equal in bytes and content type, and replace the previous blob', async () => {
       const to = placeIn(here.bucket)
       for (const size of [5, 0, here.each]) {
         const { copied, blob } = await kept(size)
@@ -55,7 +55,7 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
       }
     })
 
-    it('of more are made in parts, by whoever is told how far they are, and seen when they are whole', async () => {
+    it('proceed in parts over several processes, and are visible once complete', async () => {
       const { copied, blob } = await kept(2 * here.each + 7)
       const to = placeIn(here.bucket)
       let next: CopiedParts | undefined
@@ -67,7 +67,7 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
       expect(await isSame(to, blob)).toBe(true)
     })
 
-    it('are the same where a call is made again whose answer was lost', async () => {
+    it('are equal if a call with a lost response is repeated', async () => {
       const { copied, blob } = await kept(2 * here.each)
       const to = placeIn(here.bucket)
       const begun = await here.copiers[0].copy(copied, to)
@@ -80,7 +80,7 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
       expect(await isSame(to, blob)).toBe(true)
     })
 
-    it('begin again where their parts were abandoned, which may be done twice', async () => {
+    it('restart after their parts were abandoned, which is idempotent', async () => {
       const { copied, blob } = await kept(here.each + 1)
       const to = placeIn(here.bucket)
       const begun = await here.copiers[0].copy(copied, to)
@@ -91,8 +91,8 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
     })
   })
 
-  describe(`${name}: what fails`, () => {
-    it('is a copy of nothing, which leaves what is there', async () => {
+  describe(`${name}: a failed copy`, () => {
+    it('leaves the previous blob if the source is missing', async () => {
       const { copied, blob } = await kept(9)
       const to = placeIn(here.bucket)
       await copyAll(copied, to)
@@ -100,7 +100,7 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
       expect(await isSame(to, blob)).toBe(true)
     })
 
-    it('is a copy to where nothing is, of any size, which leaves the blob', async () => {
+    it('leaves the source if the bucket is missing, for every size', async () => {
       for (const size of [9, here.each + 1]) {
         const { copied, blob } = await kept(size)
         await expect(here.copiers[0].copy(copied, placeIn(`no-${randomUUID()}`))).rejects.toThrow()
@@ -110,7 +110,7 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
     })
   })
 
-  it(`${name}: what is put there can be read, and replaces`, async () => {
+  it(`${name}: put stores a blob and replaces the previous one`, async () => {
     const to = placeIn(here.bucket)
     for (const size of [3, 1]) {
       const blob = { bytes: noise(size), contentType: 'application/json' }

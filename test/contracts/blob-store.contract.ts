@@ -43,7 +43,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
   const keysUnder = async (prefix: string): Promise<readonly string[]> => (await listed(prefix)).map(({ key }) => key)
 
   describe(`${name}: objects`, () => {
-    it('come back byte for byte, with their content type', async () => {
+    it('are read byte for byte, with their content type', async () => {
       const prefix = newPrefix()
       const bodies = [new Uint8Array(), Uint8Array.of(0), Uint8Array.from({ length: 256 }, (_, n) => n), noise(1_000_000)]
       for (const [n, bytes] of bodies.entries()) {
@@ -53,7 +53,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       }
     })
 
-    it('are undefined before they were put and after they were removed', async () => {
+    it('are undefined before put and after remove', async () => {
       const key = `${newPrefix()}/a`
       expect(await store.get(key)).toBeUndefined()
       expect(await store.get(key, [0, 5])).toBeUndefined()
@@ -62,7 +62,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(await store.get(key)).toBeUndefined()
     })
 
-    it('are removed as often as one likes', async () => {
+    it('are removed repeatedly without error', async () => {
       const key = `${newPrefix()}/a`
       await store.remove(key)
       await store.put(key, text('here'))
@@ -80,7 +80,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       }
     })
 
-    it('are never seen in part while they are replaced', async () => {
+    it('are never visible in part during a replacement', async () => {
       const key = `${newPrefix()}/a`
       const blobs = [1, 2, 3].map((n) => ({ bytes: new Uint8Array(100_000 * n).fill(n), contentType: `text/x-${n}` }))
       await store.put(key, blobs[0]!)
@@ -93,7 +93,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(isSame(await store.get(key), blobs[0]!)).toBe(true)
     })
 
-    it('may be read in ranges, cut at their end', async () => {
+    it('are read in ranges, which are cut at the end', async () => {
       const key = `${newPrefix()}/digits`
       await store.put(key, text('0123456789'))
       const read = async (from: number, to: number) => textOf(await store.get(key, [from, to]))
@@ -109,7 +109,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
   })
 
   describe(`${name}: keys`, () => {
-    it('of every allowed character and length are kept apart, capitals and folders too', async () => {
+    it('are distinct for every allowed character, case and length', async () => {
       const prefix = newPrefix()
       const endings = ['a', 'A', 'b/c', 'B/c', 'b/C', 'a.b', 'a~b', 'a_b', 'a-b', '...', '~', '0', 'x'.repeat(200), `${'y/'.repeat(300)}z`]
       const keys = endings.map((ending) => `${prefix}/${ending}`)
@@ -118,7 +118,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(await keysUnder(prefix)).toEqual(keys.toSorted())
     })
 
-    it('may be the folder of another key', async () => {
+    it('can be prefixes of other keys', async () => {
       const prefix = newPrefix()
       const keys = ['a', 'a/b', 'a/b/c'].map((ending) => `${prefix}/${ending}`)
       for (const key of keys) await store.put(key, text(key))
@@ -126,7 +126,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
     })
 
     for (const key of ['', '/', '/a', 'a/', 'a//b', '.', '..', 'a/../b', 'a/./b', 'ä', 'a b', 'a\\b', 'a%2e', 'a\0', 'x'.repeat(901)])
-      it(`are refused when they are not plain segments: ${JSON.stringify(key.slice(0, 12))}`, async () => {
+      it(`are rejected unless plain segments: ${JSON.stringify(key.slice(0, 12))}`, async () => {
         await expect(store.put(key, text('x'))).rejects.toThrow(RangeError)
         await expect(store.get(key)).rejects.toThrow(RangeError)
         await expect(store.remove(key)).rejects.toThrow(RangeError)
@@ -135,7 +135,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
   })
 
   describe(`${name}: listing`, () => {
-    it('tells when an object was written, to a second', async () => {
+    it('returns the time of writing, to a second', async () => {
       const prefix = newPrefix()
       const before = Date.now()
       await store.put(`${prefix}/a`, text('a'))
@@ -144,7 +144,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(info!.written).toBeLessThanOrEqual(Date.now() + 2_000)
     })
 
-    it('gives keys and sizes under a prefix in ascending order, and nothing beside it', async () => {
+    it('returns keys and sizes under a prefix in ascending order, and no others', async () => {
       const prefix = newPrefix()
       const names = ['b', 'a/2', 'a/10', 'a-1', 'a.1', 'A', 'ab']
       await Promise.all(names.map((ending) => store.put(`${prefix}/${ending}`, text(ending))))
@@ -156,7 +156,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(await keysUnder(`${prefix}/c`)).toEqual([])
     })
 
-    it('goes on over pages of a thousand', async () => {
+    it('continues over pages of a thousand', async () => {
       const prefix = newPrefix()
       const keys = [...Array(1_050).keys()].map((n) => `${prefix}/${String(n).padStart(4, '0')}`)
       for (let n = 0; n < keys.length; n += 50) await Promise.all(keys.slice(n, n + 50).map((key) => store.put(key, text(''))))
@@ -173,7 +173,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       return tags
     }
 
-    it('are joined in the order of the numbers, whatever the order they were written in, gaps allowed', async () => {
+    it('are joined by part number, in any order of writing, gaps allowed', async () => {
       const key = `${newPrefix()}/joined`
       const parts = await store.openParts(key, 'application/fhir+ndjson')
       const tags = await written(parts, [
@@ -190,7 +190,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(textOf(await store.get(key, [bytes.length - 3, bytes.length]))).toBe('end')
     })
 
-    it('take the last that was written under a number, also by another process', async () => {
+    it('use the last upload of each number, also from another process', async () => {
       const key = `${newPrefix()}/retried`
       const parts = await store.openParts(key, 'text/plain')
       await parts.writePart(1, second)
@@ -204,7 +204,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(isSame(await store.get(key), { bytes: Buffer.concat([first, text('tail').bytes]), contentType: 'text/plain' })).toBe(true)
     })
 
-    it('may leave parts out', async () => {
+    it('can be completed without some of their parts', async () => {
       const key = `${newPrefix()}/some`
       const parts = await store.openParts(key, 'text/plain')
       const tags = await written(parts, [
@@ -215,7 +215,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(textOf(await store.get(key))).toBe('two')
     })
 
-    it('are not completed by a wrong tag; the right ones still do it', async () => {
+    it('reject a wrong tag, and can then be completed with the right one', async () => {
       const key = `${newPrefix()}/tags`
       const parts = await store.openParts(key, 'text/plain')
       const [old] = await written(parts, [[1, text('old').bytes]])
@@ -228,7 +228,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(textOf(await store.get(key))).toBe('current')
     })
 
-    it('are not completed with a small part before the last', async () => {
+    it('reject a small part before the last', async () => {
       const key = `${newPrefix()}/small`
       const parts = await store.openParts(key, 'text/plain')
       const tags = await written(parts, [
@@ -249,7 +249,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(isSame(await store.get(key), { ...text('new'), contentType: 'text/x-new' })).toBe(true)
     })
 
-    it('are forgotten when they are aborted, twice if need be', async () => {
+    it('are discarded by abort, which is idempotent', async () => {
       const key = `${newPrefix()}/aborted`
       const parts = await store.openParts(key, 'text/plain')
       const tags = await written(parts, [[1, text('gone').bytes]])
@@ -260,7 +260,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(await store.get(key)).toBeUndefined()
     })
 
-    it('are over when they are complete', async () => {
+    it('accept no parts after completion', async () => {
       const key = `${newPrefix()}/over`
       const parts = await store.openParts(key, 'text/plain')
       const tags = await written(parts, [[1, text('done').bytes]])
@@ -270,7 +270,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect(textOf(await store.get(key))).toBe('done')
     })
 
-    it('are aborted by what their keys begin with, whoever opened them', async () => {
+    it('are aborted by key prefix, whichever process opened them', async () => {
       const prefix = newPrefix()
       const open = async (ending: string) => {
         const parts = await store.openParts(`${prefix}/${ending}`, 'text/plain')
@@ -300,7 +300,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       await store.abortParts(`${newPrefix()}/`)
     })
 
-    it('are gone with what was made of them: removed, put or joined anew', async () => {
+    it('are removed or replaced with their object', async () => {
       const key = `${newPrefix()}/again`
       const make = async (bytes: Uint8Array) => {
         const parts = await store.openParts(key, 'text/plain')
@@ -318,7 +318,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       expect([textOf(await store.get(key, [1, 4])), await keysUnder(key)]).toEqual(['our', [key]])
     })
 
-    it('are read in ranges wherever they lie', async () => {
+    it('are read in ranges across parts', async () => {
       const key = `${newPrefix()}/ranges`
       const parts = await store.openParts(key, 'text/plain')
       const tags = await written(parts, [
@@ -344,7 +344,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
         expect(isSame(await store.get(key, [from, to]), { bytes: whole.subarray(from, to), contentType: 'text/plain' })).toBe(true)
     })
 
-    it('have numbers from 1 to 10,000', async () => {
+    it('have part numbers from 1 to 10,000', async () => {
       const parts = await store.openParts(`${newPrefix()}/numbers`, 'text/plain')
       for (const n of [0, -1, 1.5, 10_001, Number.NaN]) await expect(parts.writePart(n, text('x').bytes)).rejects.toThrow(RangeError)
       await parts.complete(await written(parts, [[10_000, text('x').bytes]]))

@@ -37,7 +37,7 @@ export function canonicalsContract(name: string, create: () => Promise<Canonical
   const url = 'http://example.org/a'
 
   describe(`${name}: canonicals`, () => {
-    it('name whose url they are, when the commit is acknowledged', async () => {
+    it('are found as soon as the commit is acknowledged', async () => {
       const tenant = newTenant()
       await commit(writeOf(tenant, 'ValueSet', 'a', url))
       expect(await carrying(tenant, 'ValueSet', url)).toEqual([`${tenant} ValueSet/a`])
@@ -46,7 +46,7 @@ export function canonicalsContract(name: string, create: () => Promise<Canonical
       expect(await carrying(tenant, 'ValueSet', `${url}/c`)).toEqual([`${tenant} ValueSet/c`])
     })
 
-    it('are of one type of one tenant, and of no other resource', async () => {
+    it('are separate per type and tenant, and limited to definitions', async () => {
       const tenant = newTenant()
       await commit(
         writeOf(tenant, 'ValueSet', 'a', url),
@@ -58,7 +58,7 @@ export function canonicalsContract(name: string, create: () => Promise<Canonical
       expect(await carrying(newTenant(), 'ValueSet', url)).toEqual([])
     })
 
-    it('go along with a resource that takes another, and one that comes back', async () => {
+    it('follow a resource that changes its URL, or is restored', async () => {
       const tenant = newTenant()
       await commit(writeOf(tenant, 'ValueSet', 'a', url))
       await commit(writeOf(tenant, 'ValueSet', 'a', `${url}/b`, 1))
@@ -68,7 +68,7 @@ export function canonicalsContract(name: string, create: () => Promise<Canonical
       expect(await carrying(tenant, 'ValueSet', url)).toEqual([`${tenant} ValueSet/a`])
     })
 
-    it('are found however many carry one, a hundred at a time', async () => {
+    it('are found for 250 resources with one URL, in pages of at most a hundred', async () => {
       const tenant = newTenant()
       const ids = Array.from({ length: 250 }, (_, i) => `v${i}`)
       for (let at = 0; at < ids.length; at += 50) await commit(...ids.slice(at, at + 50).map((id) => writeOf(tenant, 'ValueSet', id, url)))
@@ -76,7 +76,7 @@ export function canonicalsContract(name: string, create: () => Promise<Canonical
       for await (const page of under.canonicals.carrying(tenant, 'ValueSet', url)) expect(page.length).toBeLessThanOrEqual(100)
     })
 
-    it('have no state where there never was one, and another after each commit, which is no other tenant’s', async () => {
+    it('have an empty state at first, and a new one after each commit of the tenant', async () => {
       const [tenant, other, none] = [newTenant(), newTenant(), newTenant()]
       const state = (of: string) => under.canonicals.state(of)
       expect(await state(tenant)).toBe('')

@@ -37,7 +37,7 @@ export function conformanceContract(name: string, create: () => Promise<Conforma
   const versionOf = async (canonical: string) => (await here.conformance.profile(`${BASE}/${canonical}`))?.version
 
   describe(`${name}: a definition`, () => {
-    it('is found by its canonical, with its version too, while it is loaded', async () => {
+    it('is found by canonical URL, with or without version, while it is loaded', async () => {
       expect(await versionOf('found')).toBeUndefined()
       const takeAway = await here.load([structure('found', '1.0.0'), valueSet('colors', '1.0.0', ['red']), codeSystem('system')])
       expect([await versionOf('found'), await versionOf('found|1.0.0'), await versionOf('found|1.0')]).toEqual([
@@ -55,7 +55,7 @@ export function conformanceContract(name: string, create: () => Promise<Conforma
       expect([await versionOf('found'), await here.conformance.codeSystem(`${BASE}/system`)]).toEqual([undefined, undefined])
     })
 
-    it('counts in its newest version, each by its own, and what is retired comes last, and says so', async () => {
+    it('resolves to its newest version, retired ones last, and to each version by number', async () => {
       const versions = ['1.9.0', '1.10.0', '1.10.0-ballot', '0.1.0']
       const taken = [await here.load([structure('versions', '2.0.0', { status: 'retired' })])]
       expect(await here.conformance.profile(`${BASE}/versions`)).toMatchObject({ version: '2.0.0', isRetired: true })
@@ -65,7 +65,7 @@ export function conformanceContract(name: string, create: () => Promise<Conforma
       for (const takeAway of taken) await takeAway()
     })
 
-    it('of R4 is what R4 says, whatever others say; theirs by their version', async () => {
+    it('takes precedence if it is part of R4; others are found by version', async () => {
       const url = 'http://hl7.org/fhir/ValueSet/administrative-gender'
       const takeAway = await here.load([{ ...valueSet('', '9.0.0', ['x']), url }])
       expect((await here.conformance.valueSet(url))?.version).toBe('4.0.1')
@@ -73,7 +73,7 @@ export function conformanceContract(name: string, create: () => Promise<Conforma
       await takeAway()
     })
 
-    it('changes the state when it comes and when it goes, and nothing else does', async () => {
+    it('changes the state on loading and removal, and only then', async () => {
       const states = [await here.conformance.state(), await here.conformance.state()]
       const takeAway = await here.load([structure('state', '1.0.0')])
       states.push(await here.conformance.state(), await here.conformance.state())

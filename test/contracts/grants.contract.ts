@@ -26,7 +26,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
   const each = (here: Grants, there: Grants) => Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? here : there))
 
   describe(`${name}: grants`, () => {
-    it('are what was added, for everybody, until they are removed', async () => {
+    it('are readable by every process until they are removed', async () => {
       const { here, there } = await opened()
       const grant = { owner: 'alice', value: { a: [1, null, 'ä💊\u2028'], n: 1.5 }, expires: T + 1 }
       expect(await here.get('code', 'k')).toBeUndefined()
@@ -39,7 +39,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       ])
     })
 
-    it.each([[undefined], [T + 60_000]])('are added by one of many that race, where they expire at %p', async (expires) => {
+    it.each([[undefined], [T + 60_000]])('are added by one of several concurrent calls, with expiry at %p', async (expires) => {
       const { here, there } = await opened()
       const grant = { owner: '', value: 1, ...(expires === undefined ? {} : { expires }) }
       const added = await Promise.all(each(here, there).map((side) => side.add('assertion', 'jti', grant)))
@@ -47,7 +47,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await there.add('assertion', 'jti', grant)).toBe(false)
     })
 
-    it('are removed by one of many that race', async () => {
+    it('are removed by one of several concurrent calls', async () => {
       const { here, there } = await opened()
       await here.add('code', 'k', { owner: 'o', value: 1, expires: T + 1 })
       const removed = await Promise.all(each(here, there).map((side) => side.remove('code', 'k')))
@@ -55,7 +55,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.listOf('code', 'o')).toEqual([])
     })
 
-    it('are replaced by one of many that race, and by nobody who knows an older one', async () => {
+    it('are replaced by one of several concurrent calls, and never from an older number', async () => {
       const { here, there } = await opened()
       await here.add('refresh', 'k', { owner: 'o', value: 0 })
       const known = (await there.get('refresh', 'k')) as KeptGrant
@@ -68,7 +68,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.get('refresh', 'k')).toMatchObject({ value: 'next' })
     })
 
-    it('are removed as they are known, and not where they are others by now', async () => {
+    it('are removed by number only while the number is current', async () => {
       const { here, there } = await opened()
       await here.add('consent', 'k', { owner: 'o', value: 1 })
       const known = (await here.get('consent', 'k')) as KeptGrant
@@ -84,7 +84,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.remove('consent', 'gone', number)).toBe(false)
     })
 
-    it('are not replaced where they are gone, and what was added since is another', async () => {
+    it('are not replaced once removed, even if added again under the same key', async () => {
       const { here, there } = await opened()
       await here.add('session', 'k', { owner: 'o', value: 1 })
       const known = (await here.get('session', 'k')) as KeptGrant
@@ -96,7 +96,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.get('session', 'k')).toMatchObject({ value: 1 })
     })
 
-    it('are not there from the instant they expire at, as if they were removed', async () => {
+    it('are absent from the instant of their expiry', async () => {
       const { here, there, setTime } = await opened()
       const grant = { owner: 'o', value: 1, expires: T + 1_000 }
       await here.add('code', 'k', grant)
@@ -114,7 +114,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.get('code', 'k')).toBeUndefined()
     })
 
-    it('make room for others under their key when they expire: for one of many', async () => {
+    it('free their key when they expire, for one of several concurrent calls', async () => {
       const { here, there, setTime } = await opened()
       await here.add('attempts', 'k', { owner: 'before', value: 1, expires: T + 1 })
       setTime(T + 1)
@@ -126,7 +126,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect([await here.listOf('attempts', 'before'), (await here.listOf('attempts', 'o')).length]).toEqual([[], 1])
     })
 
-    it('expire when their replacement says, also where that is never', async () => {
+    it('expire as their replacement says, or never', async () => {
       const { here, there, setTime } = await opened()
       await here.add('session', 'k', { owner: 'o', value: 1, expires: T + 1 })
       await here.replace('session', (await here.get('session', 'k'))!, { owner: 'o', value: 2, expires: T + 10 })
@@ -140,7 +140,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.listOf('session', 'o')).toHaveLength(1)
     })
 
-    it('are of one kind and one key, whatever text that is', async () => {
+    it('are separate per kind and key, whatever the text', async () => {
       const { here, there } = await opened()
       for (const kind of KINDS) expect(await here.add(kind, 'k', { owner: 'o', value: kind })).toBe(true)
       for (const kind of KINDS) expect(await there.get(kind, 'k')).toMatchObject({ value: kind })
@@ -154,7 +154,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.get('refresh', 'k')).toMatchObject({ value: 'refresh' })
     })
 
-    it('are listed by their owner and their kind, in the order of their keys', async () => {
+    it('are listed by owner and kind, in the order of their keys', async () => {
       const { here, there } = await opened()
       const keys = ['0', '10', '9', 'B', 'a', 'a#', 'ab', 'b']
       for (const key of keys.toReversed()) await here.add('consent', key, { owner: 'alice', value: key })
@@ -168,7 +168,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect((await here.listOf('consent', 'bob')).map(({ key }) => key)).toEqual(['a', 'of bob'])
     })
 
-    it('without an owner are listed by nobody', async () => {
+    it('are not listed without an owner', async () => {
       const { here } = await opened()
       await here.add('attempts', 'k', { owner: '', value: 1 })
       await here.replace('attempts', (await here.get('attempts', 'k'))!, { owner: '', value: 2 })
@@ -176,7 +176,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.remove('attempts', 'k')).toBe(true)
     })
 
-    it('are listed page by page, whatever comes or goes meanwhile, and have room for much', async () => {
+    it('are listed in pages during changes, and hold large values', async () => {
       const { here, there } = await opened()
       const value = 'ä'.repeat(45_000)
       expect(await here.add('session', 'large', { owner: 'o', value })).toBe(true)
@@ -203,7 +203,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       ])
     })
 
-    it('that expired are swept, and no others', async () => {
+    it('are swept once they have expired, and no others', async () => {
       const { here, there, setTime, taken } = await opened()
       for (let i = 0; i < 30; i++) await here.add('code', `k${i}`, { owner: 'o', value: i, expires: T + (i < 20 ? 1 : 100) })
       await here.add('consent', 'stays', { owner: 'o', value: 1 })

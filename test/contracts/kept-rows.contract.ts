@@ -28,7 +28,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
   const namesOn = async (rows: KeptRows, shelf: string) => (await listed(rows, shelf)).map((row) => row.name)
 
   describe(`${name}: rows`, () => {
-    it('are what they were changed to, for everybody, until they are removed', async () => {
+    it('are readable by every process until they are removed', async () => {
       const { here, there } = await opened()
       const value = { a: [1, null, 'ä💊\u2028\u0000', { b: {} }], n: 1.5, yes: true }
       expect(await here.read('exports', 'a')).toBeUndefined()
@@ -40,7 +40,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect([await here.read('exports', 'a'), await listed(here, 'exports')]).toEqual([undefined, []])
     })
 
-    it('stay for who opens them later', async () => {
+    it('are retained for processes that open the store later', async () => {
       const { here, open } = await opened()
       await here.change('exports', 'a', () => 1)
       await here.change('exports', 'b', () => 2)
@@ -48,14 +48,14 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect(await listed(await open(), 'exports')).toEqual([{ name: 'a', value: 1 }])
     })
 
-    it('may be any JSON, null and what is empty too', async () => {
+    it('hold any JSON, null and empty values included', async () => {
       const { here, there } = await opened()
       const values = [null, false, 0, '', [], {}, 'text', -1.5e-7]
       for (const [i, value] of values.entries()) expect(await here.change<unknown>('s', `${i}`, () => value)).toEqual(value)
       expect((await listed(there, 's')).map(({ value }) => value)).toEqual(values)
     })
 
-    it('lose none of many changes that race from two sides', async () => {
+    it('lose none of several concurrent changes from two sides', async () => {
       const { here, there } = await opened()
       const racers = Array.from({ length: 24 }, (_, i) => `r${i}`)
       const add = (racer: string) => (known?: Counter) => ({ n: (known?.n ?? 0) + 1, by: [...(known?.by ?? []), racer] })
@@ -67,7 +67,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect(seen.every((each, i) => each!.by![each!.n - 1] === racers[i])).toBe(true)
     })
 
-    it('are made once by many that race, and once more when they were removed', async () => {
+    it('are created once by concurrent calls, and once more after removal', async () => {
       const { here, there } = await opened()
       for (let round = 0; round < 2; round++) {
         const made = await Promise.all(
@@ -79,7 +79,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       }
     })
 
-    it('are not changed by who read what another removed and made anew', async () => {
+    it('are not changed from a value that was removed and recreated', async () => {
       const { here, there } = await opened()
       await here.change<string>('s', 'c', () => 'before')
       const met: unknown[] = []
@@ -96,7 +96,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect(met[0]).toBe('before')
     })
 
-    it('are not written where nothing changes, and what stands there is told', async () => {
+    it('are not written if nothing changes, and the current value is returned', async () => {
       const { here, there, written } = await opened()
       await here.change<Counter>('s', 'c', () => ({ n: 1 }))
       const before = await written()
@@ -109,7 +109,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect(await namesOn(here, 's')).toEqual(['c'])
     })
 
-    it('are as they were where a change throws', async () => {
+    it('stay unchanged if a change throws', async () => {
       const { here } = await opened()
       await here.change('s', 'c', () => 1)
       const failing = here.change('s', 'c', () => {
@@ -120,7 +120,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect(await here.change('s', 'c', () => 2)).toBe(2)
     })
 
-    it('are listed by name, each with its value, of one shelf alone', async () => {
+    it('are listed by name with their values, for one owner', async () => {
       const { here, there } = await opened()
       const shelves = ['exports', 'exports/', 'exports/x', 'exports/x/segments', 'exports/x-', 'Exports', 'export', 's'.repeat(200)]
       for (const shelf of shelves) await Promise.all(NAMES.toReversed().map((each) => here.change(shelf, each, () => ({ shelf, each }))))
@@ -133,7 +133,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       ])
     })
 
-    it('come once each while others come and go', async () => {
+    it('are listed once each during concurrent changes', async () => {
       const { here, there } = await opened()
       const staying = Array.from({ length: 150 }, (_, i) => `m${String(i).padStart(3, '0')}`)
       await Promise.all(staying.map((each) => here.change('s', each, () => 1)))
@@ -150,7 +150,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect(seen).toEqual([...new Set(seen)].toSorted())
     })
 
-    it('take values of 300,000 bytes, many of them, and refuse longer ones', async () => {
+    it('hold many values of up to 300,000 bytes, and reject longer ones', async () => {
       const { here, there } = await opened()
       // Not to be made smaller.
       const large = (i: number) =>
@@ -165,7 +165,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect([await there.read('s', '9'), (await there.read<string>('s', '0'))?.length]).toEqual([undefined, 299_998])
     })
 
-    it('are removed by the shelf, 2,000 of them', async () => {
+    it('are removed by owner, 2,000 of them', async () => {
       const { here, there } = await opened()
       const many = Array.from({ length: 2_000 }, (_, i) => `${i}`)
       for (let i = 0; i < many.length; i += 100)
@@ -177,7 +177,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       expect([await namesOn(here, 'exports/x/segments'), await namesOn(here, 'exports/y/segments')]).toEqual([[], ['1']])
     })
 
-    it.each(NO_SHELVES.map((shelf) => [shelf]))('have no shelf %j', async (shelf) => {
+    it.each(NO_SHELVES.map((shelf) => [shelf]))('reject the owner %j with RangeError', async (shelf) => {
       const { here } = await opened()
       await expect(here.read(shelf, 'a')).rejects.toThrow(RangeError)
       await expect(here.change(shelf, 'a', () => 1)).rejects.toThrow(RangeError)
@@ -185,7 +185,7 @@ export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnd
       await expect(here.remove(shelf)).rejects.toThrow(RangeError)
     })
 
-    it.each(NO_NAMES.map((each) => [each]))('have no name %j', async (each) => {
+    it.each(NO_NAMES.map((each) => [each]))('reject the name %j with RangeError', async (each) => {
       const { here } = await opened()
       await here.change('s', 'a', () => 1)
       await expect(here.read('s', each)).rejects.toThrow(RangeError)

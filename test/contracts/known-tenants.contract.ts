@@ -31,11 +31,11 @@ export function knownTenantsContract(name: string, create: () => Promise<KnownTe
   }
 
   describe(`${name}: tenants`, () => {
-    it('are that one alone which everything belonged to, in a store that is new', async () => {
+    it('are only the default tenant in a new store', async () => {
       expect(await listed(await parts.another())).toEqual(['default'])
     })
 
-    it('are known to every process as soon as a commit of theirs resolved, small or large, each once, whatever they are called', async () => {
+    it('are listed everywhere, once, as soon as a commit resolves, whatever their names', async () => {
       const stem = randomUUID()
       const mine = ['', '-', 'A', 'a', '%', "'", 'H', '~', '#'].map((suffix) => `${stem}${suffix}`)
       for (const tenant of mine) {
@@ -49,7 +49,7 @@ export function knownTenantsContract(name: string, create: () => Promise<KnownTe
       expect(await listed(parts.store)).toEqual(all)
     })
 
-    it('keep their order when more come', async () => {
+    it('keep their order when others are added', async () => {
       const before = await listed(parts.store)
       for (let n = 0; n < 5; n++) await commit(randomUUID())
       const after = await listed(parts.store)

@@ -34,7 +34,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
   const nameOf = ({ name, version }: Label): string => `${name}@${version}`
 
   describe(`${name}: a package`, () => {
-    it('is there, and read as it was written, until it is removed', async () => {
+    it('is readable as it was written until it is removed', async () => {
       const label = newLabel()
       const [store] = here.stores
       expect(await store.add(label, files(label))).toBe(true)
@@ -50,7 +50,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       expect([await said(store), await said(here.server)]).toEqual([[], []])
     })
 
-    it('is added once and removed once, whoever tries', async () => {
+    it('is added once and removed once by concurrent operators', async () => {
       const label = newLabel()
       const added = await Promise.all(here.stores.map((store) => store.add(label, files(label))))
       expect(added.toSorted()).toEqual([false, true])
@@ -60,7 +60,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       expect(await here.stores[0].remove(label)).toBe(false)
     })
 
-    it('is removed by its own name and version, and by no other that begins so or is written so', async () => {
+    it('is removed by its exact name and version only', async () => {
       const label = { name: 'example.one-2', version: '3.0.0' }
       const [store] = here.stores
       await store.add(label, files(label))
@@ -75,7 +75,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       await here.later()
     })
 
-    it('is not lost where others come and go at once', async () => {
+    it('is not lost by concurrent additions and removals', async () => {
       const labels = Array.from({ length: 6 }, newLabel)
       const gone = newLabel()
       await here.stores[0].add(gone, files(gone))
@@ -88,7 +88,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       await here.later()
     })
 
-    it('makes another state of what there is, each time', async () => {
+    it('changes the state with each addition, and only then', async () => {
       const states: string[] = []
       const note = async () => {
         await here.later()
@@ -108,17 +108,17 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
     })
   })
 
-  describe(`${name}: what is damaged`, () => {
+  describe(`${name}: a damaged package`, () => {
     const OTHER = 'http://example.org/ValueSet/other'
 
     it.each([
       ['missing', 'value-sets.json', undefined, 'value-sets.json is missing'],
       ['cut off', 'value-sets.json', '{"http', 'value-sets.json is not as it was'],
-      ['JSON, but another', 'value-sets.json', '{}', 'value-sets.json is not as it was'],
+      ['other JSON', 'value-sets.json', '{}', 'value-sets.json is not as it was'],
       ['empty', 'package.json', '', 'package.json does not say what is in it'],
-      ['no list', 'package.json', '{"name":"a","version":"1","files":null}', 'package.json does not say what is in it'],
+      ['with files: null', 'package.json', '{"name":"a","version":"1","files":null}', 'package.json does not say what is in it'],
       ['without its list', 'package.json', undefined, 'package.json is missing'],
-    ])('is as not loaded, and told, beside others that go on, until it is removed and added again: %s', async (_, file, text, what) => {
+    ])('is reported and ignored, beside others, until it is added again: %s', async (_, file, text, what) => {
       const [label, other] = [newLabel(), newLabel()]
       await here.stores[0].add(label, files(label))
       await here.stores[0].add(other, files(other, OTHER))
@@ -141,7 +141,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       await here.later()
     })
 
-    it('is not what was removed while it is asked', async () => {
+    it('is not reported for a package that was removed during a read', async () => {
       const label = newLabel()
       await here.stores[0].add(label, files(label))
       await here.later()

@@ -33,7 +33,7 @@ export function recentWritesContract(name: string, create: () => Promise<RecentW
     writeOf(tenant, id, expected, lastUpdated, { deleted: true, body: new Uint8Array() })
 
   describe(`${name}: recent writes`, () => {
-    it('are the heads stamped since an instant, itself included, each once, deletions too', async () => {
+    it('are the current versions since an instant, inclusive, each once, deletions too', async () => {
       const tenant = newTenant()
       await commit(writeOf(tenant, 'old', 0, 10), writeOf(tenant, 'updated', 0, 10), writeOf(tenant, 'deleted', 0, 10))
       await commit(writeOf(tenant, 'new', 0, 20), writeOf(tenant, 'updated', 1, 20), deletionOf(tenant, 'deleted', 1, 20))
@@ -44,7 +44,7 @@ export function recentWritesContract(name: string, create: () => Promise<RecentW
       expect(await recent(tenant, { since: 25 })).toEqual([])
     })
 
-    it('are of one type of one tenant', async () => {
+    it('are separate per type and tenant', async () => {
       const tenant = newTenant()
       await commit(writeOf(tenant, 'a', 0, 10), writeOf(tenant, 'a', 0, 10, { type: 'Person' }))
       await commit(writeOf(newTenant(), 'b', 0, 10))
@@ -52,7 +52,7 @@ export function recentWritesContract(name: string, create: () => Promise<RecentW
       expect(await recent(tenant, { type: 'Practitioner' })).toEqual([])
     })
 
-    it('are none, where more versions were written than are asked for: current ones, past ones and deletions', async () => {
+    it('fail with IndexBehind if more versions were written than the maximum', async () => {
       const tenant = newTenant()
       for (let n = 0; n < 4; n++) await commit(writeOf(tenant, `p${n}`, 0, 100 + n))
       await commit(writeOf(tenant, 'p3', 1, 200), deletionOf(tenant, 'p2', 1, 201))
@@ -62,7 +62,7 @@ export function recentWritesContract(name: string, create: () => Promise<RecentW
       await expect(recent(tenant, { since: 103, most: 2 })).rejects.toThrow(IndexBehind)
     })
 
-    it('are all of a commit, whatever its size, as soon as it resolved', async () => {
+    it('include all of a commit of any size as soon as it resolves', async () => {
       for (const size of [2, 150]) {
         const tenant = newTenant()
         const ids = [...Array(size).keys()].map((n) => `p${n}`)

@@ -53,7 +53,7 @@ export function registeredContract<Entry>(
   }
 
   describe(name, () => {
-    it('are what they were changed into, for everybody, and gone once removed', async () => {
+    it('are readable by every process after a change, and gone once removed', async () => {
       const { here, there } = await opened()
       expect([await here.get('a'), await here.list()]).toEqual([undefined, []])
       expect(await here.change('a', () => make('a', ['1']))).toEqual(make('a', ['1']))
@@ -66,7 +66,7 @@ export function registeredContract<Entry>(
       expect(await here.get('a')).toEqual(make('a', ['3']))
     })
 
-    it('lose no change of many that race, from two sides', async () => {
+    it('lose none of several concurrent changes from two sides', async () => {
       const { here, there } = await opened()
       const racers = Array.from({ length: 12 }, (_, i) => String(i))
       await Promise.all(
@@ -78,7 +78,7 @@ export function registeredContract<Entry>(
       expect(tagsOf(entry!).toSorted()).toEqual(racers.toSorted())
     })
 
-    it('are made by one of many that race, and removed by one', async () => {
+    it('are created by one of several concurrent calls, and removed by one', async () => {
       const { here, there } = await opened()
       const sides = Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? here : there))
       const made = await Promise.all(sides.map((side, i) => side.change('a', (entry) => entry ?? make('a', [String(i)]))))
@@ -97,7 +97,7 @@ export function registeredContract<Entry>(
       expect(removals).toHaveLength(1)
     })
 
-    it('are not written where nothing changes, and where the change fails', async () => {
+    it('are not written if nothing changes or the change throws', async () => {
       const { here, written } = await opened()
       await here.change('a', () => make('a', ['1']))
       const before = written()
@@ -119,7 +119,7 @@ export function registeredContract<Entry>(
       for (const each of names) expect(await there.get(each)).toEqual(make(each, [each]))
     })
 
-    it('have names that mean something in JavaScript, and nobody is called so before', async () => {
+    it('have names with a meaning in JavaScript, which are unused at first', async () => {
       const { here } = await opened()
       for (const each of ['constructor', '__proto__', '..', '.', '-', 'null']) {
         expect(await here.get(each)).toBeUndefined()
@@ -129,7 +129,7 @@ export function registeredContract<Entry>(
       expect(await here.list()).toHaveLength(6)
     })
 
-    it('are not found by what is no name, and cannot be called so', async () => {
+    it('are neither found nor created by malformed names', async () => {
       const { here } = await opened()
       for (const each of [...STRANGE, ...strange]) {
         expect(await here.get(each)).toBeUndefined()
@@ -139,7 +139,7 @@ export function registeredContract<Entry>(
       expect(await here.list()).toEqual([])
     })
 
-    it('have room for much, and keep every character', async () => {
+    it('hold large values with every character', async () => {
       const { here, there } = await opened()
       const tags = [
         '💊 "\\ \u0000\u2028 ä ',
@@ -151,7 +151,7 @@ export function registeredContract<Entry>(
       expect(await there.list()).toEqual([make('a', tags)])
     })
 
-    it('are many, and all of them are listed', async () => {
+    it('are listed completely across pages', async () => {
       const { here } = await opened()
       const many = Array.from({ length: 40 }, (_, i) => `n${String(i).padStart(3, '0')}`)
       // Together more than a page of any engine.

@@ -64,7 +64,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   const head = async (key: ResourceKey): Promise<ResourceVersion | undefined> => (await reader.current([key]))[0]
 
   describe(`${name}: versions`, () => {
-    it('tell how they were made, where that was told, in each way of reading, but not where only places are read', async () => {
+    it('carry their write kind in every read except placesOnly', async () => {
       const tenant = newTenant()
       const keys = [...MAKINGS.keys()].map((n) => patientOf(`p${n}`, tenant))
       const made = MAKINGS.map((making, n) => writeOf(keys[n]!, { made: making, expected: 0 }))
@@ -86,7 +86,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(places.map(({ made }) => made)).toEqual(all.map(() => undefined))
     })
 
-    it('are undefined for a resource that never was', async () => {
+    it('are undefined for an unknown resource', async () => {
       const key = patientOf('nobody', newTenant())
       expect(await reader.current([key])).toEqual([undefined])
       expect(await reader.versions([{ ...key, versionId: 1 }])).toEqual([undefined])
@@ -94,7 +94,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await reader.versions([])).toEqual([])
     })
 
-    it('come back as they were written', async () => {
+    it('are read as they were written', async () => {
       const write = writeOf(patientOf('a', newTenant()), {
         compartments: ['Patient/a', 'Practitioner/b.c-D'],
         body: bytes('{"resourceType":"Patient"}'),
@@ -112,7 +112,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await reader.versions(asked)).toEqual(wanted)
     })
 
-    it('are answered in the order of the keys, unknown and repeated ones included', async () => {
+    it('are returned in the order of the keys, with gaps and repetitions', async () => {
       const tenant = newTenant()
       const [a, b, c] = [patientOf('a', tenant), patientOf('b', tenant), patientOf('c', tenant)]
       await commit(writeOf(a), writeOf(c))
@@ -121,7 +121,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect((await reader.versions(asked)).map((version) => version?.id)).toEqual(['c', undefined, 'a', 'c'])
     })
 
-    it('are answered for 250 keys at once', async () => {
+    it('are returned for 250 keys at once', async () => {
       const tenant = newTenant()
       const keys = numbers(250).map((n) => patientOf(`p${n}`, tenant))
       await inHundreds(keys.map((key) => writeOf(key)))
@@ -131,7 +131,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       )
     })
 
-    it('go on over deletions: a deletion is a version without a body, the next write is the next number', async () => {
+    it('continue over a deletion, which is a version without a body', async () => {
       const key = patientOf('a', newTenant())
       const compartments = ['Patient/a']
       await commit(writeOf(key, { compartments }))
@@ -146,7 +146,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
   describe(`${name}: races`, () => {
     it(
-      `of ${racers} clients updating one resource end with ${racers} versions more, none lost`,
+      `add ${racers} versions for ${racers} concurrent updates, and lose none`,
       async () => {
         const key = patientOf('contended', newTenant())
         await commit(writeOf(key))
@@ -166,7 +166,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       timeout,
     )
 
-    it('of creates of one resource have exactly one winner, and the others are told', async () => {
+    it('let one of several creates win, and report conflicts to the others', async () => {
       const key = patientOf('wanted', newTenant())
       const results = await Promise.all(numbers(20).map((racer) => commit(writeOf(key, { body: bytes(`racer ${racer}`) }))))
       const winner = results.findIndex(({ kind }) => kind === 'committed')
@@ -176,7 +176,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await head(key)).toEqual(won)
     })
 
-    it('are lost by who expects another head than there is', async () => {
+    it('end in a conflict for any other expected version than the current one', async () => {
       const key = patientOf('a', newTenant())
       expect(await commit(writeOf(key, { expected: 1 }))).toEqual({ kind: 'conflict', index: 0 })
       await commit(writeOf(key))
@@ -189,7 +189,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   describe(`${name}: a commit`, () => {
     for (const size of [...new Set([2, 25, 100, 101, 150, largestCommit])]) {
       it(
-        `of ${size} writes is all there`,
+        `stores all of ${size} writes`,
         async () => {
           const writes = manyWrites(newTenant(), size)
           expect(await commit(...writes)).toEqual({ kind: 'committed' })
@@ -206,7 +206,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       [150, 149],
     ] as const) {
       it(
-        `of ${size} writes that meets another head at entry ${where} writes nothing and names the entry`,
+        `rejects all of ${size} writes for a conflict at entry ${where}, and names the entry`,
         async () => {
           const writes = manyWrites(newTenant(), size)
           const other = writeOf(writes[where]!, { body: bytes('was here first') })
@@ -234,7 +234,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it(
-      'is never seen in part, and what was seen is never unseen',
+      'is never visible in part, and reads never go back in time',
       async () => {
         const tenant = newTenant()
         const keys = numbers(6).map((n) => keyOf(tenant, n % 2 === 0 ? 'Patient' : 'Observation', `shared-${n}`))
@@ -261,7 +261,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       timeout,
     )
 
-    it('that names a resource twice, a guard twice, or two tenants is a RangeError and writes nothing', async () => {
+    it('rejects a duplicate resource or guard and a second tenant with RangeError', async () => {
       const tenant = newTenant()
       const [a, b] = [patientOf('a', tenant), patientOf('b', tenant)]
       const guard: Guard = { tenant, guard: 'g', holder: a }
@@ -274,7 +274,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   })
 
   describe(`${name}: guards`, () => {
-    it('let one of the commits that race for them win; the others are told the holder', async () => {
+    it('allow one of several concurrent commits; the others receive the holder', async () => {
       const tenant = newTenant()
       const keys = numbers(10).map((n) => patientOf(`p${n}`, tenant))
       const results = await Promise.all(keys.map((key) => writer.commit([writeOf(key)], [{ tenant, guard: 'identifier=1', holder: key }])))
@@ -284,7 +284,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect((await reader.current(keys)).map((version) => version !== undefined)).toEqual(keys.map((_, n) => n === winner))
     })
 
-    it('do not hinder other guards, nor the same one of another tenant', async () => {
+    it('do not block other guards, nor the same guard of another tenant', async () => {
       for (const tenant of [newTenant(), newTenant()])
         for (const guard of ['x', 'X', 'x ']) {
           const holder = patientOf(`p${guard.codePointAt(0)}-${guard.length}`, tenant)
@@ -292,7 +292,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         }
     })
 
-    it('that one of several commits cannot have leave nothing of it, neither writes nor the other guards', async () => {
+    it('leave neither writes nor other guards of a commit that one of them blocks', async () => {
       const tenant = newTenant()
       const [a, b, c] = [patientOf('a', tenant), patientOf('b', tenant), patientOf('c', tenant)]
       await writer.commit([writeOf(a)], [{ tenant, guard: 'taken', holder: a }])
@@ -305,7 +305,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await writer.commit([writeOf(c)], [{ tenant, guard: 'free', holder: c }])).toEqual({ kind: 'committed' })
     })
 
-    it('are not bound by a commit that meets another head', async () => {
+    it('are not acquired by a commit with a version conflict', async () => {
       const tenant = newTenant()
       const [a, b] = [patientOf('a', tenant), patientOf('b', tenant)]
       await commit(writeOf(a))
@@ -313,14 +313,14 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await writer.commit([writeOf(b)], [{ tenant, guard: 'g', holder: b }])).toEqual({ kind: 'committed' })
     })
 
-    it('bind again for who holds them', async () => {
+    it('can be acquired again by their holder', async () => {
       const tenant = newTenant()
       const holder = patientOf('a', tenant)
       for (const expected of [0, 1])
         expect(await writer.commit([writeOf(holder, { expected })], [{ tenant, guard: 'g', holder }])).toEqual({ kind: 'committed' })
     })
 
-    it('are taken over only by who names the holder, and of several who do by one', async () => {
+    it('are taken over only by naming the holder, and by one of several commits', async () => {
       const tenant = newTenant()
       const old = patientOf('old', tenant)
       await writer.commit([writeOf(old)], [{ tenant, guard: 'g', holder: old }])
@@ -341,7 +341,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it(
-      'are all bound, or none, by a commit of 60 writes with 60 guards',
+      'are acquired all or none by a commit of 60 writes and 60 guards',
       async () => {
         const tenant = newTenant()
         const commitOf = (prefix: string) => {
@@ -393,33 +393,33 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
           expect(await pages(scope, window, 1000)).toEqual(wanted)
         })
 
-    it('goes on one version at a time, also among those of one instant', async () => {
+    it('pages one version at a time, also among versions of one instant', async () => {
       const wanted = historyOf(all, { tenant, type: 'Observation' }, {})
       expect((await pages({ tenant, type: 'Observation' }, {}, 1)).map(nameOf)).toEqual(wanted.map(nameOf))
     })
 
-    it('goes on after a position that no version has', async () => {
+    it('continues after a position without a version', async () => {
       const between: HistoryPosition = { lastUpdated: at(5), type: 'Observation', id: 'o1zzz', versionId: 1 }
       const wanted = historyOf(all, { tenant }, {}).filter((version) => byPosition(between, version) < 0)
       const found = await reader.history({ tenant }, {}, between, 1000)
       expect(found.versions.map(nameOf)).toEqual(wanted.map(nameOf))
     })
 
-    it('says whether there is more', async () => {
+    it('returns whether there is more', async () => {
       const scope = { tenant, type: 'Patient' }
       const count = historyOf(all, scope, {}).length
       expect(await reader.history(scope, {}, undefined, count)).toMatchObject({ more: false })
       expect(await reader.history(scope, {}, undefined, count - 1)).toMatchObject({ more: true })
     })
 
-    it('of what never was is empty', async () => {
+    it('is empty for an unknown resource, type or tenant', async () => {
       const empty = { versions: [], more: false }
       expect(await reader.history({ tenant, type: 'Patient', id: 'nobody' }, {}, undefined, 10)).toEqual(empty)
       expect(await reader.history({ tenant, type: 'Nothing' }, {}, undefined, 10)).toEqual(empty)
       expect(await reader.history({ tenant: newTenant() }, {}, undefined, 10)).toEqual(empty)
     })
 
-    it('is the same for who pages through it while others write', async () => {
+    it('stays the same during paging with concurrent writes', async () => {
       const own = newTenant()
       const before = await writeALife(own)
       let written = 0
@@ -451,7 +451,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         .toSorted()
 
     for (const cuts of [[], [5], [0, 3, 4, 9, 400]])
-      it(`gives each live resource once over ${cuts.length + 1} parts, whatever the page size, by itself and by cursors`, async () => {
+      it(`returns each live resource once over ${cuts.length + 1} parts, by page and by cursor`, async () => {
         for (const type of ['Patient', 'Observation', 'Encounter', 'Nothing'])
           for (const limit of pageSizes) {
             const parts = cutAt({ tenant, type, asOf: at(400), limit }, cuts.map(at))
@@ -462,7 +462,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
           }
       })
 
-    it('gives deletions where they are asked for: each resource that ever was, once', async () => {
+    it('includes deletions on request: each resource that ever existed, once', async () => {
       for (const asOf of [6, 400]) {
         const found = await scanAll({ tenant, type: 'Observation', asOf: at(asOf), deletions: true, limit: 3 })
         const there = found.filter(({ deleted }) => !deleted)
@@ -474,7 +474,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       }
     })
 
-    it('can be cut into parts of about as many places as asked for', async () => {
+    it('can be cut into parts of about the requested size', async () => {
       const own = newTenant()
       await inHundreds(numbers(90).map((n) => writeOf(patientOf(`p${n}`, own), { lastUpdated: at(n) })))
       const request = { tenant: own, type: 'Patient', asOf: at(400) }
@@ -488,7 +488,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await reader.extent({ ...request, type: 'Nothing' }, 10)).toEqual({ entries: 0, cuts: [] })
     })
 
-    it('is not cut within an instant', async () => {
+    it('is never cut within one instant', async () => {
       const own = newTenant()
       await commit(...numbers(40).map((n) => writeOf(patientOf(`p${n}`, own), { lastUpdated: at(n < 30 ? 1 : 2) })))
       const request = { tenant: own, type: 'Patient', asOf: at(400), limit: 1000 }
@@ -497,13 +497,13 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect([entries, parts.map(({ length }) => length).filter((length) => length > 0)]).toEqual([40, [30, 10]])
     })
 
-    it('gives whole versions', async () => {
+    it('returns whole versions', async () => {
       const found = await scanAll({ tenant, type: 'Observation', asOf: at(400), limit: 1000 })
       const wanted = all.filter((version) => found.map(nameOf).includes(nameOf(version)))
       expect(found.toSorted(byPosition)).toEqual(wanted.toSorted(byPosition))
     })
 
-    it('gives what was current at an instant of the past', async () => {
+    it('returns the versions that were current at a past instant', async () => {
       for (const instant of [-1, 0, 3, 6, 9, 12])
         for (const type of ['Patient', 'Observation']) {
           for (const until of [{}, { until: at(instant + 2) }]) {
@@ -513,7 +513,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         }
     })
 
-    it('gives only what was written after an instant, itself excluded', async () => {
+    it('returns only versions written after an instant, itself excluded', async () => {
       for (const since of [0, 4, 8, 100])
         for (const asOf of [6, 400]) {
           const found = await scanAll({
@@ -527,7 +527,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         }
     })
 
-    it('goes on where deletions stand: only a page without a cursor is the last', async () => {
+    it('continues past deletions: only a page without a cursor is the last', async () => {
       const own = newTenant()
       const keys = numbers(8).map((n) => patientOf(`p${n}`, own))
       await commit(...keys.map((key, n) => writeOf(key, { lastUpdated: at(n) })))
@@ -538,7 +538,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       }
     })
 
-    it('gives each resource once, as it was, while it is written on', async () => {
+    it('returns each resource once, as of the instant, during concurrent writes', async () => {
       const own = newTenant()
       const keys = numbers(40).map((n) => patientOf(`p${n}`, own))
       await inHundreds(keys.map((key) => writeOf(key)))
@@ -558,7 +558,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   })
 
   describe(`${name}: tenants`, () => {
-    it('never see, meet or count each other, whatever they are called', async () => {
+    it('are isolated from each other, whatever their names', async () => {
       const tenants = ['', '-', 'A', 'a', '%', "'"].map((suffix) => `${newTenant()}${suffix}`)
       const nested = [...tenants, `${tenants[1]}-`]
       for (const [n, tenant] of nested.entries()) {
@@ -580,7 +580,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   })
 
   describe(`${name}: names`, () => {
-    it('of every allowed character and length are kept apart, capitals too', async () => {
+    it('are distinct for every allowed character, case and length', async () => {
       const tenant = newTenant()
       const ids = [
         'a',
@@ -607,7 +607,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   })
 
   describe(`${name}: bodies`, () => {
-    it('come back byte for byte, whatever the bytes', async () => {
+    it('are read byte for byte, whatever the bytes', async () => {
       const tenant = newTenant()
       const every = Uint8Array.from({ length: 256 }, (_, n) => n)
       const bodies = [
@@ -644,7 +644,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       timeout,
     )
 
-    it('that were changed where they are stored are refused, not served; other versions are', async () => {
+    it('are rejected as Damaged after a change in storage, and other versions are served', async () => {
       const tenant = newTenant()
       const key = patientOf('changed', tenant)
       const body = bytes(JSON.stringify({ resourceType: 'Patient', birthDate: '1970-01-01' }))
@@ -665,7 +665,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await commit(writeOf(patientOf('later', tenant)))).toEqual({ kind: 'committed' })
     })
 
-    it('that were changed are known by their number to who writes after them, and stay what they are', async () => {
+    it('are reported by version after damage, and later writes succeed', async () => {
       const tenant = newTenant()
       const [rotten, sound, unknown] = ['rotten', 'sound', 'unknown'].map((id) => patientOf(id, tenant)) as ResourceKey[]
       const writes = [writeOf(rotten!), writeOf(sound!)]
@@ -681,7 +681,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       await expect(reader.history(rotten!, {}, undefined, 10)).rejects.toThrow(Damaged)
     })
 
-    it('that were changed are told by a scan that asks for them, each by itself, in pages of any size', async () => {
+    it('are reported one by one by a scan with tellsDamaged, for every page size', async () => {
       const tenant = newTenant()
       const keys = numbers(9).map((n) => patientOf(`scanned${n}`, tenant))
       const writes = keys.map((key, n) => writeOf(key, { lastUpdated: at(n + 1) }))
@@ -709,7 +709,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       await expect(scanAll(before)).rejects.toThrow(Damaged)
     })
 
-    it('that were changed stand in a history of places all the same, which has nothing of what any holds', async () => {
+    it('are not read by a history with placesOnly, even if damaged', async () => {
       const tenant = newTenant()
       const key = patientOf('placesOnly', tenant)
       const writes = [
@@ -724,7 +724,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         expect(await reader.history(scope, { placesOnly: true }, undefined, 10)).toEqual({ versions: places, more: false })
     })
 
-    it('that are large go into one commit', async () => {
+    it('fit into one commit even if they are large', async () => {
       const tenant = newTenant()
       const writes = numbers(6).map((n) => writeOf(keyOf(tenant, 'Binary', `b${n}`), { body: noise(Math.min(1_200_000, largestBody) + n) }))
       expect(await commit(...writes)).toEqual({ kind: 'committed' })

@@ -22,7 +22,7 @@ export function revocationsContract(name: string, create: () => Promise<Revocati
   }
 
   describe(`${name}: revocations`, () => {
-    it('are told of at once, everywhere, each of the marks that are asked for', async () => {
+    it('are visible at once, everywhere, for each requested key', async () => {
       const { here, there } = await opened()
       expect(await there.revoked(['jti:a', 'sid:a', 'client:a', 'user:a'])).toEqual(new Map())
       await here.revoke({ mark: 'sid:a', before: T - 5, until: T + 10 })
@@ -40,7 +40,7 @@ export function revocationsContract(name: string, create: () => Promise<Revocati
       expect(await there.revoked([])).toEqual(new Map())
     })
 
-    it('of one mark: the later instants count, in whatever order they come', async () => {
+    it('keep the later instants of one key, in any order', async () => {
       const { here, there, setTime } = await opened()
       await here.revoke({ mark: 'client:a', before: T + 2, until: T + 10 })
       await there.revoke({ mark: 'client:a', before: T + 1, until: T + 20 })
@@ -51,7 +51,7 @@ export function revocationsContract(name: string, create: () => Promise<Revocati
       expect(await here.revoked(['client:a'])).toEqual(new Map([['client:a', T + 3]]))
     })
 
-    it('that race leave the latest, from two sides', async () => {
+    it('keep the latest instant of concurrent ones', async () => {
       const { here, there } = await opened()
       const instants = Array.from({ length: 12 }, (_, i) => T + ((i * 7) % 12))
       await Promise.all(
@@ -60,7 +60,7 @@ export function revocationsContract(name: string, create: () => Promise<Revocati
       expect(await here.revoked(['user:a'])).toEqual(new Map([['user:a', T + 11]]))
     })
 
-    it('end when no token can carry their mark any more', async () => {
+    it('expire when no token can carry their key any more', async () => {
       const { here, there, setTime } = await opened()
       await here.revoke({ mark: 'jti:a', before: T, until: T + 1_000 })
       setTime(T + 999)
@@ -71,7 +71,7 @@ export function revocationsContract(name: string, create: () => Promise<Revocati
       expect(await here.revoked(['jti:a'])).toEqual(new Map([['jti:a', T + 1_000]]))
     })
 
-    it('are of one mark, whatever text that is', async () => {
+    it('apply to one key, whatever its text', async () => {
       const { here, there } = await opened()
       const marks = ['jti:a', 'jti:A', 'sid:a', 'jti:a ', ...STRANGE.map((text) => `jti:${text}` as const)] as const
       for (const [i, mark] of marks.entries()) await here.revoke({ mark, before: T + i, until: T + 1_000 })
@@ -79,14 +79,14 @@ export function revocationsContract(name: string, create: () => Promise<Revocati
       expect(await there.revoked(STRANGE.map((text) => `sid:${text}` as const))).toEqual(new Map())
     })
 
-    it('are told of for many marks at once', async () => {
+    it('are returned for many keys at once', async () => {
       const { here, there } = await opened()
       const marks = Array.from({ length: 130 }, (_, i) => `jti:${i}` as const)
       await Promise.all(marks.slice(0, 120).map((mark) => here.revoke({ mark, before: T, until: T + 1 })))
       expect((await there.revoked(marks)).size).toBe(120)
     })
 
-    it('are swept once they have ended, and no others', async () => {
+    it('are swept once they have expired, and no others', async () => {
       const { here, there, setTime, taken } = await opened()
       for (let i = 0; i < 20; i++) await here.revoke({ mark: `jti:${i}`, before: T, until: T + (i < 15 ? 1 : 100) })
       setTime(T + 1)

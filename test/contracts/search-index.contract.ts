@@ -49,7 +49,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
     const withKeys = (id: string, ...b: readonly string[]): IndexDocument => document({ id, keys: { b } })
     const key = (...oneOf: readonly string[]): Predicate => ({ kind: 'key', field: 'b', oneOf })
 
-    describe('finds what FHIR asks for', () => {
+    describe('finds by FHIR queries', () => {
       it.each(ROWS)('%s → %s', async (query, expected) => {
         await apply(...OBSERVATIONS)
         const { where: conditions, order } = parseSearch('Observation', [...new URLSearchParams(query)], { handling: 'strict', now: NOW })
@@ -62,11 +62,11 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       })
     })
 
-    describe('compares', () => {
+    describe('comparison', () => {
       const KEYS = ['', 'A', 'a', 'a%', 'a\u0000', 'a_', 'ab', 'é', '\uffee', '\u{1f600}']
       beforeEach(() => apply(...KEYS.map((each, i) => withKeys(`${i}`, each))))
 
-      it('keys as they are: no wildcard, no case, no accent', async () => {
+      it('compares keys exactly: no wildcard, no case, no accent', async () => {
         expect(await ids({ where: key('a') })).toBe('2')
         expect(await ids({ where: key('a%') })).toBe('3')
         expect(await ids({ where: key('e') })).toBe('')
@@ -74,25 +74,25 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: { kind: 'contains', field: 'b', text: '_' } })).toBe('5')
       })
 
-      it('keys by code point, so that a character beyond the basic plane is above all in it', async () => {
+      it('compares keys by code point, also beyond the basic plane', async () => {
         expect(await ids({ where: { kind: 'keyRange', field: 'b', from: 'b' } })).toBe('7 8 9')
         expect(await ids({ where: { kind: 'keyRange', field: 'b', from: '\uffee', to: '\u{1f600}' } })).toBe('8')
         expect(await ids({ where: { kind: 'keyRange', field: 'b', from: 'a', to: 'ab' } })).toBe('2 3 4 5')
       })
 
-      it('an empty list with nothing, and the empty key with itself', async () => {
+      it('matches nothing for an empty list, and an empty key for itself', async () => {
         expect(await ids({ where: key() })).toBe('')
         expect(await ids({ where: key('') })).toBe('0')
         expect(await ids({ where: { kind: 'some', of: [] } })).toBe('')
         expect(await ids({ where: { kind: 'all', of: [] } })).toBe('0 1 2 3 4 5 6 7 8 9')
       })
 
-      it('40,000 keys at once', async () => {
+      it('matches one of 40,000 keys', async () => {
         expect(await ids({ where: key(...Array.from({ length: 40_000 }, (_, i) => `k${i}`), 'ab', "'") })).toBe('6')
       })
     })
 
-    it('finds nothing by a field no document has, and everything without it', async () => {
+    it('finds nothing by an unknown field, and everything by its negation', async () => {
       await apply(withKeys('1', 'x'))
       expect(await ids({ where: { kind: 'key', field: 'unheard-of', oneOf: ['x'] } })).toBe('')
       expect(await ids({ where: not({ kind: 'key', field: 'unheard-of', oneOf: ['x'] }) })).toBe('1')
@@ -100,13 +100,13 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       expect(await ids({ tenant: 'nobody' })).toBe('')
     })
 
-    describe('keeps the highest version of each resource', () => {
+    describe('version order', () => {
       const first = withKeys('1', 'old')
       const second = { ...withKeys('1', 'new'), version: 2 }
       const third = { ...document({ id: '1', deleted: true }), version: 3 }
       const fourth = { ...withKeys('1', 'again'), version: 4 }
 
-      it('whatever the order they arrive in, and however often', async () => {
+      it('keeps the highest version, in any order and however often versions arrive', async () => {
         const orders = [[first, second], [second, first], [first, second, first, second], [second]]
         for (const [i, order] of orders.entries()) {
           for (const each of order) await apply({ ...each, id: `${i}` })
@@ -116,14 +116,14 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: key('old') })).toBe('')
       })
 
-      it('a deleted one is not found, nor brought back by what was before', async () => {
+      it('hides a deleted resource, and an older version does not restore it', async () => {
         await apply(first, third)
         await apply(second)
         expect(await find({ total: 'accurate' })).toEqual({ hits: [], more: false, total: 0 })
         expect(await ids({ where: not(key('x')) })).toBe('')
       })
 
-      it('a deleted one is not found by its id either', async () => {
+      it('hides a deleted resource in searches by id', async () => {
         const keys = { '_id:code': ['1'] }
         const where: Predicate = { kind: 'key', field: '_id:code', oneOf: ['1'] }
         await apply({ ...first, keys })
@@ -132,13 +132,13 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await find({ where, total: 'accurate' })).toEqual({ hits: [], more: false, total: 0 })
       })
 
-      it('one that was created again after its deletion is found', async () => {
+      it('finds a resource that was created again after its deletion', async () => {
         for (const each of [third, fourth, second]) await apply(each)
         expect((await find({ where: key('again') })).hits).toMatchObject([{ id: '1', version: 4 }])
         expect(await ids()).toBe('1')
       })
 
-      it('leaves nothing of an updated one behind: keys, spans, numbers, sort values, compartments', async () => {
+      it('removes all values of the previous version', async () => {
         const full = document({
           id: '1',
           keys: { b: ['x'] },
@@ -166,48 +166,48 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       })
     })
 
-    describe('keeps tenants and types apart', () => {
+    describe('isolation of tenants and types', () => {
       beforeEach(() =>
         apply(withKeys('1', 'x'), { ...withKeys('1', 'x'), tenant: 'two', version: 7 }, { ...withKeys('1', 'x'), type: 'Patient' }),
       )
 
-      it('in searches', async () => {
+      it('holds in searches', async () => {
         expect((await find({ where: key('x'), total: 'accurate' })).hits.map(({ type, version }) => [type, version])).toEqual([
           ['Observation', 1],
         ])
         expect((await find({ tenant: 'two', types: ['Observation', 'Patient'], total: 'accurate' })).total).toBe(1)
       })
 
-      it('in updates and deletions', async () => {
+      it('holds in updates and deletions', async () => {
         await apply(document({ id: '1', tenant: 'two', version: 8, deleted: true }))
         expect(await ids({ types: ['Observation', 'Patient'] })).toBe('1 1')
         expect(await ids({ tenant: 'two' })).toBe('')
       })
     })
 
-    describe('orders and pages', () => {
+    describe('order and paging', () => {
       const ordered = (id: string, low?: string | number, high = low): IndexDocument =>
         document({ id, ...(low === undefined ? {} : { order: { p: { low, high: high! } } }) })
       const by = (descending = false) => ({ order: [{ field: 'p', descending }] })
 
-      it('by id, by code unit, without an order', async () => {
+      it('orders by id in code units by default', async () => {
         await apply(...['b', 'B', '10', '9', 'a-', 'a.'].map((id) => withKeys(id)))
         expect(await ids()).toBe('10 9 B a- a. b')
       })
 
-      it('by the low value ascending, by the high value descending, without a value last, then by id', async () => {
+      it('sorts by low value ascending, by high descending, missing values last, then by id', async () => {
         await apply(ordered('1', 5, 50), ordered('2'), ordered('3', 2, 90), ordered('4', 5, 7), ordered('5', -1, -1), ordered('6'))
         expect(await ids(by())).toBe('5 3 1 4 2 6')
         expect(await ids(by(true))).toBe('3 1 4 5 2 6')
       })
 
-      it('text by code point', async () => {
+      it('sorts text by code point', async () => {
         await apply(...['\u{1f600}', '\uffee', 'b', 'B', 'a\u0000b', 'a', 'ab'].map((low, i) => ordered(`${i}`, low)))
         expect(await ids(by())).toBe('3 5 4 6 2 1 0')
         expect(await ids(by(true))).toBe('0 1 2 6 4 5 3')
       })
 
-      it('by several keys, each in its direction', async () => {
+      it('sorts by several keys, each in its direction', async () => {
         const order = (p: string, q: number) => ({ p: { low: p, high: p }, q: { low: q, high: q } })
         await apply(
           document({ id: '1', order: order('a', 1) }),
@@ -233,7 +233,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         ).toBe('4 3 2 1')
       })
 
-      it('types among each other, ties by type and then id', async () => {
+      it('sorts several types together, ties by type and then id', async () => {
         const types = ['Observation', 'Patient']
         const named = async (field: string) => {
           const { hits } = await find({ types, order: [{ field, descending: false }] })
@@ -248,7 +248,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await named('t')).toBe('P0 O2 O1 P1')
       })
 
-      it('pages of every size show each hit once, in order, and say whether there is more', async () => {
+      it('shows each hit once, in order, in pages of every size', async () => {
         await apply(...Array.from({ length: 23 }, (_, i) => ordered(`${i}`, i % 4 === 3 ? undefined : i % 3)))
         for (const order of [[], by().order, by(true).order])
           for (const limit of [1, 2, 5, 22, 23, 24]) {
@@ -258,7 +258,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
           }
       })
 
-      it('a page goes on where the last ended although that hit is gone', async () => {
+      it('continues after the last hit even if it was deleted', async () => {
         await apply(...[1, 2, 3, 4].map((i) => ordered(`${i}`, i)))
         const first = await find({ ...by(), limit: 2 })
         await apply({ ...document({ id: '2', deleted: true }), version: 2 })
@@ -267,7 +267,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ after: { values: [], type: 'Observation', id: '2' } })).toBe('3 4')
       })
 
-      it('skips', async () => {
+      it('skips hits', async () => {
         await apply(...[1, 2, 3, 4, 5].map((i) => ordered(`${i}`, -i)))
         expect(await ids({ skip: 2, limit: 2 })).toBe('3 4')
         expect((await find({ skip: 3, limit: 2 })).more).toBe(false)
@@ -276,7 +276,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       })
     })
 
-    describe('matches values together', () => {
+    describe('tuples', () => {
       const range = (
         low: number,
         high: number,
@@ -335,7 +335,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         ),
       )
 
-      it('a key and an interval of one entry, never of two', async () => {
+      it('match a key and an interval of one entry, never of two', async () => {
         expect(await ids({ where: tuple('a', range(10, 20)) })).toBe('1')
         expect(await ids({ where: tuple('a', range(30, 41)) })).toBe('')
         expect(await ids({ where: tuple('a', range(15, 31, 'intersects')) })).toBe('1 2')
@@ -343,7 +343,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: not(tuple('a', range(0, 25))) })).toBe('2 3 4')
       })
 
-      it('two intervals, each in its place; a point is in what begins with it, not in what ends with it', async () => {
+      it('match two intervals by position, with the start included and the end excluded', async () => {
         const points = (a: number, b: number) =>
           tuple('c', range(a, a + 0.5, 'within', 'number'), range(b, b + 0.5, 'intersects', 'number'))
         expect(await ids({ where: points(1, 5) })).toBe('3')
@@ -351,7 +351,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: tuple('c', range(1.5, 2, 'within', 'number'), range(0, 9, 'within', 'number')) })).toBe('')
       })
 
-      it('of three intervals the first, the first two, or all', async () => {
+      it('match the first, the first two or all of three intervals', async () => {
         const at = (...points: readonly number[]) => points.map((point) => range(point, point + 1, 'within', 'number'))
         const entry = (...points: readonly number[]) => ({ key: 'd', labels: [], ranges: points.map((point) => [point, point] as const) })
         await apply(
@@ -365,7 +365,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: tuple('d', ...at(2)) })).toBe('')
       })
 
-      it('labels, whole or by their beginning, of the same entry', async () => {
+      it('match labels of the same entry, whole or by prefix', async () => {
         const labelled = (id: string, ...labels: readonly string[]) =>
           document({
             id,
@@ -393,13 +393,13 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: { kind: 'tuple', field: 't', key: 'k', labels: [], ranges: [range(0, 9)] } })).toBe('')
       })
 
-      it('no longer when the resource has changed', async () => {
+      it('stop matching once the resource has changed', async () => {
         await apply(document({ id: '1', version: 2 }))
         expect(await ids({ where: tuple('a', range(0, 100)) })).toBe('')
       })
     })
 
-    it('finds what is near: points on a sphere, across the date line and at the pole', async () => {
+    it('finds points within a distance on a sphere, across the date line and the pole', async () => {
       const at = (id: string, latitude: number, longitude: number) => document({ id, points: { p: [[latitude, longitude]] } })
       await apply(at('1', 52.52, 13.405), at('2', 52.4, 13.05), at('3', -17, 179.99), at('4', 89.999, 10), document({ id: '5' }))
       const near = (latitude: number, longitude: number, metres: number) =>
@@ -435,7 +435,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       expect((await open.index.distinct(planned(), 'c', 2)).length).toBe(2)
     })
 
-    describe('groups', () => {
+    describe('grouping', () => {
       const member = (id: string, low: number | undefined, ...groups: readonly string[]) =>
         document({
           id,
@@ -469,7 +469,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         ),
       )
 
-      it('every match by each of its keys, in the order of the first of each', async () => {
+      it('lists every match under each of its keys, in the order of first hits', async () => {
         const page = await groups()
         expect(shown(page)).toBe('A2:2 B2:5 \uffee1:5 \u{1f600}1:5 C1:3')
         expect([page.total, page.more]).toEqual([5, false])
@@ -479,7 +479,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await groups({ field: 'h:code' })).toEqual({ groups: [], more: false, total: 5 })
       })
 
-      it('pages of every size, each group once', async () => {
+      it('pages with every size, each group once', async () => {
         const whole = await groups()
         for (const limit of [1, 2, 4, 5]) {
           const seen: Group[] = []
@@ -497,7 +497,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         }
       })
 
-      it('an updated resource by what it is now', async () => {
+      it('groups an updated resource by its current values', async () => {
         await apply({ ...member('2', 9, 'C'), version: 2 }, { ...document({ id: '1', deleted: true }), version: 2 })
         expect(shown(await groups({ hits: 2 }))).toBe('C2:2,3 B1:5 \uffee1:5 \u{1f600}1:5')
       })
@@ -519,12 +519,12 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       })
     })
 
-    it('has caught up with what it was given', async () => {
+    it('reports that it has caught up after apply', async () => {
       await apply(withKeys('1', 'x'))
       expect(await open.index.caughtUp([], 5_000)).toBe(true)
     })
 
-    it('agrees with the meaning of the plan on generated documents and plans', async () => {
+    it('agrees with the reference evaluation for generated documents and plans', async () => {
       const seed = firstSeed()
       const random = randomOf(seed)
       const history = versionsOf(documentsOf(random, timesOf(120, 400)))

@@ -43,8 +43,8 @@ export function settledVersionsContract(name: string, create: () => Promise<Sett
     }
   }
 
-  describe(`${name}: an instant that is settled`, () => {
-    it('stays so, and what comes with a stamp of it or of before writes nothing', async () => {
+  describe(`${name}: a settled instant`, () => {
+    it('stays settled, and rejects later writes with its stamp or an earlier one', async () => {
       const tenant = randomUUID()
       const instant = parts.clock.now()
       const there = writeOf(patientOf('there', tenant), { lastUpdated: instant })
@@ -63,7 +63,7 @@ export function settledVersionsContract(name: string, create: () => Promise<Sett
       expect(await seen(tenant, instant)).toEqual(before)
     })
 
-    it('has nothing new, whatever was on its way in when it was asked for', async () => {
+    it('gains no versions from writes that were under way', async () => {
       const tenant = randomUUID()
       const kinds: string[] = []
       const settled: { readonly instant: number; readonly found: readonly string[] }[] = []

@@ -22,7 +22,7 @@ export function signingKeysContract(name: string, create: () => Promise<SigningK
   }
 
   describe(`${name}: signing keys`, () => {
-    it('are RSA of 2,048 bits, called by their thumbprint, and show nothing that is secret', async () => {
+    it('are RSA keys of 2,048 bits, named by thumbprint, without private parts', async () => {
       const [here, there] = await opened()
       expect(await here.list()).toEqual([])
       const made = await here.make(T)
@@ -35,7 +35,7 @@ export function signingKeysContract(name: string, create: () => Promise<SigningK
       expect(createPublicKey({ key: { ...made.key }, format: 'jwk' }).asymmetricKeyDetails?.modulusLength).toBe(2_048)
     })
 
-    it('sign what anybody can verify, whoever made them, of any length', async () => {
+    it('sign data of any length, whichever server created them', async () => {
       const [here, there] = await opened()
       const [first, second] = [await here.make(T), await there.make(T + 1)]
       for (const text of ['', 'a', 'x'.repeat(5_000)])
@@ -49,7 +49,7 @@ export function signingKeysContract(name: string, create: () => Promise<SigningK
       expect((await compactVerify(token, await importJWK({ ...second.key }))).protectedHeader.kid).toBe(second.key.kid)
     })
 
-    it('are listed the oldest first, all of many that are made at once', async () => {
+    it('are listed oldest first, including concurrent ones', async () => {
       const [here, there] = await opened()
       const made = await Promise.all([T + 3, T + 1, T + 2, T + 1].map((at, i) => (i % 2 === 0 ? here : there).make(at)))
       const ordered = made.toSorted((a, b) => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1))
@@ -57,7 +57,7 @@ export function signingKeysContract(name: string, create: () => Promise<SigningK
       expect(new Set(made.map(({ key }) => key.kid)).size).toBe(4)
     })
 
-    it('are retired at the instant that was said last, and still sign', async () => {
+    it('are retired at the instant of the last call, and still sign', async () => {
       const [here, there] = await opened()
       const [first, second] = [await here.make(T), await here.make(T + 1)]
       await there.retire(first.key.kid, T + 100)
@@ -67,14 +67,14 @@ export function signingKeysContract(name: string, create: () => Promise<SigningK
       expect(isSignedWith(first, bytes('a'), await there.sign(first.key.kid, bytes('a')))).toBe(true)
     })
 
-    it('that are retired and made at once are all there', async () => {
+    it('survive a concurrent retirement and creation', async () => {
       const [here, there] = await opened()
       const first = await here.make(T)
       const [second] = await Promise.all([there.make(T + 1), here.retire(first.key.kid, T + 2), there.retire(first.key.kid, T + 2)])
       expect(await here.list()).toEqual([{ ...first, retiredAt: T + 2 }, second])
     })
 
-    it('that are removed are gone, for everybody, and sign nothing', async () => {
+    it('are gone everywhere after removal, and sign nothing', async () => {
       const [here, there] = await opened()
       const [first, second] = [await here.make(T), await here.make(T + 1)]
       await there.sign(first.key.kid, bytes('a'))
@@ -86,7 +86,7 @@ export function signingKeysContract(name: string, create: () => Promise<SigningK
       expect(await here.list()).toEqual([second])
     })
 
-    it('are not found by what is no key', async () => {
+    it('are not found by malformed or unknown ids', async () => {
       const [here] = await opened()
       const made = await here.make(T)
       for (const kid of ['', '.', '..', '../key', '__proto__', 'a'.repeat(43), '\u0000', 'x'.repeat(5_000)]) {

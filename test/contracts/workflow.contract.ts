@@ -75,7 +75,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
     async ({ job }) => ({ job, wait: 0, items })
 
   describe(`${name}: a workflow`, () => {
-    it('does its steps, and is running until it has', async () => {
+    it('runs its steps, and is running until the last has ended', async () => {
       const running: boolean[] = []
       const { workflow, idle, asked } = await opened({
         plan: async ({ job }) => {
@@ -92,14 +92,14 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect([running, await workflow.isRunning('one')]).toEqual([[true, true, true], false])
     })
 
-    it('without items writes nothing', async () => {
+    it('writes nothing without items', async () => {
       const { workflow, idle, asked } = await opened()
       await workflow.start('one', { job: 'a' })
       await idle()
       expect(asked).toEqual(['plan a', 'finish a'])
     })
 
-    it('is started once by its name, and beside others', async () => {
+    it('is started once per name, and beside others', async () => {
       const { workflow, idle, asked } = await opened({ plan: planned(1) })
       await Promise.all([workflow.start('one', { job: 'a' }), workflow.start('one', { job: 'b' }), workflow.start('two', { job: 'c' })])
       await workflow.start('one', { job: 'd' })
@@ -107,7 +107,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect(asked.toSorted()).toEqual(['finish a', 'finish c', 'plan a', 'plan c', 'write a 1', 'write c 1'])
     })
 
-    it('that is stopped begins no further step; others go on', async () => {
+    it('starts no further step once stopped, while others go on', async () => {
       const { workflow, idle, asked } = await opened({
         plan: planned(1, 2, 3, 4, 5),
         write: async ({ job, item }) => {
@@ -123,7 +123,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect([await workflow.isRunning('one'), await workflow.isRunning('two')]).toEqual([false, false])
     })
 
-    it('that is stopped while it waits is not running, and may be stopped again; so may one that never was', async () => {
+    it('is not running once stopped during a wait, and stop is idempotent', async () => {
       let isAsked = false
       const { workflow, idle, asked } = await opened({
         plan: async () => {
@@ -140,7 +140,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect(await workflow.isRunning('never')).toBe(false)
     })
 
-    it('tries a step again that failed', async () => {
+    it('retries a failed step', async () => {
       let faults = 2
       const { workflow, idle, asked } = await opened({
         plan: planned(1),
@@ -154,7 +154,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect(asked).toEqual(['plan a', 'write a 1', 'write a 1', 'write a 1', 'finish a'])
     })
 
-    it('whose step fails for good does what stands for that, and has ended', async () => {
+    it('runs its failure step if a step fails permanently, and has ended', async () => {
       const { workflow, idle, asked } = await opened({
         finish: async () => {
           throw new Error('planted')
@@ -166,7 +166,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect(await workflow.isRunning('one')).toBe(false)
     })
 
-    it('whose writer fails for good begins no other writer beside what stands for that', async () => {
+    it('starts no further writer once one has failed permanently', async () => {
       const { workflow, idle, asked } = await opened({
         plan: planned(1, 2, 3, 4, 5, 6, 7, 8, 9),
         write: async ({ job, item }) => {
@@ -187,7 +187,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect(await workflow.isRunning('one')).toBe(false)
     })
 
-    it('gives what it was given as it was then', async () => {
+    it('uses its input as of the start', async () => {
       const given = { job: 'a', list: [1] }
       const { workflow, idle, asked } = await opened()
       const started = workflow.start('one', given)
@@ -197,7 +197,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       expect(asked).toEqual(['plan a', 'finish a'])
     })
 
-    it.each(NO_NAMES.map((each) => [each]))('has no name %j', async (each) => {
+    it.each(NO_NAMES.map((each) => [each]))('rejects the name %j with RangeError', async (each) => {
       const { workflow, idle, asked } = await opened()
       await expect(workflow.start(each, {})).rejects.toThrow(RangeError)
       await expect(workflow.stop(each)).rejects.toThrow(RangeError)
