@@ -56,7 +56,7 @@ describe('the outcome', () => {
     ['Patient.name[1]', '[{"given":["Jim"]}]'],
     ['%sct', '["http://snomed.info/sct"]'],
     ['%`vs-administrative-gender`', '["http://hl7.org/fhir/ValueSet/administrative-gender"]'],
-  ])('of %s is %s', async (expression, expected) => {
+  ])('is determined for each expression: %s is %s', async (expression, expected) => {
     const answer = await apply(expression, PERSON)
     expect([answer.status, outcomeOf(answer), validationOf(answer)]).toEqual([200, expected, ADVICE])
   })
@@ -89,10 +89,10 @@ describe('the results', () => {
       "birthDate.extension('http://hl7.org/fhir/StructureDefinition/patient-birthTime').value",
       [{ type: 'dateTime', path: 'Patient.birthDate.extension[0].value', value: '1974-12-25T14:35:45-05:00' }],
     ],
-  ])('of %s have type, path and value', async (expression, expected) => {
+  ])('have type, path and value: %s', async (expression, expected) => {
     expect(results(await apply(expression, PERSON))).toEqual(expected)
   })
-  it('have the path of a choice by its name, and of primitives what stands beside them', async () => {
+  it('have paths of choices by element name, and values with their extensions', async () => {
     expect(results(await apply('Observation.value.ofType(Quantity).unit', WEIGHT))).toEqual([
       { type: 'string', path: 'Observation.value.unit', value: 'kg' },
     ])
@@ -109,8 +109,8 @@ describe('the results', () => {
   })
 })
 
-describe('nothing outside of the resource', () => {
-  it('is what references lead to', async () => {
+describe('resolution of references and terminologies', () => {
+  it('finds contained resources and Bundle entries only', async () => {
     expect(outcomeOf(await apply('subject.resolve()', WEIGHT))).toBe('[]')
     expect(results(await apply('performer.resolve()', WEIGHT))).toEqual([
       { type: 'Practitioner', path: 'Observation.contained[0]', resource: { resourceType: 'Practitioner', id: 'c' } },
@@ -123,7 +123,7 @@ describe('nothing outside of the resource', () => {
     "code.memberOf('http://hl7.org/fhir/ValueSet/observation-codes')",
     "conformsTo('http://example.org/StructureDefinition/unheard-of')",
     "%terminologies.expand('http://hl7.org/fhir/ValueSet/observation-codes')",
-  ])('is reached by %s', async (expression) => {
+  ])('is rejected with 422: %s', async (expression) => {
     expect(refused(await apply(expression, WEIGHT))).toEqual([422, ['error invalid Parameters.parameter[0].value']])
   })
 })
@@ -137,7 +137,7 @@ describe('an expression', () => {
     ['%unheardOf', 'unheardOf'],
     [`${'('.repeat(4_000)}1${')'.repeat(4_000)}`, 'nested too deep'],
     ['10.power(308) * 10.power(308)', 'a number that is too large'],
-  ])('that is wrong is 422 and says where: %j', async (expression, expected) => {
+  ])('is rejected with 422 and the position if it is wrong: %j', async (expression, expected) => {
     const answer = await apply(expression, PERSON)
     expect([...refused(answer), answer.body.issue[0].details.text]).toEqual([
       422,
@@ -150,14 +150,14 @@ describe('an expression', () => {
     ['never ends', '(1).repeat($this + 1)'],
     ['matches in too many ways', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.matches('^(a+)+$')"],
     ['is too long', 'true'.padEnd(10_001)],
-  ])('that %s is 422 too-costly, and others are answered', async (_, expression) => {
+  ])('is rejected with 422 too-costly if it %s, while others are answered', async (_, expression) => {
     const [answer, other, metadata] = await Promise.all([apply(expression, PERSON), apply('1', PERSON), get('/Patient?_count=0')])
     expect(refused(answer)).toEqual([422, ['error too-costly Parameters.parameter[0].value']])
     expect([outcomeOf(other), metadata.status]).toEqual(['[1]', 200])
   })
 })
 
-it('that finds more than an answer can hold is too costly, and says so', async () => {
+it('an expression with too large a result is rejected as too-costly', async () => {
   const answer = await apply('name.family.combine(name.family)', patient('p', { family: 'x'.repeat(600_000) }))
   expect([...refused(answer), answer.body.issue[0].details.text]).toEqual([
     422,
@@ -168,7 +168,7 @@ it('that finds more than an answer can hold is too costly, and says so', async (
 })
 
 describe('the resource', () => {
-  it('is looked at, and what is wrong with it stands in no way', async () => {
+  it('is validated, and invalid content does not prevent the evaluation', async () => {
     const answer = await apply('Patient.gender', patient('p', { gender: 'none', meta: { profile: ['http://example.org/unheard-of'] } }))
     expect([answer.status, outcomeOf(answer), validationOf(answer)]).toEqual([
       200,
@@ -180,15 +180,19 @@ describe('the resource', () => {
     ['missing', [{ name: 'fhirPath', valueString: '1' }], 'error required Parameters.parameter'],
     ['alone', [{ name: 'resource', resource: PERSON }], 'error required Parameters.parameter'],
     ['no resource', [{ name: 'resource', valueString: 'Patient' }], 'error invalid Parameters.parameter[0]'],
-    ['of no type of R4', [{ name: 'resource', resource: { resourceType: 'Patienz' } }], 'error structure Parameters.parameter[0].resource'],
+    [
+      'of an unknown type',
+      [{ name: 'resource', resource: { resourceType: 'Patienz' } }],
+      'error structure Parameters.parameter[0].resource',
+    ],
     ['without a type', [{ name: 'resource', resource: { id: 'x' } }], 'error structure Parameters.parameter[0].resource'],
     ['twice', [0, 1].map(() => ({ name: 'resource', resource: PERSON })), 'error duplicate Parameters.parameter[1].resource'],
     ['beside another', [{ name: 'resources', resource: PERSON }], 'error not-supported Parameters.parameter[0]'],
     ['beside an expression of another form', [{ name: 'fhirPath', valueCode: '1' }], 'error invalid Parameters.parameter[0]'],
-  ])('that is %s is 400', async (_, parameter, expected) => {
+  ])('is rejected with 400 if it is %s', async (_, parameter, expected) => {
     expect(refused(await post('/$apply-fhirpath', { resourceType: 'Parameters', parameter }))).toEqual([400, [expected]])
   })
-  it('comes in Parameters, as JSON', async () => {
+  it('is accepted only in Parameters as JSON', async () => {
     expect(refused(await post('/$apply-fhirpath', PERSON))).toEqual([400, ['error invalid resourceType']])
     expect(refused(await post('/$apply-fhirpath', ''))).toEqual([400, ['error required']])
     expect(refused(await post('/$apply-fhirpath', '[]'))).toEqual([400, ['error structure resourceType']])
@@ -199,7 +203,7 @@ describe('the resource', () => {
   })
 })
 
-it('is defined in the CapabilityStatement, as it answers', async () => {
+it('the CapabilityStatement contains a valid definition of $apply-fhirpath', async () => {
   const { body: statement } = await get('/metadata')
   const [{ definition }] = statement.rest[0].operation.filter(({ name }: Tree) => name === 'apply-fhirpath')
   const [defined] = statement.contained.filter(({ id }: Tree) => `#${id}` === definition)
@@ -218,11 +222,11 @@ async function errorsOf(resource: Tree): Promise<readonly Tree[]> {
   return body.issue.filter(({ severity }: Tree) => severity === 'error')
 }
 
-describe('names that only JavaScript has', () => {
+describe('JavaScript names in expressions', () => {
   // biome-ignore format: a list
   it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__', 'name.constructor', '`constructor`', '`\\u0063onstructor`',
     '%resource.constructor.constructor', 'name.select(__proto__)', 'name.where(constructor.exists())', "'a'.constructor", '(1).valueOf', '@2020.constructor', "(1 'mg').constructor",
-    'type().constructor', 'repeat(constructor)', 'children().__proto__', 'id.link', '%sct.constructor'])('%s finds nothing', async (expression) => {
+    'type().constructor', 'repeat(constructor)', 'children().__proto__', 'id.link', '%sct.constructor'])('find nothing: %s', async (expression) => {
     expect(outcomeOf(await apply(expression, PERSON))).toBe('[]')
   })
 
@@ -235,9 +239,9 @@ describe('names that only JavaScript has', () => {
     '%terminologies',
     'constructor()',
     'valueOf()',
-  ])('%s is not known', async (expression) => expect((await apply(expression, PERSON)).status).toBe(422))
+  ])('are rejected as unknown: %s', async (expression) => expect((await apply(expression, PERSON)).status).toBe(422))
 
-  it('are texts where they are written as such', async () => {
+  it('are plain text within strings and comments', async () => {
     expect(outcomeOf(await apply("'constructor' /* toString */ & active.toString()", PERSON))).toBe('["constructortrue"]')
   })
 })

@@ -20,7 +20,7 @@ type Written = {
   readonly requestId: string
 }
 
-it('every request leaves one record, those too that were refused', async () => {
+it('every request writes one audit record, rejected requests included', async () => {
   const folder = newFolder()
   const { embedded, base } = await startServer({ FHIR_MAX_REQUESTS: '1' }, folder)
   const { put, get, post, send } = clientOf(() => base)
@@ -118,7 +118,7 @@ it('every request leaves one record, those too that were refused', async () => {
   expect(text).not.toContain('Secret')
 })
 
-itOfEmbedded('its disk is not this one')('strict records are there before the answer; while they cannot be, nothing is done', async () => {
+itOfEmbedded('its disk is not this one')('a strict record is stored before the response, or the request is rejected with 503', async () => {
   const folder = newFolder()
   const told: unknown[] = []
   const { embedded, base } = await startServer({ FHIR_AUDIT_DURABILITY: 'strict' }, folder, (error) => told.push(error))

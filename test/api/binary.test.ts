@@ -6,7 +6,7 @@ const { get, raw: fetched, send } = withServer()
 
 const bytes = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
 
-it('is stored raw and read raw, byte for byte, or as a resource', async () => {
+it('a Binary is stored raw and read raw, byte for byte, or as a resource', async () => {
   const id = newId()
   const stored = await send('PUT', `/Binary/${id}`, bytes, { 'content-type': 'image/png' })
   expect([stored.status, stored.body.contentType]).toEqual([201, 'image/png'])
@@ -21,13 +21,13 @@ it('is stored raw and read raw, byte for byte, or as a resource', async () => {
       expect((await fetched(`/Binary/${id}`, { headers: { accept, 'if-none-match': known } })).headers.get('vary')).toMatch(/\bAccept\b/)
   expect(Buffer.from(resource.body.data, 'base64')).toEqual(Buffer.from(bytes))
 })
-it('gets an id when it is POSTed raw', async () => {
+it('a Binary that is posted raw gets an id', async () => {
   const answer = await send('POST', '/Binary', 'hello', { 'content-type': 'text/plain; charset=utf-8' })
   expect(answer.status).toBe(201)
   const raw = await fetched(`/Binary/${answer.body.id}`, { headers: { accept: 'text/plain' } })
   expect([await raw.text(), raw.headers.get('content-type')]).toEqual(['hello', 'text/plain; charset=utf-8'])
 })
-it('is served as what it is to a browser, and refused to a client that wants another type', async () => {
+it('a Binary is served to browsers in its own type, and other types are 406', async () => {
   const id = newId()
   await send('PUT', `/Binary/${id}`, bytes, { 'content-type': 'image/png' })
   expect((await fetched(`/Binary/${id}`, { headers: { accept: 'image/avif,image/webp,*/*;q=0.8' } })).headers.get('content-type')).toBe(
@@ -36,13 +36,13 @@ it('is served as what it is to a browser, and refused to a client that wants ano
   expect((await fetched(`/Binary/${id}`, { headers: { accept: 'application/pdf' } })).status).toBe(406)
 })
 const OF_NO_TYPE = [
-  ['of other characters than ASCII', 'text/plain;x=\u6f22'],
-  ['of control characters', 'text/plain;x=\u0007'],
-  ['that is too long for a header', `text/plain;x=${'x'.repeat(1_000)}`],
+  ['with non-ASCII characters', 'text/plain;x=\u6f22'],
+  ['with control characters', 'text/plain;x=\u0007'],
+  ['too long for a header', `text/plain;x=${'x'.repeat(1_000)}`],
 ] as const
 for (const [kind, contentType] of OF_NO_TYPE)
   itOfEmbedded('the gateway hands out texts where text is accepted')(
-    `whose type is ${kind} is served all the same, as bytes of no type`,
+    `a Binary with a type ${kind} is served as application/octet-stream`,
     async () => {
       const id = newId()
       const stored = await send('PUT', `/Binary/${id}`, JSON.stringify({ resourceType: 'Binary', id, contentType, data: 'aGVsbG8=' }))
@@ -51,7 +51,7 @@ for (const [kind, contentType] of OF_NO_TYPE)
       expect([raw.status, raw.headers.get('content-type'), await raw.text()]).toEqual([200, 'application/octet-stream', 'hello'])
     },
   )
-it('names its security context', async () => {
+it('a Binary gets its security context from X-Security-Context', async () => {
   const answer = await send('PUT', `/Binary/${newId()}`, undefined, {
     'content-type': 'application/pdf',
     'x-security-context': 'Patient/1',

@@ -14,7 +14,7 @@ const putEntry = (resource: Tree, more = {}): Tree => ({
 const statuses = (answer: { body: Tree }): string[] => answer.body.entry.map(({ response }: Tree) => response.status)
 
 describe('transaction', () => {
-  it('does all kinds of writes and answers in the order of the request', async () => {
+  it('performs all kinds of entries and responds in the order of the request', async () => {
     const [a, b, c, d] = [newId(), newId(), newId(), newId()]
     for (const id of [a, b, c]) await put(`/Patient/${id}`, patient(id))
     const answer = await post(
@@ -72,7 +72,7 @@ describe('transaction', () => {
     ])
     expect((await get(`/Patient/${b}`)).status).toBe(404)
   })
-  it('names its own entry where that stores a Bundle, and the entry of that one in which something is wrong', async () => {
+  it('names the path of an issue through an entry that stores a Bundle', async () => {
     const stored = {
       resourceType: 'Bundle',
       id: newId(),
@@ -85,7 +85,7 @@ describe('transaction', () => {
       expect([type, issue.expression]).toEqual([type, ['Bundle.entry[0].resource.entry[1].resource.nope']])
     }
   })
-  it('resolves fullUrls wherever a reference can stand, and takes ids from them', async () => {
+  it('resolves fullUrls in all references, and takes ids from them', async () => {
     const id = crypto.randomUUID()
     const o = newId()
     const answer = await post(
@@ -104,7 +104,7 @@ describe('transaction', () => {
     expect((await get(`/Observation/${o}`)).body.subject.reference).toBe(`Patient/${id}`)
     expect((await get(`/Patient/${id}`)).body.link[0].other.reference).toBe(`Patient/${id}`)
   })
-  it('resolves fullUrls in narratives, and to a version the new one', async () => {
+  it('resolves fullUrls in narratives, and versioned ones to the new version', async () => {
     const [p, o, kept] = [newId(), newId(), newId()]
     await put(`/Patient/${p}`, patient(p))
     const fullUrl = `urn:uuid:${crypto.randomUUID()}`
@@ -128,7 +128,7 @@ describe('transaction', () => {
     expect(stored.text.div).toBe(div(`Patient/${p}`).replace(/src='([^']*)'/, 'src="$1"'))
     expect((await get(`/Observation/${kept}`)).body.hasMember[0].reference).toBe(`Observation/${o}/_history/1`)
   })
-  it('leaves a reference to another version than the one the entry says it is', async () => {
+  it('leaves a reference to another version than that of the entry', async () => {
     const [p, o] = [newId(), newId()]
     const fullUrl = `urn:uuid:${crypto.randomUUID()}`
     const said = putEntry(patient(p, { meta: { versionId: '7' } }), { fullUrl })
@@ -161,7 +161,7 @@ describe('transaction', () => {
     )
     expect([dangling.status, issues(dangling)]).toEqual([412, ['error not-found Bundle.entry[0].resource.subject.reference']])
   })
-  it('refuses a fullUrl that means two entries, and one that means what an element may not refer to', async () => {
+  it('rejects a duplicate fullUrl, and one that refers to a wrong type', async () => {
     const fullUrl = `urn:uuid:${crypto.randomUUID()}`
     const of = (organization: string) => putEntry(patient(newId(), { managingOrganization: { reference: organization } }))
     const twice = await post('/', bundle('transaction', putEntry(patient(newId()), { fullUrl }), putEntry(patient(newId()), { fullUrl })))
@@ -169,7 +169,7 @@ describe('transaction', () => {
     const wrong = await post('/', bundle('transaction', of(fullUrl), putEntry(patient(newId()), { fullUrl })))
     expect([wrong.status, issues(wrong)]).toEqual([400, ['error value Bundle.entry[0].resource.managingOrganization']])
   })
-  it('resolves relative references against the fullUrls of the server that the entry comes from', async () => {
+  it('resolves relative references against the fullUrl of the same server', async () => {
     const [p, o, other] = [newId(), newId(), newId()]
     const organization = {
       fullUrl: 'http://a.example/fhir/Organization/77',
@@ -183,7 +183,7 @@ describe('transaction', () => {
     expect((await get(`/Patient/${p}`)).body.managingOrganization.reference).toBe(`Organization/${o}`)
     expect((await get(`/Patient/${other}`)).body.managingOrganization.reference).toBe('Organization/77')
   })
-  it('follows ifMatch', async () => {
+  it('checks ifMatch', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     const wrong = await post(
@@ -200,12 +200,12 @@ describe('transaction', () => {
       ),
     ).toEqual(['200 OK'])
   })
-  it('refuses two entries for one resource', async () => {
+  it('rejects two entries for one resource', async () => {
     const id = newId()
     const answer = await post('/', bundle('transaction', putEntry(patient(id)), { request: { method: 'DELETE', url: `Patient/${id}` } }))
     expect([answer.status, issues(answer)[0]]).toEqual([400, expect.stringMatching(/^error duplicate Bundle.entry\[\d]$/)])
   })
-  it('refuses two conditional creates under the same criteria', async () => {
+  it('rejects two conditional creates with the same criteria', async () => {
     const conditional = () => ({
       resource: patient(newId()),
       request: { method: 'POST', url: 'Patient', ifNoneExist: 'identifier=urn:test|same' },
@@ -224,7 +224,7 @@ describe('transaction', () => {
   })
   // Elsewhere more than DynamoDB takes at once is what matters, and 29 seconds are few where an emulator takes 25 ms a call.
   const many = isElsewhere ? 300 : 1_000
-  it(`commits ${many} entries at once, and refuses more than 5,000`, async () => {
+  it(`commits ${many} entries at once, and rejects more than 5,000`, async () => {
     const ids = Array.from({ length: many }, newId)
     const answer = await post('/', bundle('transaction', ...ids.map((id) => putEntry(patient(id)))))
     expect(new Set(statuses(answer))).toEqual(new Set(['201 Created']))
@@ -236,7 +236,7 @@ describe('transaction', () => {
         .status,
     ).toBe(413)
   })
-  it('keeps two that write the same resources apart', async () => {
+  it('isolates concurrent transactions on the same resources', async () => {
     const ids = Array.from({ length: 20 }, newId)
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
@@ -254,13 +254,13 @@ describe('transaction', () => {
 })
 
 describe('a read in a transaction', () => {
-  it('that fails lets all of it fail, before anything is written', async () => {
+  it('fails the whole transaction, before anything is written', async () => {
     const [a, b] = [newId(), newId()]
     const answer = await post('/', bundle('transaction', putEntry(patient(a)), { request: { method: 'GET', url: `Patient/${b}` } }))
     expect([answer.status, answer.body.issue[0].expression]).toEqual([404, ['Bundle.entry[1]']])
     expect((await get(`/Patient/${a}`)).status).toBe(404)
   })
-  it('sees what the transaction wrote', async () => {
+  it('sees the writes of the transaction', async () => {
     const a = newId()
     const read = { request: { method: 'GET', url: `Patient/${a}` } }
     expect(statuses(await post('/', bundle('transaction', read, putEntry(patient(a)))))).toEqual(['200 OK', '201 Created'])
@@ -278,7 +278,7 @@ describe('a read in a transaction', () => {
 })
 
 describe('batch', () => {
-  it('lets every entry succeed or fail for itself', async () => {
+  it('processes every entry independently', async () => {
     const id = newId()
     const answer = await post(
       '/',
@@ -302,7 +302,7 @@ describe('batch', () => {
 describe('a search by POST', () => {
   const search = (url: string, more: object = {}): Tree => ({ request: { method: 'POST', url }, ...more })
 
-  it('is an entry of a batch and of a transaction, which sees what is written', async () => {
+  it('is allowed in batches and in transactions, where it sees the writes', async () => {
     const [family, id] = [newId(), newId()]
     const resource = patient(newId(), { name: [{ family }] })
     await put(`/Patient/${resource.id}`, resource)
@@ -315,7 +315,7 @@ describe('a search by POST', () => {
     if (!isElsewhere) expect(found(after)).toEqual([id])
   })
 
-  it('has its parameters in its url, and says so of others', async () => {
+  it('takes its parameters from request.url, and rejects a body', async () => {
     const resource = { resourceType: 'Parameters', parameter: [{ name: 'family', valueString: 'x' }] }
     const answer = await post('/', bundle('batch', search('Patient/_search', { resource })))
     expect(statuses(answer)).toEqual(['400 Bad Request'])
@@ -323,7 +323,7 @@ describe('a search by POST', () => {
   })
 })
 
-it('the time of an answer is that of the version, to the millisecond', async () => {
+it('lastModified of an entry equals lastUpdated, to the millisecond', async () => {
   const [id, other] = [newId(), newId()]
   await put(`/Patient/${id}`, patient(id))
   const { body } = await post('/', bundle('batch', putEntry(patient(other)), { request: { method: 'GET', url: `Patient/${id}` } }))
@@ -331,7 +331,7 @@ it('the time of an answer is that of the version, to the millisecond', async () 
     expect(body.entry[i].response.lastModified).toBe((await get(`/Patient/${each}`)).body.meta.lastUpdated)
 })
 
-describe('a Bundle that is none', () => {
+describe('an invalid Bundle', () => {
   it.each([
     [{ resourceType: 'Patient', id: 'x', active: true }, 'resourceType'],
     [{ resourceType: 'Bundle', type: 'searchset' }, 'Bundle.type'],
@@ -344,12 +344,12 @@ describe('a Bundle that is none', () => {
       { resourceType: 'Bundle', type: 'batch', entry: [{ resource: 3, request: { method: 'PUT', url: 'Patient/1' } }] },
       'Bundle.entry[0].resource',
     ],
-  ])('%j', async (body, place) => {
+  ])('is rejected with 400 and the location: %j', async (body, place) => {
     const answer = await post('/', body)
     expect([answer.status, answer.body.issue[0].expression]).toEqual([400, [place]])
   })
 
-  it('but one of another type tells where that is stored, and is', async () => {
+  it('is rejected at the root if of another type, with a hint to POST [base]/Bundle', async () => {
     const collection = { resourceType: 'Bundle', id: newId(), type: 'collection' }
     const { body } = await post('/', collection)
     expect(body.issue[0].details.text).toContain('POST [base]/Bundle')
@@ -357,7 +357,7 @@ describe('a Bundle that is none', () => {
   })
 })
 
-it('an export is no entry: a batch says so of it, a transaction refuses it', async () => {
+it('an export entry is rejected in a batch and in a transaction', async () => {
   const asking = [
     ['GET', '$export'],
     ['POST', 'Patient/$export'],

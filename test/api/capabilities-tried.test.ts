@@ -47,14 +47,14 @@ const VALUES: Readonly<Record<string, string>> = { date: '2020', number: '1', qu
 const isGuessable = ({ type }: Tree): boolean => type !== 'composite'
 
 describe('Search parameters', () => {
-  it('are tried of each type of parameter', () => {
+  it('have a sample with each type of parameter', () => {
     const typesOf = (some: readonly Tree[]) => new Set(some.flatMap(({ searchParam }) => searchParam.map(({ type }: Tree) => type)))
     const sample = types.filter(({ type }) => SAMPLE.includes(type))
     expect([sample.length, typesOf(sample)]).toEqual([SAMPLE.length, typesOf(types)])
     expect(tried.length).toBe(isElsewhere ? SAMPLE.length : 146)
   })
 
-  it('are searched by on each type that claims them, and on no other', async () => {
+  it('are accepted by each type that claims them, and by no other', async () => {
     const all = [...new Set<string>(types.flatMap(({ searchParam }) => searchParam.filter(isGuessable).map(({ name }: Tree) => name)))]
     const differing: string[] = []
     for (const { type, searchParam } of tried) {
@@ -73,7 +73,7 @@ describe('Search parameters', () => {
     expect(all.length).toBeGreaterThan(400)
   })
 
-  it('that are composites are known by their names', async () => {
+  it('are found by name if they are composites', async () => {
     const composites = tried.flatMap(({ type, searchParam }) =>
       searchParam.filter((each: Tree) => !isGuessable(each)).map(({ name }: Tree) => [type, name]),
     )
@@ -86,7 +86,7 @@ describe('Search parameters', () => {
 })
 
 describe('Includes', () => {
-  it('are followed where they are claimed', async () => {
+  it('are accepted where they are claimed', async () => {
     for (const { type, searchInclude, searchRevInclude } of tried)
       for (const [parameter, claimed] of [
         ['_include', searchInclude],
@@ -98,7 +98,7 @@ describe('Includes', () => {
         }
   })
 
-  it('are claimed for each parameter that is a reference, and for no other', async () => {
+  it('are claimed for each reference parameter, and for no other', async () => {
     for (const { type, searchParam, searchInclude } of tried) {
       const references = searchParam.filter((each: Tree) => each.type === 'reference').map(({ name }: Tree) => `${type}:${name}`)
       const others = searchParam.filter((each: Tree) => each.type !== 'reference').map(({ name }: Tree) => `${type}:${name}`)
@@ -129,13 +129,13 @@ describe('Operations', () => {
   /** An export is named as its definition too, as clients look for either. */
   const ALIASES = ['patient-export', 'group-export']
 
-  it('are known by their names', () => {
+  it('are claimed by name, and no others', () => {
     const claimed = [...named(rest.operation), ...types.flatMap(({ operation }) => named(operation))]
     expect([...new Set(claimed)].filter((name) => !all.includes(name) && !ALIASES.includes(name))).toEqual([])
     expect(all.filter((name) => !claimed.includes(name))).toEqual([])
   })
 
-  it('are answered where they are claimed, and nowhere else', async () => {
+  it('exist where they are claimed, and nowhere else', async () => {
     const differing: string[] = []
     for (const level of LEVELS) {
       const type = level.split('/')[1]
@@ -167,7 +167,7 @@ describe('Interactions and policies of each type', () => {
     expect(types).toHaveLength(146)
   })
 
-  it('hold', async () => {
+  it('work as they are claimed', async () => {
     const [{ interaction, ...policies }] = types
     const id = newId()
     const body = patient(id, { identifier: [{ system: 'urn:tried', value: id }] })
@@ -218,7 +218,7 @@ describe('Interactions and policies of each type', () => {
   })
 })
 
-it('Interactions of the system hold, and are all', async () => {
+it('System interactions work as claimed, and are complete', async () => {
   const bundle = (type: string) => ({ resourceType: 'Bundle', type, entry: [{ request: { method: 'GET', url: 'Patient?_count=1' } }] })
   const asking: Readonly<Record<string, () => Promise<number>>> = {
     transaction: async () => (await post('/', bundle('transaction'))).status,
@@ -230,14 +230,14 @@ it('Interactions of the system hold, and are all', async () => {
   for (const [code, ask] of Object.entries(asking)) expect([code, await ask()]).toEqual([code, 200])
 })
 
-it('Parameters of all types are searched by without a type, and others are not', async () => {
+it('System search accepts the claimed parameters, and no others', async () => {
   const claimed = named(rest.searchParam)
   for (const name of claimed) expect([name, (await get(`/?${name}=2020&_count=0`, STRICT)).status]).toEqual([name, 200])
   for (const name of ['family', 'code', 'patient']) expect([name, (await get(`/?${name}=x`, STRICT)).status]).toEqual([name, 400])
   expect(claimed).toEqual(expect.arrayContaining(['_id', '_lastUpdated', '_tag', '_profile', '_security', '_source']))
 })
 
-it('Compartments are searched where they are claimed, and nowhere else', async () => {
+it('Compartments can be searched where they are claimed, and nowhere else', async () => {
   const owners = (rest.compartment as readonly string[]).map((url) => url.split('/').at(-1))
   for (const { type } of isElsewhere ? types.filter((_, n) => n % 10 === 0).concat(tried) : types) {
     const { status } = await get(`/${type}/none/*?_count=1`)
@@ -246,7 +246,7 @@ it('Compartments are searched where they are claimed, and nowhere else', async (
   expect(owners.sort()).toEqual(['device', 'encounter', 'patient', 'practitioner', 'relatedperson'])
 })
 
-it('Formats are answered, and taken in patches', async () => {
+it('Formats are accepted as claimed, also for patches', async () => {
   for (const format of statement.format)
     expect([format, (await get(`/Patient?_format=${format.replace('+', '%2B')}`)).status]).toEqual([format, 200])
   expect((await get('/Patient?_format=xml')).status).toBe(406)
@@ -262,24 +262,24 @@ const policyOf = (resource: readonly Tree[]): readonly string[] => resource.find
 const storing = (store: typeof put, managingOrganization: Tree, id = newId()) =>
   store(`/Patient/${id}`, patient(id, { managingOrganization })).then(({ status }) => status)
 
-it('References are taken as claimed', async () => {
+it('References are accepted as claimed', async () => {
   expect(policyOf(types)).toEqual(['literal', 'logical'])
   expect(await storing(put, elsewhere)).toBe(201)
   expect(await storing(put, logical)).toBe(201)
   expect(await storing(put, { reference: 'Organization/none' })).toBe(201)
 })
 
-describe('With other settings', () => {
+describe('Other settings', () => {
   const other = withServer({ FHIR_VERSIONING: 'off', ...(isElsewhere ? {} : { FHIR_REFERENTIAL_INTEGRITY: 'on' }) })
 
-  itOfEmbedded('AWS has no referential integrity')('references are enforced where that is claimed', async () => {
+  itOfEmbedded('AWS has no referential integrity')('enforce references, and claim so', async () => {
     expect(policyOf((await other.get('/metadata')).body.rest[0].resource)).toEqual(['literal', 'logical', 'enforced'])
     expect(await storing(other.put, elsewhere)).toBe(201)
     expect(await storing(other.put, logical)).toBe(201)
     expect(await storing(other.put, { reference: 'Organization/none' })).toBe(422)
   })
 
-  it('no earlier version is claimed without versioning, and none is shown', async () => {
+  it('neither claim nor return earlier versions without versioning', async () => {
     const { interaction, versioning, readHistory } = (await other.get('/metadata')).body.rest[0].resource[0]
     expect([codes(interaction).includes('vread'), versioning, readHistory]).toEqual([false, 'versioned-update', false])
     const id = newId()

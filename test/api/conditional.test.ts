@@ -13,7 +13,7 @@ const identified = (id: string | undefined, value: string, more = {}) => ({
 })
 
 describe('If-None-Exist', () => {
-  it('creates when nothing matches, answers 200 with the match, 412 for several', async () => {
+  it('creates without a match, returns 200 for one match and 412 for several', async () => {
     const value = newId()
     const [a, b] = [newId(), newId()]
     const header = { 'if-none-exist': `identifier=urn:test|${value}` }
@@ -25,7 +25,7 @@ describe('If-None-Exist', () => {
     const several = await post('/Patient', identified(newId(), value), header)
     expect([several.status, issues(several)]).toEqual([412, ['error multiple-matches']])
   })
-  it('creates one resource however many ask at once', async () => {
+  it('creates one resource for 20 concurrent requests', async () => {
     const value = newId()
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => post('/Patient', identified(newId(), value), { 'if-none-exist': `identifier=urn:test|${value}` })),
@@ -34,7 +34,7 @@ describe('If-None-Exist', () => {
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1)
     expect((await get(`/Patient?identifier=urn:test|${value}`)).body.total).toBe(1)
   })
-  it('creates again when the match was deleted or changed', async () => {
+  it('creates again after the match was deleted or changed', async () => {
     const value = newId()
     const header = { 'if-none-exist': `identifier=urn:test|${value}` }
     const [a, b, c] = [newId(), newId(), newId()]
@@ -44,7 +44,7 @@ describe('If-None-Exist', () => {
     await put(`/Patient/${b}`, identified(b, 'other'))
     expect((await post('/Patient', identified(c, value), header)).status).toBe(201)
   })
-  it('takes the whole search too, of the type on this server', async () => {
+  it('accepts a whole search URL of the type on this server', async () => {
     const value = newId()
     const criteria = `identifier=urn:test|${value}`
     const serverUrl = (await put(`/Patient/${value}`, patient(value))).headers.get('location')!.split('/Patient/')[0]
@@ -64,13 +64,13 @@ describe('If-None-Exist', () => {
     ).body.entry
     expect(entry.response.status).toBe('200 OK')
   })
-  it.each(['', 'nonsense=1', '_count=1', 'identifier=', 'birthdate=x'])('refuses the criteria %j', async (criteria) => {
+  it.each(['', 'nonsense=1', '_count=1', 'identifier=', 'birthdate=x'])('rejects the criteria %j', async (criteria) => {
     expect((await post('/Patient', patient(newId()), { 'if-none-exist': criteria })).status).toBe(400)
   })
 })
 
 describe('update by search', () => {
-  it('creates when nothing matches: with the id of the body, or one of its own', async () => {
+  it('creates without a match, with the id of the body or a new one', async () => {
     const [value, id] = [newId(), newId()]
     const own = await put(`/Patient?identifier=urn:test|${value}`, identified(id, value))
     expect([own.status, own.body.id]).toEqual([201, id])
@@ -79,12 +79,12 @@ describe('update by search', () => {
     expect(chosen.status).toBe(201)
     expect(chosen.body.id).toMatch(/^[0-9a-f-]{36}$/)
   })
-  it('answers 422 when nothing matches, but the id exists', async () => {
+  it('returns 422 without a match if the id exists', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     expect((await put(`/Patient?identifier=urn:test|${newId()}`, patient(id))).status).toBe(422)
   })
-  it('applies to the one match, whatever id the body has', async () => {
+  it('updates the single match, whatever id the body has', async () => {
     const [value, id] = [newId(), newId()]
     await put(`/Patient/${id}`, identified(id, value))
     for (const body of [
@@ -97,12 +97,12 @@ describe('update by search', () => {
     }
     expect((await get(`/Patient/${id}`)).body.meta.versionId).toBe('4')
   })
-  it('answers 412 for several matches', async () => {
+  it('returns 412 for several matches', async () => {
     const value = newId()
     for (const id of [newId(), newId()]) await put(`/Patient/${id}`, identified(id, value))
     expect((await put(`/Patient?identifier=urn:test|${value}`, identified(undefined, value))).status).toBe(412)
   })
-  it('never creates two when two race', async () => {
+  it('creates one resource for 10 concurrent requests', async () => {
     const value = newId()
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => put(`/Patient?identifier=urn:test|${value}`, identified(undefined, value))),
@@ -110,13 +110,13 @@ describe('update by search', () => {
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     expect((await get(`/Patient?identifier=urn:test|${value}`)).body.total).toBe(1)
   })
-  it('is strict: no criterion, an unknown one or a result parameter is 400', async () => {
+  it('returns 400 without criteria, for unknown ones and for result parameters', async () => {
     for (const query of ['', '?', '?nonsense=1', '?_sort=name', '?_summary=count'])
       expect((await put(`/Patient${query}`, patient(newId()))).status).toBe(400)
   })
 })
 
-it('formats are no criteria, and may stand beside them', async () => {
+it('conditional interactions accept formats beside criteria, but not as criteria', async () => {
   const [value, id] = [newId(), newId()]
   const query = `identifier=urn:test|${value}&_format=json&_pretty=true`
   expect((await put(`/Patient?${query}`, identified(id, value))).status).toBe(201)
@@ -133,7 +133,7 @@ it('formats are no criteria, and may stand beside them', async () => {
   }
 })
 
-it('two that race under the same criteria make one, whatever format they ask for', async () => {
+it('concurrent updates with the same criteria create one resource, whatever the format', async () => {
   const value = newId()
   const query = `identifier=urn:test|${value}`
   const asked = (i: number) => put(`/Patient?${query}${i % 2 === 0 ? '' : '&_format=json'}`, identified(newId(), value))
@@ -142,7 +142,7 @@ it('two that race under the same criteria make one, whatever format they ask for
 })
 
 describe('patch and delete by search', () => {
-  it('patch: 404 without a match, 200 with one, 412 with several', async () => {
+  it('patch returns 404 without a match, 200 with one, 412 with several', async () => {
     const [value, a, b] = [newId(), newId(), newId()]
     const operations = [{ op: 'add', path: '/active', value: true }]
     expect((await patch(`/Patient?identifier=urn:test|${value}`, operations)).status).toBe(404)
@@ -152,7 +152,7 @@ describe('patch and delete by search', () => {
     await put(`/Patient/${b}`, identified(b, value))
     expect((await patch(`/Patient?identifier=urn:test|${value}`, operations)).status).toBe(412)
   })
-  it('delete: 204 for none and for one, 412 for several', async () => {
+  it('delete returns 204 for no match and for one, 412 for several', async () => {
     const [value, a, b] = [newId(), newId(), newId()]
     expect((await remove(`/Patient?identifier=urn:test|${value}`)).status).toBe(204)
     for (const id of [a, b]) await put(`/Patient/${id}`, identified(id, value))
@@ -161,7 +161,7 @@ describe('patch and delete by search', () => {
     expect((await remove(`/Patient?identifier=urn:test|${value}`)).status).toBe(204)
     expect((await get(`/Patient/${a}`)).status).toBe(404)
   })
-  it('are strict', async () => {
+  it('reject missing and unknown criteria', async () => {
     expect((await remove('/Patient')).status).toBe(400)
     expect((await remove('/Patient?nonsense=1')).status).toBe(400)
   })

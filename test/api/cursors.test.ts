@@ -61,7 +61,7 @@ const PAGED = [
 ]
 
 describe('a cursor', () => {
-  it(`of each of ${PAGED.length} pages fits that one alone`, async () => {
+  it(`is valid only for its own of ${PAGED.length} searches and histories`, async () => {
     const cursors: string[] = []
     for (const path of PAGED) cursors.push(await firstCursorOf(path))
     for (const [i, path] of PAGED.entries())
@@ -73,17 +73,17 @@ describe('a cursor', () => {
   })
 
   it.each([
-    ['the size of pages', '_count=2&patient=p&status=final&_sort=date'],
+    ['the page size', '_count=2&patient=p&status=final&_sort=date'],
     ['the order of criteria', '_count=1&status=final&patient=p&_sort=date'],
-    ['what is shown', '_count=1&patient=p&status=final&_sort=date&_elements=id&_format=json&_pretty=true'],
-    ['what comes along', '_count=1&patient=p&status=final&_sort=date&_include=Observation:patient'],
-  ])('goes on when %s changes', async (_, query) => {
+    ['the selection of elements', '_count=1&patient=p&status=final&_sort=date&_elements=id&_format=json&_pretty=true'],
+    ['an include', '_count=1&patient=p&status=final&_sort=date&_include=Observation:patient'],
+  ])('stays valid when %s changes', async (_, query) => {
     const { body } = await get('/Observation?patient=p&status=final&_sort=date&_count=1')
     const page = await get(withCursor(`/Observation?${query}`, cursorOf(body)))
     expect([page.status, page.body.entry[0].resource.id]).toEqual([200, 'o1'])
   })
 
-  it('of a kept search goes on with that search, and takes no other criteria', async () => {
+  it('continues a stored search, and rejects other criteria', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const { body } = await post('/Observation/_search', 'patient=p&_count=1&_sort=date', form)
     const next = linkOf(body, 'next')
@@ -98,21 +98,21 @@ describe('a cursor', () => {
     expect((await get(next.replace('/Observation?', '/Patient?'))).status).toBe(400)
   })
 
-  it('takes no offset beside it', async () => {
+  it('rejects an offset beside it', async () => {
     const { body } = await get('/Observation?_count=1')
     expect((await get(withCursor('/Observation?_count=1&_skip=1', cursorOf(body)))).status).toBe(400)
     const preferred = await get(withCursor('/Observation?_count=1', cursorOf(body)), { prefer: 'pagination=offset-page' })
     expect([preferred.status, preferred.body.entry[0].resource.id]).toEqual([200, 'o1'])
   })
 
-  it('stays short, and shows no text of the search', async () => {
+  it('is short, and discloses no text of the search', async () => {
     const { body: page } = await get('/Observation?_count=1&_sort=-date')
     expect(cursorOf(page).length).toBeLessThan(200)
     expect(Buffer.from(cursorOf(page), 'base64url').toString('latin1')).not.toMatch(/2020|Observation|date/)
   })
 })
 
-it('gives what stays as it is once, whatever else moves while it is paged through', async () => {
+it('paging returns each unchanged resource once while others move', async () => {
   const of = (id: string, date: string): Tree => ({
     resourceType: 'Encounter',
     id,
@@ -139,12 +139,12 @@ it('gives what stays as it is once, whatever else moves while it is paged throug
   expect(seen).toEqual(['e0/1', 'e1/1', 'e2/1', 'e3/1', 'e4/1', 'e5/1', 'e0/2'])
 })
 
-describe('What a link has no room for', () => {
+describe('A search too long for a link', () => {
   const random = randomOf(7)
   /** Texts that no compression makes shorter, nor any sort value longer. */
   const text = (): string => String.fromCodePoint(...Array.from({ length: 1_000 }, () => 0x4e00 + random.below(20_000)))
 
-  it('is kept, so that every link is as short as CloudFront takes, and leads on', async () => {
+  it('is stored, so that every link stays below 8,000 characters and works', async () => {
     const ids = ['a', 'b', 'c']
     for (const id of ids)
       await put(`/Practitioner/${id}`, {

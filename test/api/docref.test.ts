@@ -55,9 +55,9 @@ const posted = (...parameter: readonly Tree[]) =>
 
 /** Newest first. */
 const ROWS: readonly (readonly [string, string, readonly Tree[], readonly string[]])[] = [
-  ['without a date: what is current', '', [], ['open', 'june', 'march', 'undated']],
+  ['current documents without a date', '', [], ['open', 'june', 'march', 'undated']],
   [
-    'within dates: what tells of then, replaced or not',
+    'documents about a range of dates, superseded ones included',
     'start=2020-03-20T00:00:00Z&end=2020-06-10T00:00:00Z',
     [
       { name: 'start', valueDateTime: '2020-03-20T00:00:00Z' },
@@ -65,18 +65,23 @@ const ROWS: readonly (readonly [string, string, readonly Tree[], readonly string
     ],
     ['june', 'march'],
   ],
-  ['since a date', 'start=2020-03-10', [{ name: 'start', valueDateTime: '2020-03-10' }], ['open', 'june', 'march', 'old']],
-  ['until a date', 'end=2020-03-05', [{ name: 'end', valueString: '2020-03-05' }], ['march', 'old']],
+  ['documents since a date', 'start=2020-03-10', [{ name: 'start', valueDateTime: '2020-03-10' }], ['open', 'june', 'march', 'old']],
+  ['documents until a date', 'end=2020-03-05', [{ name: 'end', valueString: '2020-03-05' }], ['march', 'old']],
   [
-    'of one type',
+    'documents of one type',
     `type=${LOINC}|${NOTE}`,
     [{ name: 'type', valueCoding: { system: LOINC, code: NOTE, display: 'x' } }],
     ['june', 'undated'],
   ],
-  ['of a code alone', `type=${CCD}`, [{ name: 'type', valueCoding: { code: CCD } }], ['open', 'march']],
-  ['of a system alone', `type=${LOINC}|`, [{ name: 'type', valueCoding: { system: LOINC } }], ['open', 'june', 'march', 'undated']],
+  ['documents of a code alone', `type=${CCD}`, [{ name: 'type', valueCoding: { code: CCD } }], ['open', 'march']],
   [
-    'of any of some types',
+    'documents of a system alone',
+    `type=${LOINC}|`,
+    [{ name: 'type', valueCoding: { system: LOINC } }],
+    ['open', 'june', 'march', 'undated'],
+  ],
+  [
+    'documents of any of several types',
     `type=${LOINC}|${NOTE}&type=${CCD}`,
     [
       { name: 'type', valueCoding: { system: LOINC, code: NOTE } },
@@ -84,23 +89,18 @@ const ROWS: readonly (readonly [string, string, readonly Tree[], readonly string
     ],
     ['open', 'june', 'march', 'undated'],
   ],
-  ['of a profile', `profile=${PROFILE}`, [{ name: 'profile', valueCanonical: PROFILE }], ['open']],
-  [
-    'not only what is made when it is asked for',
-    'on-demand=false',
-    [{ name: 'on-demand', valueBoolean: false }],
-    ['open', 'june', 'march', 'undated'],
-  ],
-  ['only what is made when it is asked for: nothing is', 'on-demand=true', [{ name: 'on-demand', valueBoolean: true }], []],
+  ['documents of a profile', `profile=${PROFILE}`, [{ name: 'profile', valueCanonical: PROFILE }], ['open']],
+  ['documents for on-demand=false', 'on-demand=false', [{ name: 'on-demand', valueBoolean: false }], ['open', 'june', 'march', 'undated']],
+  ['no documents for on-demand=true', 'on-demand=true', [{ name: 'on-demand', valueBoolean: true }], []],
 ]
 
-describe('the documents of a patient', () => {
-  it.each(ROWS)('%s', async (_, query, parameters, expected) => {
+describe('$docref', () => {
+  it.each(ROWS)('returns %s', async (_, query, parameters, expected) => {
     expect(namesIn(await of(`${A()}&${query}`))).toEqual(expected)
     expect(namesIn(await posted(...parameters))).toEqual(expected)
   })
 
-  it('may be asked for by a reference; of one who is not there are none', async () => {
+  it('accepts a patient by reference, and returns nothing for an unknown one', async () => {
     expect(namesIn(await of(`patient=Patient/${id('b')}`))).toEqual(['of-b'])
     const parameter = [{ name: 'patient', valueReference: { reference: `Patient/${id('b')}` } }]
     expect(namesIn(await post('/DocumentReference/$docref', { resourceType: 'Parameters', parameter }))).toEqual(['of-b'])
@@ -108,7 +108,7 @@ describe('the documents of a patient', () => {
     expect([namesIn(answer), answer.body.total]).toEqual([[], 0])
   })
 
-  it('may be of a code that holds what searches mean something by', async () => {
+  it('accepts a code that contains search delimiters', async () => {
     const type = { name: 'type', valueCoding: { system: LOINC, code: 'a,b|c' } }
     const parameter = [{ name: 'patient', valueId: id('c') }, type]
     expect(namesIn(await post('/DocumentReference/$docref', { resourceType: 'Parameters', parameter }))).toEqual(['odd'])
@@ -116,7 +116,7 @@ describe('the documents of a patient', () => {
     expect(namesIn(await of(`patient=${id('c')}&type=a,b`))).toEqual(['even'])
   })
 
-  it('come in pages, whose links are those of the search it is', async () => {
+  it('returns pages with the links of the search', async () => {
     const first = await of(`${A()}&_count=3&_summary=true`)
     const next = (body: Tree): string => body.link.find(({ relation }: Tree) => relation === 'next')?.url
     expect([namesIn(first), first.body.total]).toEqual([['open', 'june', 'march'], 4])
@@ -130,7 +130,7 @@ describe('the documents of a patient', () => {
   })
 })
 
-it('says what cannot be meant', async () => {
+it('$docref rejects missing, duplicate, malformed and unknown parameters', async () => {
   const refused = async (answer: Promise<Answer>, status = 400) => {
     const { status: got, body } = await answer
     expect([got, body.resourceType]).toEqual([status, 'OperationOutcome'])
@@ -153,11 +153,11 @@ it('says what cannot be meant', async () => {
   expect(await refused(get(`/Nonsense/$docref?${A()}`), 404)).toBe('not-supported')
 })
 
-it('takes a time with an offset, also where its plus sign was not encoded', async () => {
+it('$docref accepts a time with an offset, also with an unencoded plus sign', async () => {
   expect(namesIn(await of(`${A()}&start=2020-06-30T23:00:00+01:00&end=2020-06-30T23:30:00%2B01:00`))).toEqual(['june'])
 })
 
-it('is in the CapabilityStatement, of DocumentReference alone', async () => {
+it('$docref is claimed for DocumentReference alone', async () => {
   const [{ resource }] = (await get('/metadata')).body.rest
   const docref = { name: 'docref', definition: 'http://hl7.org/fhir/us/core/OperationDefinition/docref' }
   expect(resource.flatMap(({ type, operation }: Tree) => (operation.some(({ name }: Tree) => name === 'docref') ? [type] : []))).toEqual([

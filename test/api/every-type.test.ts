@@ -33,7 +33,7 @@ function exampleOf(type: string): string {
   return JSON.stringify({ resourceType: type, id: 'example', ...WITHOUT[type] })
 }
 
-it('of all 146 types', async () => {
+it('an example of each of 146 types is written, read and found unchanged', async () => {
   expect(resourceTypes).toHaveLength(146)
   for (const type of resourceTypes) {
     const text = exampleOf(type)

@@ -93,8 +93,8 @@ async function pages(query: string, between?: (nth: number) => Promise<unknown>)
   return all
 }
 
-describe('everything of a patient', () => {
-  it('is the Patient, what belongs to it, and what that refers to: in this order, as one Bundle', async () => {
+describe('$everything', () => {
+  it('returns the Patient, its resources and those they refer to, in this order', async () => {
     const answer = await everything()
     expect([answer.status, answer.body.type, answer.body.total]).toEqual([200, 'searchset', 1 + OWN.length])
     expect(namesIn(answer)).toEqual(ALL)
@@ -103,24 +103,24 @@ describe('everything of a patient', () => {
     expect(answer.body.link.map(({ relation }: Tree) => relation)).toEqual(['self'])
   })
 
-  it.each([1, 2, 5, 10, 18, 19, 20])('comes in pages of %d, each resource once', async (count) => {
+  it.each([1, 2, 5, 10, 18, 19, 20])('returns pages of %d with each resource once', async (count) => {
     const all = await pages(`?_count=${count}`)
     expect(all.flatMap(namesIn)).toEqual(ALL)
     for (const page of all.slice(0, -1)) expect(namesIn(page)).toHaveLength(count)
     if (all.length > 1) for (const { body } of all) expect(body).not.toHaveProperty('total')
   })
 
-  it('has one resource a page at least', async () => {
+  it('returns at least one resource per page', async () => {
     expect((await pages('?_count=0')).map((page) => namesIn(page).length)).toEqual(ALL.map(() => 1))
   })
 
-  it('tells in its links what was used', async () => {
+  it('reports the used parameters in its links', async () => {
     const asked = async (query: string) => new URL((await get(`/${A}/$everything${query}`)).body.link[0].url).search
     expect(await asked('?_count=5000&_elements=nothing,status&unknown=1')).toBe('?_count=1000&_elements=status')
     expect(await asked('?_count=0&_elements=nothing')).toBe('?_count=1')
   })
 
-  it('is the same however often a page is asked for', async () => {
+  it('returns the same for a page that is requested twice', async () => {
     for (const page of (await pages('?_count=6')).map(nextOf))
       if (page !== undefined) expect(namesIn(await get(page))).toEqual(namesIn(await get(page)))
   })
@@ -132,7 +132,7 @@ describe('everything of a patient', () => {
     ['?end=2018-12-31', without('e-2019', 'o-2019', 'o-2021', 'clinic', 'role', 'doctor', 'whole', 'p-other')],
     ['?start=2021&end=2021-05', without('e-2019', 'o-2019', 'o-2021', 'clinic', 'role', 'doctor', 'whole', 'p-other')],
     ['?start=2019-03-01T10:00:00Z&end=2019-03-01T10:00:00Z', without('o-2021')],
-  ])('by clinical dates, undated kept: %s', async (query, expected) => {
+  ])('filters by clinical dates and keeps undated resources: %s', async (query, expected) => {
     expect(namesIn(await everything(query))).toEqual(expected)
     expect((await pages(`${query}&_count=3`)).flatMap(namesIn)).toEqual(expected)
   })
@@ -146,12 +146,12 @@ describe('everything of a patient', () => {
     ['?_type=Provenance', only('p-own', 'p-other')],
     ['?_type=Goal', []],
     ['?_type=Location,Encounter&start=2019', only('e-2019', 'e-open', 'e-undated', 'ward')],
-  ])('of types: %s', async (query, expected) => {
+  ])('filters by type: %s', async (query, expected) => {
     expect(namesIn(await everything(query))).toEqual(expected)
     expect((await pages(`${query}&_count=1`)).flatMap(namesIn)).toEqual(expected)
   })
 
-  it('that was changed since: what is referred to also by what was not', async () => {
+  it('filters by change, referenced resources also for unchanged ones', async () => {
     const { body } = await put(`/Practitioner/${id('doctor')}`, { resourceType: 'Practitioner', id: id('doctor') })
     const since = encodeURIComponent(new Date(Date.parse(body.meta.lastUpdated) - 1).toISOString())
     expect(namesIn(await everything(`?_since=${since}`))).toEqual(only('doctor'))
@@ -160,7 +160,7 @@ describe('everything of a patient', () => {
     expect(namesIn(await everything(`?_since=${since}&_type=Observation`))).toEqual([])
   })
 
-  it('by POST is the same; its links show no parameters', async () => {
+  it('returns the same by POST, with links that show no parameters', async () => {
     const parameter = [
       { name: 'start', valueDate: '2019-03-01' },
       { name: '_type', valueCode: 'Encounter' },
@@ -189,7 +189,7 @@ describe('everything of a patient', () => {
     }
   })
 
-  it('comes in pages where it refers to many, of whom some are not there', async () => {
+  it('returns pages for many references, some of them dangling', async () => {
     const doctors = Array.from({ length: 230 }, (_, i) => id(`many-${String(i).padStart(3, '0')}`))
     const there = doctors.filter((_, i) => i < 60 || i > 170)
     const much = observation(id('much'), {
@@ -213,7 +213,7 @@ describe('everything of a patient', () => {
     }
   })
 
-  it('stays whole while others write', async () => {
+  it('returns every resource once during concurrent writes', async () => {
     const stays = ALL.filter((name) => !/fresh/.test(name))
     const all = await pages('?_count=2', async (nth) => {
       await put(`/Observation/${id(`fresh-${nth}`)}`, observation(id(`fresh-${nth}`), { subject: A }))
@@ -226,7 +226,7 @@ describe('everything of a patient', () => {
     for (const nth of all.keys()) await remove(`/Observation/${id(`fresh-${nth}`)}`)
   })
 
-  it('sees the write whose token is sent', async () => {
+  it('sees the write of the index token', async () => {
     const answer = await put(`/Flag/${id('f')}`, {
       resourceType: 'Flag',
       id: id('f'),
@@ -240,7 +240,7 @@ describe('everything of a patient', () => {
     expect((await everything('', { 'x-index-token': 'nonsense' })).status).toBe(400)
   })
 
-  it('takes a cursor where it was handed out, and nowhere else', async () => {
+  it('accepts a cursor only for its own request', async () => {
     const next = nextOf(await everything('?_count=2&_type=Observation,Encounter&start=2018'))!
     for (const [wrong, status] of [
       [next.replace('start=2018', 'start=2017'), 400],
@@ -269,13 +269,13 @@ describe('everything of a patient', () => {
     ['/Patient/never/$everything?_type=Nonsense', 400, /Nonsense/],
     ['/Patient/never/$everything?_count=-1', 400, /_count/],
     ['/Patient/never/$everything?_cursor=x', 400, /cursor/],
-  ])('%s is refused', async (path, status, text) => {
+  ])('rejects %s', async (path, status, text) => {
     const answer = await get(path)
     expect([answer.status, answer.body.issue[0].details.text]).toEqual([status, expect.stringMatching(text)])
     if (!path.includes('never?')) expect((await post(path, undefined)).status).toBe(status)
   })
 
-  it('passes over a parameter it does not know, unless it shall not; of who was deleted tells nothing', async () => {
+  it('ignores unknown parameters unless strict, and is 404 for a deleted patient', async () => {
     expect(namesIn(await everything('?nonsense=1'))).toEqual(ALL)
     expect((await everything('?nonsense=1', { prefer: 'handling=strict' })).status).toBe(400)
     expect((await everything('?_pretty=true&_count=1', { prefer: 'handling=strict' })).status).toBe(200)
@@ -285,7 +285,7 @@ describe('everything of a patient', () => {
     expect([answer.status, issues(answer)]).toEqual([404, ['error deleted']])
   })
 
-  it('is in the CapabilityStatement, of the type Patient', async () => {
+  it('is claimed for Patient alone', async () => {
     const { resource } = (await get('/metadata')).body.rest[0]
     const definition = 'http://hl7.org/fhir/OperationDefinition/Patient-everything'
     const naming = resource.filter(({ operation }: Tree) => operation.some((each: Tree) => each.definition === definition))

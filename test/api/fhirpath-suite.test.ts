@@ -68,7 +68,7 @@ async function differenceOf(test: Test): Promise<string | undefined> {
   return found.length === test.output.length && test.output.every((each, i) => isEqual(each, found[i]!)) ? undefined : shown
 }
 
-it('finds what HL7 says, but for what is listed', async () => {
+it('the results match the suite of HL7, except for the listed differences', async () => {
   const different: (readonly [string, string])[] = []
   for (const test of SUITE) {
     const difference = await differenceOf(test)

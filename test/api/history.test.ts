@@ -15,7 +15,7 @@ const pages = async (path: string): Promise<Tree[][]> => {
   return found
 }
 
-describe('of a resource', () => {
+describe('the history of a resource', () => {
   it('lists all versions, newest first, deletions without content', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id, { active: true }))
@@ -33,7 +33,7 @@ describe('of a resource', () => {
       ['PUT', '201', 'W/"1"', '1'],
     ])
   })
-  it('tells of each version what made it: alone, by criteria, as an entry of a batch and of a transaction', async () => {
+  it('returns the request of each version: direct, conditional, in a batch, in a transaction', async () => {
     const requests = async (id: string) => {
       const { entry } = (await get(`/Patient/${id}/_history`)).body
       return entry.map(({ request, response }: Tree) => `${request.method} ${request.url} ${response.status}`).toReversed()
@@ -80,20 +80,20 @@ describe('of a resource', () => {
       expect(await requests(b)).toEqual([`PUT Patient/${b} 201`, `PATCH Patient/${b} 200`])
     }
   })
-  it('is 404 for a resource that never was, and there for a deleted one', async () => {
+  it('is 404 for an unknown resource, and available for a deleted one', async () => {
     const id = newId()
     expect((await get(`/Patient/${id}/_history`)).status).toBe(404)
     await put(`/Patient/${id}`, patient(id))
     await remove(`/Patient/${id}`)
     expect((await get(`/Patient/${id}/_history`)).body.entry).toHaveLength(2)
   })
-  it('pages by cursor: every version once', async () => {
+  it('returns every version once in pages', async () => {
     const id = newId()
     for (let i = 0; i < 7; i++) await put(`/Patient/${id}`, patient(id))
     const found = await pages(`/Patient/${id}/_history?_count=3`)
     expect(found.map((page) => page.map(({ resource }) => Number(resource.meta.versionId)))).toEqual([[7, 6, 5], [4, 3, 2], [1]])
   })
-  it('tells how many versions there are, without them, where none is asked for', async () => {
+  it('returns only the total for _count=0 and _summary=count', async () => {
     const id = newId()
     const times: string[] = []
     for (let i = 0; i < 3; i++) {
@@ -113,7 +113,7 @@ describe('of a resource', () => {
     expect((await get(`/Patient/${newId()}/_history?_count=0`)).status).toBe(404)
     expect((await get('/_history?_count=0')).body.entry).toBeUndefined()
   })
-  it('tells the total of what fits on a page, and the size that was used; pages lead to the first one', async () => {
+  it('returns total and used size; pages link to the first one', async () => {
     const id = newId()
     for (let i = 0; i < 2; i++) await put(`/Patient/${id}`, patient(id))
     const whole = (await get(`/Patient/${id}/_history?_count=5000&_count=5000`)).body
@@ -124,7 +124,7 @@ describe('of a resource', () => {
     expect([part.total, Object.keys(linked), linked.first]).toEqual([undefined, ['self', 'first', 'next'], linked.self])
     expect((await get(linked.next)).body.total).toBeUndefined()
   })
-  it('_since and _at choose a time', async () => {
+  it('is limited by _since and _at', async () => {
     const id = newId()
     const times: string[] = []
     for (let i = 0; i < 3; i++) {
@@ -155,8 +155,8 @@ async function shown(path: string, lastUpdated: string): Promise<void> {
   }
 }
 
-describe('of a type and of everything', () => {
-  it('gives every version of the type once, newest first, while writes go on', async () => {
+describe('the history of a type and of the system', () => {
+  it('returns every version of the type once, newest first', async () => {
     const ids = Array.from({ length: 30 }, newId)
     const since = (await put(`/Basic/${ids[0]}`, { resourceType: 'Basic', id: ids[0], code: { text: 'x' } })).body.meta.lastUpdated
     const written = await Promise.all(ids.slice(1).map((id) => put(`/Basic/${id}`, { resourceType: 'Basic', id, code: { text: 'x' } })))
@@ -173,7 +173,7 @@ describe('of a type and of everything', () => {
     const stamps = found.flat().map(({ resource }) => resource.meta.lastUpdated)
     expect(stamps).toEqual([...stamps].sort().reverse())
   })
-  it('mixes types in the system history', async () => {
+  it('contains several types in the system history', async () => {
     const id = newId()
     const since = (await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated
     await shown('/_history', (await put(`/Basic/${id}`, { resourceType: 'Basic', id, code: { text: 'x' } })).body.meta.lastUpdated)
@@ -183,7 +183,7 @@ describe('of a type and of everything', () => {
     expect(found).toEqual(expect.arrayContaining([`Patient/${id}`, `Basic/${id}`]))
     expect(new Set(found).size).toBe(found.length)
   })
-  it('refuses a cursor that was changed, or made for another history', async () => {
+  it('rejects an altered cursor and one of another history', async () => {
     const id = newId()
     for (let i = 0; i < 3; i++) await put(`/Patient/${id}`, patient(id))
     const { body } = await get(`/Patient/${id}/_history?_count=1`)

@@ -6,17 +6,17 @@ import { isElsewhere, issues, itOfEmbedded, newId, withServer } from './server.t
 const { base, get, put, post, send } = withServer({ FHIR_MAX_BODY_BYTES: '100000' })
 
 describe('routes', () => {
-  it('answers 404 with an OperationOutcome where there is nothing', async () => {
+  it('return 404 with an OperationOutcome for unknown paths', async () => {
     for (const path of ['/Patient/1/2/3/4', '/_nothing', '/$nothing', '/Patient/1/nothing']) {
       const answer = await get(path)
       expect([path, answer.status, answer.body.resourceType]).toEqual([path, 404, 'OperationOutcome'])
     }
   })
-  it('answers 405 with Allow for a method that does not fit', async () => {
+  it('return 405 with Allow for an unsupported method', async () => {
     const answer = await send('DELETE', '/metadata')
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
-  it('answers OPTIONS with the methods of the path', async () => {
+  it('return the methods of the path for OPTIONS', async () => {
     const allowed = async (path: string) => (await send('OPTIONS', path)).headers.get('allow')
     expect([await allowed('/metadata'), await allowed('/Patient/1')]).toEqual([
       'GET, HEAD, OPTIONS',
@@ -27,13 +27,13 @@ describe('routes', () => {
       expect([path, methods]).toEqual([path, path === '/_search' ? 'POST' : ''])
     }
   })
-  it('says how a search by GET is asked for', async () => {
+  it('return 405 with a hint for a GET of _search', async () => {
     for (const path of ['/_search', '/Patient/_search', '/Patient/1/Observation/_search']) {
       const { status, body } = await get(path)
       expect([path, status, body.issue[0].details.text]).toEqual([path, 405, expect.stringContaining('has no _search')])
     }
   })
-  it('refuses paths that are not percent-encoded', async () => expect((await get('/Patient/%ff')).status).toBe(400))
+  it('reject paths that are not percent-encoded', async () => expect((await get('/Patient/%ff')).status).toBe(400))
 })
 
 describe('formats', () => {
@@ -53,7 +53,7 @@ describe('formats', () => {
     'application/fhir+json; fhirVersion=3.0, application/fhir+json; fhirVersion=4.0; q=0.1',
     'application/fhir+json; fhirVersion=5.0, */*;q=0.1',
     'text/html; fhirVersion=3.0, application/*',
-  ])('Accept: %s', async (accept) => {
+  ])('are JSON for Accept: %s', async (accept) => {
     const answer = await get('/metadata', { accept })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/fhir+json; charset=utf-8'])
   })
@@ -68,11 +68,11 @@ describe('formats', () => {
     'application/fhir+json; fhirVersion=5.0, text/html',
     'application/json; fhirVersion="4.3"',
     'application/fhir+json; fhirVersion=4',
-  ])('does not speak %s', async (accept) => {
+  ])('are 406 for Accept: %s', async (accept) => {
     const answer = await get('/metadata', { accept })
     expect([answer.status, issues(answer)]).toEqual([406, ['error not-supported']])
   })
-  it('takes a body of FHIR 4.0, and of no other', async () => {
+  it('allow bodies of FHIR 4.0 only', async () => {
     for (const [version, status] of [
       ['4.0', 201],
       ['"4.0.1"', 201],
@@ -88,7 +88,7 @@ describe('formats', () => {
       (await get(`/metadata?_format=${encodeURIComponent(`application/fhir+json; fhirVersion=${version}`)}`)).status
     expect([await format('4.0'), await format('3.0')]).toEqual([200, 406])
   })
-  it('_format wins over Accept', async () => {
+  it('prefer _format to Accept', async () => {
     expect((await get('/metadata?_format=json', { accept: 'application/fhir+xml' })).status).toBe(200)
     expect((await get('/metadata?_format=application/fhir%2Bjson')).status).toBe(200)
     expect((await get('/metadata?_format=application/fhir+json')).status).toBe(200)
@@ -96,7 +96,7 @@ describe('formats', () => {
     expect((await get('/metadata?_format=')).status).toBe(200)
     expect((await get('/metadata?_format=', { accept: 'application/fhir+xml' })).status).toBe(406)
   })
-  it('takes of X-Consistency what it knows, and nothing else', async () => {
+  it('accept strong and eventual for X-Consistency, and nothing else', async () => {
     const asking = (value: string) => ({ 'x-consistency': value })
     for (const value of ['strong', 'eventual']) {
       expect([value, (await get('/Patient?_count=0', asking(value))).status]).toEqual([value, 200])
@@ -110,17 +110,17 @@ describe('formats', () => {
       }
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
-  it('_pretty indents', async () => {
+  it('are indented for _pretty', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     expect((await get(`/Patient/${id}?_pretty=true`)).text.split('\n').length).toBeGreaterThan(5)
   })
-  it('reads JSON only', async () => {
+  it('are JSON in UTF-8 for bodies, and others are 415', async () => {
     for (const type of ['application/fhir+xml', 'text/plain', 'application/x-www-form-urlencoded', 'application/fhir+json; charset=latin1'])
       expect((await post('/Patient', patient(newId()), { 'content-type': type })).status).toBe(415)
     expect((await post('/Patient', patient(newId()), { 'content-type': 'application/json; charset=UTF-8' })).status).toBe(201)
   })
-  itOfEmbedded('the edge compresses')('compresses for clients that take it', async () => {
+  itOfEmbedded('the edge compresses')('are compressed for clients that accept gzip', async () => {
     expect((await get('/metadata', { 'accept-encoding': 'gzip' })).headers.get('content-encoding')).toBe('gzip')
     expect((await get('/metadata', { 'accept-encoding': 'identity' })).headers.get('content-encoding')).toBeNull()
     expect((await get('/metadata', { 'accept-encoding': 'gzip;q=0' })).headers.get('content-encoding')).toBeNull()
@@ -142,19 +142,19 @@ describe('_summary and _elements', () => {
     ['_summary=data', ['active', 'id', 'meta', 'name', 'photo', 'resourceType']],
     ['_elements=photo', ['id', 'meta', 'photo', 'resourceType']],
     ['_elements=Patient.photo,name', ['id', 'meta', 'name', 'photo', 'resourceType']],
-  ])('%s', async (query, elements) => {
+  ])('select elements: %s', async (query, elements) => {
     await put(`/Patient/${id}`, resource)
     const { body } = await get(`/Patient/${id}?${query}`)
     expect(Object.keys(body).sort()).toEqual(elements)
     expect(body.meta.tag).toEqual([SUBSETTED])
   })
-  it('leave what else rules a resource', async () => {
+  it('keep implicitRules', async () => {
     const ruled = patient(newId(), { implicitRules: 'http://example.org/rules', photo: [{ title: 'p' }] })
     await put(`/Patient/${ruled.id}`, ruled)
     const { body } = await get(`/Patient/${ruled.id}?_summary=true`)
     expect([body.implicitRules, body.photo]).toEqual([ruled.implicitRules, undefined])
   })
-  it('name a choice by its stem, and nothing else by the beginning of its name', async () => {
+  it('select a choice by its stem, and no element by a prefix', async () => {
     const shown = async (body: Readonly<Record<string, unknown>>, query: string) => {
       const path = `/${body.resourceType}/${body.id}`
       expect((await put(path, body)).status).toBeLessThan(300)
@@ -175,7 +175,7 @@ describe('_summary and _elements', () => {
     expect(await shown(taken, '_elements=note')).toEqual(always)
     expect(await shown(taken, '_elements=effective,statusReason')).toEqual([...always, 'effectiveDateTime', 'statusReason'].sort())
   })
-  it('is kept by nobody on the way: whoever has no token would be shown it', async () => {
+  it('are sent with Cache-Control no-store, and the CapabilityStatement with no-cache', async () => {
     const id = newId()
     const answers = [await put(`/Patient/${id}`, patient(id)), await get(`/Patient/${id}`), await get('/Patient'), await get('/nothing')]
     answers.push(await get(`/Patient/${id}`, { 'if-none-match': 'W/"1"' }))
@@ -183,14 +183,14 @@ describe('_summary and _elements', () => {
     for (const { headers } of answers) expect(headers.get('cache-control')).toBe('no-store')
     expect((await get('/metadata')).headers.get('cache-control')).toBe('no-cache')
   })
-  it('keep of a CapabilityStatement what its rules ask for', async () => {
+  it('keep the mandatory elements of the CapabilityStatement', async () => {
     const { meta, ...kept } = (await get('/metadata?_elements=rest')).body
     expect(meta.tag).toEqual([SUBSETTED])
     expect(Object.keys(kept)).toEqual(expect.arrayContaining(['rest', 'implementation', 'kind', 'fhirVersion', 'format']))
     expect(kept.software).toBeUndefined()
   })
 
-  it('_summary=false is everything, another word is 400', async () => {
+  it('return everything for _summary=false, and 400 for an unknown word', async () => {
     await put(`/Patient/${id}`, resource)
     expect((await get(`/Patient/${id}?_summary=false`)).body.photo).toBeDefined()
     expect((await get(`/Patient/${id}?_summary=some`)).status).toBe(400)
@@ -206,7 +206,7 @@ describe('_summary and _elements', () => {
     ['contact,Patient.photo', 'contact,Patient.photo'],
     ['id,resourceType,text,extension', 'id,resourceType,text,extension'],
     ['multipleBirth[x],deceasedBoolean', 'multipleBirth[x],deceasedBoolean'],
-  ])('ignore what names no element, and say so: _elements=%s uses "%s"', async (asked, used) => {
+  ])('ignore unknown elements and report so: _elements=%s uses "%s"', async (asked, used) => {
     await put(`/Patient/${id}`, resource)
     const query = `_elements=${encodeURIComponent(asked)}`
     for (const [path, resourcesIn] of [
@@ -226,7 +226,7 @@ describe('_summary and _elements', () => {
       expect((await get(path, { prefer: 'handling=lenient' })).status).toBe(200)
     }
   })
-  it('of another type name nothing, wherever all that is shown is of one', async () => {
+  it('ignore elements of another type if all resources are of one type', async () => {
     const asked: Readonly<Record<string, (more: Readonly<Record<string, string>>) => ReturnType<typeof get>>> = {
       create: (more) => post('/Patient?_elements=code', { ...resource, id: newId() }, more),
       update: (more) => put(`/Patient/${id}?_elements=code`, resource, more),
@@ -243,7 +243,7 @@ describe('_summary and _elements', () => {
     await asked.update!(STRICTLY)
     expect((await get(`/Patient/${id}`)).body.meta).toEqual(meta)
   })
-  it('name elements of any type where resources of several are shown', async () => {
+  it('select elements of any type if resources of several are returned', async () => {
     const observed = {
       resourceType: 'Observation',
       id: newId(),
@@ -266,7 +266,7 @@ describe('_summary and _elements', () => {
       expect((await get(each, STRICTLY)).status).toBe(200)
     expect((await get(`/?_type=Patient&_id=${id}&_elements=code`, STRICTLY)).status).toBe(400)
   })
-  it('shape what is found by POST, on each of its pages, and tell what was ignored', async () => {
+  it('apply to a search by POST on each page, and report ignored elements', async () => {
     const value = newId()
     const ids = [newId(), newId()]
     for (const each of ids) await put(`/Patient/${each}`, { ...resource, id: each, identifier: [{ system: 'urn:test', value }] })
@@ -285,7 +285,7 @@ describe('_summary and _elements', () => {
     expect(next).not.toContain('_elements')
     expect(Object.keys((await get(next)).body.entry[0].resource).sort()).toEqual(['id', 'meta', 'photo', 'resourceType'])
   })
-  it('shape the answer to an entry of a batch, as its url says', async () => {
+  it('apply to an entry of a batch, as in its url', async () => {
     await put(`/Patient/${id}`, resource)
     const urls = [`Patient/${id}?_elements=photo`, `Patient?_id=${id}&_elements=photo`, `Patient/${id}?_summary=some`, `Patient/${id}`]
     const entries = urls.map((url) => ({ request: { method: 'GET', url } }))
@@ -295,7 +295,7 @@ describe('_summary and _elements', () => {
     expect([keys(entry[0].resource), keys(entry[1].resource.entry[0].resource)]).toEqual([part, part])
     expect([entry[2].response.status, entry[3].resource.active]).toEqual(['400 Bad Request', true])
   })
-  it('shape search entries too', async () => {
+  it('apply to search entries', async () => {
     await put(`/Patient/${id}`, resource)
     const { body } = await get(`/Patient?_id=${id}&_elements=photo`)
     expect(Object.keys(body.entry[0].resource).sort()).toEqual(['id', 'meta', 'photo', 'resourceType'])
@@ -303,7 +303,7 @@ describe('_summary and _elements', () => {
 })
 
 describe('browsers', () => {
-  it('may ask first', async () => {
+  it('receive CORS headers for a preflight', async () => {
     const answer = await send('OPTIONS', '/Patient/1', undefined, {
       origin: 'http://localhost:3000',
       'access-control-request-headers': 'if-match',
@@ -315,7 +315,7 @@ describe('browsers', () => {
     ])
     expect(answer.headers.get('access-control-allow-methods')).toContain('PATCH')
   })
-  it('may read the headers of FHIR, of errors too', async () => {
+  it('may read the headers of FHIR, also of errors', async () => {
     // A gateway answers for paths it does not know, without headers of FHIR.
     for (const path of ['/metadata', '/Patient/nobody', ...(isElsewhere ? [] : ['/nothing/at/all/there/x'])]) {
       const { headers } = await get(path, { origin: 'http://localhost:3000' })
@@ -324,7 +324,7 @@ describe('browsers', () => {
     }
   })
   itOfEmbedded('only an open server on one machine must fear them')(
-    'are refused from foreign origins while the server is open',
+    'are rejected from foreign origins while the server is open',
     async () => {
       expect((await get('/metadata', { origin: 'http://evil.example' })).status).toBe(403)
       expect((await get('/metadata', { origin: 'http://localhost.evil.example' })).status).toBe(403)
@@ -333,14 +333,14 @@ describe('browsers', () => {
 })
 
 describe('X-Request-Id', () => {
-  it('comes back, or is made', async () => {
+  it('is returned if valid, or else generated', async () => {
     expect((await get('/metadata', { 'x-request-id': 'abc-1' })).headers.get('x-request-id')).toBe('abc-1')
     expect((await get('/nothing')).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
     expect((await get('/metadata', { 'x-request-id': 'a b<script>' })).headers.get('x-request-id')).not.toContain('script')
   })
 })
 
-describe('bad bodies', () => {
+describe('bodies', () => {
   const id = newId()
   const bad: readonly (readonly [string, string | Uint8Array, number, string])[] = [
     ['nothing', '', 400, 'required'],
@@ -348,7 +348,7 @@ describe('bad bodies', () => {
     ['no object', '[]', 400, 'structure'],
     ['no resource', '{"a":1}', 400, 'structure'],
     ['an unknown type', '{"resourceType":"Kangaroo","id":"x"}', 400, 'invalid'],
-    ['a key twice', `{"resourceType":"Patient","id":"${id}","active":true,"active":false}`, 400, 'structure'],
+    ['a duplicate key', `{"resourceType":"Patient","id":"${id}","active":true,"active":false}`, 400, 'structure'],
     ['__proto__', `{"resourceType":"Patient","id":"${id}","__proto__":{"a":1}}`, 400, 'structure'],
     ['constructor', `{"resourceType":"Patient","id":"${id}","constructor":{"prototype":1}}`, 400, 'structure'],
     ['invalid UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]), 400, 'structure'],
@@ -363,13 +363,13 @@ describe('bad bodies', () => {
     ],
     ['too long', `{"resourceType":"Patient","id":"${id}","name":[{"family":"${'x'.repeat(100000)}"}]}`, 413, 'too-long'],
   ]
-  it.each(bad)('%s', async (_, body, status, code) => {
+  it.each(bad)('are rejected: %s', async (_, body, status, code) => {
     const answer = await post('/Patient', body)
     expect([answer.status, answer.body.issue[0].severity, answer.body.issue[0].code]).toEqual([status, 'error', code])
     expect(answer.body.issue[0].details.text).toEqual(expect.any(String))
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
-  it('names every finding with its place', async () => {
+  it('are rejected with the location of every issue', async () => {
     const answer = await put(`/Patient/${id}`, {
       resourceType: 'Patient',
       id,
@@ -388,7 +388,7 @@ describe('bad bodies', () => {
       ]),
     )
   })
-  it('keeps every digit of a decimal', async () => {
+  it('keep every digit of a decimal', async () => {
     for (const value of ['1.10', '0.000', '1e3', '123456789012345678901234567890.123', '1E-10']) {
       const text = `{"resourceType":"Observation","id":"${id}","status":"final","code":{"text":"x"},"valueQuantity":{"value":${value}}}`
       expect((await put(`/Observation/${id}`, text)).status).toBeLessThan(300)
@@ -403,7 +403,7 @@ describe('bad bodies', () => {
   })
 })
 
-it('publishes what it can do, and nothing more', async () => {
+it('the CapabilityStatement claims the supported parameters and includes, and no others', async () => {
   const { body } = await get('/metadata')
   const answer = await get('/metadata')
   expect([answer.status, body.fhirVersion, body.rest[0].resource.length]).toEqual([200, '4.0.1', 146])
@@ -425,7 +425,7 @@ it('publishes what it can do, and nothing more', async () => {
   expect(base()).toContain('/fhir')
 })
 
-it('publishes exports as their guide names them', async () => {
+it('the CapabilityStatement claims exports as their guide names them', async () => {
   const { instantiates, implementationGuide, rest } = (await get('/metadata')).body
   const guide = 'http://hl7.org/fhir/uv/bulkdata'
   expect(instantiates).toContain(`${guide}/CapabilityStatement/bulk-data`)
@@ -444,7 +444,7 @@ it('publishes exports as their guide names them', async () => {
   ])
 })
 
-it('publishes the operations of FHIR on every type by their canonicals', async () => {
+it('the CapabilityStatement claims the operations of FHIR by canonical URL on every type', async () => {
   const [{ operation, resource }] = (await get('/metadata')).body.rest
   const ofFhir = (all: readonly Tree[]) =>
     all.flatMap(({ definition }) => /hl7.org\/fhir\/OperationDefinition\/(.*)/.exec(definition)?.[1] ?? [])

@@ -6,7 +6,7 @@ import { isElsewhere, issues, newId, withServer } from './server.ts'
 const { get, put, post, send, delete: remove } = withServer()
 
 describe('create', () => {
-  it('answers 201 with Location, ETag, Last-Modified and the resource', async () => {
+  it('returns 201 with Location, ETag, Last-Modified and the resource', async () => {
     const id = newId()
     const answer = await post('/Patient', patient(id, { active: true }))
     expect(answer.status).toBe(201)
@@ -20,20 +20,20 @@ describe('create', () => {
       meta: { versionId: '1', lastUpdated: expect.stringMatching(/^\d{4}-.*Z$/) },
     })
   })
-  it('needs an id', async () => {
+  it('requires an id', async () => {
     const answer = await post('/Patient', { resourceType: 'Patient', active: true })
     expect([answer.status, issues(answer)]).toEqual([400, ['error required Patient.id']])
   })
-  it('refuses an id that is taken', async () => {
+  it('rejects an existing id', async () => {
     const id = newId()
     await post('/Patient', patient(id))
     const answer = await post('/Patient', patient(id))
     expect([answer.status, issues(answer)]).toEqual([409, ['error conflict']])
   })
-  it.each(['a b', 'a/b', 'ä', 'x'.repeat(65), '', '.', '..'])('refuses the id %j', async (id) => {
+  it.each(['a b', 'a/b', 'ä', 'x'.repeat(65), '', '.', '..'])('rejects the id %j', async (id) => {
     expect((await post('/Patient', patient(id))).status).toBe(400)
   })
-  it('ignores the versionId and lastUpdated of a client, keeps the rest of meta', async () => {
+  it('ignores versionId and lastUpdated of a client, and keeps other meta', async () => {
     const { body } = await post(
       '/Patient',
       patient(newId(), { meta: { versionId: '77', lastUpdated: '1999-01-01T00:00:00Z', tag: [{ code: 'x' }] } }),
@@ -42,10 +42,10 @@ describe('create', () => {
     expect(body.meta.lastUpdated > '2020').toBe(true)
     expect(body.meta.tag).toEqual([{ code: 'x' }])
   })
-  it('refuses a body of another type than the URL', async () => {
+  it('rejects a body of another type than the URL', async () => {
     expect((await post('/Observation', patient(newId()))).status).toBe(400)
   })
-  it('goes on with the history of a deleted resource', async () => {
+  it('continues the history of a deleted resource', async () => {
     const id = newId()
     await post('/Patient', patient(id))
     await remove(`/Patient/${id}`)
@@ -55,14 +55,14 @@ describe('create', () => {
 })
 
 describe('read', () => {
-  it('gives the resource with ETag and Last-Modified', async () => {
+  it('returns the resource with its ETag', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     const answer = await get(`/Patient/${id}`)
     expect([answer.status, answer.headers.get('etag'), answer.body.id]).toEqual([200, 'W/"1"', id])
     expect(answer.headers.get('content-type')).toBe('application/fhir+json; charset=utf-8')
   })
-  it('answers 404 not-found for an unknown resource, 404 deleted for a deleted one', async () => {
+  it('returns 404 not-found for an unknown resource, 404 deleted for a deleted one', async () => {
     const id = newId()
     expect(issues(await get(`/Patient/${id}`))).toEqual(['error not-found'])
     await put(`/Patient/${id}`, patient(id))
@@ -70,7 +70,7 @@ describe('read', () => {
     const answer = await get(`/Patient/${id}`)
     expect([answer.status, issues(answer)]).toEqual([404, ['error deleted']])
   })
-  it('answers 304 to a client that has the version', async () => {
+  it('returns 304 to a client that has the version', async () => {
     const id = newId()
     const { headers } = await put(`/Patient/${id}`, patient(id))
     expect((await get(`/Patient/${id}`, { 'if-none-match': 'W/"1"' })).status).toBe(304)
@@ -81,7 +81,7 @@ describe('read', () => {
     expect((await get(`/Patient/${id}`, { 'if-modified-since': headers.get('last-modified')! })).status).toBe(304)
     expect((await get(`/Patient/${id}`, { 'if-modified-since': 'Wed, 01 Jan 2020 00:00:00 GMT' })).status).toBe(200)
   })
-  it('is not told by a second alone that it has the version, where the second has several', async () => {
+  it('returns 200 for If-Modified-Since if a second has several versions', async () => {
     const id = newId()
     const asked = async (since: string, more = {}) => (await get(`/Patient/${id}`, { 'if-modified-since': since, ...more })).status
     let [before, last] = [(await put(`/Patient/${id}`, patient(id))).headers.get('last-modified')!, '']
@@ -93,7 +93,7 @@ describe('read', () => {
     const next = (await put(`/Patient/${id}`, patient(id))).headers.get('last-modified')!
     expect([next === last, await asked(next)]).toEqual([false, 304])
   })
-  it('answers HEAD as GET, without a body', async () => {
+  it('responds to HEAD as to GET, without a body', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     const answer = await send('HEAD', `/Patient/${id}`)
@@ -101,14 +101,14 @@ describe('read', () => {
     // Behind a gateway the length is that of what the gateway was given, which is nothing.
     if (!isElsewhere) expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(50)
   })
-  it('knows no type outside R4', async () => {
+  it('returns 404 for a type outside R4', async () => {
     const answer = await get('/Kangaroo/1')
     expect([answer.status, answer.body.resourceType]).toEqual([404, 'OperationOutcome'])
   })
 })
 
 describe('vread', () => {
-  it('gives each version as it was', async () => {
+  it('returns each version as it was', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id, { active: true }))
     await put(`/Patient/${id}`, patient(id, { active: false }))
@@ -116,7 +116,7 @@ describe('vread', () => {
     expect([one.body.active, one.body.meta.versionId, one.headers.get('etag')]).toEqual([true, '1', 'W/"1"'])
     expect([two.body.active, two.body.meta.versionId, two.headers.get('etag')]).toEqual([false, '2', 'W/"2"'])
   })
-  it('answers 410 for a deletion, 404 for a version that never was', async () => {
+  it('returns 410 for a deletion, 404 for an unknown version', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     await remove(`/Patient/${id}`)
@@ -126,7 +126,7 @@ describe('vread', () => {
 })
 
 describe('update', () => {
-  it('creates with 201, then makes versions with 200', async () => {
+  it('creates with 201, then adds versions with 200', async () => {
     const id = newId()
     const first = await put(`/Patient/${id}`, patient(id))
     const second = await put(`/Patient/${id}`, patient(id))
@@ -134,20 +134,20 @@ describe('update', () => {
     expect(second.headers.get('location')).toMatch(/_history\/2$/)
     expect(second.body.meta.lastUpdated > first.body.meta.lastUpdated).toBe(true)
   })
-  it('needs the id of the URL in the body', async () => {
+  it('requires the id of the URL in the body', async () => {
     const id = newId()
     const refused = (code: string, expression: string) => ({ status: 400, body: { issue: [{ code, expression: [expression] }] } })
     expect(await put(`/Patient/${id}`, { resourceType: 'Patient' })).toMatchObject(refused('required', 'Patient.id'))
     expect(await put(`/Patient/${id}`, patient('other'))).toMatchObject(refused('invalid', 'Patient.id'))
   })
   it.each(['/Patient/1', '/Patient', '/Patient?identifier=1'])(
-    'needs a body of the type of the URL, whatever else is wrong: PUT %s',
+    'requires a body of the type of the URL, before other checks: PUT %s',
     async (path) => {
       const issue = [{ code: 'invalid', details: { text: expect.stringContaining('type Observation') }, expression: ['resourceType'] }]
       expect(await put(path, { resourceType: 'Observation' })).toMatchObject({ status: 400, body: { issue } })
     },
   )
-  it('follows If-Match', async () => {
+  it('checks If-Match', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"2"' })).status).toBe(412)
@@ -155,7 +155,7 @@ describe('update', () => {
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'nonsense' })).status).toBe(400)
     expect((await put(`/Patient/${newId()}`, patient('x'), { 'if-match': 'W/"1"' })).status).toBe(400)
   })
-  it('follows lists of tags and *', async () => {
+  it('checks lists of tags and *', async () => {
     const id = newId()
     const status = async (name: string, value: string) => (await put(`/Patient/${id}`, patient(id), { [name]: value })).status
     expect(await status('if-match', '*')).toBe(412)
@@ -167,19 +167,19 @@ describe('update', () => {
     await remove(`/Patient/${id}`)
     expect(await status('if-match', '*')).toBe(412)
   })
-  it('follows If-None-Match: *', async () => {
+  it('checks If-None-Match: *', async () => {
     const id = newId()
     expect((await put(`/Patient/${id}`, patient(id), { 'if-none-match': '*' })).status).toBe(201)
     expect((await put(`/Patient/${id}`, patient(id), { 'if-none-match': '*' })).status).toBe(412)
   })
-  it('brings a deleted resource back with 201', async () => {
+  it('restores a deleted resource with 201', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     await remove(`/Patient/${id}`)
     const answer = await put(`/Patient/${id}`, patient(id))
     expect([answer.status, answer.headers.get('etag')]).toEqual([201, 'W/"3"'])
   })
-  it('loses none of 50 updates at once', async () => {
+  it('loses none of 50 concurrent updates', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => put(`/Patient/${id}`, patient(id, { multipleBirthInteger: i }))))
@@ -190,7 +190,7 @@ describe('update', () => {
 })
 
 describe('delete', () => {
-  it('answers 204 without a payload, also when there is nothing', async () => {
+  it('returns 204 without a body, also for an unknown resource', async () => {
     const id = newId()
     expect((await remove(`/Patient/${id}`)).status).toBe(204)
     await put(`/Patient/${id}`, patient(id))
@@ -199,7 +199,7 @@ describe('delete', () => {
     expect((await remove(`/Patient/${id}`)).status).toBe(204)
     expect((await get(`/Patient/${id}/_history`)).body.entry).toHaveLength(2)
   })
-  it('follows If-Match', async () => {
+  it('checks If-Match', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))
     expect((await remove(`/Patient/${id}`, { 'if-match': 'W/"9"' })).status).toBe(412)
@@ -212,7 +212,7 @@ describe('Prefer: return', () => {
     ['minimal', ''],
     ['representation', 'Patient'],
     ['OperationOutcome', 'OperationOutcome'],
-  ])('%s', async (preference, type) => {
+  ])('determines the body: %s', async (preference, type) => {
     const answer = await post('/Patient', patient(newId()), { prefer: `return=${preference}` })
     expect([answer.status, answer.body?.resourceType ?? '']).toEqual([201, type])
   })
@@ -228,7 +228,7 @@ describe('a string too long to search', () => {
     expect((await get(`/Patient/${id}`)).body.name[1].family).toBe(family)
     expect((await get(`/Patient?_id=${id}&family=${'x'.repeat(100)}`)).body.total).toBe(0)
   })
-  it('does not warn about long text nobody searches', async () => {
+  it('causes no warning if no search parameter covers it', async () => {
     const id = newId()
     const answer = await put(
       `/Patient/${id}`,

@@ -39,7 +39,7 @@ function profile(url: string, odd: string): Tree {
   } // biome-ignore format: one resource
 }
 
-it('what a profile says is told legibly, whatever its rules, names and values are', async () => {
+it('issues from a profile are legible, whatever its rules, names and values', async () => {
   const url = `http://example.org/${randomUUID()}`
   expect((await post('/StructureDefinition', profile(url, ODD))).status).toBe(201)
   const resource = patient('odd', {
@@ -53,7 +53,7 @@ it('what a profile says is told legibly, whatever its rules, names and values ar
   )
 })
 
-it('a definition that R4 does not allow is refused legibly, and so is a canonical that nobody knows', async () => {
+it('issues about an invalid definition and an unknown canonical URL are legible', async () => {
   const url = `http://example.org/${randomUUID()}`
   const { status, body } = await post('/StructureDefinition', profile(url, WORSE))
   expect([status, told(body).length > 0]).toEqual([400, true])
@@ -61,7 +61,7 @@ it('a definition that R4 does not allow is refused legibly, and so is a canonica
   expect(told(asked.body)).toHaveLength(1)
 })
 
-it('names that R4 does not have are written as FHIRPath writes them, and cut between two characters', async () => {
+it('unknown element names are escaped as in FHIRPath, and cut between characters', async () => {
   const resource = { ...patient('odd'), '\u0007a\u202e': 1, [`b${'😀'.repeat(50)}`]: 1 }
   const places = told((await post('/Patient/$validate', resource)).body)
   expect(places.map((place) => place.split(' ')[0])).toEqual(

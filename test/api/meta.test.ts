@@ -14,12 +14,12 @@ const CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
 const own = (text: string) => `https://example.org/${text}`
 const strong = { 'x-consistency': 'strong' }
 
-it('tells of nothing that nothing is in use', async () => {
+it('$meta returns data-absent-reason if nothing is in use', async () => {
   expect(metaIn(await of(''))).toEqual(NOTHING)
   expect(metaIn(await of('/Patient'))).toEqual(NOTHING)
 })
 
-it('of a resource is its meta, of one that is not there nothing', async () => {
+it('$meta of a resource is its meta, and 404 for an unknown one', async () => {
   const tag = [{ system: 'urn:t', code: 'x', display: 'As it was written' }]
   await put('/Patient/m', { resourceType: 'Patient', id: 'm', meta: { profile: [CORE], tag } }, strong)
   const { body } = await get('/Patient/m')
@@ -33,7 +33,7 @@ it('of a resource is its meta, of one that is not there nothing', async () => {
   expect((await of('/Nonsense')).status).toBe(404)
 })
 
-it('of a type and of everything is what is in use, each once, in an order that stays', async () => {
+it('$meta of a type and the system lists each used value once, in order', async () => {
   const both = [`${own('both')}|1.0`, own('both')]
   const security = [{ system: 'urn:s', code: 'R' }]
   await put('/Patient/m', { resourceType: 'Patient', id: 'm', meta: { profile: [`${CORE}|6.1.0`], tag: [{ system: 'urn:t', code: 'x' }] } })
@@ -67,7 +67,7 @@ it('of a type and of everything is what is in use, each once, in an order that s
   expect((await of('/Patient', { 'x-index-token': 'nonsense' })).status).toBe(400)
 })
 
-it('is in the CapabilityStatement, of each type and of the whole', async () => {
+it('$meta is claimed for each type and for the system', async () => {
   const [{ operation, resource }] = (await get('/metadata')).body.rest
   const meta = { name: 'meta', definition: 'http://hl7.org/fhir/OperationDefinition/Resource-meta' }
   for (const { operation: ofType } of [{ operation }, ...resource]) expect(ofType).toContainEqual(meta)

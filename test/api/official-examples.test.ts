@@ -94,7 +94,7 @@ beforeAll(async () => {
 /** What may be told that R4's own definition stays what it is. */
 const DEFINITION = /^(StructureDefinition|ValueSet|CodeSystem)-/
 
-it('all are stored, but for those with faults, each told where', () => {
+it('the official examples are stored, except for faulty ones, with the location reported', () => {
   const others = [...answers].filter(([, { status }]) => !status.startsWith('201'))
   const refused = others.map(([name, { status, outcome }]) => {
     const { severity, code, expression, details } = outcome.issue[0]
@@ -118,7 +118,7 @@ function isAsSent({ meta, ...rest }: Tree, { name }: Example): boolean {
   return isDeepStrictEqual([rest, meta], [sent, { ...own, ...told }])
 }
 
-it('each is read back as it was sent', async () => {
+it('each example is read as it was sent', async () => {
   const different: string[] = []
   await forEach(stored, async (example) => {
     const answer = await raw(`/${example.key}`)
@@ -140,7 +140,7 @@ async function foundBy(query: string): Promise<readonly string[]> {
   return ids.sort()
 }
 
-it('each is found by its id, with all others of its type, and has one version', async () => {
+it('each example is found by its id and by type, and has one version', async () => {
   for (const type of types) {
     const ids = idsOf(type)
     expect([type, (await get(`/${type}?_summary=count`)).body.total]).toEqual([type, ids.length])
@@ -153,7 +153,7 @@ it('each is found by its id, with all others of its type, and has one version', 
   }
 })
 
-it('no definition of them changes anything', async () => {
+it('stored examples of definitions change no behaviour', async () => {
   const { body } = await get('/$reindex-status')
   expect(body.parameter).toEqual([{ name: 'lag', valueInteger: 0 }])
   expect(await claimed()).toEqual(before.claimed)
@@ -174,7 +174,7 @@ const pathOf = (url: string): string => url.slice('http://127.0.0.1/fhir'.length
 /** An attachment is where it was; the file says so of the whole address. */
 const asSent = (line: string): Tree => parsed(line.replaceAll('"url":"http://127.0.0.1/fhir/', '"url":"'))
 
-it('an export has them all as they are', async () => {
+it('an export contains all examples unchanged', async () => {
   const { status, headers } = await raw('/$export', { headers: { accept: 'application/fhir+json', prefer: 'respond-async' } })
   expect(status).toBe(202)
   let answer = await get(headers.get('content-location')!)
@@ -211,7 +211,7 @@ const REFUSED_AS_ACTIVE: Readonly<Record<string, string>> = {
 }
 
 /** As they are published they are drafts, which define nothing. */
-it('nor do their search parameters once they are active: each is one of R4, which stays what it is', async () => {
+it('active example SearchParameters leave the parameters of R4 unchanged', async () => {
   const drafts = stored.flatMap(({ key, name }) => (key.startsWith('SearchParameter/') ? [JSON.parse(textOf(name))] : []))
   const entry = drafts.map((draft) => ({
     resource: { ...draft, status: 'active' },

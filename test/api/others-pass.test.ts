@@ -27,7 +27,7 @@ function work(ms: number): void {
 }
 
 describe('work in slices', () => {
-  it('lets the event loop turn when a slice is used up, and keeps the order', async () => {
+  it('yields when a slice is used up, and keeps the order', async () => {
     const items = Array.from({ length: 10 }, (_, i) => i)
     for (const sliced of [inSlices, inTurn]) {
       let made: readonly number[] = []
@@ -42,7 +42,7 @@ describe('work in slices', () => {
     }
   })
 
-  it('goes on at once while there is time', async () => {
+  it('continues at once while there is time', async () => {
     await new Promise((resolve) => setImmediate(resolve))
     // No time passes, however slow the machine is.
     const now = jest.spyOn(performance, 'now').mockReturnValue(0)
@@ -52,20 +52,20 @@ describe('work in slices', () => {
     now.mockRestore()
   })
 
-  it('is shared by all that work at once', async () => {
+  it('shares the slices between concurrent tasks', async () => {
     const items = Array.from({ length: 8 }, (_, i) => i).values()
     const turns = await turnsDuring(() => Promise.all([1, 2, 3, 4].map(() => inTurn(items, () => work(25)))))
     expect(turns).toBeGreaterThanOrEqual(6)
   })
 
-  it('goes from one to the next: nobody goes on before who waits for longer', async () => {
+  it('serves waiting tasks in turn', async () => {
     const order: string[] = []
     const working = (name: string, count: number) => inTurn(Array(count).keys(), () => order.push(name) && work(25))
     await Promise.all([working('long', 6), working('short', 2), working('other', 2)])
     expect(order.filter((name) => name !== 'long')).toEqual(['short', 'other', 'short', 'other'])
   })
 
-  it('tells of the first that fails, and of no other twice', async () => {
+  it('rejects with the first failure, without unhandled rejections', async () => {
     const rejected: unknown[] = []
     const listen = (reason: unknown) => void rejected.push(reason)
     process.on('unhandledRejection', listen)
@@ -80,21 +80,21 @@ describe('work in slices', () => {
   })
 })
 
-describe('a resource that is validated', () => {
+describe('validation', () => {
   const many = (count: number) => Array.from({ length: count }, (_, i) => ({ linkId: `l${i}`, type: 'string' }))
   const questionnaire = (count: number) => ({ resourceType: 'Questionnaire', id: 'q', status: 'draft', item: many(count) })
   const step = (resource: object): unknown => validateResource.before!({ event: { fhir: { resource } } } as never)
 
-  it('lets others pass before its rules where it is large, wherever it comes from', async () => {
+  it('yields before the rules of a large resource', async () => {
     const turns = await turnsDuring(async () => expect(await findingsOf(questionnaire(3_000))).toEqual([]))
     expect(turns).toBeGreaterThanOrEqual(3)
     expect(step(questionnaire(3_000))).toBeInstanceOf(Promise)
   })
 
-  it('takes no turn where it is not', () => expect([findingsOf(questionnaire(10)), step(questionnaire(10))]).toEqual([[], undefined]))
+  it('does not yield for a small resource', () => expect([findingsOf(questionnaire(10)), step(questionnaire(10))]).toEqual([[], undefined]))
 })
 
-it('no more than 32 wait for something at once, and each is taken up as soon as there is room', async () => {
+it('at most 32 tasks wait at once, and all complete', async () => {
   let [underWay, most] = [0, 0]
   const made = await inSlices(
     Array.from({ length: 200 }, (_, i) => i),
@@ -108,10 +108,10 @@ it('no more than 32 wait for something at once, and each is taken up as soon as 
   expect([most, (await Promise.all(made)).length]).toEqual([32, 200])
 })
 
-describe('the answers to a Bundle', () => {
+describe('the responses to a Bundle', () => {
   const statuses = ({ body }: Tree): string[] => [...new Set<string>(body.entry.map(({ response }: Tree) => response.status))].sort()
 
-  it.each(['batch', 'transaction'])('of a %s end at 50 MB', async (type) => {
+  it.each(['batch', 'transaction'])('are limited to 50 MB for a %s', async (type) => {
     const answer = await post(
       '/',
       bundle(type, 200, () => reading('Basic/heavy')),
@@ -123,7 +123,7 @@ describe('the answers to a Bundle', () => {
     expect([refused.code, refused.expression]).toEqual(['too-costly', ['Bundle.entry[199]']])
   })
 
-  it('count what is written only where it is shown', async () => {
+  it('count written resources only if they are returned', async () => {
     const written = await post(
       '/',
       bundle('batch', 100, (i) => ({
@@ -139,7 +139,7 @@ describe('the answers to a Bundle', () => {
     expect([statuses(searches), searches.body.entry[0].resource.entry[0].resource.id]).toEqual([['200 OK'], 'p'])
   })
 
-  it('leave room for others meanwhile', async () => {
+  it('let other requests finish meanwhile', async () => {
     const finished: string[] = []
     const long = post(
       '/',

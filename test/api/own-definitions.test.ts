@@ -50,8 +50,8 @@ const NARRATIVE = { status: 'generated', div: '<div xmlns="http://www.w3.org/199
 const someone = (more: Tree = {}): Tree => patient(randomUUID(), { text: NARRATIVE, name: undefined, birthDate: undefined, ...more })
 const born = someone({ birthDate: '2020-01-01' })
 
-describe('A profile that is written', () => {
-  it('counts from then on: created, changed, patched, deleted and made again', async () => {
+describe('A stored profile', () => {
+  it('takes effect when it is created, changed, patched, deleted and recreated', async () => {
     const url = newUrl()
     expect(await checked(someone(), url)).toEqual(NOT_LOADED)
     const { id } = await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
@@ -67,7 +67,7 @@ describe('A profile that is written', () => {
     expect(await checked(someone(), url)).toEqual(WITHOUT)
   })
 
-  it('is one of those there were, while it is written and deleted beside checks, and the last one after them', async () => {
+  it('validates by one of its versions during concurrent writes, and by the last afterwards', async () => {
     const [url, id] = [newUrl(), randomUUID()]
     await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { id }))
     const writing = (async () => {
@@ -81,7 +81,7 @@ describe('A profile that is written', () => {
     expect((await post(`/Patient/$validate?profile=${encodeURIComponent(url)}`, born)).text).toContain('address is required')
   })
 
-  it('means nothing any more under the canonical it had', async () => {
+  it('is no longer found under its previous canonical URL', async () => {
     const [before, after] = [newUrl(), newUrl()]
     const { id } = await stored(profile(before, { 'Patient.birthDate': { min: 1 } }))
     await stored(profile(after, { 'Patient.birthDate': { min: 1 } }, { id }))
@@ -89,7 +89,7 @@ describe('A profile that is written', () => {
     expect(await checked(someone(), after)).toEqual(WITHOUT)
   })
 
-  it.each(['batch', 'transaction'])('counts after a %s with what it differs from', async (type) => {
+  it.each(['batch', 'transaction'])('takes effect after a %s that also stores its base', async (type) => {
     const [base, url] = [newUrl(), newUrl()]
     const differing = profile(url, { 'Patient.gender': { min: 1 } }, { baseDefinition: base })
     const entry = [differing, profile(base, { 'Patient.birthDate': { min: 1 } })].map((resource) => ({
@@ -102,7 +102,7 @@ describe('A profile that is written', () => {
     expect(await checked(someone(), url)).toEqual([422, 'error processing'])
   })
 
-  it('is named by its version, or is the newest that is not retired', async () => {
+  it('is found by version, or else in its newest version that is not retired', async () => {
     const url = newUrl()
     const versions = { '1.9.0': 'birthDate', '1.10.0': 'gender', '2.0.0': 'name', '1.10.0-beta': 'photo' }
     for (const [version, name] of Object.entries(versions))
@@ -117,7 +117,7 @@ describe('A profile that is written', () => {
     expect(await checked(born, `${url}|1.9`)).toEqual(NOT_LOADED)
   })
 
-  it('takes no part when it is retired, whoever names it, and it is told', async () => {
+  it('is not used while it is retired, and validation reports so', async () => {
     const [url, above] = [newUrl(), newUrl()]
     const retired = await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { version: '1', status: 'retired' }))
     await stored(profile(above, { 'Patient.gender': { min: 1 } }, { baseDefinition: url }))
@@ -134,7 +134,7 @@ describe('A profile that is written', () => {
     expect(await checked(someone(), url)).toEqual(WITHOUT)
   })
 
-  it('says nothing of extensions when it is retired, and it is told', async () => {
+  it('does not define its extension while it is retired', async () => {
     const url = newUrl()
     const said = { 'Extension.url': { fixedUri: url }, 'Extension.value[x]': { min: 1, type: [{ code: 'boolean' }] } }
     const about = { kind: 'complex-type', type: 'Extension', context: [{ type: 'element', expression: 'Patient' }] }
@@ -146,7 +146,7 @@ describe('A profile that is written', () => {
     expect(issues(await post('/Patient/$validate', having))).toEqual([expect.stringMatching(/^error .* Patient\.extension\[0\]/)])
   })
 
-  it('is told where a resource names it and it cannot be used: what it differs from is not there, or it differs from itself', async () => {
+  it('is reported as unusable if its base is missing or circular', async () => {
     const [lost, first, second] = [newUrl(), newUrl(), newUrl()]
     await stored(profile(lost, { 'Patient.birthDate': { min: 1 } }, { baseDefinition: newUrl() }))
     await stored(profile(first, { 'Patient.birthDate': { min: 1 } }, { baseDefinition: second }))
@@ -158,7 +158,7 @@ describe('A profile that is written', () => {
     }
   })
 
-  it('has rules that are evaluated, and cannot hold up anybody', async () => {
+  it('has its rules evaluated, within a time limit', async () => {
     const url = newUrl()
     const rule = (key: string, expression: string) => ({ key, severity: 'error', human: key, expression })
     const constraint = [rule('own-1', "name.family.matches('^[A-Z]+$')"), rule('own-2', "'a'.matches('^(a+)+$').not()")]
@@ -169,7 +169,7 @@ describe('A profile that is written', () => {
   })
 })
 
-describe('Value sets and code systems that are written', () => {
+describe('Stored value sets and code systems', () => {
   const concepts = (...codes: readonly string[]): Tree => ({ concept: codes.map((code) => ({ code })) })
   const codeSystem = (url: string, ...codes: readonly string[]): Tree => ({
     resourceType: 'CodeSystem', id: randomUUID(), url, status: 'active', content: 'complete', ...concepts(...codes),
@@ -178,7 +178,7 @@ describe('Value sets and code systems that are written', () => {
     resourceType: 'ValueSet', id: randomUUID(), url, status: 'active', compose: { include: [include] },
   }) // biome-ignore format: one resource
 
-  it('take no part when they are retired, and a value set that is bound tells', async () => {
+  it('are not used while they are retired, and a bound value set is reported', async () => {
     const [url, codes, system] = [newUrl(), newUrl(), newUrl()]
     const binding = { strength: 'required', valueSet: codes }
     await stored(profile(url, { 'Basic.code': { binding } }, { type: 'Basic', baseDefinition: `${BASE}Basic` }))
@@ -193,7 +193,7 @@ describe('Value sets and code systems that are written', () => {
     expect(await checked(basic, url)).toEqual([200, 'error code-invalid Basic.code'])
   })
 
-  it('decide what was unknown, and change their minds', async () => {
+  it('decide membership of codes when they are created, changed and deleted', async () => {
     const [url, codes, system] = [newUrl(), newUrl(), newUrl()]
     const binding = { strength: 'required', valueSet: codes }
     await stored(profile(url, { 'Basic.code': { binding } }, { type: 'Basic', baseDefinition: `${BASE}Basic` }))
@@ -214,7 +214,7 @@ describe('Value sets and code systems that are written', () => {
   })
 })
 
-describe('What R4 and packages define', () => {
+describe('A definition beside R4 and packages', () => {
   const told = async (resource: Tree) => issues(await put(`/${resource.resourceType}/${resource.id}`, resource, EVERYTHING))
   const US_CORE_PATIENT = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
   const MEANS_NOTHING = 'warning business-rule'
@@ -223,14 +223,14 @@ describe('What R4 and packages define', () => {
     ['a type of R4', `${BASE}Patient`, {}],
     ['a profile of US Core', US_CORE_PATIENT, {}],
     ['another version of one', US_CORE_PATIENT, { version: '99.0.0' }],
-  ])('stays what it is: %s', async (_, url, more) => {
+  ])('does not change %s', async (_, url, more) => {
     expect(await told(profile(url, { 'Patient.gender': { max: '0' } }, more))).toContain(`${MEANS_NOTHING} StructureDefinition.url`)
     const found = await checked(someone({ gender: 'male' }), url)
     expect([found[0], found]).toEqual([200, expect.not.arrayContaining(['error structure Patient'])])
     expect((await checked(born, `${url}|99.0.0`))[0]).toBe(422)
   })
 
-  it('stays what it is: a value set of R4', async () => {
+  it('does not change a value set of R4', async () => {
     const url = 'http://hl7.org/fhir/ValueSet/administrative-gender'
     const include = [{ system: 'http://example.org/none' }]
     expect(await told({ resourceType: 'ValueSet', id: randomUUID(), url, status: 'active', compose: { include } })).toContain(
@@ -240,26 +240,26 @@ describe('What R4 and packages define', () => {
   })
 
   it.each([
-    ['is of another FHIR', { fhirVersion: '3.0.1' }, 'StructureDefinition'],
+    ['is of another FHIR version', { fhirVersion: '3.0.1' }, 'StructureDefinition'],
     ['is a logical model', { kind: 'logical' }, 'StructureDefinition'],
     ['is retired', { status: 'retired' }, 'StructureDefinition.status'],
-  ])('says why one takes no part that %s', async (_, more, expression) => {
+  ])('is reported as unused with the reason if it %s', async (_, more, expression) => {
     const found = await told(profile(newUrl(), { 'Patient.photo': { min: 1 } }, more))
     expect(found).toContain(`${MEANS_NOTHING} ${expression}`)
   })
 
   it.each([
-    ['an element that R4 has not', { 'Patient.nope': { min: 1 } }],
-    ['a type that R4 has not', { 'Patient.name': { type: [{ code: 'Foo' }] } }],
-    ['a slice where nothing says what tells slices apart', { 'Patient.telecom': { sliceName: 'phone', min: 1 } }],
-  ])('says of one that names %s where, on upload and to $validate', async (_, elements) => {
+    ['an unknown element', { 'Patient.nope': { min: 1 } }],
+    ['an unknown type', { 'Patient.name': { type: [{ code: 'Foo' }] } }],
+    ['a slice without a discriminator', { 'Patient.telecom': { sliceName: 'phone', min: 1 } }],
+  ])('is reported with the location if it names %s, on upload and by $validate', async (_, elements) => {
     const resource = profile(newUrl(), elements)
     const place = `${MEANS_NOTHING} StructureDefinition.differential.element[0]`
     expect(await told(resource)).toEqual([place])
     expect(issues(await post('/StructureDefinition/$validate', resource))).toContain(place)
   })
 
-  it('says nothing of one that does', async () => {
+  it('causes no warning if it is used', async () => {
     expect(await told(profile(newUrl(), { 'Patient.photo': { min: 1 } }))).toEqual(['information informational'])
   })
 })
@@ -270,7 +270,7 @@ describe('The CapabilityStatement', () => {
   const supported = async (type: string): Promise<readonly string[]> =>
     resourcesOf(await get('/metadata')).find((each) => each.type === type)!.supportedProfile ?? []
 
-  itOfEmbedded(onlyPackages)('names profiles that are written: created, changed, patched, retired, deleted and made again', async () => {
+  itOfEmbedded(onlyPackages)('names stored profiles as they are created, changed, retired, deleted and recreated', async () => {
     const [url, other] = [newUrl(), newUrl()]
     const before = await supported('Patient')
     expect(before).not.toContain(url)
@@ -291,7 +291,7 @@ describe('The CapabilityStatement', () => {
     expect(await supported('Patient')).toContain(url)
   })
 
-  itOfEmbedded(onlyPackages)('names no other definitions, and leaves what packages say as it is', async () => {
+  itOfEmbedded(onlyPackages)('names no other definitions, and keeps the profiles of packages', async () => {
     const all = async () => resourcesOf(await get('/metadata')).flatMap(({ supportedProfile = [] }) => supportedProfile)
     const before = await all()
     await stored(profile(newUrl(), { 'Patient.birthDate': { min: 1 } }, { status: 'retired' }))
@@ -303,7 +303,7 @@ describe('The CapabilityStatement', () => {
     expect(await all()).toEqual(before)
   })
 
-  itOfEmbedded(onlyPackages)('names them to nobody who has no token', async () => {
+  itOfEmbedded(onlyPackages)('omits stored profiles without a token', async () => {
     const url = newUrl()
     await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
     const answer = await fetch(`${client.base()}/metadata`)
@@ -311,7 +311,7 @@ describe('The CapabilityStatement', () => {
   })
 })
 
-it('$apply-fhirpath uses them too', async () => {
+it('$apply-fhirpath validates by stored profiles', async () => {
   const url = newUrl()
   await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
   expect(await applied(someone({ meta: { profile: [url] } }))).toEqual([200, 'required'])

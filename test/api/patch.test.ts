@@ -11,7 +11,7 @@ const given = async (more: Record<string, unknown> = {}): Promise<string> => {
   return `/Patient/${id}`
 }
 
-it.each(['9999E9999', '1.0', '1.10 ', '1e5\n', '-0', '1'])('a number is no name of a member: %j', async (name) => {
+it.each(['9999E9999', '1.0', '1.10 ', '1e5\n', '-0', '1'])('a number is rejected as a member name: %j', async (name) => {
   const path = await given()
   const headers = { 'content-type': 'application/json-patch+json' }
   const patched = await send('PATCH', path, `[{"op":"add","path":"/active","value":true,${name}:1}]`, headers)
@@ -24,7 +24,7 @@ it.each(['9999E9999', '1.0', '1.10 ', '1e5\n', '-0', '1'])('a number is no name 
 })
 
 describe('JSON Patch', () => {
-  it('answers 200 with the resource, ETag, Last-Modified and Location', async () => {
+  it('returns 200 with the resource, ETag and Location', async () => {
     const path = await given({ name: [{ family: 'a', given: ['b'] }] })
     const answer = await patch(path, [
       { op: 'test', path: '/name/0/family', value: 'a' },
@@ -43,17 +43,17 @@ describe('JSON Patch', () => {
   })
   it.each<[string, unknown, number]>([
     ['a failing test', [{ op: 'test', path: '/active', value: false }], 422],
-    ['a path that leads nowhere', [{ op: 'remove', path: '/name/3' }], 422],
+    ['an unknown path', [{ op: 'remove', path: '/name/3' }], 422],
     ['a change of the id', [{ op: 'replace', path: '/id', value: 'other' }], 422],
     ['a change of the type', [{ op: 'replace', path: '/resourceType', value: 'Person' }], 422],
-    ['a result that is not valid', [{ op: 'add', path: '/nonsense', value: 1 }], 422],
+    ['an invalid result', [{ op: 'add', path: '/nonsense', value: 1 }], 422],
     ['the whole resource', [{ op: 'replace', path: '', value: [] }], 422],
     ['an unknown operation', [{ op: 'increment', path: '/active' }], 400],
     ['no operation', [5], 400],
     ['no path', [{ op: 'add', value: 1 }], 400],
     ['no patch', { resourceType: 'Patient' }, 400],
     ['a prototype', [{ op: 'add', path: '/__proto__/polluted', value: true }], 422],
-  ])('%s: %j is %i, and nothing is written', async (_, operations, status) => {
+  ])('rejects %s: %j with %i, and writes nothing', async (_, operations, status) => {
     const path = await given({ active: true })
     expect((await patch(path, operations)).status).toBe(status)
     expect((await get(path)).body.meta.versionId).toBe('1')
@@ -72,7 +72,7 @@ describe('JSON Patch', () => {
     )
     expect(answer.text).toContain('"value":1.10')
   })
-  it('is 404 for unknown and deleted resources, 412 when If-Match names another version', async () => {
+  it('returns 404 for unknown and deleted resources, 412 for another version in If-Match', async () => {
     const path = await given()
     const operations = [{ op: 'add', path: '/active', value: true }]
     expect((await patch(`/Patient/${newId()}`, operations)).status).toBe(404)
@@ -80,7 +80,7 @@ describe('JSON Patch', () => {
     await remove(path)
     expect((await patch(path, operations)).status).toBe(404)
   })
-  it('loses none of 20 patches at once', async () => {
+  it('loses none of 20 concurrent patches', async () => {
     const path = await given({ name: [{ given: ['x'] }] })
     await Promise.all(Array.from({ length: 20 }, (_, i) => patch(path, [{ op: 'add', path: '/name/0/given/-', value: `n${i}` }])))
     expect((await get(path)).body.name[0].given).toHaveLength(21)
@@ -142,7 +142,7 @@ describe('FHIRPath Patch', () => {
       { identifier: [{ value: 'a' }, { value: 'b' }, { value: 'c' }] },
     ],
     ['delete', { birthDate: '1930-01-01', active: true }, op('delete', 'Patient.birthDate'), { active: true }],
-    ['delete of what is not there', { active: true }, op('delete', 'Patient.birthDate'), { active: true }],
+    ['delete of a missing element', { active: true }, op('delete', 'Patient.birthDate'), { active: true }],
     [
       'delete by criterion',
       { identifier: [{ system: 's', value: 'a' }, { value: 'b' }] },
@@ -167,7 +167,7 @@ describe('FHIRPath Patch', () => {
       op('move', 'Patient.identifier', ['source', { valueInteger: 2 }], ['destination', { valueInteger: 0 }]),
       { identifier: [{ value: 'c' }, { value: 'a' }, { value: 'b' }] },
     ],
-  ])('%s', async (_, before, change, after) => {
+  ])('supports %s', async (_, before, change, after) => {
     const path = await given(before)
     const answer = await fhirPath(path, change)
     const { resourceType, id, meta, ...rest } = answer.body
@@ -184,7 +184,7 @@ describe('FHIRPath Patch', () => {
     [op('delete', 'Patient'), 422],
     [operation(['type', { valueCode: 'delete' }]), 400],
     [{ name: 'something' }, 400],
-  ])('%j is refused with %i and its place', async (change, status) => {
+  ])('rejects %j with %i and its location', async (change, status) => {
     const path = await given({ name: [{ family: 'a' }, { family: 'b' }] })
     const answer = await fhirPath(path, change)
     expect([answer.status, issues(answer)[0]]).toEqual([status, expect.stringContaining('Parameters.parameter[0]')])

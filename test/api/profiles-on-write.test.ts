@@ -22,13 +22,13 @@ describe('validateProfiles=enforce', () => {
   const told = (answer: Answer): readonly unknown[] => [answer.status, issues(answer).filter((text) => text.startsWith('error'))]
   const REFUSED = [422, [`error ${MISSING}`]]
 
-  it('stores what is as its profiles say', async () => {
+  it('stores a resource that conforms to its profiles', async () => {
     const resource = right()
     expect((await post('/Observation', resource)).status).toBe(201)
     expect((await put(`/Observation/${resource.id}`, resource)).status).toBe(200)
   })
 
-  it('refuses what is not, to create, update and patch, and stores nothing', async () => {
+  it('rejects a nonconforming create, update and patch, and stores nothing', async () => {
     const resource = wrong()
     expect(told(await post('/Observation', resource))).toEqual(REFUSED)
     expect(told(await put(`/Observation/${resource.id}`, resource))).toEqual(REFUSED)
@@ -40,7 +40,7 @@ describe('validateProfiles=enforce', () => {
     expect((await get(`/Observation/${stored.id}`)).body.meta.versionId).toBe('1')
   })
 
-  it('refuses an entry of a batch, and a transaction for one of its entries, which is named', async () => {
+  it('rejects a nonconforming entry of a batch, or the transaction with its location', async () => {
     const [good, bad] = [right(), wrong()]
     const batch = await post('/', bundle('batch', entry(good), entry(bad)))
     expect(batch.body.entry.map(({ response }: Tree) => response.status.slice(0, 3))).toEqual(['201', '422'])
@@ -50,19 +50,19 @@ describe('validateProfiles=enforce', () => {
     expect((await get(`/Observation/${other.id}`)).status).toBe(404)
   })
 
-  it('refuses a Bundle for what is in it, where it is stored as one', async () => {
+  it('rejects a stored Bundle with a nonconforming entry', async () => {
     const collection = (resource: Tree): Tree => ({ resourceType: 'Bundle', id: randomUUID(), type: 'collection', entry: [{ resource }] })
     expect((await post('/Bundle', collection(right()))).status).toBe(201)
     expect(told(await post('/Bundle', collection(wrong())))).toEqual([422, ['error required Bundle.entry[0].resource.category']])
   })
 
-  it('stores what names a profile that is not loaded, and says so', async () => {
+  it('stores a resource with an unknown profile, with a warning', async () => {
     const resource = { ...right(), meta: { profile: ['http://example.org/unheard-of'] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
     expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning not-found Observation.meta.profile[0]'])])
   })
 
-  it('asks nothing of what names no profile, but what R4 says of extensions', async () => {
+  it('checks a resource without profiles only for unknown modifier extensions', async () => {
     const { meta: _, ...plain } = wrong()
     expect((await put(`/Observation/${plain.id}`, plain)).status).toBe(201)
     const unknown = { ...plain, modifierExtension: [{ url: 'http://example.org/not', valueBoolean: true }] }
@@ -70,7 +70,7 @@ describe('validateProfiles=enforce', () => {
   })
 })
 
-describe('validateProfiles=enforce, and a profile of one’s own', () => {
+describe('validateProfiles=enforce with a stored profile', () => {
   const { put, post } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
   const url = 'http://example.org/own'
   const own = (element: Tree, more: Tree = {}): Tree => ({
@@ -85,7 +85,7 @@ describe('validateProfiles=enforce, and a profile of one’s own', () => {
     return [(await put(`/Observation/${naming.id}`, naming)).status, body.entry[0].response.status.slice(0, 3)]
   }
 
-  it('counts for the next write, whatever it says by then', async () => {
+  it('uses the current version of the profile for the next write', async () => {
     await put('/StructureDefinition/own', own({ ...method, min: 1 }))
     expect(await statuses()).toEqual([422, '422'])
     await put('/StructureDefinition/own', own({ ...method, max: '0' }))
@@ -95,7 +95,7 @@ describe('validateProfiles=enforce, and a profile of one’s own', () => {
   })
 })
 
-describe('validateProfiles=enforce, and two profiles that bind an element to the same value set', () => {
+describe('validateProfiles=enforce with two profiles that bind the same value set', () => {
   const { put } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
   const binding = (strength: string): Tree => ({
     ...{ resourceType: 'StructureDefinition', id: strength, url: `http://example.org/${strength}`, name: 'Bound', status: 'active' },
@@ -107,7 +107,7 @@ describe('validateProfiles=enforce, and two profiles that bind an element to the
   })
   const MARITAL_STATUS = 'http://hl7.org/fhir/ValueSet/marital-status'
 
-  it('refuses what the stricter does not allow, whichever is named first', async () => {
+  it('rejects violations of the stricter binding, in any order of profiles', async () => {
     const strengths = ['extensible', 'required']
     for (const strength of strengths) expect((await put(`/StructureDefinition/${strength}`, binding(strength))).status).toBe(201)
     for (const named of [strengths, strengths.toReversed()]) {
@@ -120,11 +120,11 @@ describe('validateProfiles=enforce, and two profiles that bind an element to the
   })
 })
 
-describe('validateProfiles=enforce, and profiles in vain', () => {
+describe('validateProfiles=enforce with unusable profiles', () => {
   const { put } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
   const url = 'http://example.org/retired'
 
-  it('stores what names a retired one, and says so', async () => {
+  it('stores a resource with a retired profile, with a warning', async () => {
     await put('/StructureDefinition/retired', {
       ...{ resourceType: 'StructureDefinition', id: 'retired', url, name: 'Retired', status: 'retired', kind: 'resource', abstract: false },
       ...{ type: 'Observation', baseDefinition: 'http://hl7.org/fhir/StructureDefinition/Observation', derivation: 'constraint' },
@@ -136,7 +136,7 @@ describe('validateProfiles=enforce, and profiles in vain', () => {
     expect(JSON.stringify(answer.body)).toContain('it is retired')
   })
 
-  it('refuses what names a type of R4 that it is not, and what names more than are looked at, by place', async () => {
+  it('rejects a profile of another type, and more than 100 profiles, by location', async () => {
     const named = async (...profile: readonly string[]) => {
       const resource = { ...right(), meta: { profile } }
       const answer = await put(`/Observation/${resource.id}`, resource)
@@ -158,7 +158,7 @@ describe('validateProfiles=enforce, and profiles in vain', () => {
 describe('the entries of a Bundle', () => {
   const { post, put } = withServer({ FHIR_VALIDATE_PROFILES: 'warn' })
 
-  it.each(['batch', 'transaction'])('of a %s share one budget of rules, and the next request has its own', async (type) => {
+  it.each(['batch', 'transaction'])('share one evaluation budget in a %s, and the next request has its own', async (type) => {
     const url = `http://example.org/${randomUUID()}`
     const expression = `name.given.where('${'a'.repeat(40)}!'.matches('^(a+)+$')).exists()`
     const element = [{ id: 'Patient', path: 'Patient', constraint: [{ key: 'own-1', severity: 'error', human: 'x', expression }] }]
@@ -190,7 +190,7 @@ describe('the entries of a Bundle', () => {
 describe('validateProfiles=warn', () => {
   const { post, put } = withServer({ FHIR_VALIDATE_PROFILES: 'warn' })
 
-  it('stores what is not as its profiles say, and tells it as a warning where it is asked for', async () => {
+  it('stores a nonconforming resource, and reports a warning on request', async () => {
     const resource = wrong()
     const quiet = await post('/Observation', resource)
     expect([quiet.status, quiet.body.resourceType]).toEqual([201, 'Observation'])
@@ -204,7 +204,7 @@ describe('validateProfiles=warn', () => {
 describe('validateProfiles=off', () => {
   const { put } = withServer()
 
-  it('asks no profile', async () => {
+  it('ignores profiles', async () => {
     const resource = { ...wrong(), meta: { profile: [LAB] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
     expect([answer.status, issues(answer)]).toEqual([201, ['information informational']])

@@ -12,7 +12,7 @@ const LAB = `${US_CORE}us-core-observation-lab|6.1.0`
 
 describe('a resource that names profiles of US Core', () => {
   it.each(EXAMPLES.filter((_, i) => i % 9 === 0).map((resource) => [`${resource.resourceType}/${resource.id}`, resource] as const))(
-    'is as they say: %s',
+    'conforms: %s',
     async (_, resource) => {
       const answer = await validated(resource)
       expect([answer.status, errors(answer)]).toEqual([200, []])
@@ -21,7 +21,7 @@ describe('a resource that names profiles of US Core', () => {
 
   const LABORATORY = '{"coding":[{"system":"http://terminology.hl7.org/CodeSystem/observation-category","code":"laboratory"}]}'
 
-  it('and differs from them is told how, by the slice, the rule and the profile with its version', async () => {
+  it('is reported with slice, rule and versioned profile if it differs', async () => {
     const { category: _, valueQuantity: __, ...rest } = example('Observation/serum-sodium') as Tree
     expect(errors(await validated({ ...rest, category: [{ text: 'x' }] }))).toEqual([
       `Observation If there is no component or hasMember element then either a value[x] or a data absent reason must be present (us-core-2, ${LAB})`,
@@ -30,8 +30,8 @@ describe('a resource that names profiles of US Core', () => {
   })
 })
 
-describe('a profile that is asked for', () => {
-  it('counts as if it were named', async () => {
+describe('a profile in the request', () => {
+  it('is checked as if the resource named it', async () => {
     const { meta: _, category: __, ...rest } = example('Observation/serum-sodium') as Tree
     expect(errors(await validated(rest))).toEqual([])
     for (const canonical of [`${US_CORE}us-core-observation-lab`, LAB])
@@ -40,7 +40,7 @@ describe('a profile that is asked for', () => {
       ])
   })
 
-  it('and is not loaded, or not in that version, is 422; one that is named so is a warning', async () => {
+  it('is 422 if it is not loaded, and a warning if the resource names it', async () => {
     const patient = example('Patient/example') as Tree
     for (const canonical of [`${US_CORE}us-core-patient|5.0.0`, 'http://example.org/unheard-of']) {
       expect((await validated(patient, `?profile=${encodeURIComponent(canonical)}`)).status).toBe(422)

@@ -92,13 +92,13 @@ describe('a conditional reference', () => {
     expect(outcomeOf(answer).status).toBeLessThan(300)
     expect((await get(`/Patient/${id}`)).body.managingOrganization).toEqual({ reference: `Organization/${organization}` })
   })
-  it.each(CASES)('without a match is refused with its place: %s', async (_, write, place) => {
+  it.each(CASES)('is rejected without a match, with its location: %s', async (_, write, place) => {
     const id = newId()
     const answer = outcomeOf(await write(id, await organizations()))
     expect([answer.status, issues(answer)]).toEqual([412, [`error not-found ${place}`]])
     expect((await get(`/Patient/${id}`)).body.managingOrganization).toBeUndefined()
   })
-  it.each(CASES)('with several matches is refused with its place: %s', async (_, write, place) => {
+  it.each(CASES)('is rejected for several matches, with its location: %s', async (_, write, place) => {
     const answer = outcomeOf(await write(newId(), await organizations(newId(), newId())))
     expect([answer.status, issues(answer)]).toEqual([412, [`error multiple-matches ${place}`]])
   })
@@ -108,7 +108,7 @@ describe('a conditional reference', () => {
     'Organization?',
     'Organization?identifier:nope=1',
     'Nothing?identifier=urn:x|1',
-  ])('that is no search is refused with its place: %s', async (reference) => {
+  ])('is rejected if it is no valid search, with its location: %s', async (reference) => {
     const alone = await put(`/Basic/x`, {
       resourceType: 'Basic',
       id: 'x',
@@ -125,7 +125,7 @@ describe('a conditional reference', () => {
       [expect.stringMatching(/^Bundle\.entry\[1]\.resource\./)],
     ])
   })
-  it('is resolved wherever a reference can stand, in contained resources too', async () => {
+  it('is resolved in every reference, in contained resources too', async () => {
     const [id, organization] = [newId(), newId()]
     const reference = await organizations(organization)
     const answer = await put(`/Observation/${id}`, {
@@ -148,7 +148,7 @@ describe('a conditional reference', () => {
       }),
     ])
   })
-  it('is none where a canonical stands, in narrative, or in the entries of a stored Bundle', async () => {
+  it('is not resolved in canonicals, plain text or entries of a stored Bundle', async () => {
     const [carePlan, stored] = [newId(), newId()]
     const reference = await organizations()
     const plan = {
@@ -172,7 +172,7 @@ describe('a conditional reference', () => {
     expect(inTransaction.status).toBe(200)
     expect((await get(`/Bundle/${stored}`)).body).toMatchObject(collection)
   })
-  it('spoils only its own entry of a batch', async () => {
+  it('affects only its own entry of a batch', async () => {
     const organization = newId()
     const references = [await organizations(), await organizations(organization), 'Organization/any']
     const answer = await post('/', bundle('batch', ...references.map((reference) => entry('POST', 'Patient', of(reference)))))
@@ -182,14 +182,14 @@ describe('a conditional reference', () => {
       '201 Created',
     ])
   })
-  it('finds what was written just before, and no longer what was deleted', async () => {
+  it('finds preceding writes, and no longer finds changed resources', async () => {
     const organization = newId()
     const reference = await organizations(organization)
     expect((await post('/', bundle('batch', entry('POST', 'Patient', of(reference))))).body.entry[0].response.status).toBe('201 Created')
     await put(`/Organization/${organization}`, { resourceType: 'Organization', id: organization, name: 'another' })
     expect((await post('/Patient', of(reference))).status).toBe(412)
   })
-  it('names the first entry at fault, whichever is found first', async () => {
+  it('is reported for the first invalid entry', async () => {
     const several = await organizations(newId(), newId())
     const answer = await post(
       '/',

@@ -34,8 +34,8 @@ const idsOf = async (query: string): Promise<readonly string[]> => {
   return ids
 }
 
-describe('finds what is there', () => {
-  it.each(QUERIES)('%s', async (query, test) => {
+describe('searches over Synthea patients', () => {
+  it.each(QUERIES)('find the same as a loop over the JSON: %s', async (query, test) => {
     const meant = data.all.filter((resource) => test(resource, data)).map(({ id }) => id)
     expect([...(await idsOf(query))].sort()).toEqual(meant.sort())
     const { body } = await client.get(`/${query}${query.includes('?') ? '&' : '?'}_summary=count`)
@@ -72,7 +72,7 @@ const US_CORE: readonly (readonly [query: string, test: (r: Json) => boolean])[]
 describe('US Core searches', () => {
   const patients = data.all.filter(({ resourceType }) => resourceType === 'Patient').slice(0, 5)
 
-  it.each(US_CORE)('%s', async (query, test) => {
+  it.each(US_CORE)('find the same as a loop over the JSON: %s', async (query, test) => {
     for (const { id } of patients) {
       const [type] = query.split('?')
       const meant = data.all.filter((r) => r.resourceType === type && r.subject?.reference === `Patient/${id}` && test(r)).map((r) => r.id)
@@ -80,7 +80,7 @@ describe('US Core searches', () => {
     }
   })
 
-  it('Procedure by id', async () => {
+  it('read a Procedure by id', async () => {
     const procedure = data.all.find(({ resourceType }) => resourceType === 'Procedure')
     const { status, body } = await client.get(`/Procedure/${procedure.id}`)
     expect([status, body.code]).toEqual([200, procedure.code])

@@ -64,9 +64,9 @@ describe('_group', () => {
     ['_group=identifier:code', 'One 1: q2; one 1: q2'],
     ['_group=_id&patient=q&_groupSort=_id', 'q1 1: q1; q2 1: q2'],
     ['_group=method:code', ''],
-  ])('%s → %s', async (query, expected) => expect(await groups(query)).toBe(expected))
+  ])('returns groups: %s → %s', async (query, expected) => expect(await groups(query)).toBe(expected))
 
-  it('tells a primitive by its text, in both forms', async () => {
+  it('groups a primitive by its text, in both forms', async () => {
     await put('/Patient/on', { resourceType: 'Patient', id: 'on', active: true, gender: 'female' })
     const of = async (query: string) => shown((await get(`/Patient?${query}`)).body)
     expect(await of('_group=active:system|code')).toBe('true 1: on')
@@ -74,7 +74,7 @@ describe('_group', () => {
     expect(await of('_group=gender:system|code')).toBe('female 1: on')
   })
 
-  it('sorts by what was changed last, unless told otherwise', async () => {
+  it('sorts by last update by default', async () => {
     expect(await groups('_group=status')).toBe('final 6: q3; amended 1: p2')
   })
 
@@ -98,14 +98,14 @@ describe('_group', () => {
     expect(shown(second.body)).toBe('a 2: p2; Z 1: q2')
   })
 
-  it('brings along what the resources shown refer to, and leaves out a total nobody wants', async () => {
+  it('includes referenced resources, and omits the total for _total=none', async () => {
     await put('/Patient/q', { resourceType: 'Patient', id: 'q' })
     const { body } = await get('/Observation?_group=code&_groupSort=-date&code=z&_include=Observation:patient&_total=none')
     const entries = body.entry.map(({ resource, search }: Tree) => `${search.mode} ${resource.id}`)
     expect([entries, body.total]).toEqual([['match q1', 'match p3', 'include q'], undefined])
   })
 
-  it.each(['_groupCount=3', '_groupSort=-date'])('%s without _group is ignored: no link tells of it', async (parameter) => {
+  it.each(['_groupCount=3', '_groupSort=-date'])('ignores %s without _group, and omits it from links', async (parameter) => {
     const { body, status } = await get(`/Observation?${parameter}&patient=q&_count=1`)
     expect([status, body.total, body.link.filter(({ url }: Tree) => url.includes('_group'))]).toEqual([200, 2, []])
     const strict = await get(`/Observation?${parameter}`, { prefer: 'handling=strict' })
@@ -123,10 +123,10 @@ describe('_group', () => {
     '_group=code&_groupSort=nothing',
     '_group=_lastUpdated',
     '_group=code&_sort=date',
-  ])('%s is 400', async (query) => expect((await get(`/Observation?${query}`)).status).toBe(400))
+  ])('rejects %s with 400', async (query) => expect((await get(`/Observation?${query}`)).status).toBe(400))
 
   it.each(['Patient?_group=name', 'Patient?_group=address:code', 'Encounter?_group=date', 'Observation?_group=value-quantity'])(
-    '%s is 400, and says what resources are grouped by',
+    'rejects %s with 400 and lists the groupable parameters',
     async (query) => {
       const { status, body } = await get(`/${query}`)
       const [, codes = ''] = /These are: (.*)$/.exec(body.issue[0].details.text) ?? []
@@ -135,7 +135,7 @@ describe('_group', () => {
       for (const code of codes.split(', ')) expect((await get(`/${query.split('=')[0]}=${code}`)).status).toBe(200)
     },
   )
-  it('counts groups of a string some of whose values are one', async () => {
+  it('groups by a string parameter that also has keys', async () => {
     await put('/Organization/ward', { resourceType: 'Organization', id: 'ward', name: 'Ward' })
     expect(shown((await get('/Organization?_group=name')).body)).toBe('Ward 1: ward')
   })
@@ -144,7 +144,7 @@ describe('_group', () => {
 describe('links', () => {
   const relations = ({ link }: Tree): Tree => Object.fromEntries(link.map(({ relation, url }: Tree) => [relation, url]))
 
-  it('of offset pages lead back and forth, with the header or without', async () => {
+  it('lead back and forth between offset pages, with or without the header', async () => {
     const headers = { prefer: 'pagination=offset-skip' }
     const { body } = await get('/Observation?_count=2&_skip=2', headers)
     const { first, previous, next } = relations(body)
@@ -155,7 +155,7 @@ describe('links', () => {
     expect([paged.previous, paged.next].map((url) => new URL(url).searchParams.get('_page'))).toEqual(['0', '2'])
   })
 
-  it('count in pages where _page is given, in resources where _skip is, whatever is preferred', async () => {
+  it('count pages for _page and resources for _skip, whatever is preferred', async () => {
     const skipped = await get('/Observation?_count=2&_skip=3', { prefer: 'pagination=offset-page' })
     expect(skipped.body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4', 'q1'])
     expect(new URL(relations(skipped.body).next).searchParams.get('_skip')).toBe('5')
@@ -164,7 +164,7 @@ describe('links', () => {
     expect((await get('/Observation?_skip=1&_page=1')).status).toBe(400)
   })
 
-  it.each(['offset-skip', 'offset-page', 'cursor'])('lead to every match once where pages end early: %s', async (pagination) => {
+  it.each(['offset-skip', 'offset-page', 'cursor'])('lead to every match once over pages that end early: %s', async (pagination) => {
     const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'x'.repeat(440_000)}</div>`
     const wanted = Array.from({ length: 12 }, (_, i) => `heavy-${String.fromCharCode(97 + i)}`)
     for (const id of wanted)
@@ -189,7 +189,7 @@ describe('links', () => {
     }
   })
 
-  it('go on by a cursor where offsets end', async () => {
+  it('continue by cursor beyond the maximum offset', async () => {
     const entry = Array.from({ length: 100 }, (_, i) => {
       const coding = Array.from({ length: 101 }, (_, j) => ({ code: `${i}-${j}` }))
       const resource = { resourceType: 'Basic', id: `many-${i}`, identifier: [{ value: 'many' }], code: { coding } }
@@ -204,7 +204,7 @@ describe('links', () => {
     expect([rest.status, rest.body.entry.length, relations(rest.body).next]).toEqual([200, 50, undefined])
   })
 
-  it('are no heavier for a group that is: it is shown as far as a page may weigh, which an entry tells', async () => {
+  it('belong to pages that truncate large groups, and report it in an entry', async () => {
     const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'x'.repeat(300_000)}</div>`
     for (let i = 0; i < 20; i++) {
       const code = { coding: [{ system: 'urn:weights', code: i < 18 ? 'many' : 'few' }] }
@@ -226,7 +226,7 @@ describe('links', () => {
     expect([second.body.entry.length, [...second.sizes]]).toEqual([2, [2]])
     expect(second.body.link.some(({ relation }: Tree) => relation === 'next')).toBe(false)
   })
-  it('of a search by POST, its own too, lead to what was found, and what was ignored is told by its name', async () => {
+  it('return the same matches after a POST, and ignored parameters are named', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const { body } = await post('/Observation/_search', 'patient=q&favourite=Miller&_count=1', form)
     const again = await get(relations(body).self)
@@ -242,7 +242,7 @@ describe('links', () => {
     expect(long.body.entry.at(-1).resource.issue[0].details.text).toContain('favourite')
   })
 
-  it('of a search by POST, and of a long one, show a key and no query', async () => {
+  it('contain a key instead of the query for a POST and for a long search', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const posted = await post('/Observation/_search', 'patient=p&_count=3', form)
     const long = await get(`/Observation?patient=p,${'x'.repeat(5_000)}&_count=3`)
@@ -263,18 +263,15 @@ describe('links', () => {
   it.each([
     ['offset-skip', '_skip', '3'],
     ['offset-page', '_page', '1'],
-  ])(
-    'are of the way of paging that is preferred: %s; those of cursors go on where their page ended all the same',
-    async (way, name, at) => {
-      const prefer = { prefer: `pagination=${way}` }
-      const path = '/Observation?patient=p&_count=3'
-      expect(new URL(relations((await get(path, prefer)).body).next).searchParams.get(name)).toBe(at)
-      const { next } = relations((await get(path)).body)
-      expect((await get(next, prefer)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
-    },
-  )
+  ])('use the preferred paging: %s; a cursor continues by cursor', async (way, name, at) => {
+    const prefer = { prefer: `pagination=${way}` }
+    const path = '/Observation?patient=p&_count=3'
+    expect(new URL(relations((await get(path, prefer)).body).next).searchParams.get(name)).toBe(at)
+    const { next } = relations((await get(path)).body)
+    expect((await get(next, prefer)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
+  })
 
-  it('of one search do not fit another', async () => {
+  it('are invalid for another search, or if altered', async () => {
     const { next } = relations((await get('/Observation?_count=2')).body)
     const cursor = new URL(next).searchParams.get('_cursor')
     expect((await get(`/Patient?_cursor=${cursor}`)).status).toBe(400)
@@ -282,7 +279,7 @@ describe('links', () => {
   })
 })
 
-it('a search that carries the token of a write sees it; a foreign token is refused', async () => {
+it('a search with the index token of a write sees it; altered tokens are 400', async () => {
   const id = 'token'
   const written = await put(`/Observation/${id}`, measured(id, ['t'], '2020-01-01'))
   const token = written.headers.get('x-index-token') ?? ''
@@ -292,7 +289,7 @@ it('a search that carries the token of a write sees it; a foreign token is refus
   expect((await get('/Observation?code=t', { 'x-index-token': `${token}x` })).status).toBe(400)
 })
 
-it('Prefer: explain shows the plan and what the index is asked', async () => {
+it('Prefer: explain shows the plan and the query of the index', async () => {
   const { body } = await get('/Observation?code=a&_sort=-date', { prefer: 'explain' })
   const { fullUrl, resource, search } = body.entry.at(-1)
   expect(fullUrl).toMatch(/^urn:uuid:[0-9a-f-]{36}$/)

@@ -102,7 +102,7 @@ const LONG: readonly (readonly [string, string, string])[] = [
 ]
 
 describe('a new parameter', () => {
-  it('is unknown until all documents have it, and then finds those that were there before', async () => {
+  it('is unknown until it is built, and then finds earlier documents', async () => {
     expect(await found('Patient?nickname=zed')).toBe(400)
     await define(NICKNAME)
     expect(await found('Patient?nickname=zed')).toBe('member')
@@ -114,12 +114,12 @@ describe('a new parameter', () => {
     expect(searchParam.at(-1)).toEqual({ name: 'nickname', definition: 'http://example.org/nickname', type: 'string' })
   })
 
-  it('tells its state where it is read', async () => {
+  it('is read with its state', async () => {
     const { body } = await client.get('/SearchParameter/nickname')
     expect(body.extension).toEqual([{ url: expect.stringMatching(/search-parameter-state$/), valueCode: 'active' }])
   })
 
-  it('finds what is written while it is built, and what is written after', async () => {
+  it('finds resources written during the build and afterwards', async () => {
     const writes: Promise<unknown>[] = []
     await put(parameter('second', { expression: 'Patient.name.given' }))
     for (let i = 0; i < 50; i++) writes.push(put(nicknamed(`late${i}`, 'Late')))
@@ -137,13 +137,13 @@ describe('a new parameter', () => {
     ['reference', 'club', "Patient.extension.where(url = 'http://example.org/club').value", 'club=club', 'club=nothing'],
     ['date', 'since', "Patient.extension.where(url = 'http://example.org/since').value.ofType(date)", 'since=2020-05', 'since=gt2020-05-14'],
     ['token', 'colour', "Patient.extension.where(url = 'http://example.org/colour').value as CodeableConcept", 'colour=urn:c|red', 'colour=urn:d|red'],
-  ])('of type %s', async (type, code, expression, hit, miss) => {
+  ])('can have the type %s', async (type, code, expression, hit, miss) => {
     await define(parameter(code, { type, expression, ...(type === 'reference' ? { target: ['Organization'] } : {}) }))
     expect([await found(`Patient?${hit}`), await found(`Patient?${miss}`)]).toEqual(['member', ''])
     expect(await found(`Patient?${code}:missing=false`)).toBe('member')
   }) // biome-ignore format: a table
 
-  it('is sorted by, grouped by, chained and included like any other', async () => {
+  it('supports sorting, grouping, chaining and including', async () => {
     expect(await found('Patient?_sort=-nickname&_count=1')).toBe('member')
     expect(await found('Patient?club.name=chess')).toBe('member')
     expect(await found('Organization?_has:Patient:club:nickname=zed')).toBe('club')
@@ -152,7 +152,7 @@ describe('a new parameter', () => {
   })
 })
 
-describe('a definition that cannot be searched by is refused', () => {
+describe('an invalid definition', () => {
   it.each([
     [422, { expression: 'Patient.name.where(' }, 'SearchParameter.expression'],
     [422, { expression: 'Patient.nothing' }, 'SearchParameter.expression'],
@@ -160,13 +160,13 @@ describe('a definition that cannot be searched by is refused', () => {
     [422, { expression: 'Patient', type: 'special' }, 'SearchParameter.type'],
     [400, { expression: 'Patient.name', base: ['Nothing'] }, 'SearchParameter.base[0]'],
     [422, { expression: 'Patient.name', code: '1a' }, 'SearchParameter.code'],
-  ])('%i for %j', async (expected, more, place) => {
+  ])('is rejected with %i: %j', async (expected, more, place) => {
     const { status, body } = await put(parameter('wrong', more))
     expect([status, body.issue[0].expression]).toEqual([expected, [place]])
     expect((await client.get('/SearchParameter/wrong')).status).toBe(404)
   })
 
-  it('but a draft of it is stored', async () => {
+  it('is stored as a draft', async () => {
     expect((await put(parameter('draft', { status: 'draft' }))).status).toBe(201)
     expect(await found('Patient?draft=x')).toBe(400)
   })
@@ -191,13 +191,13 @@ describe('a composite parameter', () => {
     ],
   })
 
-  it('is refused as long as a component is unknown, with the place', async () => {
+  it('is rejected while a component is unknown, with the location', async () => {
     const { status, body } = await put(NAME_PARTS)
     expect([status, body.issue[0].expression]).toEqual([422, ['SearchParameter.component[0]']])
     expect(body.issue[0].details?.text ?? body.issue[0].diagnostics).toContain('http://example.org/use is neither')
   })
 
-  it('of one of R4 and one of this server finds values that are met together', async () => {
+  it('finds values that occur together, for components of R4 and of this server', async () => {
     await define(parameter('use', { type: 'token', expression: 'Patient.name.use' }))
     await define(NAME_PARTS)
     await put(two('adams', 'Adams', 'Baker'))
@@ -208,7 +208,7 @@ describe('a composite parameter', () => {
     expect(await found('Patient?name-use-family=usual')).toBe(400)
   })
 
-  it('is evaluated by fhirpath.js as a whole where a part of it is not compiled', async () => {
+  it('is evaluated by fhirpath.js if one part is not compiled', async () => {
     const expression = "given.aggregate(iif($total.empty(), $this, $total & ' ' & $this))"
     const components = [
       component('http://example.org/use', 'use'),
@@ -232,7 +232,7 @@ describe('a composite parameter', () => {
     ['SearchParameter.component[1]', [component('http://example.org/use', 'use'), component('http://example.org/use', 'given.where(')]],
     ['SearchParameter.component[0]', [component('http://hl7.org/fhir/SearchParameter/Observation-code-value-quantity', 'use')]],
     ['SearchParameter.component', undefined],
-  ])('is refused at %s for %j', async (place, component) => {
+  ])('is rejected at %s for %j', async (place, component) => {
     const { status, body } = await put(parameter('wrong', { type: 'composite', expression: 'Patient.name', component }))
     expect([status, body.issue[0].expression]).toEqual([422, [place]])
   })
@@ -250,7 +250,7 @@ describe('an expression that is not compiled', () => {
     return parts.map(([{ valueReference }, { valueString }]: Tree) => `${valueReference.reference} ${valueString}`)
   }
 
-  it('runs on fhirpath.js: documents of before and after have its values', async () => {
+  it('is evaluated by fhirpath.js for earlier and later documents', async () => {
     await put(nested('york', 'York', 'Leeds'))
     await define(parameter('town', { expression: 'Patient.repeat(extension).value.ofType(string)' }))
     await put(nested('bath', 'Bath'))
@@ -273,7 +273,7 @@ describe('an expression that is not compiled', () => {
     expect(await found('Patient?clinic.name=chess')).toBe('dosed')
   })
 
-  it('is there after a restart', async () => {
+  it('is available after a restart', async () => {
     await embedded.close()
     await open()
     expect(await found('Patient?town=york')).toBe('york')
@@ -288,13 +288,13 @@ describe('an expression that is not compiled', () => {
     ['Patient.name.repeat(given).where(now() > @2020)', 'now('],
     [`${'('.repeat(50_000)}Patient${')'.repeat(50_000)}`, 'at most 10000 characters'],
     [`${'('.repeat(4_000)}Patient${')'.repeat(4_000)}`, 'cannot be used'],
-  ])('is refused with the reason where it is wrong (%#)', async (expression, reason) => {
+  ])('is rejected with the reason if it is wrong (%#)', async (expression, reason) => {
     const { status, body, text } = await put(parameter('wrong', { expression }))
     expect([status, body.issue[0].expression]).toEqual([422, ['SearchParameter.expression']])
     expect(text).toContain(reason)
   })
 
-  it('that fails on a resource costs it this parameter alone, and says so until it does not', async () => {
+  it('is reported per resource that it fails on, which keeps other parameters', async () => {
     await define(parameter('only-given', { expression: 'Patient.repeat(name).given.where($this is string).single()' }))
     const single = { resourceType: 'Patient', id: 'single', name: [{ given: ['Solo'] }] }
     await put(single)
@@ -315,7 +315,7 @@ describe('an expression that is not compiled', () => {
     ['slow-pattern', 'TookTooLong', "Patient.name.family.where($this.matches('^(a+)+$'))"],
     ['doubled', 'TooCostly', `Patient.name.where(family = 'ends').family${'.select($this & $this)'.repeat(28)}`],
     ...(isWhole ? LONG : []),
-  ])('or takes too long (%s) holds up nothing else', async (code, reason, expression) => {
+  ])('is stopped if it takes too long (%s), and delays nothing else', async (code, reason, expression) => {
     await put({ resourceType: 'Patient', id: 'trap', name: [{ family: `${'a'.repeat(60)}b` }, { family: 'ends' }] })
     await define(parameter(code, { type: code === 'endless' ? 'number' : 'string', expression }))
     expect(await found('Patient?_id=trap&family=ends')).toBe('trap')
@@ -327,7 +327,7 @@ describe('an expression that is not compiled', () => {
     await client.delete('/Patient/trap')
   })
 
-  it('may be what a conditional interaction asks for, until nobody knows whether a resource has its values: others are served', async () => {
+  it('serves conditional interactions until a resource is unindexable: then they are 403', async () => {
     await define(parameter('slow', { expression: "Patient.repeat(name).family.where($this.matches('^(a+)+N?$'))" }))
     const update = (family: string) => client.put('/Patient?slow=aaaN', { resourceType: 'Patient', name: [{ family }] })
     const [first, other] = await Promise.all([update('aaaN'), client.get('/metadata')])
@@ -354,7 +354,7 @@ describe('an expression that is not compiled', () => {
 })
 
 const MANY = timesOf(6, 300)
-it('many that are evaluated elsewhere and take too long hold up no search, and say so', async () => {
+it('many slow parameters block no search, and are reported', async () => {
   const many = Array.from({ length: MANY }, (_, i) => parameter(`many-${i}`, { expression: `Patient.name.repeat(given).where(matches('^(a+)+${i}$'))` })) // biome-ignore format: one parameter
   const poison = { resourceType: 'Patient', id: 'poison', name: [{ family: 'Poison', given: Array(20).fill(`${'a'.repeat(40)}!`) }] }
   const entry = [...many, poison].map((resource) => ({
@@ -377,7 +377,7 @@ it('many that are evaluated elsewhere and take too long hold up no search, and s
   expect((await client.post('/', { resourceType: 'Bundle', type: 'batch', entry: gone })).status).toBe(200)
 })
 
-it('a parameter of R4 stays what it is', async () => {
+it('a parameter of R4 takes precedence, with a warning', async () => {
   const own = parameter('family', { expression: "Patient.name.where(use = 'nickname').given" })
   const { status, body } = await client.put(`/SearchParameter/${own.id}`, own, { prefer: 'return=OperationOutcome' })
   expect([status, body.resourceType, body.issue[0].severity]).toEqual([201, 'OperationOutcome', 'warning'])
@@ -385,13 +385,13 @@ it('a parameter of R4 stays what it is', async () => {
   expect(await found('Patient?family=zed')).toBe('')
 })
 
-it('another expression takes the place of the old one when it is built', async () => {
+it('a changed expression takes effect once it is built', async () => {
   await define({ ...NICKNAME, expression: "Patient.name.where(use = 'official').given" })
   expect(await found('Patient?nickname=zed')).toBe('')
   expect((await client.get('/Patient?nickname=formal&_summary=count')).body.total).toBe(351)
 })
 
-it('a retired or deleted one is unknown', async () => {
+it('a retired or deleted parameter is unknown', async () => {
   await define({ ...parameter('second', { expression: 'Patient.name.given' }), status: 'retired' })
   expect(await found('Patient?second=late')).toBe(400)
   await client.delete('/SearchParameter/colour')
@@ -400,7 +400,7 @@ it('a retired or deleted one is unknown', async () => {
   expect(await found('Patient?colour=red')).toBe(400)
 })
 
-it('is searched by at once where the index is made anew, as after a restore', async () => {
+it('a parameter is available at once in a recreated index', async () => {
   await define({ ...parameter('late', { expression: "Patient.name.where(use = 'nickname').given" }) })
   await define({ ...parameter('late', { expression: "Patient.name.where(use = 'official').given" }) })
   await embedded.close()
@@ -416,7 +416,7 @@ it('is searched by at once where the index is made anew, as after a restore', as
   await client.delete('/SearchParameter/late')
 })
 
-it('is there after a restart, and after $reindex', async () => {
+it('a parameter is available after a restart and after $reindex', async () => {
   await embedded.close()
   await open()
   await settled()

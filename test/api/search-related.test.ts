@@ -118,10 +118,10 @@ describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
     ],
   ],
 ])('%s', (_, rows) => {
-  it.each(rows)('%s → %s', async (query, expected) => expect(named((await search(query)).entry, 'match')).toBe(expected))
+  it.each(rows)('finds %s → %s', async (query, expected) => expect(named((await search(query)).entry, 'match')).toBe(expected))
 })
 
-it('a chain that leads nowhere is an unknown parameter', async () => {
+it('a chain with an unknown parameter is ignored, or rejected if strict', async () => {
   for (const query of ['Observation?patient.nothing=x', 'Patient?_has:Observation:patient:nothing=x', 'Observation?nothing.name=x']) {
     expect([query, (await get(`/${query}`, { prefer: 'handling=strict' })).status]).toEqual([query, 400])
     expect([query, (await get(`/${query}`)).status]).toEqual([query, 200])
@@ -135,7 +135,7 @@ it.each([
   'Patient?_has:Nothing:patient:code=x',
   'Patient?_has:Observation:encounter:code=x',
   'Organization?partof.partof.partof.partof.partof.name=x',
-])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
+])('a search is rejected with 400: %s', async (query) => expect((await get(`/${query}`)).status).toBe(400))
 
 describe.each<[string, readonly (readonly [query: string, matches: string, included: string])[]]>([
   [
@@ -162,7 +162,7 @@ describe.each<[string, readonly (readonly [query: string, matches: string, inclu
     ], // biome-ignore format: a table
   ],
   [
-    'includes what refers',
+    'reverse includes',
     [
       ['Patient?_id=anna&_revinclude=Observation:patient', 'anna', 'o1 o2'],
       ['Patient?_id=anna,bert&_revinclude=Observation:patient', 'anna bert', 'o1 o2 o3'],
@@ -176,7 +176,7 @@ describe.each<[string, readonly (readonly [query: string, matches: string, inclu
     ],
   ],
 ])('%s', (_, rows) => {
-  it.each(rows)('%s → %s, %s', async (query, matches, included) => {
+  it.each(rows)('finds and includes %s → %s, %s', async (query, matches, included) => {
     const { entry, total } = await search(query)
     expect([named(entry, 'match'), named(entry, 'include')]).toEqual([matches, included])
     expect(total).toBe(matches.split(' ').length)
@@ -190,7 +190,7 @@ it.each([
   'Observation?_include=Observation:patient:Practitioner',
   'Observation?_include=Observation:*:Nothing',
   'Observation?_revinclude=Observation:nothing',
-])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
+])('a search is rejected with 400: %s', async (query) => expect((await get(`/${query}`)).status).toBe(400))
 
 describe('a compartment', () => {
   it.each([
@@ -204,18 +204,18 @@ describe('a compartment', () => {
     ['Practitioner/doc/Observation', 'o1'],
     ['Patient/anna/*', 'anna c1 e1 o1 o2 o3'],
     ['Patient/anna/*?_type=Observation,Condition', 'c1 o1 o2 o3'],
-  ])('%s → %s', async (path, expected) => {
+  ])('finds %s → %s', async (path, expected) => {
     const { entry } = await search(path)
     expect(named(entry, 'match').split(' ').sort().join(' ')).toBe(expected.split(' ').sort().join(' '))
   })
-  it('pages within itself, also by POST', async () => {
+  it('is paged, and searched by POST', async () => {
     const first = await search('Patient/anna/Observation?_count=2')
     const next = await search(first.link.find(({ relation }: Tree) => relation === 'next').url.replace(/^.*\/fhir\//, ''))
     expect([named(first.entry, 'match'), named(next.entry, 'match')]).toEqual(['o1 o2', 'o3'])
     const posted = await post('/Patient/anna/Observation/_search', 'code=y', { 'content-type': 'application/x-www-form-urlencoded' })
     expect(named(posted.body.entry, 'match')).toBe('o2')
   })
-  it('is there for five types only', async () => {
+  it('exists for the compartment types only', async () => {
     expect((await get('/Organization/root/Observation')).status).toBe(404)
     expect((await get('/Patient/anna/Nothing')).status).toBe(404)
   })
@@ -237,12 +237,12 @@ describe('a search on the whole system', () => {
     ['?_type=Patient&_sort=-birthdate', 'carl bert anna'],
     ['?_type=Patient&_group=birthdate&_groupSort=_id', 'anna bert carl'],
     ['Patient/anna/*?_type=Observation&code=y', 'o2'],
-  ])('%s → %s', async (path, expected) => {
+  ])('finds %s → %s', async (path, expected) => {
     const { entry, link } = await search(path)
     expect(named(entry, 'match')).toBe(expected)
     expect([...new URL(link[0].url).searchParams].length).toBe([...new URLSearchParams(path.split('?')[1])].length)
   })
-  it('ignores what not all of its types have, or refuses it', async () => {
+  it('ignores a parameter that not all of its types have, or rejects it if strict', async () => {
     for (const query of ['_type=Patient,Organization&family=anders', 'family=anders', '_type=Patient&_type=Organization&family=x']) {
       const strict = await get(`/?${query}`, { prefer: 'handling=strict' })
       expect([query, strict.status, strict.body.issue[0].code]).toEqual([query, 400, 'not-found'])
@@ -256,7 +256,7 @@ describe('a search on the whole system', () => {
     ])
       expect([query, (await get(`/?${query}`)).status]).toEqual([query, 400])
   })
-  it('refuses a parameter that means something else on each of its types', async () => {
+  it('accepts a shared parameter unless its meaning differs between the types', async () => {
     const { status, body } = await get('/?_type=Observation,Organization&_type=Observation,Organization&code=x')
     expect([status, body.type]).toEqual([200, 'searchset'])
     const other = await get('/?_type=Observation,Group&value=x')
@@ -266,7 +266,7 @@ describe('a search on the whole system', () => {
   })
 })
 
-it('the self link shows what was used', async () => {
+it('the self link shows the parameters that were used', async () => {
   const self = async (path: string) => new URL((await search(path)).link[0].url).search
   expect(await self('Patient?_count=5000')).toBe('?_count=1000')
   expect(await self('Patient?_count=7&_sort=-_id&_count=7&_sort=-_id&_format=x/json&_format=json')).toBe(
@@ -298,14 +298,14 @@ it.each([
   '/Patient/anna?_elements=name&_elements=photo',
   '/Patient/anna/$everything?_count=1&_count=2',
   '/Patient/anna/$everything?start=2020&start=2021',
-])('of what is said twice about an answer nobody knows which counts: %s', async (path) => {
+])('a duplicate parameter is rejected: %s', async (path) => {
   const { status, body } = await get(path)
   const [, name] = /[?&](\w+)=[^&]*$/.exec(path)!
   const text = `The parameter ${name} is given several values, of which only one can count`
   expect([status, body.issue[0].code, body.issue[0].details.text]).toEqual([400, 'duplicate', text])
 })
 
-it('X-Consistency: eventual is answered with what is indexed, and how much is not where that is known', async () => {
+it('X-Consistency: eventual returns indexed versions, with the index lag where known', async () => {
   for (const path of ['/Patient?family=anders', '/Observation?subject:Patient.family=anders', '/Observation?_group=code']) {
     const { status, headers, body } = await get(path, { 'x-consistency': 'eventual' })
     expect([path, status, body.type, headers.get('x-index-lag')]).toEqual([path, 200, 'searchset', isElsewhere ? null : '0 versions'])

@@ -214,11 +214,11 @@ describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
       ['Location?near=0|0|1', ''],
     ],
   ],
-])('by %s', (_, rows) => {
-  it.each(rows)('%s → %s', async (query, expected) => expect(await ids(query)).toBe(expected))
+])('search by %s', (_, rows) => {
+  it.each(rows)('finds %s → %s', async (query, expected) => expect(await ids(query)).toBe(expected))
 })
 
-it('a match of near is told its distance', async () => {
+it('a match of near has its distance', async () => {
   const { body } = await get('/Location?near=52.52|13.405|30|km')
   expect(body.entry.map(({ search }: Tree) => search.extension[0].valueDistance.value)).toEqual([0, expect.closeTo(27.5, 0)])
 })
@@ -234,7 +234,7 @@ it.each([
   'Location?near=a|b',
   'Location?near=1|1|1|parsec',
   'Location?near=1|1|-1',
-])('%s is 400', async (query) => {
+])('a search is rejected with 400: %s', async (query) => {
   const answer = await get(`/${query}`)
   expect([answer.status, issues(answer).length]).toEqual([400, 1])
 })

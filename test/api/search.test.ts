@@ -199,7 +199,7 @@ describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
     ],
   ],
   [
-    'string, spelled otherwise',
+    'string, in other spellings',
     SPELLED.flatMap(([, texts], i) => texts.split(' ').map((text) => [`Person?name=${text}`, `s${i}`] as const)),
   ],
   [
@@ -292,17 +292,17 @@ describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
     ],
   ],
 ])('%s', (_, rows) => {
-  it.each(rows)('%s', async (query, expected) => expect(await ids(`/${query}`)).toBe(expected))
+  it.each(rows)('finds for %s', async (query, expected) => expect(await ids(`/${query}`)).toBe(expected))
 })
 
 describe('strictness', () => {
-  it('ignores what it does not know, and leaves it out of the self link', async () => {
+  it('ignores unknown parameters and omits them from the self link', async () => {
     const { body } = await get('/Patient?nonsense=1&active=true&_format=json')
     expect(body.total).toBe(1)
     expect(body.link[0].url).toMatch(/\/Patient\?active=true&_format=json$/)
     expect((await get('/Patient?nonsense=1', { prefer: 'handling=lenient' })).status).toBe(200)
   })
-  it('refuses it strictly', async () => {
+  it('rejects unknown parameters if strict', async () => {
     const answer = await get('/Patient?nonsense=1', { prefer: 'handling=strict' })
     expect([answer.status, issues(answer)]).toEqual([400, ['error not-found']])
     expect(answer.body.issue[0].details.text).toContain('nonsense')
@@ -341,10 +341,10 @@ describe('strictness', () => {
     'Patient?_sort:asc=birthdate',
     'Patient?_count:max=1',
     'Patient?_include:every=Patient:organization',
-  ])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
+  ])('rejects %s with 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
 })
 
-it('finds an Identifier without a value by its system', async () => {
+it('an Identifier without a value is found by its system', async () => {
   await put('/Basic/nameless', { resourceType: 'Basic', id: 'nameless', code: { text: 'x' }, identifier: [{ system: 'urn:nameless' }] })
   await put('/Basic/named', {
     resourceType: 'Basic',
@@ -356,7 +356,7 @@ it('finds an Identifier without a value by its system', async () => {
   expect(await ids('/Basic?identifier=urn:nameless|1')).toBe('named')
 })
 
-it('an address is no Address where it is one of a network', async () => {
+it('an address of a network is searched as a string', async () => {
   const source = { observer: { display: 'x' } }
   const agent = [{ requestor: true, network: { address: 'Host-7.example' } }]
   await put('/AuditEvent/networked', {
@@ -384,7 +384,7 @@ describe('pages', () => {
     return found
   }
   it.each(['', '&_sort=date', '&_sort=-date', '&_sort=code', '&_sort=-subject', '&_sort=status,-date'])(
-    'by cursor give everything once, in order: %s',
+    'contain everything once, in order, by cursor: %s',
     async (sort) => {
       const whole = (await pages(`/Observation?_count=100${sort}`)).flat()
       for (const count of [1, 2, 3]) {
@@ -399,12 +399,12 @@ describe('pages', () => {
       }
     },
   )
-  it('by offset, in both forms', async () => {
+  it('are available by offset, in both forms', async () => {
     expect(await pages('/Observation?_count=2', { prefer: 'pagination=offset-skip' })).toEqual([['a', 'b'], ['c', 'd'], ['e']])
     expect(await pages('/Observation?_count=2', { prefer: 'pagination=offset-page' })).toEqual([['a', 'b'], ['c', 'd'], ['e']])
     expect((await get('/Observation?_skip=10001')).status).toBe(400)
   })
-  it('stay the same while resources come and go', async () => {
+  it('continue by cursor while resources are created and deleted', async () => {
     const { body } = await get('/Observation?_count=2')
     const next = body.link.find(({ relation }: Tree) => relation === 'next').url
     await put('/Observation/aa', { resourceType: 'Observation', id: 'aa', status: 'final', code: { text: 'x' } })
@@ -422,7 +422,7 @@ describe('pages', () => {
     expect(next).not.toMatch(/code=|_sort/)
     expect(await ids(next)).toBe('c')
   })
-  it('count without entries', async () => {
+  it('contain only the total for _summary=count and _count=0', async () => {
     for (const query of ['_summary=count', '_count=0']) {
       const { body } = await get(`/Observation?${query}`)
       expect([body.total, body.entry]).toEqual([5, undefined])
@@ -431,8 +431,8 @@ describe('pages', () => {
   })
 })
 
-describe('everything at once', () => {
-  it('searches all types by what they have in common', async () => {
+describe('system search', () => {
+  it('finds across all types by common parameters', async () => {
     const { body } = await get('/?_id=p1,a,v0')
     expect(body.entry.map(({ fullUrl }: Tree) => fullUrl.split('/').slice(-2).join('/'))).toEqual([
       'Observation/a',
@@ -444,7 +444,7 @@ describe('everything at once', () => {
   })
 })
 
-it('sees every write at once', async () => {
+it('a search sees every preceding write', async () => {
   for (let i = 0; i < 30; i++) {
     await put('/Patient/fresh', { resourceType: 'Patient', id: 'fresh', name: [{ family: `Fresh${i}` }] })
     expect(await ids(`/Patient?family=Fresh${i}`)).toBe('fresh')
@@ -454,7 +454,7 @@ it('sees every write at once', async () => {
   expect(await ids('/Patient?family=Fresh')).toBe('')
 })
 
-it('answers whatever is asked with a result or a 4xx', async () => {
+it('a search with odd values returns a result or 4xx', async () => {
   const odd = [
     "'",
     '"',

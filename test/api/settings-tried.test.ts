@@ -74,7 +74,7 @@ if (!isWhole)
   )
 
 describe.each(settings)('$variable', ({ kind, variable, trials, wrong }) => {
-  it('is tried with every value it has, or with two at least, or at its bound', () => {
+  it('has a trial for every value, for two values, or for its bound', () => {
     const tried = trials.map(([value]) => value)
     if (kind === 'switch') expect(tried.toSorted()).toEqual(['off', 'on'])
     else if (typeof kind === 'object') expect(tried.toSorted()).toEqual(kind.toSorted())
@@ -85,14 +85,14 @@ describe.each(settings)('$variable', ({ kind, variable, trials, wrong }) => {
 
   // Every start says it; one for each kind of setting is enough where there is no time.
   if (isWhole || STARTED.has(variable))
-    it('wrong, ends the start in one line', async () => {
+    it('ends the start with one line of error for a wrong value', async () => {
       const [[value, told] = ['', '']] = Object.entries(wrong)
       const { code, out, err } = await fhirUnder({ ...process.env, [variable]: value }, 'start', '--memory', '--port', '1')
       expect([code, out, err.startsWith(`fhir: ${variable}${told}`), err.trim().split('\n').length]).toEqual([1, '', true, 1])
     })
 
   if (variable !== 'FHIR_EXPORT_ADDITIONAL_RESOURCES')
-    it.each(Object.entries(wrong))('=%s is refused by name', (value, told) =>
+    it.each(Object.entries(wrong))('rejects =%s and names the variable', (value, told) =>
       expect(() => readConfig({ [variable]: value })).toThrow(`${variable}${told}`),
     )
 })

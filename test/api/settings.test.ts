@@ -15,7 +15,7 @@ const deleteEntry = (url: string) => ({ request: { method: 'DELETE', url } })
 describe('timeZone', () => {
   const { put, get } = withServer({ FHIR_TIME_ZONE: 'Europe/Berlin' })
 
-  it('is that of dates without an offset, in resources and in searches, in winter and in summer', async () => {
+  it('applies to dates without an offset, in resources and searches, in winter and summer', async () => {
     const ids = async (query: string) => (await get(`/Observation?${query}`)).body.entry?.map(({ resource }: Tree) => resource.id) ?? []
     await put('/Observation/winter', observation('winter', { subject: 'Patient/1', date: '2023-01-15T23:30:00Z' }))
     await put('/Observation/summer', observation('summer', { subject: 'Patient/1', date: '2023-07-15T22:30:00Z' }))
@@ -29,7 +29,7 @@ describe('timeZone', () => {
     expect(await ids('date=sa2023-10-28T22:00:01Z')).toEqual([])
   })
 
-  it('a day is as long as clocks make it', () => {
+  it('determines the length of a day', () => {
     const hours = (text: string, zone?: string) => {
       const range = dateRange(text, zone)!
       return (range.high - range.low) / 3_600_000
@@ -43,7 +43,7 @@ describe('timeZone', () => {
   })
 })
 
-describe('a server that', () => {
+describe('a server', () => {
   const { put, get, post, patch } = withServer({
     FHIR_VERSIONING: 'off',
     FHIR_NO_OP_UPDATES: 'ignore',
@@ -53,7 +53,7 @@ describe('a server that', () => {
   })
   const versionOf = async (id: string) => (await get(`/Patient/${id}`)).body.meta.versionId
 
-  it('serves no versions (versioning=off) shows the current one alone, and says which setting hides the others', async () => {
+  it('returns only the current version for versioning=off, and names the setting', async () => {
     const id = randomUUID()
     for (const active of [true, false]) await put(`/Patient/${id}`, patient(id, { active }))
     for (const path of [`/Patient/${id}/_history`, '/Patient/_history', '/_history']) {
@@ -71,7 +71,7 @@ describe('a server that', () => {
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"2"' })).status).toBe(200)
   })
 
-  it('takes as many entries of a Bundle as it is told to (maxTransactionEntries=9), and no more', async () => {
+  it('limits the entries of a Bundle (maxTransactionEntries=9)', async () => {
     for (const type of ['batch', 'transaction'])
       for (const [count, expected] of [
         [9, 200],
@@ -82,7 +82,7 @@ describe('a server that', () => {
       }
   })
 
-  it('makes no version of an update that changes nothing (noOpUpdates=ignore) tells the one there is', async () => {
+  it('creates no version for an update without changes (noOpUpdates=ignore)', async () => {
     const id = randomUUID()
     const resource = { ...patient(id, { active: true, name: [{ family: 'A', given: ['B', 'C'] }] }), meta: { tag: [{ code: 't' }] } }
     await put(`/Patient/${id}`, resource)
@@ -108,7 +108,7 @@ describe('a server that', () => {
       expect((await put(`/Patient/${id}`, changed)).headers.get('etag')).toBe(`W/"${i + 2}"`)
   })
 
-  it('makes no version of an update that changes nothing: references to a version within a transaction name what is there', async () => {
+  it('resolves versioned references within a transaction to unchanged versions (noOpUpdates=ignore)', async () => {
     const [a, b, c] = [randomUUID(), randomUUID(), randomUUID()]
     const entries = (active: boolean) => [
       { ...putEntry(patient(a, { active })), fullUrl: 'urn:uuid:00000000-0000-4000-8000-00000000000a' },
@@ -143,7 +143,7 @@ describe('a server that', () => {
     return { named: linked.map(([reference]) => reference), current: linked.map(([, name]) => name) }
   }
 
-  it('makes no version of an update that changes nothing: references name what is there in long chains, too', async () => {
+  it('resolves versioned references in long chains (noOpUpdates=ignore)', async () => {
     const ids = Array.from({ length: 9 }, () => randomUUID())
     for (let sent = 0; sent < 2; sent++) {
       const { named, current } = await sentTogether(ids.map((id, i) => [id, ids[i - 1]]))
@@ -151,7 +151,7 @@ describe('a server that', () => {
     }
   })
 
-  it('makes no version of an update that changes nothing: references name what is there where each answer makes another one', async () => {
+  it('resolves versioned references where one change causes another (noOpUpdates=ignore)', async () => {
     const [own, other] = [randomUUID(), randomUUID()]
     const link = (version: number) => ({ link: [{ other: { reference: `Patient/${own}/_history/${version}` }, type: 'seealso' }] })
     for (const [id, version] of [[own, 2], [other, 1]] as const) await put(`/Patient/${id}`, patient(id, link(version))) // biome-ignore format: a table
@@ -159,7 +159,7 @@ describe('a server that', () => {
     expect(named).toEqual(current)
   })
 
-  it('makes no version of an update that changes nothing takes 1.10 for another decimal than 1.1', async () => {
+  it('distinguishes 1.10 from 1.1 (noOpUpdates=ignore)', async () => {
     const id = randomUUID()
     const weighs = (value: string) =>
       `{"resourceType":"Observation","id":"${id}","status":"final","code":{"text":"x"},"valueQuantity":{"value":${value}}}`
@@ -171,7 +171,7 @@ describe('a server that', () => {
     expect(answers.map(({ headers }) => headers.get('etag'))).toEqual(['W/"1"', 'W/"2"', 'W/"2"'])
   })
 
-  it('refuses a conditional update with another id than the match (conditionalUpdateIdMismatch=reject) writes nothing', async () => {
+  it('rejects a conditional update with another id than the match (conditionalUpdateIdMismatch=reject)', async () => {
     const [id, value] = [randomUUID(), randomUUID()]
     const identified = (own?: string) => ({ resourceType: 'Patient', ...(own === undefined ? {} : { id: own }), identifier: [{ value }] })
     await put(`/Patient/${id}`, identified(id))
@@ -184,7 +184,7 @@ describe('a server that', () => {
     ])
   })
 
-  it('chooses ids where a client does not (clientIds=optional) answers with a UUID, in Bundles too', async () => {
+  it('assigns a UUID if a client sends no id (clientIds=optional), in Bundles too', async () => {
     const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
     const one = await post('/Patient', { resourceType: 'Patient', active: true })
     expect([one.status, one.body.id]).toEqual([201, expect.stringMatching(uuid)])
@@ -200,7 +200,7 @@ describe('a server that', () => {
 describe('referentialIntegrity', () => {
   const { put, get, post, delete: remove, patch } = withServer({ FHIR_REFERENTIAL_INTEGRITY: 'on' })
 
-  it('refuses a reference to what is not there, with its place, and writes nothing', async () => {
+  it('rejects a dangling reference with its location, and writes nothing', async () => {
     const id = randomUUID()
     const refused = await put(`/Observation/${id}`, observation(id, { subject: 'Patient/nobody', performer: [ref('Practitioner/none')] }))
     expect(refused.status).toBe(422)
@@ -212,7 +212,7 @@ describe('referentialIntegrity', () => {
     expect((await put(`/Observation/${id}`, observation(id, { subject: 'http://elsewhere.org/Patient/nobody' }))).status).toBe(201)
   })
 
-  it('takes references to what is there, or comes with the same transaction', async () => {
+  it('accepts references to existing resources and to those of the same transaction', async () => {
     const [p, o, q] = [randomUUID(), randomUUID(), randomUUID()]
     await put(`/Patient/${p}`, patient(p))
     expect((await put(`/Observation/${o}`, observation(o, { subject: `Patient/${p}` }))).status).toBe(201)
@@ -225,7 +225,7 @@ describe('referentialIntegrity', () => {
     expect(patched.status).toBe(422)
   })
 
-  it('keeps what others refer to, whichever element does, until they no longer do', async () => {
+  it('rejects the deletion of a referenced resource, whichever element refers to it', async () => {
     const [p, o] = [randomUUID(), randomUUID()]
     await put(`/Patient/${p}`, patient(p))
     await put(`/Observation/${o}`, {
@@ -242,7 +242,7 @@ describe('referentialIntegrity', () => {
     expect((await get(`/Patient/${p}`)).status).toBe(404)
   })
 
-  it('keeps what another refers to, although the first that does goes with it', async () => {
+  it('rejects the deletion of a referenced resource although one reference goes with it', async () => {
     const p = randomUUID()
     const [first, second] = [`a-${p}`.slice(0, 40), `b-${p}`.slice(0, 40)]
     await put(`/Patient/${p}`, patient(p))
@@ -252,7 +252,7 @@ describe('referentialIntegrity', () => {
     expect((await get(`/Observation/${first}`)).status).toBe(200)
   })
 
-  it('is looked at by $validate as a create, an update and a deletion', async () => {
+  it('is checked by $validate for a create, an update and a deletion', async () => {
     const [p, o] = [randomUUID(), randomUUID()]
     await put(`/Patient/${p}`, patient(p))
     await put(`/Observation/${o}`, observation(o, { subject: `Patient/${p}` }))
@@ -266,7 +266,7 @@ describe('referentialIntegrity', () => {
     expect([(await get(`/Patient/${p}`)).status, (await get(`/Observation/${o}`)).body.meta.versionId]).toEqual([200, '1'])
   })
 
-  it('of a reference and a deletion that race, one loses', async () => {
+  it('rejects one of a concurrent reference and deletion', async () => {
     for (let round = 0; round < 10; round++) {
       const [p, o] = [randomUUID(), randomUUID()]
       await put(`/Patient/${p}`, patient(p))

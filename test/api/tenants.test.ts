@@ -211,13 +211,13 @@ describe('A tenant', () => {
     return answer
   }
 
-  it('is told what it has by every reading, and nothing of another', async () => {
+  it('reads its own data only, as if it were alone', async () => {
     const statuses = new Set<number>()
     for (const [path, headers] of READS) statuses.add((await compared('GET', path, undefined, headers)).status)
     expect([...statuses].toSorted()).toEqual([200, 400, 404, 422])
   })
 
-  it('pages through what it has, and nothing of another', async () => {
+  it('pages through its own data only', async () => {
     for (const path of ['/Patient?_count=2&_sort=family', '/_history?_count=4', '/Patient/_history?_count=3']) {
       const walked = await Promise.all(
         [one, same].map(async (client) => {
@@ -235,7 +235,7 @@ describe('A tenant', () => {
     }
   })
 
-  it('writes as if it were alone: ids, criteria, guards and versions are its own', async () => {
+  it('writes as if it were alone: ids, criteria, guards and versions are separate', async () => {
     const statuses: number[] = []
     for (const request of WRITES) {
       statuses.push((await compared(...request)).status)
@@ -246,21 +246,21 @@ describe('A tenant', () => {
     for (const [path, headers] of READS) await compared('GET', path, undefined, headers)
   })
 
-  it('has what it had when another is done', async () => {
+  it('keeps its data during the writes of another', async () => {
     expect((await other.get('/Patient/only-other')).body.name[0].family).toBe('Other')
     expect((await other.get('/Patient?nick=again,noise', { prefer: 'handling=strict' })).body.total).toBe(1)
     expect((await other.get('/SearchParameter/bad')).status).toBe(200)
     expect((await other.get('/Patient?_summary=count')).body.total).toBe(33)
   })
 
-  it('has counts and failures of its own in $reindex-status', async () => {
+  it('has separate failures in $reindex-status', async () => {
     const failures = async (client: Client) =>
       (await client.get('/$reindex-status')).body.parameter.filter(({ name }: Tree) => name === 'unreadable')
     expect((await failures(other)).length).toBeGreaterThan(0)
     expect(await failures(same)).toEqual([])
   })
 
-  it('gets nothing by what was handed to another: cursors, kept searches and index tokens are as unknown as garbage', async () => {
+  it('cannot use cursors, stored searches and index tokens of another', async () => {
     const long = `/Patient?_count=2&_id=${Array.from({ length: 1_000 }, (_, i) => `p${i}`).join(',')}`
     const theirs = await other.get('/Patient?_count=2')
     const kept = await other.get(long)
@@ -279,7 +279,7 @@ describe('A tenant', () => {
     expect((await asked(token)).status).toBe(400)
   })
 
-  it('chooses itself where a token is good for several, and is asked for nothing without one', async () => {
+  it('is chosen by X-Tenant-Id for a token of several tenants', async () => {
     const any = await shared.of('*')
     for (const tenant of ['mine', 'other'])
       expect((await any.get('/Patient/only-other', { 'x-tenant-id': tenant })).body.name[0].family).toBe(
@@ -293,7 +293,7 @@ describe('A tenant', () => {
     expect(parametersOf(own.body)).toContain('nick')
   })
 
-  it('is named its own profiles only, and nobody who has no token is named any', async () => {
+  it('sees only its own profiles, and clients without a token see none', async () => {
     const profilesIn = async (client?: Client): Promise<readonly string[]> => {
       const { rest } = (client ? (await client.get('/metadata')).body : await (await fetch(`${shared.base}/metadata`)).json()) as Tree
       return rest[0].resource
@@ -307,7 +307,7 @@ describe('A tenant', () => {
   })
 })
 
-it('An index that is made anew begins with the parameters of all tenants', async () => {
+it('A recreated index has the parameters of all tenants', async () => {
   const folder = newFolder()
   const asked = async (reopened: World) => {
     const found: unknown[] = []
@@ -338,7 +338,7 @@ it('An index that is made anew begins with the parameters of all tenants', async
   await second.embedded.close()
 })
 
-it('What a tenant defines is nothing to those that define nothing, whoever was looked at first', async () => {
+it('Profiles of a tenant do not affect tenants without profiles', async () => {
   const world = await worldOf()
   const [mine, other, third] = [await world.of('mine'), await world.of('other'), await world.of('third')]
   const named = patient('p', { meta: { profile: ['http://example.org/own'] } })

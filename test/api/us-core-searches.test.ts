@@ -82,7 +82,7 @@ const queriesOf = (choices: Choices): readonly Pairs[] =>
   )
 
 it.each(ROWS.map((row) => [row.type, Object.keys(row.with).join(', '), row.level, row] as const))(
-  '%s by %s (%s)',
+  '%s can be searched by %s (%s)',
   async (_, __, ___, row) => {
     const { type, with: choices } = row
     const sizes = new Set<number>()
@@ -101,7 +101,7 @@ it.each(ROWS.map((row) => [row.type, Object.keys(row.with).join(', '), row.level
   },
 )
 
-it('a Procedure by its id is what was stored', async () => {
+it('a Procedure is read by its id as it was stored', async () => {
   for (const { resourceType, id, meta, ...rest } of stored.filter((each) => each.resourceType === 'Procedure')) {
     const { status, body } = await get(`/${resourceType}/${id}`)
     expect([status, body]).toEqual([200, { ...rest, resourceType, id, meta: { ...meta, versionId: '1', lastUpdated: expect.any(String) } }])
@@ -109,7 +109,7 @@ it('a Procedure by its id is what was stored', async () => {
   expect(await get('/Procedure/never')).toMatchObject({ status: 404, body: { resourceType: 'OperationOutcome' } })
 })
 
-itOfEmbedded('whether a stage asks for tokens is a setting')('each needs who asks to say who it is', async () => {
+itOfEmbedded('whether a stage asks for tokens is a setting')('each search and read requires a token', async () => {
   for (const path of ['/Observation?patient=example&category=laboratory', '/Procedure?patient=example', '/Procedure/rehab']) {
     const { status } = await fetch(base() + path)
     expect([path, status]).toEqual([path, 401])

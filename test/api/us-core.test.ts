@@ -37,13 +37,13 @@ describe('the CapabilityStatement', () => {
     statement = (await get('/metadata')).body
   })
 
-  it('instantiates that of US Core for servers, without what only one who asks for something says', () => {
+  it('instantiates the server statement of US Core, without its expectations', () => {
     expect(statement.instantiates).toContain(`${CORE}/CapabilityStatement/us-core-server`)
     expect(statement.implementationGuide).toContain(`${CORE}/ImplementationGuide/hl7.fhir.us.core`)
     expect(JSON.stringify(statement)).not.toContain('expectation')
   })
 
-  it('names the profiles of each type, all that are no extensions', () => {
+  it('names the profiles of each type, except extensions', () => {
     const all: readonly string[] = statement.rest[0].resource.flatMap(({ supportedProfile = [] }: Tree) => supportedProfile)
     expect([all.length, new Set(all).size]).toEqual([49, 49])
     expect(of('Procedure').supportedProfile).toEqual([`${CORE}/StructureDefinition/us-core-procedure`])
@@ -58,7 +58,7 @@ describe('the CapabilityStatement', () => {
     expect(named.filter((url) => !all.includes(url))).toEqual([])
   })
 
-  it('says which parameters are searched by together, and each of these searches is answered', async () => {
+  it('names parameter combinations, and each of these searches works', async () => {
     expect(combinationsOf(of('Observation'))).toEqual([
       ['patient', 'code', 'date'],
       ['patient', 'category', 'status'],
@@ -79,7 +79,7 @@ describe('the CapabilityStatement', () => {
     }
   })
 
-  it('names what US Core wants to come along, and it comes', async () => {
+  it('names the includes of US Core, and they work', async () => {
     expect(of('CareTeam').searchInclude).toEqual(
       expect.arrayContaining(['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson'].map((to) => `CareTeam:participant:${to}`)),
     )
@@ -93,7 +93,7 @@ describe('the CapabilityStatement', () => {
   })
 })
 
-describe('a search parameter that is not of R4', () => {
+describe('a search parameter of US Core', () => {
   const codingsOf = (patient: Tree, name: string): readonly Tree[] =>
     (patient.extension ?? [])
       .filter(({ url }: Tree) => url === `${CORE}/StructureDefinition/us-core-${name}`)
@@ -120,14 +120,14 @@ describe('a search parameter that is not of R4', () => {
       ({ participant = [] }: Tree) => participant.some(({ role = [] }: Tree) => role.some(({ coding }: Tree) => has(coding, '17561000'))),
     ],
     ['Goal?description=406156006', ({ description }: Tree) => has(description.coding, '406156006')],
-  ])('finds what the examples have: %s', async (query, isMatch) => {
+  ])('finds matching examples: %s', async (query, isMatch) => {
     const expected = those(query.split('?')[0]!, isMatch)
     expect(expected).not.toEqual([])
     expect(await found(query)).toEqual(expected)
   })
 })
 
-it('those of R4 that US Core defines again stay what they are, and start nothing', async () => {
+it('parameters of R4 that US Core redefines stay unchanged, without a rebuild', async () => {
   const entry = SEARCH_PARAMETERS.map((resource) => ({ resource, request: { method: 'PUT', url: `SearchParameter/${resource.id}` } }))
   const { body } = await post('/', { resourceType: 'Bundle', type: 'batch', entry })
   const told = body.entry.map(({ response }: Tree) => [response.status.slice(0, 3), response.outcome.issue[0].code])

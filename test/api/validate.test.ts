@@ -25,11 +25,11 @@ async function stored(more: Tree = {}): Promise<string> {
   return id
 }
 
-describe('what is sent', () => {
+describe('$validate of a resource that is sent', () => {
   it.each([
     ['alone', (resource: Tree) => resource],
     ['in Parameters', (resource: Tree) => input(sent(resource))],
-  ])('%s, is told all that is wrong with it, with 200 either way', async (_, as) => {
+  ])('returns 200 with all issues: %s', async (_, as) => {
     const id = newId()
     for (const path of ['/Patient/$validate', `/Patient/${id}/$validate`]) {
       expect(found(await post(path, as(patient(id))))).toEqual([200, NOTHING])
@@ -37,13 +37,13 @@ describe('what is sent', () => {
     }
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
-  it('needs no id of its own, but no other than the URL either', async () => {
+  it('requires no id, but none other than that of the URL', async () => {
     const { id: _, ...nameless } = patient('x')
     expect(found(await post('/Patient/$validate', nameless))).toEqual([200, NOTHING])
     expect(found(await post('/Patient/one/$validate', nameless))).toEqual([200, NOTHING])
     expect(found(await post('/Patient/one/$validate', patient('two')))).toEqual([200, ['error invalid Patient.id']])
   })
-  it('of another type, or of none, is 400, as is nothing', async () => {
+  it('returns 400 for another type, no type or no resource', async () => {
     expect(found(await post('/Patient/$validate', observation('x')))).toEqual([400, ['error invalid resourceType']])
     expect(found(await post('/Patient/$validate', input(sent(observation('x')))))).toEqual([400, ['error invalid resourceType']])
     expect(found(await post('/Patient/$validate', { id: 'x' }))).toEqual([400, ['error structure resourceType']])
@@ -57,7 +57,7 @@ describe('what is sent', () => {
     expect((await post('/Patienz/$validate', patient('x'))).status).toBe(404)
     expect((await get('/Patient/$validate')).status).toBe(405)
   })
-  it('as Parameters is looked at without its resource, whose faults are its own', async () => {
+  it('checks Parameters without their resource, and 400 for issues of their own', async () => {
     const twice = input(sent(patient('x')), sent(patient('x')))
     expect(found(await post('/Patient/$validate', twice))).toEqual([400, ['error duplicate Parameters.parameter[1].resource']])
     expect(found(await post('/Patient/$validate', { ...input(sent(wrong('x'))), odd: 1 }))).toEqual([
@@ -73,16 +73,16 @@ describe('what is sent', () => {
       ['error invalid Parameters.parameter[0]'],
     ])
   })
-  it('has no other parameters in the URL, but those of every interaction', async () => {
+  it('accepts no unknown parameters in the URL', async () => {
     expect(found(await post('/Patient/$validate?profil=x', patient('x')))).toEqual([400, ['error not-supported']])
     expect(found(await post('/Patient/$validate?_format=json&_pretty=true', patient('x')))).toEqual([200, NOTHING])
   })
-  it('may be Parameters itself', async () => {
+  it('accepts Parameters as the resource', async () => {
     const own = input({ name: 'a', valueString: 'x' }, { name: 'a' })
     expect(found(await post('/Parameters/$validate', own))).toEqual([200, ['error invariant Parameters.parameter[1]']])
     expect(found(await post('/Parameters/$validate', input(sent(own))))).toEqual([200, ['error invariant Parameters.parameter[1]']])
   })
-  it('has a warning for each string that search will not find', async () => {
+  it('returns a warning for each string that is too long to search', async () => {
     const long = 'x'.repeat(8_001)
     const name = [{ family: long, given: ['short', long] }]
     expect(found(await post('/Patient/$validate', patient('x', { name })))).toEqual([
@@ -92,11 +92,11 @@ describe('what is sent', () => {
   })
 })
 
-describe('what is stored', () => {
+describe('$validate of a stored resource', () => {
   it.each([
     ['GET', (path: string) => get(path)],
     ['POST without a body', (path: string) => post(path, '')],
-  ])('is looked at by %s', async (_, ask) => {
+  ])('checks it by %s', async (_, ask) => {
     const meta = { profile: [PROFILE] }
     expect(found(await ask(`/Patient/${await stored()}/$validate`))).toEqual([200, NOTHING])
     expect(found(await ask(`/Patient/${await stored({ meta })}/$validate`))).toEqual([200, ['warning not-found Patient.meta.profile[0]']])
@@ -112,21 +112,21 @@ describe('a profile', () => {
     ['the URL', (canonical, resource) => post(`/Patient/$validate?profile=${encodeURIComponent(canonical)}`, resource)],
     ['the body', (canonical, resource) => post('/Patient/$validate', input(sent(resource), { name: 'profile', valueUri: canonical }))],
   ]
-  it.each(ways)('in %s that is not loaded is 422; those of R4 are', async (_, ask) => {
+  it.each(ways)('is 422 if it is not loaded, and checked if it is of R4: in %s', async (_, ask) => {
     expect(found(await ask(PROFILE, patient('x')))).toEqual([422, ['error not-found']])
     expect(found(await ask(`${BASE}/Patient|4.0.1`, patient('x')))).toEqual([200, NOTHING])
     expect(found(await ask(`${BASE}/DomainResource`, wrong('x')))).toEqual([200, FAULTS])
     expect(found(await ask(`${BASE}/Patient|3.0.2`, patient('x')))).toEqual([422, ['error not-found']])
     expect(found(await ask(`${BASE}/Observation`, patient('x')))).toEqual([200, ['error structure Patient']])
   })
-  it('that the resource names and nobody knows is a warning, beside what is wrong', async () => {
+  it('is a warning beside other issues if it is unknown and named by the resource', async () => {
     const meta = { profile: [`${BASE}/Patient`, PROFILE] }
     expect(found(await post('/Patient/$validate', { ...wrong('x'), meta }))).toEqual([
       200,
       [...FAULTS, 'warning not-found Patient.meta.profile[1]'],
     ])
   })
-  it('is not asked of what has not the structure of R4, and that is told', async () => {
+  it('is not checked for a structurally invalid resource, which is reported', async () => {
     const loaded = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
     const shapeless = { ...patient('x', { meta: { profile: [`${BASE}/Patient`, PROFILE] } }), odd: 1 }
     expect(found(await post(`/Patient/$validate?profile=${loaded}`, shapeless))).toEqual([
@@ -134,14 +134,14 @@ describe('a profile', () => {
       ['error structure Patient.odd', 'information incomplete Patient', 'information incomplete Patient.meta.profile[1]'],
     ])
   })
-  it('that is named twice is one, or none', async () => {
+  it('is accepted twice if equal, and rejected if different', async () => {
     const twice = (canonical: string) => post(`/Patient/$validate?profile=${BASE}/Patient`, input(sent(patient('x')), { name: 'profile', valueUri: canonical })) // biome-ignore format: one
     expect(found(await twice(`${BASE}/Patient`))).toEqual([200, NOTHING])
     expect(found(await twice(PROFILE))).toEqual([400, ['error duplicate']])
   })
 })
 
-describe('what stands within another resource', () => {
+describe('a nested resource', () => {
   const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition'
   const person = (profile: string): Tree => ({ resourceType: 'Patient', text, meta: { profile: [profile] }, active: true })
   const ours = (answer: Answer): readonly unknown[] => issues(answer).filter((each) => !each.includes('information'))
@@ -167,7 +167,7 @@ describe('what stands within another resource', () => {
         contained: [{ ...resource, id: 'c' }],
       }),
     ],
-  ])('is checked against the profiles that it names itself: in %s, %s', async (type, place, within) => {
+  ])('is checked against its own profiles: in %s, %s', async (type, place, within) => {
     const ask = async (profile: string) => ours(await post(`/${type}/$validate`, within(person(profile))))
     expect(await ask(`${US_CORE}/us-core-patient`)).toEqual(['identifier', 'name', 'gender'].map(() => `error required ${place}`))
     expect(await ask(PROFILE)).toEqual([`warning not-found ${place}.meta.profile[0]`])
@@ -177,17 +177,17 @@ describe('what stands within another resource', () => {
   })
 })
 
-describe('as a write', () => {
+describe('$validate with a mode', () => {
   const mode = (name: string) => ({ name: 'mode', valueCode: name })
 
-  it('is one of four modes', async () => {
+  it('rejects an unknown mode', async () => {
     expect(found(await post('/Patient/$validate?mode=destroy', patient('x')))).toEqual([400, ['error value']])
     expect(found(await post('/Patient/$validate', input(mode('destroy'), sent(patient('x')))))).toEqual([
       400,
       ['error value Parameters.parameter[0].value'],
     ])
   })
-  it('a create needs an id that is free, and writes nothing', async () => {
+  it('predicts a create, which requires a new id, and writes nothing', async () => {
     const { id: _, ...nameless } = patient('x')
     const id = await stored()
     expect(found(await post('/Patient/$validate?mode=create', nameless))).toEqual([200, ['error required Patient.id']])
@@ -200,7 +200,7 @@ describe('as a write', () => {
     expect((await get(`/Patient/${fresh}`)).status).toBe(404)
     expect((await get(`/Patient/${id}/_history`)).body.entry).toHaveLength(1)
   })
-  it('an update is about the id of the URL, or of the body, and follows the version of If-Match', async () => {
+  it('predicts an update by id and If-Match, and writes nothing', async () => {
     const id = await stored()
     const { id: _, ...nameless } = patient('x')
     const changed = patient(id, { active: true })
@@ -214,14 +214,14 @@ describe('as a write', () => {
     expect((await get(`/Patient/${id}`)).body.active).toBeUndefined()
     expect((await get(`/Patient/${id}`)).headers.get('etag')).toBe('W/"1"')
   })
-  it('looks for what a reference means, and says where it is not', async () => {
+  it('resolves conditional references and reports the location of a failure', async () => {
     const resource = observation(newId(), { subject: 'Patient?identifier=nobody-has-this' })
     expect(found(await post('/Observation/$validate?mode=create', resource))).toEqual([
       200,
       ['error not-found Observation.subject.reference'],
     ])
   })
-  it('a deletion follows the version of If-Match too, and what is sent besides does not matter', async () => {
+  it('predicts a deletion by If-Match, whatever the body', async () => {
     const id = await stored()
     const path = `/Patient/${id}/$validate?mode=delete`
     expect(found(await get(path))).toEqual([200, NOTHING])
@@ -230,7 +230,7 @@ describe('as a write', () => {
     expect(found(await post('/Patient/$validate', input(mode('delete'))))).toEqual([400, ['error required']])
     expect((await get(`/Patient/${id}`)).status).toBe(200)
   })
-  it('mode=profile is about what is stored, and a profile', async () => {
+  it('checks a stored resource against a profile for mode=profile', async () => {
     const id = await stored()
     const about = (canonical: string) => get(`/Patient/${id}/$validate?mode=profile&profile=${canonical}`)
     expect(found(await about(`${BASE}/Patient`))).toEqual([200, NOTHING])

@@ -16,8 +16,8 @@ const patchOf = (operations: readonly Tree[]): Tree => ({
   data: Buffer.from(JSON.stringify(operations)).toString('base64'),
 })
 
-describe('a string that search will not find is told', () => {
-  it.each(PREFERENCES)('for each element, by each kind of write, with return=%s', async (preference) => {
+describe('a warning about a string too long to search', () => {
+  it.each(PREFERENCES)('is returned for each element and kind of write, with return=%s', async (preference) => {
     const headers = { prefer: `return=${preference}` }
     const [one, two] = [newId(), newId()]
     const add = [{ op: 'add', path: '/name', value: name }]
@@ -29,7 +29,7 @@ describe('a string that search will not find is told', () => {
     ]
     expect(answers.map((answer) => [answer.status, issues(answer)])).toEqual([201, 200, 200, 200].map((status) => [status, WARNINGS]))
   })
-  it.each(['batch', 'transaction'])('beside what was written, by each entry of a %s', async (type) => {
+  it.each(['batch', 'transaction'])('is returned beside the resource, by each entry of a %s', async (type) => {
     const [one, two, three] = [newId(), newId(), newId()]
     await put(`/Patient/${two}`, patient(two))
     const entries = [
@@ -46,13 +46,13 @@ describe('a string that search will not find is told', () => {
   })
 })
 
-describe('what a search parameter defines in vain is told', () => {
+describe('a warning about an unused SearchParameter', () => {
   const parameter = (id: string): Tree => ({
     ...{ resourceType: 'SearchParameter', id, url: `urn:${id}`, name: 'own', status: 'active', description: 'x' },
     ...{ code: 'family', base: ['Patient'], type: 'string', expression: 'Patient.name.given' },
   })
   const TOLD = ['warning business-rule SearchParameter.code']
-  it('to who asks for it, and else the body is as ever', async () => {
+  it('is returned only for return=OperationOutcome', async () => {
     const id = newId()
     const types: unknown[] = []
     for (const preference of PREFERENCES) {
@@ -65,12 +65,12 @@ describe('what a search parameter defines in vain is told', () => {
   it.each([
     [{ code: '_id', base: ['Resource'] }, 'Resource has'],
     [{ code: 'status', base: ['Encounter', 'Patient', 'Observation'] }, 'Encounter, Observation have'],
-  ])('once, with the types: %j', async (more, expected) => {
+  ])('is returned once, with the types: %j', async (more, expected) => {
     const { body } = await post('/SearchParameter/$validate', { ...parameter('x'), ...more })
     const told = body.issue.flatMap(({ code, details }: Tree) => (code === 'business-rule' ? [details.text] : []))
     expect(told).toEqual([`${expected} a search parameter of this code already, which stays what it is`])
   })
-  it('in a Bundle, and by $validate', async () => {
+  it('is returned in a Bundle and by $validate', async () => {
     const id = newId()
     const { body } = await post('/', bundle('batch', entry('PUT', `SearchParameter/${id}`, parameter(id))))
     expect(body.entry[0].response.outcome.issue[0]).toMatchObject({ severity: 'warning', expression: ['SearchParameter.code'] })
@@ -78,7 +78,7 @@ describe('what a search parameter defines in vain is told', () => {
   })
 })
 
-it('keeps an active Subscription as requested, and says so to who asks: nobody is notified', async () => {
+it('an active Subscription is stored as requested, with a warning on request', async () => {
   const of = (id: string, status = 'active') => ({
     ...{ resourceType: 'Subscription', id, status, reason: 'x', criteria: 'Observation?status=final' },
     channel: { type: 'rest-hook', endpoint: 'http://a.example' },

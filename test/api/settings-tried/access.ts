@@ -20,13 +20,13 @@ const BASE = 'http://127.0.0.1/fhir'
 
 // biome-ignore format: a table
 export const accessTrials: readonly Trial[] = [
-  ['token', 'nobody is let in without a token', (value) => withSettings({ FHIR_ACCESS: value }, async ({ as, get }) => {
+  ['token', 'requests without a token are 401', (value) => withSettings({ FHIR_ACCESS: value }, async ({ as, get }) => {
     expect([(await as().get('/Patient')).status, (await get('/Patient')).status]).toEqual([401, 200])
   })],
-  ['open', 'everybody is let in', (value) => withSettings({ FHIR_ACCESS: value }, async ({ as }) => {
+  ['open', 'requests need no token', (value) => withSettings({ FHIR_ACCESS: value }, async ({ as }) => {
     expect((await as().get('/Patient')).status).toBe(200)
   })],
-  ['iam', 'the start says that this is for AWS', async (value) => {
+  ['iam', 'the start fails, and names AWS', async (value) => {
     const { code, err } = await fhirUnder({ ...process.env, FHIR_ACCESS: value }, 'start', '--memory')
     expect([code, err]).toEqual([1, 'fhir: FHIR_ACCESS=iam is for a deployment on AWS: here it is token, or open (--open)\n'])
   }],
@@ -42,13 +42,13 @@ const claimsOf = (token: string): Tree => JSON.parse(Buffer.from(token.split('.'
 
 // biome-ignore format: a table
 export const tenancyTrials: readonly Trial[] = [
-  ['on', 'each tenant sees its own', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
+  ['on', 'each tenant sees its own data', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
     const [north, south] = [await tokenOfTenant(server, 'north'), await tokenOfTenant(server, 'south')]
     await server.as(north.access_token).put('/Patient/n', patient('n'))
     const seen = async ({ access_token }: Tree) => (await server.as(access_token).get('/Patient')).body.total
     expect([await seen(north), await seen(south)]).toEqual([1, 0])
   })],
-  ['off', 'who is of others only gets nothing', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
+  ['off', 'clients of other tenants get no token', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
     expect([(await tokenOfTenant(server, 'north')).error, (await tokenOfTenant(server, 'default')).token_type]).toEqual([
       'unauthorized_client', 'Bearer',
     ])
@@ -63,9 +63,9 @@ const withClaim = (value: string): Promise<void> =>
   })
 
 export const claimTrials: readonly Trial[] = [
-  ['tenant', 'tokens say it there', withClaim],
-  ['organization', 'tokens say it there', withClaim],
-  ['https://example.org/tenant', 'tokens say it there', withClaim],
+  ['tenant', 'tokens name the tenant in this claim', withClaim],
+  ['organization', 'tokens name the tenant in this claim', withClaim],
+  ['https://example.org/tenant', 'tokens name the tenant in this claim', withClaim],
 ]
 
 const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8'))
@@ -93,10 +93,10 @@ async function ofAnotherIssuer({ as }: Served): Promise<readonly number[]> {
 
 // biome-ignore format: a table
 export const issuersTrials: readonly Trial[] = [
-  ['', 'tokens of others are 401', (value) => withSettings({ FHIR_EXTERNAL_ISSUERS: value }, async (server) => {
+  ['', 'tokens of other issuers are 401', (value) => withSettings({ FHIR_EXTERNAL_ISSUERS: value }, async (server) => {
     expect(await ofAnotherIssuer(server)).toEqual([401, 401])
   })],
-  ['[{issuer, …}]', 'its tokens open what it may give', () => withPublished([OTHER_KEY.published], (jwksUri) => {
+  ['[{issuer, …}]', 'its tokens grant at most the configured scopes', () => withPublished([OTHER_KEY.published], (jwksUri) => {
     const issuers = JSON.stringify([{ issuer: ISSUER, audience: 'api://fhir', jwksUri, scopes: 'system/*.rs' }])
     return withSettings({ FHIR_EXTERNAL_ISSUERS: issuers, FHIR_PRIVATE_HOSTS: 'localhost' }, async (server) => {
       expect(await ofAnotherIssuer(server)).toEqual([200, 403])
@@ -121,10 +121,10 @@ const reaches = (value: string): Promise<void> => byPublishedKeys(value, 200)
 const isWalledOff = (value: string): Promise<void> => byPublishedKeys(value, 503)
 
 export const hostsTrials: readonly Trial[] = [
-  ['', 'keys behind the wall are not fetched', isWalledOff],
-  ['localhost', 'keys of that host are', reaches],
-  ['127.0.0.0/8, ::1/128', 'keys in those networks are', reaches],
-  ['keycloak.hospital.example, 10.1.0.0/16', 'keys elsewhere are not', isWalledOff],
+  ['', 'keys on private hosts are not fetched', isWalledOff],
+  ['localhost', 'keys of that host are fetched', reaches],
+  ['127.0.0.0/8, ::1/128', 'keys in those networks are fetched', reaches],
+  ['keycloak.hospital.example, 10.1.0.0/16', 'keys elsewhere are not fetched', isWalledOff],
 ]
 
 const BACK = 'https://app.example/back'
@@ -180,9 +180,9 @@ const flows = (value: string, expected: readonly string[]): Promise<void> =>
   })
 
 export const pkceTrials: readonly Trial[] = [
-  ['off', 'it is ignored', (value) => flows(value, ['Bearer', 'Bearer', 'Bearer'])],
-  ['accept', 'it is checked where it is sent', (value) => flows(value, ['Bearer', 'Bearer', 'invalid_grant'])],
-  ['require', 'none goes without it', (value) => flows(value, ['invalid_request', 'Bearer', 'invalid_grant'])],
+  ['off', 'PKCE is ignored', (value) => flows(value, ['Bearer', 'Bearer', 'Bearer'])],
+  ['accept', 'a challenge is checked if it is sent', (value) => flows(value, ['Bearer', 'Bearer', 'invalid_grant'])],
+  ['require', 'a request without a challenge is rejected', (value) => flows(value, ['invalid_request', 'Bearer', 'invalid_grant'])],
 ]
 
 const patientsSeen = (value: string, total: number): Promise<void> =>
@@ -194,8 +194,8 @@ const patientsSeen = (value: string, total: number): Promise<void> =>
   })
 
 export const contextTrials: readonly Trial[] = [
-  ['all', 'they are those of all patients', (value) => patientsSeen(value, 1)],
-  ['none', 'they are of nobody', (value) => patientsSeen(value, 0)],
+  ['all', 'patient scopes cover all patients', (value) => patientsSeen(value, 1)],
+  ['none', 'patient scopes cover no patient', (value) => patientsSeen(value, 0)],
 ]
 
 /** As whom the audit records have who asks for a token through a proxy. */
@@ -218,8 +218,8 @@ export const recordsOf = (folder: string): readonly Tree[] =>
   )
 
 export const addressTrials: readonly Trial[] = [
-  ['', 'who asks is the proxy, whatever it says', (value) => addressOfProxied(value, '127.0.0.1')],
-  ['X-Forwarded-For', 'who asks is the last address there', (value) => addressOfProxied(value, '203.0.113.7')],
+  ['', 'the client address is that of the proxy, whatever the header', (value) => addressOfProxied(value, '127.0.0.1')],
+  ['X-Forwarded-For', 'the client address is the last one in the header', (value) => addressOfProxied(value, '203.0.113.7')],
 ]
 
 /** Status of a read and the origin it may be read from, of pages of these origins. */
@@ -243,14 +243,14 @@ const PUBLIC = 'https://fhir.example.org/fhir'
 
 // biome-ignore format: a table
 export const originsTrials: readonly Trial[] = [
-  ['*', 'all are let in, of this machine alone where the server is', async (value) => {
+  ['*', 'all origins are allowed; on a server for this machine only local ones', async (value) => {
     await originsLetIn(value, PUBLIC, { 'https://app.example.org': [200, '*'] })
     await originsLetIn(value, BASE, { 'http://localhost:3000': [200, '*'], 'https://app.example.org': [403, '*'] })
   }],
-  ['https://app.example.org, capacitor://localhost', 'these are let in', (value) =>
+  ['https://app.example.org, capacitor://localhost', 'these origins are allowed', (value) =>
     originsLetIn(value, PUBLIC, {
       'https://app.example.org': [200, 'https://app.example.org'], 'capacitor://localhost': [200, 'capacitor://localhost'],
       'https://other.example.org': [200, null],
     })],
-  ['', 'none is let in', (value) => originsLetIn(value, PUBLIC, { 'https://app.example.org': [200, null] })],
+  ['', 'no origin is allowed', (value) => originsLetIn(value, PUBLIC, { 'https://app.example.org': [200, null] })],
 ]

@@ -30,9 +30,9 @@ const auditKept = (value: string, expected: Readonly<Record<number, boolean>>): 
 }
 
 export const retentionTrials: readonly Trial[] = [
-  ['1', 'records of two days ago are gone', (value) => auditKept(value, { 0: true, 3: false })],
-  ['90', 'records of 88 days are there, those of 92 gone', (value) => auditKept(value, { 88: true, 92: false })],
-  ['36500', 'a century is kept', (value) => auditKept(value, { 36000: true, 36502: false })],
+  ['1', 'records of three days ago are removed', (value) => auditKept(value, { 0: true, 3: false })],
+  ['90', 'records of 88 days are retained, those of 92 are removed', (value) => auditKept(value, { 88: true, 92: false })],
+  ['36500', 'records of a century are retained', (value) => auditKept(value, { 36000: true, 36502: false })],
 ]
 
 const withoutDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
@@ -45,7 +45,7 @@ const reads = (folder: string): number => recordsOf(folder).filter(({ interactio
 
 // biome-ignore format: a table
 export const durabilityTrials: readonly Trial[] = [
-  ['batched', 'requests are answered while records cannot be written, which come later', (value) =>
+  ['batched', 'requests succeed while records cannot be written; these are written later', (value) =>
     withDurability(value, async ({ get, folder, reports }) => {
       expect(await withoutDisk(async () => {
         const { status } = await get('/Patient/nobody')
@@ -54,7 +54,7 @@ export const durabilityTrials: readonly Trial[] = [
       })).toBe(404)
       while (reads(folder) === 0) await wait(10)
     })],
-  ['strict', 'records are there before the answer, or nothing is done', (value) =>
+  ['strict', 'records are stored before the response, or the request fails', (value) =>
     withDurability(value, async ({ get, folder }) => {
       expect([(await get('/Patient/nobody')).status, reads(folder)]).toEqual([404, 1])
       // There may be room for one: its record says that there is none.
@@ -101,14 +101,14 @@ const kickedOff = (value: string, expected: readonly number[]): Promise<void> =>
   })
 
 export const assertionTrials: readonly Trial[] = [
-  ['on', 'a token by a secret begins none', (value) => kickedOff(value, [403, 202])],
-  ['off', 'any token begins one', (value) => kickedOff(value, [202, 202])],
+  ['on', 'a token obtained with a secret starts no export', (value) => kickedOff(value, [403, 202])],
+  ['off', 'any token starts an export', (value) => kickedOff(value, [202, 202])],
 ]
 
 export const runningTrials: readonly Trial[] = [
   [
     '1',
-    'of two at once one is 429; when it has ended there is room',
+    'the second concurrent export is 429 until the first has ended',
     (value) =>
       withSettings({ FHIR_MAX_RUNNING_EXPORTS: value }, async (server) => {
         const answers = await Promise.all(Array.from({ length: 5 }, () => begin(server)))
@@ -133,8 +133,8 @@ const toldAfter = (value: string, expected: readonly (readonly [days: number, st
   })
 
 export const jobRetentionTrials: readonly Trial[] = [
-  ['1', 'it is told for a day', (value) => toldAfter(value, [[0.9, 200], [1.1, 404]])], // biome-ignore format: days
-  ['10', 'it is told for ten days', (value) => toldAfter(value, [[9.9, 200], [10.1, 404]])], // biome-ignore format: days
+  ['1', 'the status is available for a day', (value) => toldAfter(value, [[0.9, 200], [1.1, 404]])], // biome-ignore format: days
+  ['10', 'the status is available for ten days', (value) => toldAfter(value, [[9.9, 200], [10.1, 404]])], // biome-ignore format: days
 ]
 
 /** What is exported of a group of one patient with a practitioner, an Observation and a Basic of theirs. */
@@ -155,7 +155,7 @@ const withTypes = (value: string, ...expected: readonly string[]): Promise<void>
   ofGroup({ FHIR_GROUP_EXPORT_TYPES: value, FHIR_EXPORT_ADDITIONAL_RESOURCES: '{}' }, expected)
 
 export const typesTrials: readonly Trial[] = [
-  ['Patient', 'patients alone', (value) => withTypes(value, 'Patient/p')],
+  ['Patient', 'Patients only', (value) => withTypes(value, 'Patient/p')],
   ['Patient,Basic', 'these types, and no others', (value) => withTypes(value, 'Basic/b', 'Patient/p')],
 ]
 
@@ -173,10 +173,10 @@ const coming = (value: string, ...expected: readonly string[]): Promise<void> =>
 
 // biome-ignore format: a table
 export const additionalTrials: readonly Trial[] = [
-  ['', 'what the server knows comes along', (value) => coming(value, 'Patient/p', 'Observation/o', 'Practitioner/d')],
-  ['{}', 'nothing comes along', (value) => coming(value, 'Patient/p', 'Observation/o')],
+  ['', 'the built-in additional resources are exported', (value) => coming(value, 'Patient/p', 'Observation/o', 'Practitioner/d')],
+  ['{}', 'no additional resources are exported', (value) => coming(value, 'Patient/p', 'Observation/o')],
   [PRACTITIONERS, 'what it says comes along', (value) => coming(value, 'Patient/p', 'Observation/o', 'Practitioner/d')],
-  ['a file', 'what stands there comes along', () => {
+  ['a file', 'the additional resources of the file are exported', () => {
     const file = join(newFolder(), 'additional.json')
     writeFileSync(file, '{}')
     return coming(file, 'Patient/p', 'Observation/o')

@@ -77,15 +77,15 @@ export const mismatchTrials: readonly Trial[] = [
     const { status, body } = await updatedUnderAnotherId(server)
     expect([status, body.id, body.active, (await server.get('/Patient/b')).status]).toEqual([200, 'a', true, 404])
   })],
-  ['reject', 'it is 400 and nothing is written', mismatch(async (server) => {
+  ['reject', 'a mismatch is 400, and nothing is written', mismatch(async (server) => {
     expect((await updatedUnderAnotherId(server)).status).toBe(400)
     expect((await server.get('/Patient/a')).body.meta.versionId).toBe('1')
   })],
 ]
 
 export const noOpTrials: readonly Trial[] = [
-  ['version', 'an update that changes nothing is a version', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"2"'))],
-  ['ignore', 'an update that changes nothing is none', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"1"'))],
+  ['version', 'an update without changes creates a version', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"2"'))],
+  ['ignore', 'an update without changes creates no version', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"1"'))],
 ]
 
 /** What is written before, asked while writes are stopped. */
@@ -118,10 +118,10 @@ const everyWrite = ({ put, post, patch, delete: remove }: Served) => [
 
 // biome-ignore format: a table
 export const writesTrials: readonly Trial[] = [
-  ['on', 'what is written is stored', (value) => whileStopped(value, async ({ delete: remove }) => {
+  ['on', 'writes are stored', (value) => whileStopped(value, async ({ delete: remove }) => {
     expect((await remove('/Patient/a')).status).toBe(204)
   })],
-  ['stopped', 'every write is 503 with Retry-After and stores nothing; all else is answered', (value) => whileStopped(value, async (server) => {
+  ['stopped', 'every write is 503 with Retry-After and stores nothing; other requests succeed', (value) => whileStopped(value, async (server) => {
     for (const answer of await Promise.all(everyWrite(server))) {
       expect([answer.status, answer.headers.get('retry-after'), answer.text]).toEqual([503, '300', expect.stringContaining('stopped all writes')])
     }
@@ -135,15 +135,15 @@ export const writesTrials: readonly Trial[] = [
 
 // biome-ignore format: a table
 export const profilesTrials: readonly Trial[] = [
-  ['off', 'what differs from its profile is stored and not told', profiles(async (server) => {
+  ['off', 'a nonconforming resource is stored without a warning', profiles(async (server) => {
     const answer = await writtenUnfit(server)
     expect([answer.status, tellsCategory(answer)]).toEqual([201, false])
   })],
-  ['warn', 'what differs from its profile is stored and told', profiles(async (server) => {
+  ['warn', 'a nonconforming resource is stored with a warning', profiles(async (server) => {
     const answer = await writtenUnfit(server)
     expect([answer.status, tellsCategory(answer)]).toEqual([201, true])
   })],
-  ['enforce', 'what differs from its profile is 422', profiles(async (server) => {
+  ['enforce', 'a nonconforming resource is 422', profiles(async (server) => {
     const answer = await writtenUnfit(server)
     expect([answer.status, tellsCategory(answer), (await server.get('/Observation/o')).status]).toEqual([422, true, 404])
   })],
@@ -151,7 +151,7 @@ export const profilesTrials: readonly Trial[] = [
 
 // biome-ignore format: a table
 export const versioningTrials: readonly Trial[] = [
-  ['on', 'older versions are shown', versioning(async (server) => {
+  ['on', 'older versions are returned', versioning(async (server) => {
     await writtenTwice(server)
     expect((await server.get('/Patient/a/_history/1')).status).toBe(200)
     expect((await server.get('/Patient/a/_history')).body.entry).toHaveLength(2)
@@ -165,16 +165,16 @@ export const versioningTrials: readonly Trial[] = [
 
 // biome-ignore format: a table
 export const integrityTrials: readonly Trial[] = [
-  ['on', 'a reference to nothing is 422, a deletion under a reference 409', integrity(async (server) => {
+  ['on', 'a dangling reference is 422, the deletion of a referenced resource 409', integrity(async (server) => {
     expect([(await dangling(server)).status, (await deletedUnderReference(server)).status]).toEqual([422, 409])
   })],
-  ['off', 'a reference to nothing is stored, what is referred to may go', integrity(async (server) => {
+  ['off', 'a dangling reference is stored, and a referenced resource can be deleted', integrity(async (server) => {
     expect([(await dangling(server)).status, (await deletedUnderReference(server)).status]).toEqual([201, 204])
   })],
 ]
 
 export const zoneTrials: readonly Trial[] = [
-  ['UTC', 'days are those of Greenwich', zone(async (server) => expect(await onDay(server, '2023-01-15')).toBe(1))],
+  ['UTC', 'days are those of UTC', zone(async (server) => expect(await onDay(server, '2023-01-15')).toBe(1))],
   ['Europe/Berlin', 'days are those of Berlin', zone(async (server) => expect(await onDay(server, '2023-01-16')).toBe(1))],
 ]
 
@@ -188,7 +188,7 @@ const putEntries = (count: number, type: string): Tree => ({
 
 // biome-ignore format: a table
 export const entriesTrials: readonly Trial[] = [
-  ['3', 'as many entries are taken, one more is 413', withVariable('FHIR_MAX_TRANSACTION_ENTRIES')(async ({ post }) => {
+  ['3', 'as many entries are accepted, one more is 413', withVariable('FHIR_MAX_TRANSACTION_ENTRIES')(async ({ post }) => {
     for (const type of ['batch', 'transaction'])
       expect([type, (await post('/', putEntries(3, type))).status, (await post('/', putEntries(4, type))).status]).toEqual([type, 200, 413])
   })],
@@ -213,10 +213,10 @@ function allButTheEnd(base: string): { readonly request: ClientRequest; readonly
 
 // biome-ignore format: a table
 export const bodyTrials: readonly Trial[] = [
-  ['1000', 'as many bytes are taken, one more is 413', withVariable('FHIR_MAX_BODY_BYTES')(async ({ put }) => {
+  ['1000', 'as many bytes are accepted, one more is 413', withVariable('FHIR_MAX_BODY_BYTES')(async ({ put }) => {
     expect([(await put('/Patient/p', weighing(1_000))).status, (await put('/Patient/p', weighing(1_001))).status]).toEqual([201, 413])
   })],
-  ['2000', 'sixteen times as many bytes are held at once, one body too much is 503', withVariable('FHIR_MAX_BODY_BYTES', { FHIR_ACCESS: 'open' })(
+  ['2000', 'sixteen times as many bytes are held at once, a further body is 503', withVariable('FHIR_MAX_BODY_BYTES', { FHIR_ACCESS: 'open' })(
     async ({ base }) => {
       const sent = Array.from({ length: 17 }, () => allButTheEnd(base()))
       const { statusCode } = await Promise.race(sent.map(async ({ answer }) => answer))
@@ -228,7 +228,7 @@ export const bodyTrials: readonly Trial[] = [
 
 // biome-ignore format: a table
 export const requestsTrials: readonly Trial[] = [
-  ['1', 'while one is under way another is 503', withVariable('FHIR_MAX_REQUESTS', { FHIR_AUDIT_DURABILITY: 'strict' })(
+  ['1', 'a second concurrent request is 503', withVariable('FHIR_MAX_REQUESTS', { FHIR_AUDIT_DURABILITY: 'strict' })(
     async ({ embedded, get }) => {
       const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
       // The first waits for its record: for the disk.
@@ -287,7 +287,7 @@ async function withRegistry(proof: (address: string) => Promise<void>): Promise<
 
 // biome-ignore format: a table
 export const registryTrials: readonly Trial[] = [
-  ['http://127.0.0.1', 'packages come from there, to a running server', async () =>
+  ['http://127.0.0.1', 'a running server loads packages from there', async () =>
     withRegistry((address) => {
       const folder = newFolder()
       return withSettings({}, async ({ post }) => {
