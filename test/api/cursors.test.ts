@@ -1,7 +1,7 @@
 /** Specification 4.2, paging: a cursor belongs to its path, filters and order; crossed with anything else it is refused. @cloud:here */
-import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { randomOf } from '../contracts/generated-search.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
@@ -21,16 +21,15 @@ beforeAll(async () => {
 
 const linkOf = ({ link }: Tree, wanted: string): string => link.find(({ relation }: Tree) => relation === wanted)?.url
 const cursorOf = (body: Tree): string => new URL(linkOf(body, 'next')).searchParams.get('_cursor')!
-const MOST_TRIES = 60
 
 /** A history of several resources may show writes later (X-History-Until): it is asked again until it has more than a page. */
 async function firstCursorOf(path: string): Promise<string> {
-  for (let tries = 1; ; tries++) {
+  const pageOf = async (): Promise<Tree> => {
     const { status, body } = await get(path)
     expect([path, status]).toEqual([path, 200])
-    if (linkOf(body, 'next') !== undefined || tries === MOST_TRIES) return cursorOf(body)
-    await wait(500)
+    return body
   }
+  return cursorOf(await eventually(pageOf, { until: (body) => linkOf(body, 'next') !== undefined, every: 500 }))
 }
 
 const withCursor = (path: string, cursor: string) => `${path}${path.includes('?') ? '&' : '?'}_cursor=${cursor}`

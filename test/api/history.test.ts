@@ -1,7 +1,8 @@
 /** FHIR history: of a resource, a type and everything; windows and pages. Specification 3.2, 4.1, 9. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
+import { eventually } from '../fixtures/eventually.ts'
 import { patient } from '../fixtures/resources.ts'
-import { isElsewhere, newId, type Tree, withServer } from './server.ts'
+import { isElsewhere, newId, stampsAfter, type Tree, withServer } from './server.ts'
 
 const { get, put, post, patch, delete: remove } = withServer()
 
@@ -98,7 +99,7 @@ describe('the history of a resource', () => {
     const times: string[] = []
     for (let i = 0; i < 3; i++) {
       times.push((await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated)
-      await new Promise((resolve) => setTimeout(resolve, 15))
+      await stampsAfter(put, Date.parse(times[i]!))
     }
     for (const [query, total] of [
       ['', 3],
@@ -129,7 +130,7 @@ describe('the history of a resource', () => {
     const times: string[] = []
     for (let i = 0; i < 3; i++) {
       times.push((await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated)
-      await new Promise((resolve) => setTimeout(resolve, 15))
+      await stampsAfter(put, Date.parse(times[i]!) + 5)
     }
     const versions = async (query: string) =>
       (await get(`/Patient/${id}/_history?${query}`)).body.entry?.map(({ resource }: Tree) => resource.meta.versionId)
@@ -147,12 +148,12 @@ describe('the history of a resource', () => {
 
 /** Elsewhere than here a history since an instant says until when it shows everything. */
 async function shown(path: string, lastUpdated: string): Promise<void> {
-  for (;;) {
+  const shownUntil = async (): Promise<string | null> => {
     const { headers } = await get(`${path}?_count=1&_since=${lastUpdated}`)
     expect(headers.has('x-history-until')).toBe(isElsewhere)
-    if (!isElsewhere || Date.parse(headers.get('x-history-until')!) > Date.parse(lastUpdated)) return
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    return headers.get('x-history-until')
   }
+  await eventually(shownUntil, { until: (instant) => instant === null || Date.parse(instant) > Date.parse(lastUpdated), every: 1_000 })
 }
 
 describe('the history of a type and of the system', () => {

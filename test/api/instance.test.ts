@@ -1,7 +1,7 @@
 /** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { isElsewhere, issues, newId, withServer } from './server.ts'
+import { isElsewhere, issues, newId, stampsAfter, withServer } from './server.ts'
 
 const { get, put, post, send, delete: remove } = withServer()
 
@@ -89,7 +89,7 @@ describe('read', () => {
     expect([await asked(last), await asked(last, { 'if-none-match': (await get(`/Patient/${id}`)).headers.get('etag')! })]).toEqual([
       200, 304,
     ])
-    await new Promise((resolve) => setTimeout(resolve, 1_000 - (Date.now() % 1_000)))
+    await stampsAfter(put, Date.parse(last) + 999)
     const next = (await put(`/Patient/${id}`, patient(id))).headers.get('last-modified')!
     expect([next === last, await asked(next)]).toEqual([false, 304])
   })

@@ -1,7 +1,7 @@
 /** The official examples and definitions of R4, stored, read back, searched for and exported: nothing is lost, and nothing becomes another. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, expect, it } from '@jest/globals'
+import { eventually } from '../fixtures/eventually.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
 import { EXAMPLES } from '../fixtures/us-core/examples.ts'
 import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
@@ -177,8 +177,7 @@ const asSent = (line: string): Tree => parsed(line.replaceAll('"url":"http://127
 it('an export contains all examples unchanged', async () => {
   const { status, headers } = await raw('/$export', { headers: { accept: 'application/fhir+json', prefer: 'respond-async' } })
   expect(status).toBe(202)
-  let answer = await get(headers.get('content-location')!)
-  for (; answer.status === 202; answer = await get(headers.get('content-location')!)) await wait(100)
+  const answer = await eventually(() => get(headers.get('content-location')!), { until: ({ status }) => status !== 202, every: 100 })
   expect([answer.status, answer.body.error]).toEqual([200, []])
   const byKey = new Map(stored.map((example) => [example.key, example]))
   const different: string[] = []

@@ -1,10 +1,10 @@
 /** Nobody has the server alone: while one client's long request is worked on others are answered, and no answer grows without a bound. */
-import { beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { validateResource } from '../../lambdas/http/steps/validate-resource.ts'
 import { findingsOf } from '../../lambdas/interactions/findings-of.ts'
 import { inSlices, inTurn, othersPass } from '../../lambdas/interactions/slices.ts'
 import { patient } from '../fixtures/resources.ts'
-import { turnsDuring } from '../fixtures/turns.ts'
+import { turnsDuring, turnsPass } from '../fixtures/turns.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
@@ -21,19 +21,28 @@ beforeAll(async () => {
   await put('/Basic/heavy', { resourceType: 'Basic', id: 'heavy', code: { text: 'x'.repeat(400_000) } })
 })
 
-/** Uses up a slice. */
-function work(ms: number): void {
-  for (const end = performance.now() + ms; performance.now() < end; );
-}
-
 describe('work in slices', () => {
+  /** Time passes only while something works. */
+  let now = 0
+  beforeEach(async () => {
+    // A slice that an earlier test began ends first.
+    await turnsPass(3)
+    jest.spyOn(performance, 'now').mockImplementation(() => now)
+  })
+  afterEach(() => void jest.restoreAllMocks())
+
+  /** Uses up a slice. */
+  const work = (): void => {
+    now += 25
+  }
+
   it('yields when a slice is used up, and keeps the order', async () => {
     const items = Array.from({ length: 10 }, (_, i) => i)
     for (const sliced of [inSlices, inTurn]) {
       let made: readonly number[] = []
       const turns = await turnsDuring(async () => {
         made = await sliced(items, (i: number) => {
-          work(25)
+          work()
           return i * 2
         })
       })
@@ -43,24 +52,20 @@ describe('work in slices', () => {
   })
 
   it('continues at once while there is time', async () => {
-    await new Promise((resolve) => setImmediate(resolve))
-    // No time passes, however slow the machine is.
-    const now = jest.spyOn(performance, 'now').mockReturnValue(0)
     expect(othersPass()).toBeUndefined()
     const made = inTurn([1, 2, 3], (i) => i)
     expect(await turnsDuring(() => made)).toBeLessThanOrEqual(1)
-    now.mockRestore()
   })
 
   it('shares the slices between concurrent tasks', async () => {
     const items = Array.from({ length: 8 }, (_, i) => i).values()
-    const turns = await turnsDuring(() => Promise.all([1, 2, 3, 4].map(() => inTurn(items, () => work(25)))))
+    const turns = await turnsDuring(() => Promise.all([1, 2, 3, 4].map(() => inTurn(items, work))))
     expect(turns).toBeGreaterThanOrEqual(6)
   })
 
   it('serves waiting tasks in turn', async () => {
     const order: string[] = []
-    const working = (name: string, count: number) => inTurn(Array(count).keys(), () => order.push(name) && work(25))
+    const working = (name: string, count: number) => inTurn(Array(count).keys(), () => order.push(name) && work())
     await Promise.all([working('long', 6), working('short', 2), working('other', 2)])
     expect(order.filter((name) => name !== 'long')).toEqual(['short', 'other', 'short', 'other'])
   })
@@ -70,11 +75,11 @@ describe('work in slices', () => {
     const listen = (reason: unknown) => void rejected.push(reason)
     process.on('unhandledRejection', listen)
     const made = inSlices([1, 2], (i) => {
-      work(25)
+      work()
       return Promise.reject(new Error(`${i}`))
     })
     await expect(made.then((all) => Promise.all(all))).rejects.toThrow('1')
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await turnsPass(10)
     process.off('unhandledRejection', listen)
     expect(rejected).toEqual([])
   })
@@ -145,9 +150,9 @@ describe('the responses to a Bundle', () => {
       '/',
       bundle('batch', 400, () => reading('Patient?_count=100')),
     ).then(() => finished.push('batch'))
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    await get('/Patient/p').then(() => finished.push('read'))
+    const reads = Array<string>(10).fill('read')
+    for (const read of reads) await get('/Patient/p').then(() => finished.push(read))
     await long
-    expect(finished).toEqual(['read', 'batch'])
+    expect(finished).toEqual([...reads, 'batch'])
   })
 })

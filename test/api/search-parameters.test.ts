@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { isWhole, timesOf } from '../fixtures/long-runs.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type Client, clientOf, issues, newId, startServer, type Tree } from './server.ts'
@@ -44,22 +45,22 @@ const define = async (resource: Tree): Promise<void> => {
 }
 /** Asked again where the index is behind, as an index made anew is for some time. */
 async function got(...asked: Parameters<Client['get']>): ReturnType<Client['get']> {
-  for (let answer = await client.get(...asked); ; answer = await client.get(...asked)) {
-    if (answer.status !== 503) return answer
-    expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+  const ask = async (): ReturnType<Client['get']> => {
+    const answer = await client.get(...asked)
+    if (answer.status === 503) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+    return answer
   }
+  return eventually(ask, { until: ({ status }) => status !== 503, every: 100 })
 }
 /** Everything that was defined is built. */
 async function settled(): Promise<void> {
-  for (let i = 0; i < 3_000; i++) {
+  const unfinished = async (): Promise<readonly Tree[]> => {
     const { body } = await got('/$reindex-status')
     expect(body.parameter[0]).toEqual({ name: 'lag', valueInteger: expect.any(Number) })
     const parts = body.parameter.flatMap(({ part = [] }: Tree) => part)
-    if (!parts.some(({ name, valueCode }: Tree) => name === 'type' || valueCode === 'building')) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    return parts.filter(({ name, valueCode }: Tree) => name === 'type' || valueCode === 'building')
   }
-  throw new Error('not built')
+  await eventually(unfinished, { until: ({ length }) => length === 0, every: 10 })
 }
 const found = async (query: string): Promise<string | number> => {
   const { status, body } = await got(`/${query}`, { prefer: 'handling=strict' })

@@ -3,10 +3,10 @@
  * folder. And a client that speaks to it.
  */
 import type { AddressInfo } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { type Credentials, tokensOf } from '../fixtures/given-tokens.ts'
 import { neverReports } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
@@ -92,6 +92,7 @@ export async function startServer(
 
 /** More would not fit into a header. */
 const MOST_TOKENS = 40
+/** Times that a client waits as long as Retry-After says. */
 const MOST_AGAIN = 10
 
 /** The access token to send; undefined: none. */
@@ -124,9 +125,13 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
     let response = await ask()
     // On a busy machine the index may be behind for longer than a search waits, which then says when to ask again; a Bundle before it does anything.
     const waits = method === 'GET' || (isElsewhere && method === 'POST' && (path === '/' || path.endsWith('/_search')))
-    for (let again = 0; sent.length > 0 && waits && response.status === 503 && again < MOST_AGAIN; again++) {
-      await wait(Number(response.headers.get('retry-after') ?? 1) * 1_000)
-      response = await ask()
+    if (sent.length > 0 && waits && response.status === 503) {
+      let seconds = MOST_AGAIN * Number(response.headers.get('retry-after') ?? 1)
+      response = await eventually(ask, {
+        until: ({ status }) => status !== 503 || seconds-- <= 0,
+        within: Number.POSITIVE_INFINITY,
+        every: 1_000,
+      })
     }
     const text = await response.text()
     const parsed: Tree = text !== '' && /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
@@ -151,6 +156,14 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
 let counter = 0
 /** An id no other test uses. */
 export const newId = (): string => `t-${process.pid}-${Date.now().toString(36)}-${++counter}`
+
+/** Waits until the server stamps a write with an instant after this one, given in milliseconds. The writes are those of another resource. */
+export async function stampsAfter(put: Client['put'], instant: number): Promise<void> {
+  const id = newId()
+  const stamp = async (): Promise<string> =>
+    (await put(`/Binary/${id}`, { resourceType: 'Binary', id, contentType: 'text/plain' })).body.meta.lastUpdated
+  await eventually(stamp, { until: (stamped) => Date.parse(stamped) > instant })
+}
 
 /** The codes of an OperationOutcome, `severity code expression`. */
 export const issues = ({ body }: Answer): readonly string[] =>

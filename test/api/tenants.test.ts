@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type Answer, type Client, clientOf, startServer, type Tree } from './server.ts'
 
@@ -50,13 +51,12 @@ const profile = (id: string, required: string): Tree => ({
 const transaction = (...entry: readonly Tree[]): Tree => ({ resourceType: 'Bundle', type: 'transaction', entry })
 
 async function settled(client: Client): Promise<void> {
-  for (let looks = 0; looks < 3_000; looks++) {
+  const unfinished = async (): Promise<readonly Tree[]> => {
     const { body } = await client.get('/$reindex-status')
     const parts = body.parameter.flatMap(({ part = [] }: Tree) => part)
-    if (!parts.some(({ name, valueCode }: Tree) => name === 'type' || valueCode === 'building')) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    return parts.filter(({ name, valueCode }: Tree) => name === 'type' || valueCode === 'building')
   }
-  throw new Error('not built')
+  await eventually(unfinished, { until: ({ length }) => length === 0, every: 10 })
 }
 
 const linkOf = ({ body }: Answer, wanted: string): string | undefined =>

@@ -1,10 +1,10 @@
 /** Settings of what is recorded, exported and kept, and for how long. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from '@jest/globals'
 import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
+import { eventually } from '../../fixtures/eventually.ts'
 import { observation, patient, ref } from '../../fixtures/resources.ts'
 import type { Answer, Client, Tree } from '../server.ts'
 import { recordsOf } from './access.ts'
@@ -49,10 +49,10 @@ export const durabilityTrials: readonly Trial[] = [
     withDurability(value, async ({ get, folder, reports }) => {
       expect(await withoutDisk(async () => {
         const { status } = await get('/Patient/nobody')
-        while (reports.length === 0) await wait(10)
+        await eventually(() => reports.length > 0)
         return status
       })).toBe(404)
-      while (reads(folder) === 0) await wait(10)
+      await eventually(() => reads(folder) > 0)
     })],
   ['strict', 'records are stored before the response, or the request fails', (value) =>
     withDurability(value, async ({ get, folder }) => {
@@ -70,11 +70,8 @@ const begin = (client: Client, path = '/$export'): Promise<Answer> => client.get
 /** The manifest, once it is there. */
 async function manifestOf(client: Client, { status, headers }: Answer): Promise<Tree> {
   expect(status).toBe(202)
-  for (;;) {
-    const answer = await client.get(headers.get('content-location')!)
-    if (answer.status !== 202) return answer.body
-    await wait(20)
-  }
+  const isEnded = ({ status }: Answer): boolean => status !== 202
+  return (await eventually(() => client.get(headers.get('content-location')!), { until: isEnded, every: 20 })).body
 }
 
 /** `Type/id` of all that an export brings. */
