@@ -1,5 +1,5 @@
 /** Exports from beginning to end, as somebody asks for them, and what somebody must get. */
-import { setTimeout as wait } from 'node:timers/promises'
+import { eventually } from '../fixtures/eventually.ts'
 import { clausesOf, headOf, inScope, isLive, type Json, type Kept, sees, seesAll, type Who } from './oracle.ts'
 import type { Population } from './population.ts'
 import { type Answer, type Ask, BASE, type Sent } from './site.ts'
@@ -20,12 +20,11 @@ export async function exportedTo(ask: Ask, who: Who, target: string, sent: Sent 
   const kickOff = await ask(who, sent.body === undefined ? 'GET' : 'POST', target, { ...sent, headers })
   const link = kickOff.headers['content-location']?.slice(BASE.length)
   if (link === undefined) return { kickOff, files: [] }
-  let poll: Answer
-  do {
+  const look = () => {
     meanwhile()
-    await wait(10)
-    poll = await ask(who, 'GET', link)
-  } while (poll.status === 202)
+    return ask(who, 'GET', link)
+  }
+  const poll = await eventually(look, { until: ({ status }) => status !== 202, every: 10 })
   const { output = [], error = [], deleted = [] } = poll.body
   const urls = [...output, ...error, ...deleted].map(({ url }: Json) => url.slice(BASE.length))
   const files = urls.map(async (url: string) => [nameOf(url), await ask(who, 'GET', url)] as const)

@@ -20,19 +20,22 @@ beforeAll(async () => {
 beforeEach(() => void auth.audited.splice(0))
 
 it('revokes a token of the client, and no other', async () => {
+  const revoked = auth.revocations.size
   const [token, beside] = [await tokenOf('app'), await tokenOf('app')]
   const { status, headers, text } = await revoke({ ...AS('app'), token, token_type_hint: 'access_token' })
   expect([status, headers['cache-control'], text]).toEqual([200, 'no-store', ''])
   expect([await isActive(token), await isActive(beside)]).toEqual([false, true])
   expect(auth.audited[2]).toMatchObject({ interaction: 'revoke', client: 'app', status: 200, outcome: 'revoked' })
   expect((await revoke({ ...AS('app'), token })).status).toBe(200)
+  expect(auth.revocations.size).toBe(revoked + 1)
 })
 
 it('returns 200 for unknown and foreign tokens, and revokes nothing', async () => {
+  const revoked = auth.revocations.size
   const token = await tokenOf('app')
   for (const unknown of ['abc', `${token}x`, 'a.b.c']) expect((await revoke({ ...AS('app'), token: unknown })).status).toBe(200)
   expect((await revoke({ ...AS('other'), token })).status).toBe(200)
-  expect([await isActive(token), auth.revocations.size]).toEqual([true, 1])
+  expect([await isActive(token), auth.revocations.size]).toEqual([true, revoked])
 })
 
 it.each([
