@@ -1,6 +1,6 @@
 /** Exports of a store into files, step by step. */
 import { join } from 'node:path'
-import { describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { SET_BACK } from '../../lambdas/export/fail.ts'
 import { blobsOf, segmentsOf } from '../../lambdas/export/job.ts'
@@ -22,14 +22,17 @@ const parts = partsOf({
   index: world.index,
 })
 
+beforeAll(async () => {
+  await world.save(1, patient('a', { family: 'Abt' }), patient('b'), observation('o', { subject: 'Patient/a' }))
+  await world.save(2, patient('a', { family: 'Bonn' }))
+  await world.save(9, patient('late'))
+  await world.save(9, patient('a', { family: 'Celan' }))
+})
+
 const idsOf = (lines: readonly string[] = []): readonly string[] => lines.map((line) => JSON.parse(line).id).toSorted()
 
 describe('An export of everything', () => {
   it('has each resource as of its time, one to a line, by type', async () => {
-    await world.save(1, patient('a', { family: 'Abt' }), patient('b'), observation('o', { subject: 'Patient/a' }))
-    await world.save(2, patient('a', { family: 'Bonn' }))
-    await world.save(9, patient('late'))
-    await world.save(9, patient('a', { family: 'Celan' }))
     await kickOff(parts, jobOf(5, { id: 'all', level: 'system' }))
     await run(parts, { id: 'all', attempt: 1 })
     const job = await jobNow(parts, 'all')

@@ -2,12 +2,12 @@
  * A server with some records and a Group, and a client of backend services that asks it over the network as BDT and Inferno's Bulk Data kit do.
  * https://github.com/smart-on-fhir/bdt, https://github.com/inferno-framework/bulk-data-test-kit
  */
-import { setTimeout as wait } from 'node:timers/promises'
 import { addClient, openAdministration } from '../../../lambdas/runtime/administration.ts'
 import { startServer } from '../../api/server.ts'
 import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
 import { RECORD } from '../../auth/inferno/record.ts'
 import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import { eventually } from '../../fixtures/eventually.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 
 /** `by`: the kit's test, as kit/test. `holds`: what must. */
@@ -50,8 +50,6 @@ const MORE: readonly Tree[] = [
     member: ['1', '2'].map((id) => ({ entity: { reference: `Patient/${id}` } })),
   },
 ]
-
-const LOOK = 20
 
 export async function openSite(): Promise<Site> {
   const folder = newFolder()
@@ -108,13 +106,9 @@ export function siteOf(ask: Site['ask'], tokenFor: Site['tokenFor'], token: stri
       const isAnonymous = Object.hasOwn(headers, 'authorization')
       return ask(body === undefined ? 'GET' : 'POST', url, sent, isAnonymous ? undefined : token)
     },
-    async finished(kickOff) {
-      let answer: Answer
-      do {
-        await wait(LOOK)
-        answer = await ask('GET', locationOf(kickOff), { headers: { accept: 'application/json' } }, token)
-      } while (answer.status === 202)
-      return answer
+    finished(kickOff) {
+      const poll = () => ask('GET', locationOf(kickOff), { headers: { accept: 'application/json' } }, token)
+      return eventually(poll, { until: ({ status }) => status !== 202, every: 20 })
     },
     cancel: (kickOff) => ask('DELETE', locationOf(kickOff), { headers: { accept: 'application/json' } }, token),
     async lines({ output }, type) {
