@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from '@jest/globals'
 import type { BundlePage } from '../../lambdas/fhir/bundle.ts'
-import { comes, dial, type Front, startFront } from './front.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { dial, type Front, startFront } from './front.ts'
 
 const SIZE = 20_000_000
 const bytes = new Uint8Array(SIZE).fill(32)
@@ -24,10 +25,10 @@ it('of too many bytes of answers the oldest give way, and who reads gets all of 
     const line = dial(front.port)
     line.socket.pause()
     line.socket.write(GET)
-    await comes(() => front.audited.length > i)
+    await eventually(() => front.audited.length > i)
     lines.push(line)
   }
-  await comes(() => open === 3)
+  await eventually(() => open === 3)
   const whole = await (
     await fetch(`http://127.0.0.1:${front.port}/Patient/1`, { headers: { 'accept-encoding': 'identity' } })
   ).arrayBuffer()
@@ -66,7 +67,7 @@ it('a client that does not read is handed no more than a piece it has no room fo
   const { socket } = dial(front.port)
   socket.pause()
   socket.write(GET)
-  await comes(() => answers[0]?.headersSent === true && answers[0].writableNeedDrain)
+  await eventually(() => answers[0]?.headersSent === true && answers[0].writableNeedDrain)
   expect(answers[0]!.writableLength).toBeLessThan(400_000)
   const closed = once(answers[0]!, 'close')
   socket.destroy()

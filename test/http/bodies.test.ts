@@ -1,11 +1,15 @@
 /** Bodies that come slowly, or are many and large: nobody else waits for them, and the memory they take has an end. Real sockets; outcomes are counted. */
 import { once } from 'node:events'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { withoutToken } from '../../lambdas/access/verification/verified-token.ts'
 import { Gathered } from '../../lambdas/fhir/gathered.ts'
 import type { Authenticator } from '../../lambdas/http/steps/authenticate.ts'
 import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import { comes, dial, type Front, head, type Line, patientOf, startFront } from './front.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { holdIntervals, releaseIntervals } from '../fixtures/held-intervals.ts'
+import { turnsPass } from '../fixtures/turns.ts'
+import { dial, type Front, head, type Line, patientOf, startFront } from './front.ts'
 
 /** `[408, 408, 200]` → `{ 408: 2, 200: 1 }`. */
 function counted(answers: readonly string[]): Record<string, number> {
@@ -26,6 +30,7 @@ const open = (sent: string): Line => {
 }
 
 afterEach(async () => {
+  releaseIntervals()
   for (const { socket } of lines.splice(0)) socket.destroy()
   await front.close()
 })
@@ -57,7 +62,7 @@ describe('who is not let in', () => {
     await handedOver(100, () => {
       for (let i = 0; i < 100; i++) open(head(60_000, String(i)) + patientOf(60_000).slice(0, 59_999))
     })
-    await comes(() => lines.length === 101 && lines.slice(1).every(({ socket }) => socket.writableLength === 0))
+    await eventually(() => lines.length === 101 && lines.slice(1).every(({ socket }) => socket.writableLength === 0))
     for (const { socket } of lines.slice(1)) socket.write(' ')
     await Promise.all(lines.slice(1).map((line) => line.until(/\r\n\r\n/)))
     waiting.socket.write(' ')
@@ -93,15 +98,18 @@ describe('who is not let in', () => {
     const slow: Authenticator = () => new Promise((resolve) => (letIn = () => resolve(withoutToken('app'))))
     let reached = 0
     const answer = async () => ({ status: 200, headers: { count: String(++reached) } })
+    holdIntervals()
     front = await startFront(answer, { tick: 1 }, undefined, slow)
     const closed = new Promise<void>((resolve) => front.http.on('connection', (socket) => socket.on('close', () => resolve())))
     const line = open(`${head(900)}{`)
-    await comes(() => letIn !== undefined)
+    await eventually(() => letIn !== undefined)
     line.socket.resetAndDestroy()
     await closed
     letIn!()
     // A body that is still waited for would be told so after ten ticks.
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await turnsPass(20)
+    jest.advanceTimersByTime(100)
+    await turnsPass(20)
     expect([reached, front.reported, front.audited]).toEqual([0, [], []])
   })
 })
@@ -122,16 +130,19 @@ describe('slow senders', () => {
   })
 
   it('one that is slow but comes is waited for', async () => {
+    holdIntervals()
     front = await startFront(ok, { maxBody: 1_000_000, tick: 10 })
+    const connected = once(front.http, 'connection')
     const line = open(head(600_000))
+    const [socket] = (await connected) as [Socket]
     const text = patientOf(600_000)
-    let ticks = 0
-    const sending = setInterval(() => {
-      line.socket.write(text.slice(ticks * 20_000, ++ticks * 20_000))
-      if (ticks === 30) clearInterval(sending)
-    }, 10)
+    for (let sent = 0; sent < 600_000; sent += 20_000) {
+      expect(line.text()).toBe('')
+      line.socket.write(text.slice(sent, sent + 20_000))
+      await eventually(() => socket.bytesRead >= head(600_000).length + sent + 20_000)
+      jest.advanceTimersByTime(10)
+    }
     expect(counted([await line.until(/\r\n\r\n/)])).toEqual({ 200: 1 })
-    expect(ticks).toBe(30)
   })
 
   it('one that began quickly and comes no further is cut off', async () => {
@@ -163,7 +174,7 @@ describe('many bytes of bodies', () => {
     })
     const quick = open(head(2_000, 'quick') + patientOf(2_000, 'quick'))
     expect(counted([await quick.until(/\r\n\r\n/)])).toEqual({ 200: 1 })
-    await comes(() => held.filter(({ text }) => text() !== '').length >= 60 - MOST)
+    await eventually(() => held.filter(({ text }) => text() !== '').length >= 60 - MOST)
     const refused = held.filter(({ text }) => text() !== '')
     expect(counted(refused.map(({ text }) => text()))).toEqual({ 503: refused.length })
     expect(refused.length - (60 - MOST)).toBeLessThanOrEqual(1)
@@ -181,7 +192,7 @@ describe('many bytes of bodies', () => {
       tick: 60_000,
     })
     const worked = Array.from({ length: MOST }, (_, i) => open(head(SIZE, String(i)) + patientOf(SIZE, String(i))))
-    await comes(() => waiting.length === MOST)
+    await eventually(() => waiting.length === MOST)
     expect(counted([await open(head(900, 'free') + patientOf(900, 'free')).until(/\r\n\r\n/)])).toEqual({ 503: 1 })
     for (const answer of waiting) answer()
     expect(counted(await Promise.all(worked.map(({ until }) => until(/\r\n\r\n/))))).toEqual({ 200: MOST })

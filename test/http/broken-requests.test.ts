@@ -4,7 +4,8 @@ import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { requestOf } from '../../lambdas/http/gateway-event.ts'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import { comes, dial, type Front, head, patientOf, startFront } from './front.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { dial, type Front, head, patientOf, startFront } from './front.ts'
 
 let front: Front
 afterEach(() => front.close())
@@ -41,7 +42,7 @@ describe('what is no request', () => {
     let answer: (response: FhirResponse) => void = () => undefined
     front = await startFront(() => new Promise((resolve) => (answer = resolve)))
     const line = dial(front.port, `${get('host: localhost')}HELLO\r\n\r\n`)
-    await comes(() => front.audited.length > 0)
+    await eventually(() => front.audited.length > 0)
     expect(line.text()).toBe('')
     answer({ status: 200 })
     expect(told(await line.ended).map(([status]) => status)).toEqual([200, 400])
@@ -90,7 +91,7 @@ describe('what is no request', () => {
     it('is answered once: that its body is too long', async () => {
       await startWaiting()
       const line = dial(front.port, `${head(10_000)}${'x'.repeat(5_000)}`)
-      await comes(() => begun > 0)
+      await eventually(() => begun > 0)
       const broken = once(front.http, 'clientError')
       line.socket.end()
       await broken

@@ -1,11 +1,18 @@
 /** Many connections, heads that never end, and clients that do not wait for answers: everybody else is answered. Real sockets; outcomes are counted. */
 import { once } from 'node:events'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import { comes, dial, type Front, head, patientOf, startFront } from './front.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { holdIntervals, releaseIntervals } from '../fixtures/held-intervals.ts'
+import { turnsPass } from '../fixtures/turns.ts'
+import { dial, type Front, head, patientOf, startFront } from './front.ts'
 
 let front: Front
-afterEach(() => front.close())
+afterEach(() => {
+  releaseIntervals()
+  return front.close()
+})
 
 const ok = async (): Promise<FhirResponse> => ({ status: 200 })
 const GET = 'GET /Patient/1 HTTP/1.1\r\nhost: localhost\r\n\r\n'
@@ -39,7 +46,7 @@ describe('connections', () => {
     await dial(front.port, GET).until(/ 200 /)
     await idle.ended
     slow.socket.resume()
-    await comes(() => slow.text().length > size)
+    await eventually(() => slow.text().length > size)
   })
 
   it('are not closed while they are answered: then the new one is', async () => {
@@ -51,7 +58,7 @@ describe('connections', () => {
     }
     front = await startFront(slow, { mostConnections: 1 })
     const busy = dial(front.port, GET)
-    await comes(() => asked === 1)
+    await eventually(() => asked === 1)
     expect(await dial(front.port, GET).ended).toBe('')
     answer()
     await busy.until(/ 200 /)
@@ -66,18 +73,19 @@ describe('heads that are not whole', () => {
     const [short, ...long] = [dial(front.port, half(1_000)), ...many(3, () => dial(front.port, half(300_000)))]
     const told = await Promise.race(long.map(({ ended }) => ended))
     expect([statuses(told), told.includes('"throttled"')]).toEqual([['HTTP/1.1 503'], true])
-    await comes(() => long.filter(({ socket }) => socket.destroyed).length === 2)
+    await eventually(() => long.filter(({ socket }) => socket.destroyed).length === 2)
     short!.socket.write('\r\n\r\n')
     await short!.until(/ 200 /)
   })
 
   it('are not what came with requests that are done', async () => {
+    holdIntervals()
     front = await startFront(ok, { mostHeads: 10_000, maxBody: 100_000 })
     const line = dial(front.port, head(50_000) + patientOf(50_000))
     await line.until(/ 200 /)
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    jest.advanceTimersByTime(500)
     line.socket.write(GET)
-    await comes(() => statuses(line.text()).length === 2)
+    await eventually(() => statuses(line.text()).length === 2)
     expect(statuses(line.text())).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
   })
 })
@@ -92,22 +100,25 @@ describe('requests that come before the answers to others', () => {
       return { status: 200 }
     })
     const line = dial(front.port, head(100) + patientOf(100) + GET.repeat(100) + head(100) + patientOf(100))
-    await comes(() => statuses(line.text()).length === 102)
+    await eventually(() => statuses(line.text()).length === 102)
     expect([most, new Set(statuses(line.text()))]).toEqual([1, new Set(['HTTP/1.1 200'])])
   })
 
   it('are not begun when their client is gone', async () => {
     let asked = 0
-    front = await startFront(async () => {
+    const first = Promise.withResolvers<FhirResponse>()
+    front = await startFront(() => {
       asked++
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      return { status: 200 }
+      return first.promise
     })
+    const connected = once(front.http, 'connection')
     const line = dial(front.port, GET.repeat(50))
-    await comes(() => asked === 1)
+    const [socket] = (await connected) as [Socket]
+    await eventually(() => asked === 1)
     line.socket.resetAndDestroy()
-    let before = 0
-    for (; asked > before; await new Promise((resolve) => setTimeout(resolve, 200))) before = asked
-    expect(asked).toBeLessThan(10)
+    await eventually(() => socket.closed)
+    first.resolve({ status: 200 })
+    await turnsPass(200)
+    expect(asked).toBe(1)
   })
 })

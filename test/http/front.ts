@@ -120,14 +120,6 @@ export type Line = {
   readonly until: (pattern: RegExp) => Promise<string>
 }
 
-/** Fails where it does not: 2,000 looks are some ten seconds. */
-export async function comes(condition: () => boolean): Promise<void> {
-  for (let looks = 0; !condition(); looks++) {
-    if (looks === 2_000) throw new Error(`never came: ${condition}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
 /** A connection on which a test writes what it likes. */
 export function dial(port: number, sent: string | Uint8Array = ''): Line {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
