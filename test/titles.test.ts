@@ -1,0 +1,141 @@
+/** The language of test titles: plain statements about the subject of `describe`. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+
+/** Number of titles that are not plain yet, per folder of test. Folders without a number have none; `.` is test itself. */
+const NOT_PLAIN: Readonly<Record<string, number>> = {
+  '.': 1,
+  access: 36,
+  adapters: 184,
+  bin: 57,
+  cloud: 47,
+  export: 131,
+  fhir: 81,
+  http: 57,
+  indexing: 86,
+  infra: 116,
+  interactions: 46,
+  judge: 4,
+  runtime: 125,
+  search: 27,
+  'us-core': 10,
+}
+/** Folders that allow few long titles. */
+const SHORT = ['api', 'auth', 'contracts']
+
+const WORDS =
+  /\b(?:nobody|somebody|anybody|who|whom|whose|whoever|whomever|what|told|tells|the one that|that which|anew|is asked|counts no more)\b/i
+const OPENING = /^(?:what|who|whose|of|by|as|that|those|nor|and|but)\b/i
+const LONG = 15
+const LONG_SHARE = 0.1
+
+type Title = { readonly folder: string; readonly where: string; readonly isDescribe: boolean; readonly text: string }
+
+/** Patterns of a template and of a value in a template. They contain each other, up to `depth` times. */
+const template = (depth: number): string => String.raw`\x60(?:[^\x60\\$]|\\.|\$(?!\{)|\$\{${value(depth)}\})*\x60`
+const value = (depth: number): string =>
+  String.raw`(?:[^{}\x60']|'[^'\n]*'${depth === 0 ? '' : String.raw`|\{${value(depth - 1)}\}|${template(depth - 1)}`})*`
+const COMMENT = String.raw`//.*|/\*[^]*?\*/`
+const STRING = String.raw`'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|${template(4)}`
+const REGEXP = String.raw`(?<=(?:^|[(,=:[!&|?{};]|=>|\breturn)\s*)/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/`
+const LITERAL = new RegExp(`${COMMENT}|${STRING}|${REGEXP}`, 'gm')
+/** `it`, also `itNeeding('x', …)(` and `(isThere ? describe : describe.skip)(`. No title: `const itHere = itNeeding('x', …)`. */
+const CALL = /(?<![\w$.]|= )(?:it(?:[A-Z]\w*)?|test|describe)(?:\.(?:each|only|skip|failing|concurrent))*(?=[(<]|\)\()/g
+
+/** Returns the code with a space for each character of comments, strings, templates and regular expressions. */
+function withoutLiterals(path: string, source: string): string {
+  const code = source.replace(LITERAL, (literal) => literal.replace(/[^\n]/g, ' '))
+  const count = (brackets: RegExp): number => code.match(brackets)?.length ?? 0
+  if (count(/[([{]/g) !== count(/[)\]}]/g)) throw new Error(`test/${path}: brackets are not balanced`)
+  return code
+}
+
+/** Returns the position of the bracket that opens the arguments: behind type arguments, in which `=>` is no bracket. */
+function argumentsFrom(code: string, start: number): number {
+  for (let at = start, depth = 0; at < code.length; at++) {
+    if (depth === 0 && code[at] === '(') return at
+    if (code[at] === '<') depth++
+    if (code[at] === '>' && code[at - 1] !== '=') depth--
+  }
+  throw new Error('type arguments without a call')
+}
+
+/** Returns the position of the bracket that closes the one at `start`, and of the comma behind the first argument, if there is one. */
+function endsOf(code: string, start: number): { readonly closed: number; readonly comma: number | undefined } {
+  let comma: number | undefined
+  for (let at = start, depth = 0; at < code.length; at++) {
+    if (/[([{]/.test(code[at]!)) depth++
+    if (/[)\]}]/.test(code[at]!) && --depth === 0) return { closed: at, comma }
+    if (code[at] === ',' && depth === 1) comma ??= at
+  }
+  throw new Error('a bracket is not closed')
+}
+
+/** Returns the literals in the first argument of `it`, `test` and `describe`, for a table or a condition of the call that follows it. */
+function titlesOf(path: string, source: string): readonly Title[] {
+  const code = withoutLiterals(path, source)
+  return [...code.matchAll(CALL)].flatMap(({ 0: call, index }) => {
+    let from = argumentsFrom(code, code.startsWith(')', index + call.length) ? index + call.length + 1 : index + call.length)
+    const { closed } = endsOf(code, from)
+    if (code[closed + 1] === '(') from = closed + 1
+    const { comma } = endsOf(code, from)
+    if (comma === undefined) return []
+    return [...source.slice(from, comma).matchAll(LITERAL)].flatMap(({ 0: literal, index: at }) => {
+      if (!/^['"`]/.test(literal)) return []
+      const where = `test/${path}:${source.slice(0, from + at).split('\n').length}`
+      const folder = path.includes('/') ? path.split('/')[0]! : '.'
+      return [{ folder, where, isDescribe: call.startsWith('describe'), text: literal.slice(1, -1) }]
+    })
+  })
+}
+
+const titles = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .toSorted()
+  .flatMap((path) => titlesOf(path, readFileSync(join('test', path), 'utf8')))
+const folders = Map.groupBy(titles, ({ folder }) => folder)
+const isPlain = ({ isDescribe, text }: Title): boolean => {
+  const words = text.replace(/\$\{[^}]*\}/g, '…')
+  return !WORDS.test(words) && (isDescribe || !OPENING.test(words))
+}
+const shown = ({ where, text }: Title): string => `${where}: ${text}`
+
+describe('Titles of tests', () => {
+  it('are found after tables, types, conditions and comments', () => {
+    const sample = `describe.each<[string, (url: string) => string]>([['it(', (url) => \`\${url}')\`]])('first', () => {
+      it.each([
+        ['a', /[/'(]/],
+        // it('no title', …)
+      ])('second %s', () => {})
+      itNeeding('curl', works('curl'))(
+        \`third \${names.map((name) => \`\${name}(\`).join('')}\`,
+        async () => {},
+      )
+      ;(isThere ? it : it.skip)(isLong ? 'fourth' : 'fifth', () => {})
+      const itHere = itNeeding('no title', isThere)
+      expect(test('no title')).toBe(1 / 2)
+    })`
+    const found = titlesOf('api/sample.ts', sample).map(({ where, text }) => `${where.split(':')[1]} ${text.slice(0, 6)}`)
+    expect(found).toEqual(['1 first', '5 second', '7 third ', '10 fourth', '10 fifth'])
+  })
+
+  it('are plain, except for a number per folder that may only fall', () => {
+    const faults = [...new Set([...folders.keys(), ...Object.keys(NOT_PLAIN)])].flatMap((folder) => {
+      const found = (folders.get(folder) ?? []).filter((title) => !isPlain(title)).map(shown)
+      const allowed = NOT_PLAIN[folder] ?? 0
+      if (found.length < allowed) return [`Lower the number of ${folder} in NOT_PLAIN to ${found.length}`]
+      return found.length > allowed ? [`${folder} has ${found.length} titles that are not plain, instead of ${allowed}:`, ...found] : []
+    })
+    expect(faults).toEqual([])
+  })
+
+  it('have at most 15 words, except for one of ten in a folder', () => {
+    const faults = SHORT.flatMap((folder) => {
+      const all = folders.get(folder)!
+      const long = all.filter(({ text }) => text.split(/\s+/).length > LONG).map(shown)
+      return long.length > all.length * LONG_SHARE ? [`${folder} has ${long.length} long titles of ${all.length}:`, ...long] : []
+    })
+    expect(faults).toEqual([])
+  })
+})
