@@ -12,7 +12,6 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   cloud: 47,
   export: 131,
   fhir: 81,
-  http: 57,
   indexing: 86,
   infra: 116,
   interactions: 46,
@@ -22,7 +21,7 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   'us-core': 10,
 }
 /** Folders that allow few long titles. */
-const SHORT = ['api', 'auth', 'contracts']
+const SHORT = ['api', 'auth', 'contracts', 'http']
 
 const WORDS =
   /\b(?:nobody|somebody|anybody|who|whom|whose|whoever|whomever|what|told|tells|the one that|that which|anew|is asked|counts no more)\b/i

@@ -13,7 +13,7 @@ const GET = 'GET /Patient/1 HTTP/1.1\r\nhost: localhost\r\n\r\n'
 let front: Front
 afterEach(() => front.close())
 
-it('of too many bytes of answers the oldest give way, and who reads gets all of an answer', async () => {
+it('the oldest unread responses are closed beyond the limit, and readers get whole responses', async () => {
   front = await startFront(async () => ({ status: 200, body: bytes }), { maxRequests: 100, mostAnswers: 3 * SIZE })
   let open = 0
   front.http.on('connection', (socket) => {
@@ -37,7 +37,7 @@ it('of too many bytes of answers the oldest give way, and who reads gets all of 
   expect(front.reported).toEqual([])
 })
 
-it('one answer is sent, however large', async () => {
+it('a single response is sent, however large', async () => {
   front = await startFront(async () => ({ status: 200, body: bytes }), { mostAnswers: 1_000 })
   const answer = await fetch(`http://127.0.0.1:${front.port}/Patient/1`, { headers: { 'accept-encoding': 'identity' } })
   expect((await answer.arrayBuffer()).byteLength).toBe(SIZE)
@@ -49,7 +49,7 @@ function pageOf(count: number): BundlePage {
   return { kind: 'bundle', type: 'searchset', link: [], entries: Array.from({ length: count }, () => ({ resource })) }
 }
 
-it.each(['identity', 'gzip'])('a Bundle in pieces comes whole: %s', async (encoding) => {
+it.each(['identity', 'gzip'])('a Bundle in pieces arrives whole: %s', async (encoding) => {
   front = await startFront(async () => ({ status: 200, body: pageOf(30) }))
   const ask = (method: string) => fetch(`http://127.0.0.1:${front.port}/Patient`, { method, headers: { 'accept-encoding': encoding } })
   const whole = await ask('GET')
@@ -60,7 +60,7 @@ it.each(['identity', 'gzip'])('a Bundle in pieces comes whole: %s', async (encod
   expect([head.headers.get('content-length'), await head.text()]).toEqual([whole.headers.get('content-length'), ''])
 })
 
-it('a client that does not read is handed no more than a piece it has no room for, and one that goes leaves nothing behind', async () => {
+it('a client that does not read is sent one piece at most, and frees it on disconnect', async () => {
   front = await startFront(async () => ({ status: 200, body: pageOf(100) }), { mostAnswers: 40_000_000 })
   const answers: ServerResponse[] = []
   front.http.on('request', (_, outgoing: ServerResponse) => answers.push(outgoing))

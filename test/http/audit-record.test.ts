@@ -30,7 +30,7 @@ const exchangeOf = (interaction: string, writes: number, text: string): Exchange
   } as unknown as Exchange
 }
 
-it.each(['bundle', 'update', 'token'])('of %s is no longer than there is room for, whatever a token says', (interaction) => {
+it.each(['bundle', 'update', 'token'])('a record of %s never exceeds its reserved length, whatever the token holds', (interaction) => {
   for (const text of ['', 'a"\\'.repeat(9_000), '\u0000\ud800'.repeat(9_000), 'ä💊'.repeat(9_000)])
     for (const writes of [0, 1, 2, 5_000]) {
       const record = auditRecordOf(exchangeOf(interaction, writes, text), ENDED)
@@ -39,14 +39,14 @@ it.each(['bundle', 'update', 'token'])('of %s is no longer than there is room fo
     }
 })
 
-it('says who asked as the token does, where that is no longer than usual', () => {
+it('a record names the client as in the token, shortened beyond the usual length', () => {
   const record = auditRecordOf(exchangeOf('read', 0, 'app@https://auth.example/ä'), ENDED)
   expect(record).toMatchObject({ client: 'app@https://auth.example/ä', scopes: 'app@https://auth.example/ä app@https://auth.example/ä' })
   const long = auditRecordOf(exchangeOf('read', 0, `app"${'x'.repeat(600)}`), ENDED)
   expect(long.client).toMatch(/^app_x{491}\.\.\.$/)
 })
 
-it('says which resource the URL names, which was written where it names none, and of a Bundle which were, and how many', () => {
+it('a record names the resource of the URL, or the written ones and their number', () => {
   const keys = (interaction: string, writes: number) => {
     const { key, keys, written } = auditRecordOf(exchangeOf(interaction, writes, ''), ENDED)
     return { key, keys: keys?.length, written, first: keys?.[0] }
@@ -58,7 +58,7 @@ it('says which resource the URL names, which was written where it names none, an
   expect(keys('bundle', 5_000)).toMatchObject({ keys: 515, written: 5_000 })
 })
 
-it('says from where the authorization server was asked, and nobody else', () => {
+it('a record holds the client address for the authorization server only', () => {
   const of = (path: string) =>
     auditRecordOf({ ...exchangeOf('read', 0, ''), http: { path, address: '192.0.2.1' } } as unknown as Exchange, ENDED)
   expect([of('/auth/login').address, of('/Patient/1').address]).toEqual(['192.0.2.1', undefined])
@@ -73,7 +73,7 @@ it.each<[query: string, patients: readonly string[] | undefined]>([
   [`${'unknown=1&'.repeat(9_999)}patient=1`, ['Patient/1']],
   ['code=Patient,Patient/1', ['Patient/1']],
   ['code=1&_id=2&patient.name=3&patients=4&subject:missing=true&patient=', undefined],
-])('says which patients the criteria name: %#', (query, patients) => {
+])('a record names the patients of the criteria: %#', (query, patients) => {
   const fhir = { type: 'Observation', parameters: [...new URLSearchParams(query)] }
   expect(auditRecordOf({ ...exchangeOf('search-type', 0, ''), fhir } as unknown as Exchange, ENDED).patients).toEqual(patients)
 })

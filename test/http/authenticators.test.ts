@@ -18,19 +18,19 @@ const request = (more: Partial<HttpRequest> = {}): HttpRequest => ({
 })
 
 describe('Without tokens', () => {
-  it('everybody of an open server may do everything', async () => {
+  it('an open server grants every client full access', async () => {
     const known = await openToAll(request())
     expect(known).toMatchObject({ tenant: 'default', client: 'open', scopes: ['system/*.cruds', 'system/admin'], issuer: '' })
   })
 
   const event = { httpMethod: 'GET', resource: '/metadata' }
-  it('a function knows who asks by what the gateway says', async () => {
+  it('a function identifies the client by the gateway', async () => {
     const named = requestOf({ ...event, requestContext: { identity: { userArn: 'arn:aws:iam::1:user/a' } } })
     expect(await namedByGateway(named)).toMatchObject({ tenant: 'default', client: 'arn:aws:iam::1:user/a' })
   })
 
   it.each([event, { ...event, requestContext: {} }, { ...event, requestContext: { identity: { userArn: null } } }])(
-    'and refuses what it says nothing of: %j',
+    'a function rejects a request that the gateway does not identify: %j',
     (unnamed) => {
       const asked = requestOf(unnamed)
       expect(() => namedByGateway(asked)).toThrow(expect.objectContaining({ status: 403 }))
@@ -60,19 +60,19 @@ describe('By token', () => {
     return { status: response.status, challenge: response.headers.get('www-authenticate'), code: body?.issue[0]?.code, reached }
   }
 
-  it('a request is its client’s, of its tenant', async () => {
+  it('a request belongs to the client and tenant of its token', async () => {
     const { status, reached } = await ask('/Patient/1', { authorization: 'Bearer good', 'x-tenant-id': 'two' })
     expect([status, reached.map(({ tenant, client }) => [tenant, client])]).toEqual([200, [['two', 'app']]])
     expect(front.audited).toMatchObject([{ tenant: 'two', status: 200 }])
   })
 
-  it('who sends none is told what to send, and no error', async () => {
+  it('a request without a token is 401 with a challenge and no error', async () => {
     const { reached, ...told } = await ask('/Patient/1')
     expect(told).toEqual({ status: 401, challenge: 'Bearer realm="fhir"', code: 'login' })
     expect([reached, front.audited]).toMatchObject([[], [{ interaction: 'read', tenant: '', status: 401 }]])
   })
 
-  it('who is refused is told what to do next: away from this machine nothing of commands', async () => {
+  it('a rejected request names the configuration, and no commands on a public server', async () => {
     const told = async (init?: RequestInit) => {
       front = await startFront(async () => ({ status: 200 }), {}, undefined, byToken(verify), 'https://fhir.example/fhir')
       const { issue } = (await (await fetch(`http://127.0.0.1:${front.port}/Patient/1`, init)).json()) as {
@@ -86,20 +86,20 @@ describe('By token', () => {
     expect(await told({ headers: { authorization: 'Bearer bad' } })).toEqual(['It is not good', next])
   })
 
-  it('a wrong one is refused, also where none is needed', async () => {
+  it('an invalid token is rejected, even where none is required', async () => {
     const challenge = 'Bearer realm="fhir", error="invalid_token", error_description="It is not good"'
     expect(await ask('/Patient/1', { authorization: 'Bearer bad' })).toEqual({ status: 401, challenge, code: 'login', reached: [] })
     await front.close()
     expect(await ask('/metadata', { authorization: 'Bearer bad' })).toMatchObject({ status: 401, reached: [] })
   })
 
-  it('metadata is for anybody, who has no tenant', async () => {
+  it('metadata requires no token, and then has no tenant', async () => {
     const { status, reached } = await ask('/metadata')
     expect([status, reached.map(({ tenant, client }) => [tenant, client])]).toEqual([200, [['', '']]])
   })
 
   it.each(['?access_token=good', '?a=b&access%5Ftoken=good'])(
-    'a token in the URL is refused, whatever else was sent: %s',
+    'a token in the URL is rejected, whatever else is sent: %s',
     async (query) => {
       const { status, challenge, reached } = await ask(`/Patient${query}`, { authorization: 'Bearer good' })
       expect([status, challenge?.includes('error="invalid_request"'), reached]).toEqual([400, true, []])

@@ -46,11 +46,11 @@ async function handedOver(count: number, send: () => void): Promise<void> {
   await all
 }
 
-describe('who is not let in', () => {
+describe('an unauthenticated request', () => {
   const known: Authenticator = ({ headers }) => (headers.authorization === undefined ? undefined : withoutToken('app'))
   const TOKEN = ['authorization: Bearer x']
 
-  it('takes no memory with its body, and nobody’s place', async () => {
+  it('uses no memory for its body, and displaces no other body', async () => {
     const reached: string[] = []
     const answer = async ({ id }: FhirRequest) => {
       reached.push(id!)
@@ -76,13 +76,13 @@ describe('who is not let in', () => {
   it.each([
     ['/Patient', 'too long', 60_001],
     ['/auth/nothing', 'of nothing', 100],
-  ])('%s is told so, also where the body is %s', async (path, _, bytes) => {
+  ])('is rejected before its body is read: %s, body %s', async (path, _, bytes) => {
     front = await startFront(ok, { maxBody: 60_000 }, undefined, known)
     const response = await fetch(`http://127.0.0.1:${front.port}${path}`, { method: 'POST', body: 'x'.repeat(bytes) })
     expect(response.status).toBe(path === '/Patient' ? 401 : 404)
   })
 
-  it('stays out, whatever is known by the time the body would have come: nothing is done without it', async () => {
+  it('is authenticated once, before its body arrives', async () => {
     let asked = 0
     const late: Authenticator = () => (++asked === 1 ? undefined : withoutToken('app'))
     front = await startFront(ok, {}, undefined, late)
@@ -93,7 +93,7 @@ describe('who is not let in', () => {
     expect([response.status, asked]).toEqual([401, 1])
   })
 
-  it('and has gone before that is known leaves nothing behind', async () => {
+  it('leaves nothing behind if it disconnects before authentication ends', async () => {
     let letIn: (() => void) | undefined
     const slow: Authenticator = () => new Promise((resolve) => (letIn = () => resolve(withoutToken('app'))))
     let reached = 0
@@ -115,7 +115,7 @@ describe('who is not let in', () => {
 })
 
 describe('slow senders', () => {
-  it('1,100 of them keep nobody else from an answer, and are cut off', async () => {
+  it('delay no other response if there are 1,100, and time out', async () => {
     front = await startFront(ok, { maxRequests: 10, tick: 150 })
     const slow: Line[] = []
     await handedOver(1_100, () => {
@@ -129,7 +129,7 @@ describe('slow senders', () => {
     expect(front.reported).toEqual([])
   })
 
-  it('one that is slow but comes is waited for', async () => {
+  it('are accepted while their bytes keep arriving', async () => {
     holdIntervals()
     front = await startFront(ok, { maxBody: 1_000_000, tick: 10 })
     const connected = once(front.http, 'connection')
@@ -145,13 +145,13 @@ describe('slow senders', () => {
     expect(counted([await line.until(/\r\n\r\n/)])).toEqual({ 200: 1 })
   })
 
-  it('one that began quickly and comes no further is cut off', async () => {
+  it('time out if they start quickly and then stop', async () => {
     front = await startFront(ok, { maxBody: 100_000, tick: 20 })
     const line = open(head(90_000) + patientOf(90_000).slice(0, 60_000))
     expect(counted([await line.ended])).toEqual({ 408: 1 })
   })
 
-  it('one that goes away leaves nothing', async () => {
+  it('leave nothing behind if they disconnect', async () => {
     front = await startFront(ok, { maxBody: 1_000, tick: 10 })
     const gone = open(`${head(900)}{`)
     await once(front.http, 'request')
@@ -166,7 +166,7 @@ describe('many bytes of bodies', () => {
   const MOST = 16
   const SIZE = 50_000
 
-  it('the body that has kept most for longest gives way, and what is sent in one go does not', async () => {
+  it('reject the oldest large bodies with 503, and accept bodies sent at once', async () => {
     front = await startFront(ok, { maxBody: SIZE, maxRequests: 1_000, tick: 60_000 })
     const held: Line[] = []
     await handedOver(60, () => {
@@ -184,7 +184,7 @@ describe('many bytes of bodies', () => {
     expect(counted(await Promise.all(rest.map(({ until }) => until(/\r\n\r\n/))))).toEqual({ 200: rest.length })
   })
 
-  it('count until they are answered, and no longer', async () => {
+  it('count until their response is sent', async () => {
     const waiting: (() => void)[] = []
     front = await startFront(({ id }) => (id === 'free' ? ok() : new Promise((resolve) => waiting.push(() => resolve({ status: 200 })))), {
       maxBody: SIZE,
@@ -199,7 +199,7 @@ describe('many bytes of bodies', () => {
     expect(counted([await open(head(900, 'free') + patientOf(900, 'free')).until(/\r\n\r\n/)])).toEqual({ 200: 1 })
   })
 
-  it('of one that is too long nothing is kept', async () => {
+  it('are not retained for a body that is too long', async () => {
     front = await startFront(ok, { maxBody: 1_000, tick: 60_000 })
     const long = Array.from({ length: 40 }, () => open(head(3_500) + patientOf(3_500)))
     expect(counted(await Promise.all(long.map(({ until }) => until(/\r\n\r\n/))))).toEqual({ 413: 40 })
@@ -210,7 +210,7 @@ describe('many bytes of bodies', () => {
 })
 
 describe('the chunks of a body', () => {
-  it('come out as they went in, however small', () => {
+  it('are joined unchanged, whatever their size', () => {
     for (const sizes of [
       [],
       [5],

@@ -17,7 +17,7 @@ const get = (...lines: readonly string[]): string => ['GET /Patient/1 HTTP/1.1',
 const told = (text: string) =>
   text.split(/(?=HTTP\/1\.1 \d)/).map((answer) => [Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), /"code":"([\w-]+)"/.exec(answer)?.[1]])
 
-describe('what is no request', () => {
+describe('a malformed request', () => {
   it.each([
     ['no HTTP', 'HELLO\r\n\r\n', 400, 'structure'],
     ['a letter in the URL that is not ASCII', 'GET /Patient?name=Müller HTTP/1.1\r\nhost: localhost\r\n\r\n', 400, 'value'],
@@ -28,7 +28,7 @@ describe('what is no request', () => {
     ['a long head', get('host: localhost', `x-long: ${'x'.repeat(600_000)}`), 431, 'too-long'],
     ['long chunk extensions', `${get('host: localhost', 'transfer-encoding: chunked')}1;${'x'.repeat(20_000)}\r\n`, 413, 'too-long'],
     ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nhost: localhost\r\n\r\n', 405, 'not-supported'],
-  ])('%s', async (_, sent, status, code) => {
+  ])('is answered with an OperationOutcome, an audit record and a closed connection: %s', async (_, sent, status, code) => {
     front = await startFront(ok)
     const text = await dial(front.port, sent).ended
     expect([told(text), /"resourceType":"OperationOutcome"/.test(text)]).toEqual([[[status, code]], true])
@@ -38,7 +38,7 @@ describe('what is no request', () => {
     expect(front.reported).toEqual([])
   })
 
-  it('comes after the answers to what came before it', async () => {
+  it('is answered after the preceding requests', async () => {
     let answer: (response: FhirResponse) => void = () => undefined
     front = await startFront(() => new Promise((resolve) => (answer = resolve)))
     const line = dial(front.port, `${get('host: localhost')}HELLO\r\n\r\n`)
@@ -51,7 +51,7 @@ describe('what is no request', () => {
   it.each([
     ['a head', 'GET / HTTP/1.1\r\n'],
     ['a body', `${head(100)}{`],
-  ])('%s that does not come in time', async (_, sent) => {
+  ])('is 408 if it times out within %s', async (_, sent) => {
     front = await startFront(ok)
     const connected = once(front.http, 'connection')
     const line = dial(front.port, sent)
@@ -66,7 +66,7 @@ describe('what is no request', () => {
   it.each([
     ['a head', 'GET / HTTP/1.1\r\n'],
     ['a body', `${head(100)}{`],
-  ])('%s that ends too early', async (_, sent) => {
+  ])('is 400 if it ends within %s', async (_, sent) => {
     front = await startFront(ok)
     const line = dial(front.port, sent)
     line.socket.end()
@@ -74,7 +74,7 @@ describe('what is no request', () => {
     expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 400 }])
   })
 
-  describe('and breaks off while it is answered, or its answer is made when the rest comes', () => {
+  describe('a malformed request during processing', () => {
     /** Answers wait until it is opened. */
     let open: () => void = () => undefined
     let begun = 0
@@ -88,7 +88,7 @@ describe('what is no request', () => {
       })
     }
 
-    it('is answered once: that its body is too long', async () => {
+    it('is answered once, with 413 for a long body', async () => {
       await startWaiting()
       const line = dial(front.port, `${head(10_000)}${'x'.repeat(5_000)}`)
       await eventually(() => begun > 0)
@@ -100,7 +100,7 @@ describe('what is no request', () => {
       expect([begun, front.audited.length, front.reported]).toEqual([1, 1, []])
     })
 
-    it('is answered once: that it came too late', async () => {
+    it('is answered once, with 408 for a late body', async () => {
       await startWaiting()
       const connected = once(front.http, 'connection')
       const line = dial(front.port, `${head(100)}{`)
@@ -117,7 +117,7 @@ describe('what is no request', () => {
     })
   })
 
-  it('of a client that is gone nobody hears', async () => {
+  it('is ignored once its client has disconnected', async () => {
     front = await startFront(ok)
     const { socket } = dial(front.port, 'GET / HT')
     await new Promise((resolve) => front.http.on('connection', resolve))
@@ -128,7 +128,7 @@ describe('what is no request', () => {
 })
 
 describe('a tunnel', () => {
-  it('whose client is gone ends nothing', async () => {
+  it('leaves the server running if its client disconnects', async () => {
     front = await startFront(ok)
     const connected = once(front.http, 'connect')
     const { socket } = dial(front.port, 'CONNECT example.com:443 HTTP/1.1\r\nhost: localhost\r\n\r\n')
@@ -153,24 +153,24 @@ describe('headers', () => {
     ['if-modified-since', 'a', 400],
     ['x-tenant-id', 'a', 400],
     ['x-security-context', 'a', 400],
-  ])('%s may not stand twice', async (name, value, status) => {
+  ])('reject a duplicate %s', async (name, value, status) => {
     front = await startFront(ok)
     const headers = name === 'host' ? [] : ['host: localhost']
     const sent = get(...headers, `${name}: ${value}`, `${name.toUpperCase()}: evil.example`, 'connection: close')
     expect(told(await dial(front.port, sent).ended).map(([answer]) => answer)).toEqual([status])
     expect(front.audited).toMatchObject([{ interaction: 'fallback', status }])
   })
-  it('others may', async () => {
+  it('may otherwise repeat', async () => {
     front = await startFront(ok)
     const text = await dial(front.port, get('host: localhost', 'accept: */*', 'Accept: text/html', 'x-a: 1', 'x-a: 2', 'connection: close'))
       .ended
     expect(told(text)).toEqual([[200, undefined]])
   })
-  it('Host is required of HTTP/1.1', async () => {
+  it('require Host in HTTP/1.1', async () => {
     front = await startFront(ok)
     expect(told(await dial(front.port, get('connection: close')).ended)).toEqual([[400, 'required']])
   })
-  it('an expectation nobody meets is 417, 100-continue is met', async () => {
+  it('reject an unknown Expect with 417, and accept 100-continue', async () => {
     front = await startFront(ok)
     expect(told(await dial(front.port, get('host: localhost', 'expect: wonders', 'connection: close')).ended)).toEqual([
       [417, 'not-supported'],
@@ -180,7 +180,7 @@ describe('headers', () => {
     line.socket.write(patientOf(100))
     expect(told(await line.ended).map(([status]) => status)).toEqual([100, 200])
   })
-  it('are judged alike behind a gateway', async () => {
+  it('are checked alike behind a gateway', async () => {
     front = await startFront(ok)
     const event = (multiValueHeaders: Record<string, string[]>) =>
       requestOf({ httpMethod: 'GET', resource: '/metadata', multiValueHeaders })
@@ -190,7 +190,7 @@ describe('headers', () => {
   })
 })
 
-describe('faults of our own, outside the steps', () => {
+describe('machine faults outside the steps', () => {
   const FAULT = new TypeError('a secret of the program')
   const answered = async (body = false) => {
     const init = body ? { method: 'PUT', body: patientOf(100), headers: { 'content-type': 'application/fhir+json' } } : {}
@@ -198,7 +198,7 @@ describe('faults of our own, outside the steps', () => {
     return { status: response.status, id: response.headers.get('x-request-id'), text: await response.text() }
   }
 
-  it.each([false, true])('before the steps: 500 with a request id, a report and an audit record, with a body: %s', async (body) => {
+  it.each([false, true])('are 500 with request id, report and audit record before the steps, with body: %s', async (body) => {
     front = await startFront(ok, {}, (serve) => (http, id) => {
       if (http.refused === undefined) throw FAULT
       return serve(http, id)
@@ -211,14 +211,14 @@ describe('faults of our own, outside the steps', () => {
     expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 500, requestId: 'made-id' }])
   })
 
-  it('after them: an answer that cannot be sent', async () => {
+  it('are 500 after the steps if the response cannot be sent', async () => {
     front = await startFront(async () => ({ status: 200, headers: { location: 'Ā' } }))
     expect((await answered()).status).toBe(500)
     expect(front.reported).toMatchObject([{ code: 'ERR_INVALID_CHAR' }])
     expect(front.audited.map(({ status }) => status)).toEqual([200, 500])
   })
 
-  it('where nothing works any more: 500 and a report all the same', async () => {
+  it('are 500 with a report even if every part fails', async () => {
     front = await startFront(ok, {}, () => () => Promise.reject(FAULT))
     const { status, id, text } = await answered()
     expect([status, id, JSON.parse(text).resourceType]).toEqual([500, 'made-id', 'OperationOutcome'])

@@ -20,7 +20,7 @@ const statuses = (text: string): readonly string[] => text.match(/HTTP\/1\.1 \d+
 const many = <T>(count: number, each: (i: number) => T): readonly T[] => Array.from({ length: count }, (_, i) => each(i))
 
 describe('connections', () => {
-  it('beyond the most there may be close the one that asked nothing for longest', async () => {
+  it('close the longest idle one beyond the maximum', async () => {
     front = await startFront(ok, { mostConnections: 3 })
     const [first, second, third] = [dial(front.port), dial(front.port), dial(front.port)]
     for (const line of [second, third, first]) {
@@ -33,7 +33,7 @@ describe('connections', () => {
     expect([first, third, fourth].map(({ socket }) => socket.destroyed)).toEqual([false, false, false])
   })
 
-  it('are not closed while their answer is on its way, as long as there are others', async () => {
+  it('are not closed during a response while others are idle', async () => {
     const size = 20_000_000
     const large: FhirResponse = { status: 200, headers: { 'content-type': 'image/png' }, body: new Uint8Array(size) }
     front = await startFront(async ({ id }) => (id === 'large' ? large : { status: 200 }), { mostConnections: 2 })
@@ -49,7 +49,7 @@ describe('connections', () => {
     await eventually(() => slow.text().length > size)
   })
 
-  it('are not closed while they are answered: then the new one is', async () => {
+  it('are not closed during a request: then the new one is', async () => {
     let asked = 0
     let answer: () => void = () => undefined
     const slow = (): Promise<FhirResponse> => {
@@ -65,10 +65,10 @@ describe('connections', () => {
   })
 })
 
-describe('heads that are not whole', () => {
+describe('incomplete heads', () => {
   const half = (bytes: number): string => `GET /Patient/1 HTTP/1.1\r\nhost: localhost\r\nx: ${'a'.repeat(bytes)}`
 
-  it('are given up where they are too many bytes, the longest first', async () => {
+  it('are rejected beyond the limit, the longest first', async () => {
     front = await startFront(ok, { mostHeads: 400_000 })
     const [short, ...long] = [dial(front.port, half(1_000)), ...many(3, () => dial(front.port, half(300_000)))]
     const told = await Promise.race(long.map(({ ended }) => ended))
@@ -78,7 +78,7 @@ describe('heads that are not whole', () => {
     await short!.until(/ 200 /)
   })
 
-  it('are not what came with requests that are done', async () => {
+  it('do not include finished requests', async () => {
     holdIntervals()
     front = await startFront(ok, { mostHeads: 10_000, maxBody: 100_000 })
     const line = dial(front.port, head(50_000) + patientOf(50_000))
@@ -90,8 +90,8 @@ describe('heads that are not whole', () => {
   })
 })
 
-describe('requests that come before the answers to others', () => {
-  it('are done one after the other', async () => {
+describe('pipelined requests', () => {
+  it('are processed one after the other', async () => {
     let [underWay, most] = [0, 0]
     front = await startFront(async () => {
       most = Math.max(most, ++underWay)
@@ -104,7 +104,7 @@ describe('requests that come before the answers to others', () => {
     expect([most, new Set(statuses(line.text()))]).toEqual([1, new Set(['HTTP/1.1 200'])])
   })
 
-  it('are not begun when their client is gone', async () => {
+  it('are not started once their client has disconnected', async () => {
     let asked = 0
     const first = Promise.withResolvers<FhirResponse>()
     front = await startFront(() => {

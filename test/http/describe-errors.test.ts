@@ -56,7 +56,7 @@ const described = (error: unknown) => {
   return { status, retryAfter: headers?.['retry-after'], severity, code, text: details.text, reported }
 }
 
-about('a machine that cannot', () => {
+about('a machine fault', () => {
   it.each([
     ['overloaded', 503, '1', 'throttled', /nothing was done/],
     ['refused', 503, '1', 'throttled', /nothing was done/],
@@ -67,7 +67,7 @@ about('a machine that cannot', () => {
     ['writes-stopped', 503, '300', 'throttled', /stopped all writes \(FHIR_WRITES\).* nothing was written/],
     ['not-begun', 503, '1', 'throttled', /nothing was done for this one. Send it again/],
     ['too-many-groups', 403, undefined, 'too-costly', /65,535 groups/],
-  ] as const)('%s: the client is told what to do, and nobody else', (fault, status, retryAfter, code, text) => {
+  ] as const)('is explained to the client only, without content: %s', (fault, status, retryAfter, code, text) => {
     const { text: told, ...answer } = described(ERRORS[fault])
     expect(answer).toEqual({ status, retryAfter, severity: 'error', code, reported: [] })
     expect(told).toMatch(text)
@@ -78,33 +78,33 @@ about('a machine that cannot', () => {
     ['failed', 'The server failed. Request id: id-1'],
     ['store-damaged', 'The store is damaged where this is kept. Request id: id-1'],
     ['index-damaged', 'The index is damaged where this is kept. Request id: id-1'],
-  ] as const)('%s: somebody is told, and the client by what name', (fault, text) => {
+  ] as const)('is reported to the operator, and to the client by request id: %s', (fault, text) => {
     const error = ERRORS[fault]
     const reported = [[error, 'id-1']]
     expect(described(error)).toEqual({ status: 500, retryAfter: undefined, severity: 'fatal', code: 'exception', text, reported })
   })
-  it.each([undefined, 408, 502, 503, 504])('unavailable (%s): both are told', (status) => {
+  it.each([undefined, 408, 502, 503, 504])('is reported to operator and client: unavailable (%s)', (status) => {
     const error = new Failed(status, SECRET, SECRET)
     const { text, ...answer } = described(error)
     expect(answer).toEqual({ status: 503, retryAfter: '5', severity: 'error', code: 'no-store', reported: [[error, 'id-1']] })
     expect(text).toMatch(/does not answer: nothing was done/)
   })
-  it('timed-out: both are told, and the client that a write may have been done', () => {
+  it('is reported to both as timed-out, with the possibility of a completed write', () => {
     const { text, ...answer } = described(ERRORS['timed-out'])
     const reported = [[ERRORS['timed-out'], 'id-1']]
     expect(answer).toEqual({ status: 504, retryAfter: '5', severity: 'error', code: 'timeout', reported })
     expect(text).toMatch(/may have been done/)
   })
-  it('knows each by its fault', () => {
+  it('has the name of its class', () => {
     for (const [fault, error] of Object.entries(ERRORS)) expect([error instanceof MachineError, error.fault]).toEqual([true, fault])
   })
 })
 
-it.each([new TypeError(SECRET), SECRET, undefined])('what nobody foresaw is a 500 of which the client learns nothing: %p', (thrown) => {
+it.each([new TypeError(SECRET), SECRET, undefined])('an unforeseen error is a 500 without details: %p', (thrown) => {
   expect(described(thrown)).toMatchObject({ status: 500, text: 'The server failed. Request id: id-1', reported: [[thrown, 'id-1']] })
 })
 
-it('a broken request is described as it is', () => {
+it('an invalid request is described as it is', () => {
   expect(described(fhirError(410, 'not-found', 'gone'))).toMatchObject({ status: 410, code: 'not-found', text: 'gone', reported: [] })
 })
 
@@ -146,7 +146,7 @@ about('a batch', () => {
     return { statuses: responses.map(({ status }) => status), issues: responses[1]!.outcome!.issue, reported }
   }
   it.each(['overloaded', 'refused', 'too-costly', 'index-behind', 'clock-jumped'] as const)(
-    'answers the entries that are not %s',
+    'processes the entries that are not %s',
     async (fault) => {
       const { statuses, issues, reported } = await answers(ERRORS[fault])
       expect(statuses).toEqual(['200 OK', '503 Service Unavailable', '200 OK'])
@@ -155,9 +155,9 @@ about('a batch', () => {
     },
   )
   it.each([
-    ['what is damaged', ERRORS['store-damaged'], 'The store is damaged where this is kept. Request id: id-1'],
-    ['what nobody foresaw', new TypeError(SECRET), 'The server failed. Request id: id-1'],
-  ])('answers the others beside %s, of which somebody is told once', async (_, error, text) => {
+    ['a damaged store', ERRORS['store-damaged'], 'The store is damaged where this is kept. Request id: id-1'],
+    ['an unforeseen error', new TypeError(SECRET), 'The server failed. Request id: id-1'],
+  ])('processes the other entries beside %s, which is reported once', async (_, error, text) => {
     const { statuses, issues, reported } = await answers(error)
     expect(statuses).toEqual(['200 OK', '500 Internal Server Error', '200 OK'])
     expect(issues).toEqual([{ severity: 'fatal', code: 'exception', details: { text }, expression: ['Bundle.entry[1]'] }])
@@ -165,7 +165,7 @@ about('a batch', () => {
   })
 })
 
-it('tells when to come back where that is known', () => {
+it('an outdated index has Retry-After if the time is known', () => {
   const { status, headers } = describe(new IndexBehind(17), 'r1', () => undefined)
   expect([status, headers]).toEqual([503, { 'retry-after': '17' }])
 })

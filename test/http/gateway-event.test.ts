@@ -7,7 +7,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const JSON_HEADERS = { 'content-type': 'application/fhir+json; charset=utf-8' }
 
 describe('a request', () => {
-  it('has its path made of the route and what stands in it, encoded again', () => {
+  it('gets its path from the route and its parameters, encoded again', () => {
     const path = (resource: string, pathParameters?: Record<string, string>) =>
       requestOf(event({ resource, ...(pathParameters && { pathParameters }) })).path
     expect(path('/metadata')).toBe('/metadata')
@@ -16,7 +16,7 @@ describe('a request', () => {
     expect(path('/{type}/{id}/{type2}', { type: 'Patient', id: 'a', type2: '*' })).toBe('/Patient/a/*')
   })
 
-  it('keeps repeated parameters apart, and what is special in them', () => {
+  it('keeps repeated parameters and special characters', () => {
     const { query } = requestOf(event({ multiValueQueryStringParameters: { date: ['ge2020', 'lt2021'], code: ['s|c,d&e+f'] } }))
     expect([...new URLSearchParams(query)]).toEqual([
       ['date', 'ge2020'],
@@ -30,21 +30,20 @@ describe('a request', () => {
     expect(headers).toEqual({ 'if-match': 'W/"1"', accept: 'a/b, c/d', cookie: 'a=1; b=2' })
   })
 
-  it('has its body as bytes, from text and from base64', () => {
+  it('has its body in bytes, from text and from base64', () => {
     expect(Buffer.from(requestOf(event({ body: 'ä' })).body)).toEqual(Buffer.from('ä'))
     expect([...requestOf(event({ body: '/wA=', isBase64Encoded: true })).body]).toEqual([255, 0])
     expect(requestOf(event({ body: null })).body).toHaveLength(0)
   })
 
-  it('comes from who the gateway says, or, behind CloudFront, from who CloudFront says', () => {
+  it('has the client address of the gateway, or behind CloudFront that of CloudFront', () => {
     const given = event({ multiValueHeaders: { 'True-Client-IP': ['192.0.2.1'] }, requestContext: { identity: { sourceIp: '192.0.2.9' } } })
     expect([requestOf(given).address, requestOf(given, true).address]).toEqual(['192.0.2.9', '192.0.2.1'])
   })
 
-  it('of HEAD is one of GET, and says so', () =>
-    expect(requestOf(event({ httpMethod: 'HEAD' }))).toMatchObject({ method: 'GET', isHead: true }))
+  it('is a GET with isHead for HEAD', () => expect(requestOf(event({ httpMethod: 'HEAD' }))).toMatchObject({ method: 'GET', isHead: true }))
 
-  it("is named by the client's id where that can be one, else by the gateway's", () => {
+  it('has the request id of the client if valid, otherwise that of the gateway', () => {
     const of = (id: string) =>
       requestIdOf(event({ multiValueHeaders: { 'X-Request-Id': [id] }, requestContext: { requestId: 'g' } }), () => 'n')
     expect([of('a-1'), of('a b'), of('')]).toEqual(['a-1', 'g', 'g'])
@@ -52,8 +51,8 @@ describe('a request', () => {
   })
 })
 
-describe('an answer', () => {
-  it('of JSON and text goes out as text, anything else as base64', () => {
+describe('a response', () => {
+  it('is text for JSON and text, and base64 otherwise', () => {
     expect(resultOf(event(), { status: 200, headers: JSON_HEADERS, body: [bytes('{"ä'), bytes('":1}')] })).toEqual({
       statusCode: 200,
       headers: JSON_HEADERS,
@@ -64,13 +63,13 @@ describe('an answer', () => {
     expect(image).toMatchObject({ body: '/wA=', isBase64Encoded: true })
   })
 
-  it('to HEAD has no body', () => {
+  it('has no body for HEAD', () => {
     expect(resultOf(event({ httpMethod: 'HEAD' }), { status: 200, headers: JSON_HEADERS, body: [bytes('{}')] }).body).toBe('')
   })
 
   const large = { status: 200, headers: { ...JSON_HEADERS, etag: 'W/"1"' }, body: [bytes(JSON.stringify({ a: '"'.repeat(2_500_000) }))] }
 
-  it('that a function cannot send is refused where something was read', () => {
+  it('is 403 too-costly if it is too large and only read', () => {
     for (const read of [event(), event({ httpMethod: 'POST', resource: '/{type}/_search' })]) {
       const { statusCode, headers, body } = resultOf(read, large)
       expect([statusCode, headers['content-type']]).toEqual([403, 'application/fhir+json; charset=utf-8'])
@@ -78,12 +77,12 @@ describe('an answer', () => {
     }
   })
 
-  it('that a function cannot send never says of what failed that it is done', () => {
+  it('remains an error if it is too large and failed', () => {
     const { statusCode, body } = resultOf(event({ httpMethod: 'PUT' }), { ...large, status: 422 })
     expect([statusCode, JSON.parse(body).issue[0].severity]).toEqual([403, 'error'])
   })
 
-  it('that a function cannot send stays a success where something was written', () => {
+  it('remains a success if it is too large and written', () => {
     const { statusCode, headers, body } = resultOf(event({ httpMethod: 'PUT' }), large)
     expect([statusCode, headers.etag]).toEqual([200, 'W/"1"'])
     expect(JSON.parse(body)).toMatchObject({ resourceType: 'OperationOutcome', issue: [{ severity: 'warning' }] })

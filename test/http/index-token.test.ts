@@ -50,7 +50,7 @@ const versions = (count: number): readonly VersionKey[] =>
   Array.from({ length: count }, (_, i) => ({ tenant: 'a', type: 'Patient', id: `${randomBytes(16).toString('hex')}-${i}`, versionId: 1 }))
 
 describe('X-Index-Token', () => {
-  it('of one write needs nothing to be kept, of many names what is kept, and is never longer than 200 characters', async () => {
+  it('is stored only for many writes, and has at most 200 characters', async () => {
     for (const [count, keeps] of [
       [1, 0],
       [5_000, 1],
@@ -65,7 +65,7 @@ describe('X-Index-Token', () => {
     }
   })
 
-  it('may be given with others: all are waited for', async () => {
+  it('may be combined with others: all are awaited', async () => {
     const { asked, tell, wait } = world()
     const several = [versions(1), versions(50), versions(2)]
     const told = await Promise.all(several.map((written) => tell(written)))
@@ -73,7 +73,7 @@ describe('X-Index-Token', () => {
     expect(asked).toEqual([several.flat().map(({ id }) => `Patient~${id}~1`)])
   })
 
-  it('may be given with no more than 99 others', async () => {
+  it('may be combined with at most 99 others', async () => {
     const { asked, tell, wait } = world()
     const { 'x-index-token': token = '' } = await tell(versions(1))
     const times = (count: number): string => Array.from({ length: count }, () => token).join(',')
@@ -83,7 +83,7 @@ describe('X-Index-Token', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('of another tenant or server is refused', async () => {
+  it('is rejected for another tenant or server', async () => {
     const { tell, wait } = world()
     const { 'x-index-token': token = '' } = await tell(versions(1))
     await expect(wait(token, 'b')).rejects.toMatchObject({ status: 400 })
@@ -91,14 +91,14 @@ describe('X-Index-Token', () => {
     await expect(wait('x')).rejects.toMatchObject({ status: 400 })
   })
 
-  it('whose list is no longer kept is 410', async () => {
+  it('is 410 once its list is deleted', async () => {
     const { kept, tell, wait } = world()
     const { 'x-index-token': token = '' } = await tell(versions(50))
     kept.clear()
     await expect(wait(token)).rejects.toMatchObject({ status: 410 })
   })
 
-  it('is 410 to its tenant once the store was set back, whether it names a write or a list', async () => {
+  it('is 410 to its tenant after a point-in-time restore, with or without a list', async () => {
     const { parts, tell, wait } = world()
     for (const count of [1, 50]) {
       const { 'x-index-token': token = '' } = await tell(versions(count))
@@ -111,7 +111,7 @@ describe('X-Index-Token', () => {
     }
   })
 
-  it('that the index has not come to is 503', async () => {
+  it('is 503 while the index lags behind', async () => {
     const { tell, wait } = world(false)
     const { 'x-index-token': token = '' } = await tell(versions(1))
     await expect(wait(token)).rejects.toBeInstanceOf(IndexBehind)
@@ -132,7 +132,7 @@ describe('X-Index-Token of a Bundle', () => {
     return asked.length
   }
 
-  it('is waited for where an entry searches', async () => {
+  it('is awaited if an entry searches', async () => {
     for (const url of [
       'GET Patient?name=x',
       'GET /Patient',
@@ -143,7 +143,7 @@ describe('X-Index-Token of a Bundle', () => {
       expect([url, await asks('PUT Patient/1', url)]).toEqual([url, 1])
   })
 
-  it('is nothing to entries that do not', async () => {
+  it('is ignored for entries that do not search', async () => {
     expect(
       await asks('PUT Patient/1', 'PUT Patient?name=x', 'DELETE Patient?name=x', 'GET Patient/1', 'GET Nothing/1/2/3/4', 'GET %'),
     ).toBe(0)
@@ -151,7 +151,7 @@ describe('X-Index-Token of a Bundle', () => {
 })
 
 describe('X-Consistency: strong', () => {
-  it('waits for what was written, and for nothing otherwise', async () => {
+  it('waits for the written versions, and not otherwise', async () => {
     const { asked, tell } = world()
     expect(await tell(versions(1))).not.toHaveProperty('x-index-lag')
     expect(asked).toEqual([])
@@ -159,11 +159,11 @@ describe('X-Consistency: strong', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('succeeds and says so when the index is late', async () => {
+  it('succeeds with X-Index-Lag if the index is late', async () => {
     expect(await world(false).tell(versions(1), { 'x-consistency': 'strong' })).toHaveProperty('x-index-lag')
   })
 
-  it('succeeds and says so when the index, or what keeps long tokens, is down', async () => {
+  it('succeeds with X-Index-Lag if the index or the token store is down', async () => {
     const { reports, tell } = world('down')
     expect(Object.keys(await tell(versions(50), { 'x-consistency': 'strong' }))).toEqual(['x-index-lag'])
     expect(reports).toHaveLength(2)

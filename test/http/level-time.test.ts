@@ -40,7 +40,7 @@ async function waited(access: Access | undefined, taken: number, status: number,
   return waits
 }
 
-describe('what is not found', () => {
+describe('a missing resource', () => {
   it.each([
     [0.2, 20],
     [0.25, 20],
@@ -48,11 +48,11 @@ describe('what is not found', () => {
     [19.9, 1],
     [20.1, 20],
     [47, 13],
-  ])('after %d ms is said %d ms later to who may not see all of the type', async (taken, wait) =>
+  ])('is reported after %d ms plus %d ms to a client with partial access', async (taken, wait) =>
     expect(await waited(OF_ONE, taken, 404)).toEqual([wait]),
   )
 
-  it('is said at once to who sees all of the type, and what is found to everybody', async () => {
+  it('is reported at once for full access, as is a found resource to every client', async () => {
     expect(await waited(WHOLE_ACCESS, 1, 404)).toEqual([])
     expect(await waited(OF_OBSERVATIONS, 1, 404)).toEqual([])
     expect(await waited(OF_OBSERVATIONS, 1, 404, 'Binary')).toEqual([19])

@@ -33,7 +33,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['connections | 4,000', 'http/node-server', 'MOST_CONNECTIONS = 4_000'],
   ['64 MB of heads', 'http/node-server', 'MOST_HEADS = 64_000_000'],
   ['100 parts of a path', 'http/route-table', 'MOST_PARTS = 100'],
-])('%s: %s', (told, file, constant) => {
+])('the documented limit "%s" is that of %s', (told, file, constant) => {
   expect(limits).toContain(told)
   expect(readFileSync(`lambdas/${file}.ts`, 'utf8')).toContain(`const ${constant}`)
 })

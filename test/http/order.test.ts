@@ -70,17 +70,17 @@ describe('each pipeline', () => {
     ['bundle', 'writing and searching'] as const,
     ...(['meta', 'everything', 'docref'] as const).map((code) => [code, 'searching and operating'] as const),
     ...AUTH_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
-  ])('%s finds all its steps among those of %s', (code, kind) =>
+  ])('%s has all its steps among those of %s', (code, kind) =>
     expect(stepsOf(code).filter((step) => BOUND[kind][step] === undefined)).toEqual([]),
   )
-  it('is refused when a step is missing', () => {
+  it('is rejected if a step is missing', () => {
     const { describeErrors, ...rest } = BOUND.reading
     expect(describeErrors).toBeDefined()
     expect(() => pipeline('read', rest, async () => ({ status: 200 }))).toThrow('the step describeErrors is not bound')
   })
 })
 
-it('records and describes everything outermost, and checks before it reads a body', () => {
+it('audit and error steps are outermost, and checks precede the body', () => {
   expect(stepsOf('create')).toEqual([
     'recordAudit',
     'allowOrigins',
@@ -112,12 +112,12 @@ it('records and describes everything outermost, and checks before it reads a bod
   ])
 })
 
-it('evens out how long it takes to say that nothing is there, whatever step says it', () => {
+it('levelTime precedes every step that can report a missing resource', () => {
   for (const code of ['read', 'vread', 'history-instance', 'patch', 'meta', 'everything', 'docref', 'validate', 'export'] as const)
     expect(stepsOf(code).slice(2, 5)).toEqual(['writeResponse', 'levelTime', 'describeErrors'])
 })
 
-it('knows who asks before anything of what was sent is read', () => {
+it('authentication precedes every step that reads content', () => {
   const reading = [
     'limitBody',
     'parseForm',
@@ -139,17 +139,17 @@ it('knows who asks before anything of what was sent is read', () => {
   )
 })
 
-it('reads a Bundle before it waits for what its searches are to see', () =>
+it('a Bundle is read before its index token is awaited', () =>
   expect(stepsOf('bundle').slice(-4)).toEqual(['parseResource', 'tellIndexToken', 'awaitIndexToken', 'shapeBody']))
 
-it('every route leads to its interaction', () => {
+it('every route matches its interaction', () => {
   for (const { method, path, interaction } of [...ROUTES, ...AUTH_ROUTES]) {
     const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')
     expect([method, path, matchRoute(method, concrete).interaction]).toEqual([method, path, interaction])
   }
 })
 
-it('every GET is HEAD too, but for those that begin something', () => {
+it('every GET also supports HEAD, except those that start something', () => {
   for (const { path } of [...ROUTES, ...AUTH_ROUTES].filter(({ method }) => method === 'GET')) {
     const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')
     const head = () => matchRoute('HEAD', concrete).interaction
@@ -158,12 +158,12 @@ it('every GET is HEAD too, but for those that begin something', () => {
   }
 })
 
-it('a path of very many parts leads nowhere, empty ones counted: what is cut off of it was meant', () => {
+it('a path with too many segments is 404, empty ones included', () => {
   expect(matchRoute('GET', `/Patient/1${'/'.repeat(96)}_history`).interaction).toBe('history-instance')
   expect(() => matchRoute('GET', `/Patient/1${'/'.repeat(98)}_history`)).toThrow(expect.objectContaining({ status: 404 }))
 })
 
-it('an entry is told by its path, or by that behind any address of the server, which ends where a path or a query begins', () => {
+it('an entry is matched by its path, relative to any base URL of the server', () => {
   const bases = { baseUrl: 'http://a/fhir', otherBases: ['http://b/fhir'] }
   const searched = { interaction: 'search-type', query: '_id=1' }
   for (const base of ['', '/', 'http://a/fhir/', 'http://b/fhir/'])
@@ -174,7 +174,7 @@ it('an entry is told by its path, or by that behind any address of the server, w
     expect(() => matchEntry({ method: 'GET', url: `${base}Patient/1` }, bases)).toThrow(expect.objectContaining({ status: 404 }))
 })
 
-it('below /auth and /.well-known nothing is a type, elsewhere everything is', () => {
+it('below /auth and /.well-known no segment is a type, elsewhere every one is', () => {
   for (const path of ['/auth/1', '/auth', '/.well-known/1', '/auth/1/_history', '/auth/1/Observation'])
     expect(() => matchRoute('GET', path)).toThrow(expect.objectContaining({ status: 404 }))
   expect(matchRoute('GET', '/Patient/auth').named).toEqual({ type: 'Patient', id: 'auth' })

@@ -22,12 +22,12 @@ async function addressOf(headers: Readonly<Record<string, string>>, addressHeade
 }
 
 it.each([
-  ['nobody is believed without a proxy', { 'x-forwarded-for': '192.0.2.1' }, undefined, '127.0.0.1'],
-  ['a proxy is', { 'x-forwarded-for': '192.0.2.1' }, 'X-Forwarded-For', '192.0.2.1'],
-  ['not what a client said before it', { 'x-forwarded-for': '203.0.113.9, 192.0.2.1' }, 'X-Forwarded-For', '192.0.2.1'],
-  ['an address of both kinds is one of IPv4', { 'x-real-ip': '::ffff:192.0.2.1' }, 'x-real-ip', '192.0.2.1'],
-  ['what is no address is the peer', { 'x-forwarded-for': '192.0.2.1, unknown' }, 'X-Forwarded-For', '127.0.0.1'],
-  ['without the header it is the peer', {}, 'X-Forwarded-For', '127.0.0.1'],
-] as const)('%s', async (_, headers, addressHeader, address) => {
+  ['the peer without a proxy', { 'x-forwarded-for': '192.0.2.1' }, undefined, '127.0.0.1'],
+  ['the address that the proxy adds', { 'x-forwarded-for': '192.0.2.1' }, 'X-Forwarded-For', '192.0.2.1'],
+  ['the last address, not those that the client sent', { 'x-forwarded-for': '203.0.113.9, 192.0.2.1' }, 'X-Forwarded-For', '192.0.2.1'],
+  ['IPv4 for a mapped address', { 'x-real-ip': '::ffff:192.0.2.1' }, 'x-real-ip', '192.0.2.1'],
+  ['the peer for a malformed address', { 'x-forwarded-for': '192.0.2.1, unknown' }, 'X-Forwarded-For', '127.0.0.1'],
+  ['the peer without the header', {}, 'X-Forwarded-For', '127.0.0.1'],
+] as const)('the client address is %s', async (_, headers, addressHeader, address) => {
   expect(await addressOf(headers, addressHeader)).toBe(address)
 })

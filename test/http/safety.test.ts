@@ -67,14 +67,14 @@ async function refuses(route: Route, headers: Readonly<Record<string, string>>):
 }
 
 const SAFETY: Readonly<Record<string, (route: Route) => Promise<void>>> = {
-  'a foreign Host is refused': (route) => refuses(route, { host: 'evil.example' }),
-  'a foreign Origin is refused': (route) => refuses(route, { origin: 'http://evil.example' }),
-  'one audit record is left': async (route) => {
+  'rejects a foreign Host': (route) => refuses(route, { host: 'evil.example' }),
+  'rejects a foreign Origin': (route) => refuses(route, { origin: 'http://evil.example' }),
+  'writes one audit record': async (route) => {
     const { status, headers } = await ask(route)
     expect([status, headers['x-request-id']]).toEqual([200, 'given-id'])
     expect(front.audited).toMatchObject([{ interaction: route.interaction, status: 200, requestId: 'given-id' }])
   },
-  'a broken machine says a request id and nothing more': async (route) => {
+  'returns only a request id for a machine fault': async (route) => {
     const { status, text } = await ask(route, {}, '?break')
     expect([status, JSON.parse(text).resourceType]).toEqual([500, 'OperationOutcome'])
     expect(text).toContain('given-id')
@@ -82,7 +82,7 @@ const SAFETY: Readonly<Record<string, (route: Route) => Promise<void>>> = {
     expect(front.reported).toMatchObject([{ message: SECRET }])
     expect(front.audited).toMatchObject([{ interaction: route.interaction, status: 500, requestId: 'given-id' }])
   },
-  'the data of one tenant is asked for': async (route) => {
+  'reads the data of one tenant': async (route) => {
     await ask(route)
     expect([reached.map(({ tenant }) => tenant), front.audited.map(({ tenant }) => tenant)]).toEqual([['default'], ['default']])
   },
@@ -100,7 +100,7 @@ const ELSEWHERE: readonly Route[] = [
 ]
 
 describe.each(ELSEWHERE.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
-  it.each([{ host: 'evil.example' }, { origin: 'http://evil.example' }])('is refused to %j', async (headers) => {
+  it.each([{ host: 'evil.example' }, { origin: 'http://evil.example' }])('rejects %j', async (headers) => {
     const { status, text } = await ask(route, headers as unknown as Record<string, string>)
     expect([status, JSON.parse(text).issue[0].code]).toEqual([403, 'security'])
     expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 403 }])

@@ -34,19 +34,19 @@ async function send(method: string, path: string, headers: Record<string, string
 }
 const put = (body: string, type = 'application/fhir+json') => send('PUT', '/Patient/1', { 'content-type': type }, body)
 
-describe('a Binary as what it is', () => {
-  it.each(['/Binary/1', '/Binary/1/_history/1'])('is what %s gives a client that names its type', async (path) => {
+describe('a raw Binary', () => {
+  it.each(['/Binary/1', '/Binary/1/_history/1'])('is returned by %s to a client that names its type', async (path) => {
     expect((await send('GET', path, { accept: 'image/png' })).status).toBe(200)
     expect(reached?.rawAccept).toEqual([{ type: 'image/png', quality: 1 }])
   })
   it.each([
     ['/Binary/1', 'application/fhir+json, image/png'],
     ['/Binary/1/_history/1', '*/*'],
-  ])('%s is JSON for %s', async (path, accept) => {
+  ])('is not returned by %s for %s', async (path, accept) => {
     expect((await send('GET', path, { accept })).status).toBe(200)
     expect(reached).not.toHaveProperty('rawAccept')
   })
-  it.each(['/Binary/1/_history', '/Patient/1', '/Patient/1/_history/1', '/Binary'])('%s is not given as an image', async (path) => {
+  it.each(['/Binary/1/_history', '/Patient/1', '/Patient/1/_history/1', '/Binary'])('is not returned by %s', async (path) => {
     expect((await send('GET', path, { accept: 'image/png' })).status).toBe(406)
   })
 })
@@ -59,7 +59,7 @@ describe('preferences', () => {
     ['constructor=1, respond-never', {}],
     ['Respond-Async, RETURN=minimal', { 'respond-async': 'true', return: 'minimal' }],
     ['respond-async, handling=strict', { 'respond-async': 'true', handling: 'strict' }],
-  ])('of those given twice the first counts: %s', async (prefer, preferences) => {
+  ])('use the first of repeated values: %s', async (prefer, preferences) => {
     await send('GET', '/Patient', { prefer })
     expect(reached?.preferences).toEqual(preferences)
   })
@@ -70,20 +70,20 @@ describe('the limit of a body', () => {
     [LIMIT - 1, 200],
     [LIMIT, 200],
     [LIMIT + 1, 413],
-  ])('of %i bytes is kept: %i', async (bytes, status) => expect((await put(patientOf(bytes))).status).toBe(status))
+  ])('accepts %i bytes with %i', async (bytes, status) => expect((await put(patientOf(bytes))).status).toBe(status))
 })
 
 describe('the charset of a body', () => {
-  it.each(['utf-8', 'UTF-8', 'utf8', '"utf-8"'])('may be %s', async (charset) =>
+  it.each(['utf-8', 'UTF-8', 'utf8', '"utf-8"'])('is accepted: %s', async (charset) =>
     expect((await put(patientOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(200),
   )
-  it.each(['latin1', 'utf-16', '""'])('may not be %s', async (charset) =>
+  it.each(['latin1', 'utf-16', '""'])('is rejected: %s', async (charset) =>
     expect((await put(patientOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(415),
   )
 })
 
 describe('_summary and _elements', () => {
-  it.each(['_elements=photo', '_summary=true', '_summary=text', '_summary=data'])('%s leave an OperationOutcome whole', async (query) => {
+  it.each(['_elements=photo', '_summary=true', '_summary=text', '_summary=data'])('leave an OperationOutcome whole: %s', async (query) => {
     answer = { status: 200, body: WARNINGS as never }
     expect((await send('GET', `/Patient/1?${query}`)).body).toEqual(WARNINGS)
     const photo = [{ title: 'x' }]
@@ -95,12 +95,12 @@ describe('_summary and _elements', () => {
   })
 })
 
-describe('a heavy resource of which only a part is asked for', () => {
+describe('a large resource with _summary', () => {
   const resource = (length: number) => Buffer.from(JSON.stringify({ resourceType: 'Patient', photo: 'x'.repeat(length), active: true }))
   const page = (...resources: readonly Uint8Array[]) => ({ kind: 'bundle', entries: resources.map((each) => ({ resource: each })) })
   const turnsOf = (body: unknown): Promise<number> =>
     turnsDuring(async () => shapeBody.after!({ event: { part: { summary: 'true' } }, response: { status: 200, body } } as never))
-  it('is read, cut and written in three turns of the event loop, a light one at once', async () => {
+  it('is processed in three turns of the event loop, a small one in none', async () => {
     // More on a busy machine.
     expect(await turnsOf(resource(1_500_000))).toBeGreaterThanOrEqual(2)
     expect(await turnsOf(page(resource(1_500_000), resource(10), resource(1_500_000)))).toBeGreaterThanOrEqual(4)
@@ -121,7 +121,7 @@ describe('_pretty', () => {
     answer = { status: 200, body: body as never }
     return (await (await fetch(`http://127.0.0.1:${front.port}${path}?_pretty=true`)).text()).split('\n').length
   }
-  it('makes lines of what a page may hold, not of more', async () => {
+  it('indents up to the size of a page, and not beyond', async () => {
     expect(await linesOf(resource(4_900_000), '/Patient/1')).toBe(5)
     expect(await linesOf(resource(5_000_000), '/Patient/1')).toBe(1)
     expect(await linesOf(page(resource(2_500_000), resource(2_400_000)), '/Patient')).toBeGreaterThan(10)
