@@ -14,14 +14,13 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   fhir: 81,
   indexing: 86,
   infra: 116,
-  interactions: 46,
   judge: 4,
   runtime: 125,
   search: 27,
   'us-core': 10,
 }
 /** Folders that allow few long titles. */
-const SHORT = ['api', 'auth', 'contracts', 'http']
+const SHORT = ['api', 'auth', 'contracts', 'http', 'interactions']
 
 const WORDS =
   /\b(?:nobody|somebody|anybody|who|whom|whose|whoever|whomever|what|told|tells|the one that|that which|anew|is asked|counts no more)\b/i

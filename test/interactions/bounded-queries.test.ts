@@ -10,7 +10,7 @@ const DAY = 24 * 60 * 60 * 1000
 const clock = { now: () => 10 * DAY, newId: () => 'id' }
 const LONG = 'x'.repeat(9_900)
 
-describe('kept queries', () => {
+describe('stored queries', () => {
   const world = () => {
     const folder = newFolder()
     const open = () => new BoundedQueries(new FilesystemBlobStore(folder), BOUNDS)
@@ -29,13 +29,13 @@ describe('kept queries', () => {
     return { open, many, left }
   }
 
-  it('of a tenant: the newest stay', async () => {
+  it('keep the newest within the limit of a tenant', async () => {
     const { open, many, left } = world()
     const blobs = open()
     expect(await left(blobs, 'a', await many(blobs, 'a', 9))).toEqual([4, 5, 6, 7, 8])
   })
 
-  it('of all: the oldest of who has most goes, and few of others stay', async () => {
+  it('remove the oldest of the largest tenant beyond the total limit', async () => {
     const { open, many, left } = world()
     const blobs = open()
     const few = await many(blobs, 'few', 1)
@@ -47,7 +47,7 @@ describe('kept queries', () => {
     expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(2)
   })
 
-  it('are counted as files where they are short, and after a restart', async () => {
+  it('count as files if short, and also after a restart', async () => {
     const { open, many, left } = world()
     const keys = await many(open(), 'a', 8, 'short')
     const blobs = open()
@@ -56,7 +56,7 @@ describe('kept queries', () => {
     expect(await left(blobs, 'a', more)).toEqual([...more.keys()])
   })
 
-  it('that were forgotten take no room', async () => {
+  it('free their space when they expire', async () => {
     const { open, many, left } = world()
     const blobs = open()
     await many(blobs, 'a', 5)
@@ -64,7 +64,7 @@ describe('kept queries', () => {
     expect(await left(blobs, 'a', await many(blobs, 'a', 5, `${LONG}y`))).toEqual([0, 1, 2, 3, 4])
   })
 
-  it('are all that is bounded', async () => {
+  it('are limited, unlike other blobs', async () => {
     const blobs = world().open()
     for (let i = 0; i < 20; i++) await blobs.put(`other/${i}`, { bytes: new Uint8Array(10_000), contentType: 'x' })
     expect((await Promise.all(Array.from({ length: 20 }, (_, i) => blobs.get(`other/${i}`)))).every((blob) => blob !== undefined)).toBe(

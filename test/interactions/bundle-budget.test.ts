@@ -28,21 +28,21 @@ function slowly() {
 const statuses = ({ entries }: BundleAnswers) => entries.map(({ more }) => (more as { response: { status: string } }).response.status)
 
 describe('after twenty seconds', () => {
-  it('the other reads of a batch are refused', async () => {
+  it('the remaining reads of a batch are rejected', async () => {
     const { perform, answers } = slowly()
     await batch(perform)(reads, request, answers)
     expect(statuses(answers)).toEqual([...Array(5).fill('200 OK'), ...Array(5).fill('403 Forbidden')])
     expect(JSON.stringify(answers.entries[5])).toContain('The answers to the entries before took 20 seconds')
   })
 
-  it('all writes of a batch are made, and its searches by POST and reads by HEAD are refused', async () => {
+  it('the writes of a batch are performed, and its searches and HEAD reads are rejected', async () => {
     const { perform, answers } = slowly()
     const writes = Array.from({ length: 10 }, (_, i) => entry('POST', 'Patient', i))
     await batch(perform)([...writes, entry('POST', 'Patient/_search', 10), entry('HEAD', 'Patient/1', 11)], request, answers)
     expect(statuses(answers)).toEqual([...Array(10).fill('200 OK'), '403 Forbidden', '403 Forbidden'])
   })
 
-  it('a transaction whose reads are not done is not begun', async () => {
+  it('a transaction with remaining reads is not started', async () => {
     const { perform, answers } = slowly()
     await expect(transaction({} as never, perform)(reads, request, answers)).rejects.toMatchObject({
       status: 403,
@@ -51,7 +51,7 @@ describe('after twenty seconds', () => {
   })
 })
 
-it('a page weighs while it is written', async () => {
+it('a page counts while it is written', async () => {
   const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
   const resource = new Uint8Array(1_000_000)
   const page: BundlePage = { kind: 'bundle', type: 'history', link: [], entries: Array.from({ length: 51 }, () => ({ resource })) }
@@ -63,7 +63,7 @@ it('a page weighs while it is written', async () => {
   expect(() => answers.checkRoom('create')).not.toThrow()
 })
 
-it('reads that began together make an answer no heavier: those that come too late are refused, searches by POST too; writes are told', async () => {
+it('concurrent reads stay within the size limit: later ones are 403, writes are reported', async () => {
   const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
   const body = new Uint8Array(6_000_000)
   const run: Perform['run'] = async ({ method, url }, _, begins) => {

@@ -7,7 +7,7 @@ import type { FhirRequest, Ports } from '../../lambdas/interactions/interaction.
 import { ROUTES } from '../../lambdas/interactions/routes.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
-it('names the profiles that were added after those of the server, each once', async () => {
+it('the statement names added profiles after those of the server, each once', async () => {
   const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
   const added = new Map([
     ['Patient', new Set(['http://x.y/b', US_CORE, 'http://x.y/a'])],
@@ -32,7 +32,7 @@ it('names the profiles that were added after those of the server, each once', as
   ])
 })
 
-it('names each code once', async () => {
+it('the statement names each parameter code once', async () => {
   const own = {
     base: 'Patient',
     code: 'race',
@@ -59,7 +59,7 @@ async function statement(choices: object = {}): Promise<Tree> {
 
 const typeIn = ({ rest }: Tree, type: string): Tree => rest[0].resource.find((each: Tree) => each.type === type)
 
-it('names each operation that has a route, and defines its own', async () => {
+it('the statement names each operation with a route, and defines its own', async () => {
   const { rest, contained } = await statement()
   const routed = new Set(ROUTES.flatMap(({ path }) => /\$[\w-]+/.exec(path)?.[0].slice(1) ?? []))
   const claimed = [...rest[0].operation, ...rest[0].resource.flatMap(({ operation }: Tree) => operation)] as readonly Tree[]
@@ -70,7 +70,7 @@ it('names each operation that has a route, and defines its own', async () => {
   expect(own).toEqual(contained.map(({ id }: Tree) => `#${id}`))
 })
 
-it('tells which version of the server it is of, and its compartments', async () => {
+it('the statement names the server version and the compartments', async () => {
   const { software, rest } = await statement()
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   expect(software.version).toBe(version)
@@ -78,7 +78,7 @@ it('tells which version of the server it is of, and its compartments', async () 
   expect(rest[0].compartment).toHaveLength(5)
 })
 
-it('tells how versions and references are dealt with, as the settings say', async () => {
+it('the statement describes versions and references by the settings', async () => {
   const of = async (choices: object) => {
     const { versioning, readHistory, referencePolicy, interaction } = typeIn(await statement(choices), 'Patient')
     return [versioning, readHistory, referencePolicy, interaction.some(({ code }: Tree) => code === 'vread')]

@@ -21,12 +21,12 @@ const OTHERS = [
 describe('a cursor', () => {
   const cursor = sealCursor(seal, clockAt(DAY), ['a'], { caller, path: '/Patient', of: [] })
 
-  it('is good for a day, then it is 410', () => {
+  it('is valid for a day, then it is 410', () => {
     expect(openCursor(seal, clockAt(2 * DAY), cursor, caller).position).toEqual(['a'])
     expect(() => openCursor(seal, clockAt(2 * DAY + 1), cursor, caller)).toThrow(expect.objectContaining({ status: 410 }))
   })
 
-  it('is 410 to its caller once the store was set back, and garbage to others as before', () => {
+  it('is 410 to its caller after a point-in-time restore, and invalid to others', () => {
     const later = sealOfEpoch(seal, 1)
     expect(() => openCursor(later, clockAt(DAY), cursor, caller)).toThrow(expect.objectContaining({ status: 410 }))
     for (const other of OTHERS)
@@ -35,7 +35,7 @@ describe('a cursor', () => {
     expect(openCursor(later, clockAt(DAY), again, caller).position).toEqual(['b'])
   })
 
-  it('of another tenant or client is no more than garbage, expired or not', () => {
+  it('is like garbage to another tenant or client, expired or not', () => {
     const refused = (text: string, at: number, by: typeof caller): unknown => {
       try {
         return openCursor(seal, clockAt(at), text, by)
@@ -49,7 +49,7 @@ describe('a cursor', () => {
   })
 })
 
-it('a kept query is there for who asked it, and for another tenant or client as unknown as one that never was', async () => {
+it('a stored query is found by its caller, and unknown to other tenants and clients', async () => {
   const kept = new Map<string, Blob>()
   const blobs = { get: async (key: string) => kept.get(key), put: async (key: string, blob: Blob) => void kept.set(key, blob) }
   const store = blobs as unknown as BlobStore

@@ -112,7 +112,7 @@ it.each([
   ['_count=700', ['Patient/p', ...observations, ...doctors]],
   ['_type=Practitioner', doctors],
   ['_type=Practitioner&_count=1000', doctors],
-])('%j: each once, read by handfuls, and no more than so many for a page', async (query, expected) => {
+])('pages of %j return each resource once and read a bounded number', async (query, expected) => {
   const { found, reads, links } = await pages(query)
   expect(found).toEqual(expected)
   expect(most).toBeLessThanOrEqual(50)
@@ -120,7 +120,7 @@ it.each([
   for (const link of links) expect(link.length).toBeLessThan(500)
 })
 
-it('is gone when what was gathered is, or when a day has passed', async () => {
+it('a page is 410 once its stored state is deleted or a day old', async () => {
   const { links } = await pages('_type=Practitioner')
   expect(links.length).toBeGreaterThan(3)
   blobs.clear()
@@ -129,7 +129,7 @@ it('is gone when what was gathered is, or when a day has passed', async () => {
   await expect(ask(links[1]!)).rejects.toMatchObject({ status: 410 })
 })
 
-it('shows others nothing of what one has gathered', async () => {
+it('the stored state of a page is invalid for other clients', async () => {
   const { links } = await pages('_type=Practitioner')
   for (const [key, blob] of blobs) {
     const [, , kept] = JSON.parse(Buffer.from(blob.bytes).toString())

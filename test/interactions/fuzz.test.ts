@@ -33,7 +33,7 @@ function expectFhir({ status, body, text }: Answer): void {
   if (status >= 500 || body === undefined) throw new Error(`${status} ${text.slice(0, 500)}`)
 }
 
-it('resources, validated and written', async () => {
+it('mutated resources are validated and written without a 500', async () => {
   const statuses = new Set<number>()
   await each(6_000, async (random, seed) => {
     const resource = mutated(random.pick(EXAMPLES), random)
@@ -86,7 +86,7 @@ const PATIENT: Resource = {
   extension: [{ url: 'http://example.org/extension', valueString: 'x' }],
 }
 
-it('definitions of packages', async () => {
+it('mutated definitions of packages cause at most 101 issues', async () => {
   await each(6_000, async (random) => {
     const definitions = DEFINITIONS.map((each) => (random.below(2) === 0 ? mutated(each, random) : each))
     const { made } = packageOf({ name: 'own', version: '1' }, definitions, () => false)
@@ -98,7 +98,7 @@ it('definitions of packages', async () => {
   })
 })
 
-it('definitions that are written, and checked against', async () => {
+it('mutated definitions are written and used without a 500', async () => {
   await each(2_000, async (random) => {
     const definition = mutated(random.pick(DEFINITIONS), random)
     expectFhir(await put(`/${definition.resourceType}/d`, { status: 'active', name: 'D', abstract: false, ...definition, id: 'd' }))
@@ -106,7 +106,7 @@ it('definitions that are written, and checked against', async () => {
   })
 })
 
-it('archives of packages', async () => {
+it('mutated archives are read or rejected with ArchiveError', async () => {
   const files = { ...guide('1.0.0') }
   const names = Object.keys(files)
   await each(3_000, async (random) => {
@@ -126,7 +126,7 @@ it('archives of packages', async () => {
   })
 })
 
-it('expressions', async () => {
+it('random expressions are evaluated without a 500', async () => {
   const apply = (expression: string): Promise<Answer> =>
     post('/$apply-fhirpath', {
       resourceType: 'Parameters',

@@ -11,10 +11,10 @@ const headersOf = async (page: Partial<HistoryPage>) => {
   return (await history(ports)(request as unknown as FhirRequest)).headers
 }
 
-it('is told as an instant, for the next _since', async () => {
+it('X-History-Until is an instant, for the next _since', async () => {
   expect(await headersOf({ until: Date.UTC(2024, 1, 29, 12, 0, 0, 7) })).toEqual({ 'x-history-until': '2024-02-29T12:00:00.007Z' })
 })
 
-it('is not told where a history tells all', async () => {
+it('X-History-Until is absent for a complete history', async () => {
   expect(await headersOf({})).toBeUndefined()
 })

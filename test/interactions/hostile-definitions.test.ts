@@ -29,30 +29,26 @@ const DEEP = 'Its elements are nested too deep'
 
 describe('A profile', () => {
   it.each<readonly [what: string, element: unknown, reason: string | undefined]>([
-    ['of one path without end', [{ path: many(5_000, () => 'a').join('.') }], DEEP],
-    ['of one id without end', [{ id: many(5_000, () => 'a').join('.'), path: 'Patient', min: 1 }], DEEP],
-    ['of slices of slices without end', [{ id: `Patient.name:${many(5_000, () => 'a').join('/')}`, path: 'Patient.name', min: 1 }], DEEP],
-    ['of names of slices without end', [{ path: 'Patient.name', sliceName: many(5_000, () => 'a').join('/'), min: 1 }], DEEP],
+    ['an endless path', [{ path: many(5_000, () => 'a').join('.') }], DEEP],
+    ['an endless id', [{ id: many(5_000, () => 'a').join('.'), path: 'Patient', min: 1 }], DEEP],
+    ['endless nested slices', [{ id: `Patient.name:${many(5_000, () => 'a').join('/')}`, path: 'Patient.name', min: 1 }], DEEP],
+    ['endless slice names', [{ path: 'Patient.name', sliceName: many(5_000, () => 'a').join('/'), min: 1 }], DEEP],
+    ['too many elements', many(30_001, (i) => ({ id: `Patient.e${i}`, path: `Patient.e${i}`, min: 1 })), 'It has more than 30000 elements'],
+    ['many elements', many(10_000, (i) => ({ id: `Patient.e${i}`, path: `Patient.e${i}`, min: 1 })), undefined],
+    ['elements without a path', [{}, { id: '', path: '' }, { path: null, min: 1 }, { id: ':.:', path: '::', max: '1' }], undefined],
     [
-      'of too many elements',
-      many(30_001, (i) => ({ id: `Patient.e${i}`, path: `Patient.e${i}`, min: 1 })),
-      'It has more than 30000 elements',
-    ],
-    ['of many elements', many(10_000, (i) => ({ id: `Patient.e${i}`, path: `Patient.e${i}`, min: 1 })), undefined],
-    ['of elements without a path', [{}, { id: '', path: '' }, { path: null, min: 1 }, { id: ':.:', path: '::', max: '1' }], undefined],
-    [
-      'of names that objects have',
+      'names of object members',
       [{ id: '__proto__.constructor:toString', path: '__proto__.constructor', min: 1, type: [{ code: '__proto__' }] }],
       undefined,
     ],
     [
-      'of a choice of choices',
+      'a choice of choices',
       [{ id: 'Patient.deceased[x]:deceasedBoolean[x]:x.value[x][x]', path: 'Patient.deceased[x]', max: '0' }],
       undefined,
     ],
-    ['of content that is its own', [{ id: 'Patient', path: 'Patient', contentReference: '#Patient' }], undefined],
-    ['of a rule that is no text', [{ path: 'Patient', constraint: [{ key: [], severity: {}, human: 1, expression: 'a' }] }], undefined],
-  ])('%s', async (_, element, reason) => {
+    ['a reference to itself', [{ id: 'Patient', path: 'Patient', contentReference: '#Patient' }], undefined],
+    ['a malformed rule', [{ path: 'Patient', constraint: [{ key: [], severity: {}, human: 1, expression: 'a' }] }], undefined],
+  ])('is used, or unusable with its reason: %s', async (_, element, reason) => {
     expect(await reasonOf(profile(element))).toBe(reason)
   })
 
@@ -62,12 +58,12 @@ describe('A profile', () => {
     ['Patient', { differential: { element: {} } }, 'It has neither a snapshot nor a differential'],
     ['Patient', { baseDefinition: URL }, `${URL} differs from itself`],
     ['Patient', { url: { a: 1 } }, 'It has no url or type'],
-  ])('about %s with %j', async (type, more, reason) => {
+  ])('is unusable for type %s with %j', async (type, more, reason) => {
     expect(await reasonOf(profile([{ path: 'Patient.name', min: 1 }], { type, ...more }))).toBe(reason)
   })
 })
 
-it('Codes that are there many times are not gathered for each other', () => {
+it('repeated codes do not collect the parents of each other', () => {
   const concept = many(30_000, (i) => ({ code: `p${i}`, concept: [{ code: 'a' }, { code: '__proto__' }] }))
   const { codes } = contentOf({ resourceType: 'CodeSystem', url: URL, content: 'complete', concept } as unknown as Resource, 1) as {
     readonly codes: Readonly<Record<string, readonly string[]>>

@@ -58,20 +58,20 @@ const observations = (count: number) =>
     ),
   )
 
-it('a resource is read once for all includes, and what it refers to is asked for a hundred at a time', async () => {
+it('a resource is read once for all includes, and its references in hundreds', async () => {
   const asked = includes(['_include', '*'], ['_include', '*'], ['_include', 'Observation:subject'], ['_include', 'Observation:*'])
   expect(names(await included(ports, request, asked, observations(150)))).toHaveLength(300)
   expect(counts).toEqual({ texts: 150, reads: 3, most: 100 })
 })
 
-it('of several includes each has its own types', async () => {
+it('each of several includes has its own types', async () => {
   const asked = includes(['_include', 'Observation:subject:Patient'], ['_include', 'Observation:performer:Organization'])
   expect(names(await included(ports, request, asked, observations(1)))).toEqual(['Patient/p0'])
   const all = includes(['_include', 'Observation:subject'], ['_include', 'Observation:subject:Group'])
   expect(names(await included(ports, request, all, observations(1)))).toEqual(['Patient/p0'])
 })
 
-it('what refers to matches is looked for once in each type, by all the parameters of all includes', async () => {
+it('referring resources are searched once per type, for all includes together', async () => {
   const patients = [versionOf('Patient', 'p', {}, counts)]
   await included(ports, request, includes(...Array<readonly [string, string]>(50).fill(['_revinclude', '*'])), patients)
   expect(new Set(plans.map(({ types }) => types[0])).size).toBe(plans.length)

@@ -30,8 +30,8 @@ const request = {
   ...{ preferences: {}, reading: { baseUrl: 'http://x' }, requestId: 'r' },
 } as unknown as FhirRequest
 
-about('a search of which the index finds', () => {
-  it('what the store has, is answered', async () => {
+about('a search with an index hit on', () => {
+  it('a stored version returns it', async () => {
     const { body } = await search(finding('a', 3))(request)
     expect(body).toMatchObject({ entries: [{ fullUrl: 'http://x/Patient/a' }] })
   })
@@ -39,7 +39,7 @@ about('a search of which the index finds', () => {
   it.each([
     ['a later version than the store has', 'a', 5],
     ['a resource that the store does not have', 'b', 1],
-  ])('%s, is a 503 that says when to come back, and somebody is told', async (_, id, version) => {
+  ])('%s is 503 with Retry-After, and is reported', async (_, id, version) => {
     const error = await search(finding(id, version))(request).catch((thrown: unknown) => thrown)
     const reported: unknown[] = []
     const { status, headers, body } = describe(error, 'r', (...told) => reported.push(told))

@@ -37,8 +37,8 @@ const a = patientOf('a')
 const versionOf = (key: typeof a, versionId = 1): VersionKey => ({ ...key, versionId })
 const textOf = (version: ResourceVersion | undefined): string | undefined => version && Buffer.from(version.body).toString()
 
-describe('A version that was read', () => {
-  it('is read again after a commit that supersedes it, and its successor is read once', async () => {
+describe('A cached version', () => {
+  it('is read again once superseded, and its successor is read once', async () => {
     const { store, kept, taken } = await readingOf()
     await kept.commit([writeOf(a), writeOf(patientOf('b'))], [])
     const both = [versionOf(a), versionOf(patientOf('b'))]
@@ -53,7 +53,7 @@ describe('A version that was read', () => {
     await store.close()
   })
 
-  it('is forgotten where a commit failed, of which nobody knows whether it is there', async () => {
+  it('is removed after a failed commit with unknown outcome', async () => {
     const { store, kept, taken } = await readingOf()
     await kept.commit([writeOf(a)], [])
     await kept.versions([versionOf(a)])
@@ -63,7 +63,7 @@ describe('A version that was read', () => {
     expect(taken()).toEqual(['t/Patient/a/1', 't/Patient/a/1'])
   })
 
-  it('is not what another tenant, type or version has', async () => {
+  it('is separate per tenant, type and version', async () => {
     const { store, kept } = await readingOf()
     const keys = ['t', 'u'].flatMap((tenant) => ['Patient', 'Group'].map((type) => keyOf(tenant, type, 'a')))
     for (const key of keys.slice(0, 3)) await kept.commit([writeOf(key, { body: `${key.tenant} ${key.type}` })], [])
@@ -75,7 +75,7 @@ describe('A version that was read', () => {
     await store.close()
   })
 
-  it('stays as long as there is room for its bytes; one of a great many bytes takes the room of no others', async () => {
+  it('is retained within the limit of bytes, and large versions displace no others', async () => {
     const { store, kept, taken } = await readingOf(8_000)
     const keys = ['a', 'b', 'c', 'd', 'e'].map((id) => patientOf(id))
     await kept.commit(
@@ -96,7 +96,7 @@ describe('A version that was read', () => {
   })
 })
 
-it('Any readings among any writes find what they find without versions in memory', async () => {
+it('reads among random writes return the same as without the cache', async () => {
   for (let seed = 1; seed <= 3; seed++) {
     const random = randomOf(seed)
     const { store, told } = await storeOf()

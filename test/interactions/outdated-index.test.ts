@@ -26,14 +26,14 @@ const NOTHING: SearchIndex = {
 const asking = async ({ types, field }: { readonly types: readonly string[]; readonly field?: string }) =>
   types.includes('Patient') ? [field ?? 'name'] : []
 
-it('conditional interactions are refused whatever they look up', async () => {
+it('conditional interactions are rejected for every search of an outdated index', async () => {
   const index = refusingOutdated(NOTHING, asking)
   for (const look of [() => index.find(PLAN), () => index.groups(GROUPS), () => index.distinct(PLAN, 'name', 1)])
     await expect(look()).rejects.toThrow(IndexOutdated)
   expect(await index.find({ ...PLAN, types: ['Basic'] })).toEqual({ hits: [], more: false })
 })
 
-it('a search is told of all that it looked up, and of nothing where nothing is outdated', async () => {
+it('a search reports all outdated parameters, and none if nothing is outdated', async () => {
   const { index, headers } = outdatedTold(tellingOutdated(NOTHING, asking))
   await index.find({ ...PLAN, types: ['Basic'] })
   expect(headers()).toEqual({})
@@ -45,7 +45,7 @@ it('a search is told of all that it looked up, and of nothing where nothing is o
   expect([plain.index, plain.headers()]).toEqual([NOTHING, {}])
 })
 
-it('a search in a Bundle tells it in the outcome of its entry', () => {
+it('a search in a Bundle reports them in the outcome of its entry', () => {
   const entry = { index: 0, method: 'GET', url: 'Patient?name=a', headers: {} }
   const told = (headers: Readonly<Record<string, string>>) =>
     responseEntry({ status: 200, headers }, new Uint8Array(), entry, { preferences: {} } as FhirRequest).more
@@ -57,7 +57,7 @@ it('a search in a Bundle tells it in the outcome of its entry', () => {
   })
 })
 
-it('a type is outdated from the deployment until its index is made again, and where documents of two releases are mixed', async () => {
+it('a type is outdated from a deployment until its rebuild, or with mixed document formats', async () => {
   const own = extractionOf({})
   const older = own.replace(/^\d+/, '8')
   const live = { ...NO_INDICES, types: { Patient: 'a', Basic: 'a' } }

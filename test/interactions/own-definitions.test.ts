@@ -36,14 +36,14 @@ function of(heads: readonly ResourceVersion[], packages: Partial<Conformance> = 
 }
 
 describe('A canonical', () => {
-  it('is of those heads that carry it, not of what was deleted or is another by now', async () => {
+  it('is resolved by current versions only, not by deleted or changed ones', async () => {
     const other = valueSet({ url: `${url}/b`, version: '9' })
     const found = await (await of([version('a', undefined), version('b', other), version('c', valueSet({ version: '1' }))])).valueSet(url)
     expect(found).toMatchObject({ url, version: '1' })
     expect(await (await of([version('a', undefined), version('b', other)])).valueSet(url)).toBeUndefined()
   })
 
-  it('is, of the same version, what was written last', async () => {
+  it('is resolved to the latest write of the same version', async () => {
     const heads = [3, 9, 5].map((lastUpdated) => {
       const include = [{ system: `http://example.org/${lastUpdated}` }]
       return version(`v${lastUpdated}`, valueSet({ version: '1', compose: { include } }), { lastUpdated })
@@ -51,31 +51,31 @@ describe('A canonical', () => {
     expect(await (await of(heads)).valueSet(`${url}|1`)).toMatchObject({ include: [{ system: 'http://example.org/9' }] })
   })
 
-  it('counts however many resources have it, or had it', async () => {
+  it('is resolved among many resources that have or had it', async () => {
     const heads = Array.from({ length: 350 }, (_, i) => version(`v${i}`, i % 2 === 0 ? undefined : valueSet({ version: `1.${i}.0` })))
     expect(await (await of(heads)).valueSet(url)).toMatchObject({ version: '1.349.0' })
     expect(await (await of(heads.toReversed())).valueSet(`${url}|1.7.0`)).toMatchObject({ version: '1.7.0' })
   })
 
-  it('is the packages’ where they have any version of it', async () => {
+  it('is resolved by packages if they have any version of it', async () => {
     const loaded = { url, version: '2', include: [] }
     const packages = { valueSet: async (asked: string) => (asked === url || asked === `${url}|2` ? loaded : undefined) }
     const own = await of([version('a', valueSet({ version: '1' }))], packages)
     expect(await Promise.all([url, `${url}|1`, `${url}|2`].map(own.valueSet))).toEqual([loaded, undefined, loaded])
   })
 
-  it('tells of machines that fail', async () => {
+  it('rejects with the machine fault', async () => {
     const broken = { valueSet: async () => Promise.reject(new Error('no disk')) }
     await expect((await of([], broken)).valueSet(url)).rejects.toThrow('no disk')
   })
 })
 
-it('The state of what is loaded is of packages and of the tenant', async () => {
+it('the state covers packages and the tenant', async () => {
   expect([await (await of([])).state(), await (await of([version('a', valueSet())])).state()]).toEqual(['packages', 'packages1'])
 })
 
 describe('A definition', () => {
-  it('that is too large takes no part, and is told', async () => {
+  it('is unused if it is too large, with a warning', async () => {
     const large = valueSet({ description: 'x'.repeat(LARGEST) })
     expect(await (await of([version('a', large)])).valueSet(url)).toBeUndefined()
     expect((await new DefinitionReader().read(version('a', large))).content()).toBeUndefined()
@@ -85,21 +85,21 @@ describe('A definition', () => {
     ])
   })
 
-  it('is written also while packages are out of reach, and that is told', async () => {
+  it('is written while packages are unavailable, with a warning', async () => {
     const failing = (error: Error) => ({ ...NOTHING, valueSet: async () => Promise.reject(error) })
     const told = await toldOfDefinition(failing(new Unavailable('no bucket')), valueSet())
     expect(told.map(({ severity, code, expression }) => `${severity} ${code} ${expression}`)).toEqual(['warning incomplete ValueSet.url'])
     await expect(toldOfDefinition(failing(new Error('no disk')), valueSet())).rejects.toThrow('no disk')
   })
 
-  it('that has no url, or no codes, is told', async () => {
+  it('has a warning without a url or codes', async () => {
     const told = async (more: object) => (await toldOfDefinition(NOTHING, valueSet(more))).map(({ text }) => text)
     expect(await told({ url: undefined })).toEqual(['It has no url: it takes no part in validation'])
     expect(await told({ compose: undefined })).toEqual(['It takes no part in validation: It does not say which codes it has'])
     expect(await told({})).toEqual([])
   })
 
-  it('whose url is longer than canonicals that are looked for is told, and one whose url is with its version', async () => {
+  it('has a warning for a url that is too long, alone or with its version', async () => {
     const told = async (more: object) =>
       (await toldOfDefinition(NOTHING, valueSet(more))).map(({ expression, text }) => `${expression}: ${text}`)
     const long = (length: number) => `http://example.org/${'x'.repeat(length - 19)}`
@@ -110,7 +110,7 @@ describe('A definition', () => {
     expect(await told({ url: long(1_990), version: '1.0.0' })).toEqual([])
   })
 
-  it('that lies over a profile of a package is told of slices that nothing there tells apart', async () => {
+  it('has a warning for slices without a discriminator in its base', async () => {
     const over: Resource = {
       ...{ resourceType: 'StructureDefinition', url, status: 'active', kind: 'resource', type: 'Patient', derivation: 'constraint' },
       ...{ fhirVersion: '4.0.1', name: 'A', abstract: false, baseDefinition: `${url}/base` },
@@ -149,14 +149,14 @@ describe('A definition', () => {
       circle.map((code) => naming(code, ...circle)),
       'Above its codes others are named more than 4000000 times',
     ],
-  ])('that is a code system with %s above others takes no part, and why is told', async (_, concept, reason) => {
+  ])('is unused if it is a code system with %s above others, with a warning', async (_, concept, reason) => {
     const system: Resource = { resourceType: 'CodeSystem', url, content: 'complete', concept }
     expect(await (await of([version('a', system)])).codeSystem(url)).toBeUndefined()
     const told = (await toldOfDefinition(NOTHING, system)).map(({ text }) => text)
     expect(told).toEqual([`It takes no part in validation: ${reason}, in sum`])
   })
 
-  it('that is a code system with circles, and with long codes, takes part as far as it stays within bounds', async () => {
+  it('is used if it is a code system with circles or long codes within limits', async () => {
     const few = circle.slice(0, 100)
     const system: Resource = {
       resourceType: 'CodeSystem',
@@ -169,7 +169,7 @@ describe('A definition', () => {
     expect(await toldOfDefinition(NOTHING, system)).toEqual([])
   })
 
-  it('is read once for each version of a tenant’s, as long as there is room', async () => {
+  it('is read once per version and tenant, within the cache limit', async () => {
     const one = version('a', valueSet())
     const reader = new DefinitionReader(2 * one.body.length)
     const first = await reader.read(one)

@@ -66,7 +66,7 @@ function of(pages: Given['pages'], more: Partial<Given> = {}) {
 const page = (...versions: readonly ResourceVersion[]): ScanPage => ({ versions })
 
 describe('Profiles of a tenant’s own', () => {
-  it('are named by what they are about, where they take part', async () => {
+  it('are listed by type if they are used', async () => {
     const own = of([
       page(profile('a'), profile('b', { type: 'Basic' }), profile('c', { kind: 'logical' }), profile('d', { status: 'draft' })),
       page(profile('e', { status: 'retired' }), profile('f', { url: undefined }), profile('g', { url: `${urlOf('g')}|1` })),
@@ -79,7 +79,7 @@ describe('Profiles of a tenant’s own', () => {
     expect([await own.named(), await own.named('Basic')]).toEqual([['a', 'd'], ['b']])
   })
 
-  it('are named once, by the one that counts', async () => {
+  it('are listed once, by the version that is used', async () => {
     const older = profile('a', { version: '1', type: 'Basic' })
     const own = of([
       page(profile('a', { version: '2' }), older, profile('a', { version: '3', status: 'retired' })),
@@ -88,14 +88,14 @@ describe('Profiles of a tenant’s own', () => {
     expect([await own.named(), await own.named('Basic')]).toEqual([['a'], []])
   })
 
-  it('are not named where packages have the canonical, also one that is retired, as long as they have it', async () => {
+  it('are not listed while packages have the canonical URL, retired or not', async () => {
     const own = of([page(profile('a'), profile('b'))], { packaged: [urlOf('a')] })
     expect(await own.named()).toEqual(['b'])
     Object.assign(own.given, { packaged: [], packages: '2' })
     expect(await own.named()).toEqual(['a', 'b'])
   })
 
-  it('are looked for once after each change, and each version is read once', async () => {
+  it('are scanned once after each change, and each version is read once', async () => {
     const [a, b, c] = [profile('a'), profile('b'), profile('c')]
     const own = of([page(a, b)])
     expect([await own.named(), await own.named(), own.scans()]).toEqual([['a', 'b'], ['a', 'b'], 1])
@@ -107,7 +107,7 @@ describe('Profiles of a tenant’s own', () => {
     expect([again.filter((id) => id === a.id).length, again.filter((id) => id === c.id).length > 1]).toEqual([1, true])
   })
 
-  it('are each tenant’s, also where ids are the same', async () => {
+  it('are separate per tenant, also for equal ids', async () => {
     const a = profile('a')
     const own = of([page(a)])
     const ofOther = await own.named()
@@ -115,12 +115,12 @@ describe('Profiles of a tenant’s own', () => {
     expect([ofOther, await own.named('Patient', 'u')]).toEqual([['a'], ['b']])
   })
 
-  it('are not looked for where there never was a definition', async () => {
+  it('are not scanned without any definition', async () => {
     const own = of([page(profile('a'))], { state: '' })
     expect([await own.named(), own.scans()]).toEqual([[], 0])
   })
 
-  it('are those of 500 definitions that were written last, however many pages there are', async () => {
+  it('are limited to the latest 500 definitions', async () => {
     const all = Array.from({ length: 600 }, (_, i) => profile(`p${i}`))
     const own = of(Array.from({ length: 6 }, (_, i) => page(...all.slice(i * 100, i * 100 + 100))))
     expect(await own.named()).toEqual(
@@ -133,13 +133,13 @@ describe('Profiles of a tenant’s own', () => {
     expect([await many.named(), many.scans()]).toEqual([[], 20])
   })
 
-  it('are those of 50 MB', async () => {
+  it('are limited to 50 MB', async () => {
     const large = (): ResourceVersion => profile('large', {}, Buffer.alloc(24_000_000, 32))
     const own = of([page(profile('a'), large(), large(), profile('b')), page(large(), profile('c'))])
     expect(await own.named()).toEqual(['a', 'b'])
   })
 
-  it('are named without what is damaged, which is told', async () => {
+  it('are listed without damaged versions, which are logged', async () => {
     const { body: _, lastUpdated: __, compartments: ___, ...key } = profile('a')
     const damaged: DamagedVersion = { ...key, damage: new Damaged('store', 'StructureDefinition/a is damaged') }
     const own = of([{ ...page(profile('b')), damaged: [damaged] }])
@@ -148,14 +148,14 @@ describe('Profiles of a tenant’s own', () => {
     expect([await all.named(), all.warned]).toEqual([[], ['The store is damaged']])
   })
 
-  it('are asked for again where the machine failed', async () => {
+  it('are scanned again after a machine fault', async () => {
     const own = of(new Unavailable('no disk'))
     await expect(own.named()).rejects.toThrow('no disk')
     own.given.pages = [page(profile('a'))]
     expect(await own.named()).toEqual(['a'])
   })
 
-  it('stand beside those of packages', async () => {
+  it('are merged with those of packages', async () => {
     const [some, own] = [
       new Map([['Patient', new Set(['a', 'b'])]]),
       new Map([

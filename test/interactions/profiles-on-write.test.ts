@@ -31,8 +31,8 @@ const resource = patient('p', { meta: { profile: [url] } })
 const BY = { tenant: TENANT, requestId: 'r' }
 const told = { code: 'processing', expression: 'Patient.meta.profile[0]' }
 
-describe('what names it', () => {
-  it('is not stored where profiles are enforced', async () => {
+describe('a resource with an unusable profile', () => {
+  it('is rejected if profiles are enforced', async () => {
     const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource, BY)).catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(FhirError)
     expect(refused).toMatchObject({
@@ -41,7 +41,7 @@ describe('what names it', () => {
     })
   })
 
-  it('is stored where they are only told, with a warning', async () => {
+  it('is stored with a warning if profiles only warn', async () => {
     expect(await profilesOnWrite('warn', parts)(resource, BY)).toContainEqual(expect.objectContaining({ ...told, severity: 'warning' }))
   })
 })

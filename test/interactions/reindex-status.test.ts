@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { reindexStatus } from '../../lambdas/interactions/reindex.ts'
 
-it('names what is made again, how far it is, and which types are not searched until then', async () => {
+it('$reindex-status names rebuilds, their progress, and types without searches', async () => {
   const rebuilds = [
     { type: 'Basic', done: 3, total: -1 },
     { type: 'Patient', done: 42, total: 100, isSearched: false },

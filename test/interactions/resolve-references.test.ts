@@ -32,7 +32,7 @@ function counted(isThere = true): {
 }
 
 describe('resolving', () => {
-  it('neither searches nor waits for a resource that has no conditional reference', () => {
+  it('neither searches nor waits without conditional references', () => {
     const { resolve, plans } = counted()
     const plain = { resourceType: 'Observation', subject: { reference: 'Patient/1' } }
     const meaningOf = (reference: string) => (reference === 'urn:uuid:1' ? 'Patient/1' : undefined)
@@ -41,7 +41,7 @@ describe('resolving', () => {
     expect(resolve({ ...plain, subject: { reference: 'urn:uuid:1' } }, meaningOf)).toEqual(plain)
     expect(plans).toEqual([])
   })
-  it('searches once for what the resources of a request refer to', async () => {
+  it('searches once for equal references of a request', async () => {
     const { resolve, plans } = counted()
     const resource = { resourceType: 'Encounter', serviceProvider: reference(1), participant: [{ individual: reference(1) }] }
     const resolved = await Promise.all([resolve(resource), resolve(resource), resolve(resource)])
@@ -52,11 +52,11 @@ describe('resolving', () => {
     })
     expect(plans).toHaveLength(1)
   })
-  it('names nothing that the store does not have, though the index does', async () => {
+  it('fails with IndexAhead if the store lacks the match', async () => {
     const { resolve } = counted(false)
     await expect(resolve({ resourceType: 'Encounter', serviceProvider: reference(1) })).rejects.toThrow(IndexAhead)
   })
-  it('makes at most 32 searches at once, and 10,000 in all', async () => {
+  it('makes at most 32 concurrent searches, and 10,000 in total', async () => {
     const { resolve, plans, most } = counted()
     const referring = (from: number, to: number) => ({
       resourceType: 'List',
@@ -70,7 +70,7 @@ describe('resolving', () => {
 })
 
 describe('limited', () => {
-  it('gives a turn to the next one after a refusal, too', async () => {
+  it('continues with the next task after a failure', async () => {
     const takeTurn = limited(1)
     const results = await Promise.allSettled([
       takeTurn(() => Promise.reject(fhirError(412, 'not-found', 'no'))),
@@ -80,7 +80,7 @@ describe('limited', () => {
   })
 })
 
-describe('where a machine fails, as an index that is behind', () => {
+describe('after a machine fault', () => {
   const broken = new Error('behind')
   /** How many tasks are begun, and what becomes of all. */
   async function begunBefore(error: Error, run: (task: () => Promise<never>) => Promise<unknown>): Promise<readonly [number, unknown]> {
@@ -100,11 +100,11 @@ describe('where a machine fails, as an index that is behind', () => {
     return (settled.at(-1) as PromiseRejectedResult).reason
   }
 
-  it('no other task is begun, whose turn might take as long', async () => {
+  it('no further task is started', async () => {
     expect(await begunBefore(broken, sliced)).toEqual([32, broken])
     expect(await begunBefore(broken, turns)).toEqual([32, broken])
   })
-  it('which is not so where the request is at fault', async () => {
+  it('all tasks are started if the request is invalid', async () => {
     const refused = fhirError(412, 'not-found', 'x')
     expect(await begunBefore(refused, sliced)).toEqual([1_000, refused])
     expect(await begunBefore(refused, turns)).toEqual([1_000, refused])

@@ -71,7 +71,7 @@ const entry: EntryRequest = { index: 0, method: 'PUT', url: 'Patient?identifier=
 
 describe('a conditional write', () => {
   it.each(REQUESTS.map(([interaction, request]) => [request.interaction, interaction, request] as const))(
-    '(%s) does not land on a resource that matches no longer',
+    'does not change a resource that no longer matches (%s)',
     async (code, interaction, request) => {
       const { ports, committed, searches, attempts } = movedOnWorld()
       await interaction(ports)(request).catch((error) => expect(error.status).toBe(404))
@@ -79,7 +79,7 @@ describe('a conditional write', () => {
     },
   )
   it.each(REQUESTS.map(([, request]) => [request.interaction, request] as const))(
-    '(%s in a transaction) neither',
+    'does not change a resource that no longer matches (%s in a transaction)',
     async (code, request) => {
       const { ports, committed, searches, attempts } = movedOnWorld()
       const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
@@ -89,7 +89,7 @@ describe('a conditional write', () => {
   )
 })
 
-describe('a conditional write whose criteria match what the store does not have, as after a restore,', () => {
+describe('a conditional write with a match that the restored store lacks', () => {
   const creating = requestOf('create', {
     parameters: [],
     preconditions: { ifNoneExist: 'identifier=x' },
@@ -101,7 +101,7 @@ describe('a conditional write whose criteria match what the store does not have,
     { id: 'gone', version: 1 },
   ]
   it.each(all.flatMap(([interaction, request]) => found.map((hit) => [request.interaction, hit, interaction, request] as const)))(
-    '(%s, %j) writes nothing, and does not search again',
+    'writes nothing, and does not search again (%s, %j)',
     async (_, hit, interaction, request) => {
       const { ports, committed, searches } = movedOnWorld(hit)
       await expect(interaction(ports)(request)).rejects.toMatchObject({ fault: 'index-ahead' })
@@ -110,7 +110,7 @@ describe('a conditional write whose criteria match what the store does not have,
   )
 })
 
-describe('a write whose stamp comes too late', () => {
+describe('a write with a late timestamp', () => {
   const world = (late: number) => {
     const stamps: number[] = []
     let now = 0
@@ -123,13 +123,13 @@ describe('a write whose stamp comes too late', () => {
   }
   const request = requestOf('update', { parameters: [], id: 'new', resource: { resourceType: 'Patient', id: 'new' } })
 
-  it('is stamped anew, alone', async () => {
+  it('gets a new timestamp, alone', async () => {
     const { ports, stamps } = world(2)
     expect(await update(ports)(request)).toMatchObject({ status: 201 })
     expect(stamps).toEqual([1, 2, 3])
   })
 
-  it('is stamped anew, in a transaction', async () => {
+  it('gets a new timestamp, in a transaction', async () => {
     const { ports, stamps } = world(1)
     const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
     await run([{ ...entry, url: 'Patient/new' }], request, new BundleAnswers(request, ports.clock))
