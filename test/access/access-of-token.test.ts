@@ -8,10 +8,10 @@ const ofUser: VerifiedToken = { ...ANYBODY, client: 'app', subject: 'ann' }
 const withinOf = (token: VerifiedToken) => accessOfToken(token, { baseUrl: BASE }).clauses.map(({ within = 'all' }) => within)
 
 it.each([
-  ['a user nobody knows', { ...ofUser, scopes: ['user/*.rs'] }, [[]]],
-  ['a user nobody knows, with a patient', { ...ofUser, scopes: ['patient/*.rs', 'user/*.rs'], patient: 'a' }, [['Patient/a'], []]],
+  ['a user without fhirUser', { ...ofUser, scopes: ['user/*.rs'] }, [[]]],
+  ['a user without fhirUser, with a patient', { ...ofUser, scopes: ['patient/*.rs', 'user/*.rs'], patient: 'a' }, [['Patient/a'], []]],
   ['staff', { ...ofUser, scopes: ['user/*.rs'], fhirUser: 'Practitioner/1' }, ['all']],
   ['a patient', { ...ofUser, scopes: ['user/*.rs'], fhirUser: 'Patient/a' }, [['Patient/a']]],
   ['a client itself', { ...ofUser, subject: 'app', scopes: ['system/*.rs', 'patient/*.rs'] }, ['all', 'all']],
   ['a client itself, with a patient', { ...ofUser, subject: 'app', scopes: ['patient/*.rs'], patient: 'a' }, [['Patient/a']]],
-])('of %s', (_, token, within) => expect(withinOf(token)).toEqual(within))
+])('the access of %s is limited to its patients', (_, token, within) => expect(withinOf(token)).toEqual(within))

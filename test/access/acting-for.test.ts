@@ -24,15 +24,15 @@ it.each([
   ['Practitioner/', []],
   ['nonsense', []],
   ['', []],
-])('as %s a user acts for %j, and where that is not said for everybody', (fhirUser, patients) => {
+])('a user with the fhirUser %s acts for %j', (fhirUser, patients) => {
   expect(actingFor(fhirUser, ['cared-for'], { baseUrl: BASE }).actsFor).toEqual(patients)
 })
 
-it.each(['https://api.example.org/fhir', BASE])('a user with an address of the server, %s, is a user of it', (base) => {
+it.each(['https://api.example.org/fhir', BASE])('a fhirUser with the base URL %s is a user of this server', (base) => {
   const bases = { baseUrl: 'https://api.example.org/fhir', otherBases: [BASE] }
   expect(actingFor(`${base}/Patient/1`, [], bases)).toEqual({ actsFor: ['Patient/1'] })
   expect(actingFor(`${base}/Practitioner/1`, [], bases)).toEqual({})
 })
 
-it('nobody is cared for by who does not say for whom', () =>
+it('a RelatedPerson without stated patients acts for none', () =>
   expect(actingFor('RelatedPerson/1', undefined, { baseUrl: BASE })).toEqual({ actsFor: [] }))

@@ -80,7 +80,7 @@ const post = async (path: string, form: Record<string, string>) => {
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-it('a client gets a token, which is good until it is revoked and three seconds have gone', async () => {
+it('a token of a client is valid until three seconds after its revocation', async () => {
   const stores = openGrants(join(embedded.folder, 'grants.db'), Date.now)
   await stores.clients.change('app', () => ({
     ...{ id: 'app', name: 'app', scopes: ['system/*.rs'], redirectUris: [], tenants: ['default'], mayIntrospect: false, changedAt: 1 },
@@ -97,7 +97,7 @@ it('a client gets a token, which is good until it is revoked and three seconds h
   expect(await ask('GET', '/Patient', token)).toMatchObject({ status: 401, challenge, body: { issue: [{ code: 'login' }, NEXT] } })
 })
 
-it('a client of another issuer is let in by keys that are fetched once, and may do what that issuer may give', async () => {
+it('a client of another issuer is admitted by cached keys, within its scopes', async () => {
   const now = Math.floor((Date.now() + ahead) / SECOND)
   const claims = { iss: ISSUER, aud: 'api://fhir', sub: 'x', azp: 'app', iat: now, exp: now + 300, scope: 'system/*.cruds' }
   const token = signedBy(OTHER_KEY, claims)
@@ -108,7 +108,7 @@ it('a client of another issuer is let in by keys that are fetched once, and may 
 })
 
 it.each(ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').map(({ method, path }) => [method, path]))(
-  'without a token %s %s is 401',
+  'a request without a token is 401: %s %s',
   async (method, path) => {
     const concrete = path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
     const answer = await ask(method, concrete, undefined, method === 'GET' ? undefined : { resourceType: 'Patient' })
@@ -116,7 +116,7 @@ it.each(ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').m
   },
 )
 
-it('metadata tells anybody what R4 has, and who belongs here what was defined', async () => {
+it('metadata lists custom parameters only for a valid token', async () => {
   const token = await embedded.issue({ isAdministrator: true })
   const definition = {
     ...{ resourceType: 'SearchParameter', id: 'own', url: 'http://example.org/own', name: 'own', status: 'active', description: 'own' },

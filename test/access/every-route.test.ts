@@ -36,7 +36,7 @@ const HEADERS: Readonly<Record<string, () => Record<string, string>>> = {
   'an expired token': () => ({ authorization: `Bearer ${site.token({ exp: site.now / SECOND - 1 })}` }),
   'a revoked token': () => ({ authorization: `Bearer ${signedBy(KEY, revoked)}` }),
   'a token of another issuer': () => ({ authorization: `Bearer ${site.token({ iss: 'https://evil.example' }, OTHER_KEY)}` }),
-  'a token signed by somebody else': () => ({ authorization: `Bearer ${site.token({}, OTHER_KEY)}` }),
+  'a token signed with a foreign key': () => ({ authorization: `Bearer ${site.token({}, OTHER_KEY)}` }),
   'a token for another server': () => ({ authorization: `Bearer ${site.token({ aud: 'https://other.example' })}` }),
   'an ID token': () => ({ authorization: `Bearer ${site.token({ typ: 'ID' })}` }),
 }
@@ -58,7 +58,7 @@ async function ask(route: Route, headers: Record<string, string>) {
 describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
   const isForAnybody = ADMISSION[route.interaction] === 'anybody'
 
-  it.each(Object.keys(HEADERS).filter((name) => !(isForAnybody && name === 'no token')))('refuses %s', async (name) => {
+  it.each(Object.keys(HEADERS).filter((name) => !(isForAnybody && name === 'no token')))('rejects %s', async (name) => {
     const { status, challenge, code } = await ask(route, HEADERS[name]!())
     expect([status, code, reached.length]).toEqual([401, 'login', 0])
     expect(challenge).toMatch(
@@ -68,7 +68,7 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
     expect(front.audited[0]).not.toHaveProperty('client')
   })
 
-  it('lets in who has a token, and writes down who it is', async () => {
+  it('admits a valid token, and audits its caller', async () => {
     const who = { sub: 'u-1', preferred_username: 'jane', patient: 'p-1', scope: 'patient/*.rs system/admin' }
     const { status } = await ask(route, { authorization: `Bearer ${site.token(who)}` })
     expect(status).not.toBe(401)
@@ -79,7 +79,7 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
   })
 
   if (isForAnybody)
-    it('is for anybody, who has no tenant', async () => {
+    it('requires no token, and then has no tenant', async () => {
       expect(await ask(route, {})).toMatchObject({ status: 200 })
       expect(reached).toMatchObject([{ tenant: '', client: '' }])
     })

@@ -45,7 +45,7 @@ const ask = (it: World, more: object = {}, header: object = {}, tenant?: string)
 const THERE = 'auth.example.org/realms/a'
 
 describe('A token of another issuer', () => {
-  it('says who asks by claims of its own, under names that are nobody’s here', async () => {
+  it('names the caller by configured claims, separate from local names', async () => {
     const it = trusting()
     const more = {
       patient_id: 'Patient/p-1',
@@ -67,9 +67,9 @@ describe('A token of another issuer', () => {
     ['system/*.cruds', ['system/Observation.rs', 'system/Patient.rs?gender=female']],
     [['system/Observation.r', 'user/*.rs', 1, 'system/admin'], ['system/Observation.r']],
     ['patient/Observation.read system/Patient.u', ['patient/Observation.read']],
-  ])('gives of %j what its issuer may give', async (scp, scopes) => expect((await ask(trusting(), { scp })).scopes).toEqual(scopes))
+  ])('is limited to the scopes of its issuer: %j', async (scp, scopes) => expect((await ask(trusting(), { scp })).scopes).toEqual(scopes))
 
-  it.each([['user/*.cruds system/admin'], [''], [undefined], [[]]])('is refused where nothing is left: %j', async (scp) => {
+  it.each([['user/*.cruds system/admin'], [''], [undefined], [[]]])('is rejected without any allowed scope: %j', async (scp) => {
     await expect(ask(trusting(), { scp })).rejects.toMatchObject({ status: 401 })
   })
 
@@ -82,7 +82,7 @@ describe('A token of another issuer', () => {
     ['*', 'a', 'a'],
     ['*', 'c', 403],
     [undefined, 'a', 403],
-  ])('of the tenants %j, asked for %j, opens %p', async (claim, header, expected) => {
+  ])('is checked for its tenants: %j with X-Tenant-Id %j gives %p', async (claim, header, expected) => {
     const asked = ask(trusting(), { 'https://example.org/tenants': claim }, {}, header)
     if (typeof expected === 'string') expect((await asked).tenant).toBe(expected)
     else await expect(asked).rejects.toMatchObject({ status: expected })
@@ -95,14 +95,14 @@ describe('A token of another issuer', () => {
     ['b', 403],
     [['a', 'b'], 403],
     [undefined, 403],
-  ])('of the tenants %j opens %p of a server without tenants: the one it has is called default', async (claim, status) => {
+  ])('requires the default tenant without tenancy: %j gives %p', async (claim, status) => {
     const it = trusting({ tenants: ['a', 'b', 'default'] }, { tenancy: false })
     const asked = ask(it, { 'https://example.org/tenants': claim })
     if (status === 200) expect((await asked).tenant).toBe('default')
     else await expect(asked).rejects.toMatchObject({ status })
   })
 
-  it('opens what its issuer may open where no claim says it', async () => {
+  it('has the tenants of its issuer without a tenant claim', async () => {
     const { tenant: _, ...claims } = WRITTEN.claims
     expect((await ask(trusting({ claims, tenants: 'b' }))).tenant).toBe('b')
     expect((await ask(trusting({ claims }), {}, {}, 'b')).tenant).toBe('b')
@@ -130,7 +130,7 @@ describe('A token of another issuer', () => {
     [{}, { typ: 'logout+jwt' }],
     [{}, { typ: 'dpop+jwt' }],
     [{}, { crit: ['exp'] }],
-  ])('is refused as %j %j', async (more, header) => {
+  ])('is rejected with %j %j', async (more, header) => {
     await expect(ask(trusting(), more, header)).rejects.toMatchObject({ status: 401 })
   })
 
@@ -138,16 +138,16 @@ describe('A token of another issuer', () => {
     [{ typ: 'Bearer' }, { typ: 'at+jwt' }],
     [{ token_use: 'access' }, { typ: undefined }],
     [{}, { typ: 'application/at+JWT' }],
-  ])('may say of itself %j %j', async (more, header) => expect(await ask(trusting(), more, header)).toMatchObject({ tenant: 'a' }))
+  ])('is accepted with %j %j', async (more, header) => expect(await ask(trusting(), more, header)).toMatchObject({ tenant: 'a' }))
 
-  it('counts under its own key alone, and a token of this server never under that', async () => {
+  it('is valid under its own key only, and a local token never under that', async () => {
     const it = trusting()
     await expect(it.ask(signedBy(KEY, claimsOf(it)))).rejects.toMatchObject({ status: 401 })
     await expect(it.ask(it.token({ tenant: 'a' }, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
     expect(await it.ask(it.token({ tenant: 'a' }))).toMatchObject({ client: 'app' })
   })
 
-  it('is revoked by marks of its own: those of a client of the same name are another’s', async () => {
+  it('is revoked by separate keys, not by those of a local client', async () => {
     const it = trusting()
     for (const mark of ['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const) it.revoked.set(mark, it.now)
     const token = signedBy(OTHER_KEY, claimsOf(it, { jti: '1', sid: '1' }))
@@ -157,7 +157,7 @@ describe('A token of another issuer', () => {
     await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
   })
 
-  it('cannot be one of this server, even where it is written down as such', async () => {
+  it('is not accepted for this server, even if configured so', async () => {
     const it = world({ externalIssuers: issuersOf({ issuer: BASE, audience: BASE }) })
     publishing(it, OTHER_KEY.published)
     await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
@@ -180,7 +180,7 @@ describe('Algorithms', () => {
     ['EdDSA', ed, null, 200],
     ['RS256', ec, 'sha256', 401],
     ['RS256', small, 'sha256', 401],
-  ] as const)('%s', async (alg, pair, hash, expected) => {
+  ] as const)('accept or reject %s', async (alg, pair, hash, expected) => {
     const it = trusting()
     publishing(it, jwkOf(pair))
     const asked = it.ask(tokenBy(it, alg, pair.privateKey, hash))
@@ -190,7 +190,7 @@ describe('Algorithms', () => {
 })
 
 describe('Its keys', () => {
-  it('are fetched once for many, and again after five minutes while nobody waits', async () => {
+  it('are fetched once for many, and again after five minutes in the background', async () => {
     const it = trusting()
     await Promise.all(Array.from({ length: 50 }, (_, i) => ask(it, { sub: `user-${i}` })))
     expect(it.asked.documents).toBe(1)
@@ -200,7 +200,7 @@ describe('Its keys', () => {
     expect(it.asked.documents).toBe(2)
   })
 
-  it('are those that were, as long as they cannot be had again', async () => {
+  it('remain valid while they cannot be fetched again', async () => {
     const it = trusting()
     await ask(it)
     it.broken.documents = new Error('not there')
@@ -216,13 +216,13 @@ describe('Its keys', () => {
     })
   })
 
-  it.each(['', '{', '[]', '{}', '{"keys":{}}', '{"keys":null}', 'null'])('that are no keys are none: %p', async (document) => {
+  it.each(['', '{', '[]', '{}', '{"keys":{}}', '{"keys":null}', 'null'])('are rejected if malformed: %p', async (document) => {
     const it = trusting()
     it.documents.set(WRITTEN.jwksUri, document)
     await expect(ask(it)).rejects.toMatchObject({ fault: 'unavailable' })
   })
 
-  it('stand beside others that are for something else', async () => {
+  it('are found among keys for other purposes', async () => {
     const it = trusting()
     const { kid: _, ...nameless } = OTHER_KEY.published
     const others = [
@@ -238,14 +238,14 @@ describe('Its keys', () => {
     expect(await ask(it)).toMatchObject({ tenant: 'a' })
   })
 
-  it('that nobody knows are looked for once in ten seconds: who makes up names makes nobody fetch', async () => {
+  it('are not fetched again for made-up names within ten seconds', async () => {
     const it = trusting()
     await ask(it)
     for (let i = 0; i < 100; i++) await expect(ask(it, {}, { kid: `made-up-${i}` })).rejects.toMatchObject({ status: 401 })
     expect(it.asked.documents).toBe(1)
   })
 
-  it('of a thousand sets are held at once', async () => {
+  it('are cached for a thousand URLs', async () => {
     let count = 0
     const keys = fetchedKeys({
       fetchDocument: async () => ({ bytes: Buffer.from(JSON.stringify({ keys: [{ ...OTHER_KEY.published, kid: String(count++) }] })) }),
@@ -262,8 +262,8 @@ describe('Its keys', () => {
   })
 })
 
-describe('What a person writes down', () => {
-  it('has names of claims that are usual', () => {
+describe('The configuration of issuers', () => {
+  it('has default names of claims', () => {
     const { claims: _, tenants: __, ...written } = WRITTEN
     expect(parseIssuers(JSON.stringify([written]))).toEqual([
       {
@@ -323,7 +323,7 @@ describe('What a person writes down', () => {
         [{ issuer: 'x'.repeat(1_000) }, `.issuer must be an https URL, as it stands in iss, but is "${'x'.repeat(99)}…`],
       ] as const
     ).map(([more, why]) => [JSON.stringify([{ ...WRITTEN, ...more }]), `[0]${why}`] as const),
-  ] as const)('is refused as %s', (text, why) => {
+  ] as const)('is rejected: %s', (text, why) => {
     const told = (): unknown => {
       try {
         return readConfig({ FHIR_EXTERNAL_ISSUERS: text })

@@ -20,6 +20,6 @@ it.each([
   ['_format=json', false],
   ['_count=1', false],
   ['', false],
-])('a condition %p: %p', (query, isOne) => {
+])('the condition %p is decidable: %p', (query, isOne) => {
   expect(isDecidable('Observation', query, { custom })).toBe(isOne)
 })

@@ -9,7 +9,7 @@ describe('A scope', () => {
     ['system/Patient.cruds', 'system', 'Patient', 'cruds', ''],
     ['patient/Observation.rs?category=laboratory&code=a%7Cb', 'patient', 'Observation', 'rs', 'category=laboratory&code=a%7Cb'],
     ['patient/Observation.d', 'patient', 'Observation', 'd', ''],
-  ])('%s is of %s for %s: %s', (text, context, type, letters, query) => {
+  ])('has parts: %s is %s for %s: %s', (text, context, type, letters, query) => {
     expect(parseScope(text)).toEqual({ kind: 'resource', context, type, letters: [...letters], query })
   })
 
@@ -27,16 +27,16 @@ describe('A scope', () => {
     'Launch',
     'system/Admin',
     '',
-  ])('is not %p', (text) => expect(parseScope(text)).toBeUndefined())
+  ])('is invalid as %p', (text) => expect(parseScope(text)).toBeUndefined())
 
-  it('may be one of a name, or the administrator’s', () => {
+  it('may be a named scope or system/admin', () => {
     expect(parseScope('launch/patient')).toEqual({ kind: 'named', name: 'launch/patient' })
     expect(parseScope('system/admin')).toEqual({ kind: 'admin' })
     expect(scopeTexts(' openid  launch openid ')).toEqual(['openid', 'launch'])
   })
 })
 
-describe('What is asked, within what is allowed', () => {
+describe('Requested scopes within allowed scopes', () => {
   it.each([
     ['patient/Observation.read', 'patient/*.rs', 'patient/Observation.read'],
     ['patient/*.read', 'patient/Observation.rs', 'patient/Observation.rs'],
@@ -50,17 +50,17 @@ describe('What is asked, within what is allowed', () => {
     ['system/admin openid', 'system/*.cruds openid', 'openid'],
     ['system/admin', 'system/admin', 'system/admin'],
     ['nonsense openid', 'nonsense openid', 'openid'],
-  ])('%s within %s is: %s', (asked, allowed, granted) => {
+  ])('are narrowed: %s within %s is: %s', (asked, allowed, granted) => {
     expect(narrowedTo(scopeTexts(asked), scopeTexts(allowed)).join(' ')).toBe(granted)
   })
 
-  it('stays in its context within a wider one', () => {
+  it('keep their context within a wider one', () => {
     const asked = ['patient/*.read', 'openid', 'system/admin']
     expect(narrowedTo(asked, ['user/Observation.rs'], 'wider')).toEqual(['patient/Observation.rs', 'openid'])
     expect(narrowedTo(['user/*.rs'], ['system/Observation.rs'], 'wider')).toEqual(['user/Observation.rs'])
   })
 
-  it('within a narrower context is nothing, but for who acts for patients only, and never of the whole system', () => {
+  it('are empty within a narrower context, except for alike, and never system scopes', () => {
     expect(narrowedTo(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'wider')).toEqual(['openid'])
     expect(narrowedTo(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'alike')).toEqual(['user/Observation.rs', 'openid'])
     expect(narrowedTo(['system/*.rs'], ['patient/*.rs', 'user/*.rs'], 'alike')).toEqual([])
@@ -69,7 +69,7 @@ describe('What is asked, within what is allowed', () => {
   it.each([
     ['patient/*.rs', 'patient/Observation.rs?a=1&b=2 patient/Observation.r?c=3', 'user/*.cruds?b=2 patient/Observation.rs?d=4'],
     ['user/Observation.read?b=2', 'user/*.rs?a=1', 'user/Observation.rs?b=2 user/Observation.rs?a=1'],
-  ])('twice is what it is once: %s within %s, within %s', (asked, first, second) => {
+  ])('are the same if narrowed twice: %s within %s, within %s', (asked, first, second) => {
     const narrowed = (scopes: readonly string[]) => narrowedTo(narrowedTo(scopes, scopeTexts(first)), scopeTexts(second), 'wider')
     const once = narrowed([asked])
     expect(once.length).toBeGreaterThan(0)

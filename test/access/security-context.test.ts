@@ -14,7 +14,7 @@ const belongingTo = (id: string, reference: string): ResourceVersion => ({
   body: new TextEncoder().encode(JSON.stringify({ resourceType: 'Binary', id, securityContext: { reference } })),
 })
 
-it('a circle of them is nobody’s, and is not followed', async () => {
+it('a circle of security contexts grants no access, and is not followed', async () => {
   const [one, two] = [belongingTo('one', 'Binary/two'), belongingTo('two', 'Binary/one')]
   const asked: string[] = []
   const judge: Judge = {

@@ -33,14 +33,14 @@ describe('With tenancy', () => {
     [['a', 1], 'a', 401],
     [null, 'a', 401],
     [{ a: 1 }, 'a', 401],
-  ])('a token of %j with X-Tenant-Id %j is of %p', async (claim, header, expected) => {
+  ])('gives for a token of %j with X-Tenant-Id %j: %p', async (claim, header, expected) => {
     const it = on()
     const asked = it.ask(it.token({ tenant: claim }), header)
     if (typeof expected === 'string') expect((await asked).tenant).toBe(expected)
     else await expect(asked).rejects.toMatchObject({ status: expected })
   })
 
-  it('one token is of each tenant that is chosen, and of the same again', async () => {
+  it('gives one token each of its tenants by choice, repeatedly', async () => {
     const it = on()
     const token = it.token({ tenant: ['a', 'b'] })
     const tenants = []
@@ -54,7 +54,7 @@ describe('With tenancy', () => {
     ['*', { fhirUser: 'Patient/1' }],
     [['a', 'b'], { fhirUser: 'https://elsewhere.example/RelatedPerson/1' }],
     [['a', 'b'], { acts_for: ['1'] }],
-  ])('a token of %j about %j opens none: in each that is somebody else', async (tenant, claims) => {
+  ])('rejects a token of %j about %j, since ids differ per tenant', async (tenant, claims) => {
     const it = on()
     await expect(it.ask(it.token({ tenant, ...claims }), 'a')).rejects.toMatchObject({ status: 403 })
     expect((await it.ask(it.token({ tenant: ['a'], ...claims }), 'a')).tenant).toBe('a')
@@ -63,7 +63,7 @@ describe('With tenancy', () => {
     expect((await world().ask(world().token({ tenant: without, ...claims }))).tenant).toBe('default')
   })
 
-  it('the claim may have another name', async () => {
+  it('reads the tenant from the configured claim', async () => {
     const it = world({ tenancy: true, tenantClaim: 'organization' })
     expect((await it.ask(it.token({ organization: 'a', tenant: 'b' }))).tenant).toBe('a')
     await expect(it.ask(it.token({ tenant: 'b' }))).rejects.toMatchObject({ status: 403 })
@@ -71,24 +71,24 @@ describe('With tenancy', () => {
 })
 
 describe('Without tenancy', () => {
-  it.each([[undefined], ['default'], [['a', 'default']], ['*']])('a token of %j opens the one tenant there is', async (tenant) => {
+  it.each([[undefined], ['default'], [['a', 'default']], ['*']])('gives a token of %j the default tenant', async (tenant) => {
     const it = world()
     for (const header of [undefined, 'default']) expect((await it.ask(it.token({ tenant }), header)).tenant).toBe('default')
   })
 
-  it.each([['a'], [['a', 'b']], ['Default']])('a token of %j opens nothing', async (tenant) => {
+  it.each([['a'], [['a', 'b']], ['Default']])('rejects a token of %j', async (tenant) => {
     const it = world()
     const refused = { status: 403, issues: [{ text: expect.stringContaining('FHIR_TENANCY') }] }
     for (const header of [undefined, 'default']) await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject(refused)
   })
 
-  it.each([['a'], ['Default'], ['a b'], ['']])('nobody asks for another: %j', async (header) => {
+  it.each([['a'], ['Default'], ['a b'], ['']])('rejects another X-Tenant-Id: %j', async (header) => {
     const it = world()
     for (const tenant of [undefined, 'default', 'a', '*'])
       await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject({ status: 400 })
   })
 
-  it('nor where nobody is asked for a token', () => {
+  it('rejects another X-Tenant-Id also for servers without tokens', () => {
     const http = { headers: { 'x-tenant-id': 'a' }, arn: 'arn:aws:iam::1:user/x' } as unknown as HttpRequest
     for (const authenticator of [openToAll, namedByGateway]) {
       expect(() => authenticator(http)).toThrow(expect.objectContaining({ status: 400 }))

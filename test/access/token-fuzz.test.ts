@@ -179,8 +179,8 @@ async function refused(it: World, token: string): Promise<void> {
   if (!fits) throw new Error(`${token} was answered by ${error.status} ${challenge}`)
 }
 
-describe('A token that is an attack is refused', () => {
-  it.each(Object.keys(ATTACKS))('%s', async (name) => {
+describe('A token that is an attack', () => {
+  it.each(Object.keys(ATTACKS))('is rejected, with bounded work: %s', async (name) => {
     const it = world()
     const attacks = ATTACKS[name]!(it)
     for (const token of attacks) await refused(it, token)
@@ -212,7 +212,7 @@ function changed(random: Random, token: string): string {
   return text
 }
 
-it(`and so are ${ROUNDS} that were something else before, each looked at once at most`, async () => {
+it(`${ROUNDS} mutated tokens are rejected, each verified at most once`, async () => {
   const it = world()
   const random = randomOf(14 + firstSeed())
   const tokens = [it.token(), it.token({ scope: 'patient/*.rs', patient: '1', fhirUser: 'Patient/1' }), it.token({ typ: 'ID' })]

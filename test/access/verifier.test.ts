@@ -14,12 +14,12 @@ const refusal = (why: string) => ({
 })
 
 describe('A token', () => {
-  it('of a client says who asks, and for how long', async () => {
+  it('identifies its client and its expiry', async () => {
     const it = world()
     expect(await it.ask(it.token())).toEqual({ ...CLIENT, expires: it.now + 300 * SECOND })
   })
 
-  it('of a user says for whom, and what is in context', async () => {
+  it('identifies its user and its context', async () => {
     const it = world()
     const user = {
       sub: 'u-1',
@@ -42,7 +42,7 @@ describe('A token', () => {
     })
   })
 
-  it.each(['bearer', 'BEARER', 'Bearer  '])('is taken with the scheme as %p', async (scheme) => {
+  it.each(['bearer', 'BEARER', 'Bearer  '])('is accepted with the scheme as %p', async (scheme) => {
     const it = world()
     expect(await it.verify(`${scheme} ${it.token()}`, undefined)).toMatchObject(CLIENT)
   })
@@ -53,25 +53,25 @@ describe('A token', () => {
     ['Bearer', 'The header Authorization is not Bearer and a token'],
     ['Bearer ', 'The token is malformed'],
     ['Bearer a.b.c', 'The token is malformed'],
-  ])('is not %p', async (header, why) => {
+  ])('is rejected as %p', async (header, why) => {
     await expect(world().verify(header, undefined)).rejects.toMatchObject(refusal(why))
   })
 
-  it('is one: of two none counts', async () => {
+  it('is rejected if there are two', async () => {
     const it = world()
     await expect(it.verify(`Bearer ${it.token()}, Bearer ${it.token()}`, undefined)).rejects.toMatchObject(
       refusal('The token is malformed'),
     )
   })
 
-  it('has 8 kB at most, and is not looked at beyond', async () => {
+  it('is rejected above 8 kB without verification', async () => {
     const it = world()
     await expect(it.ask('a'.repeat(8_192))).rejects.toMatchObject(refusal('The header Authorization is longer than 8192 characters'))
     expect([it.signatures(), it.asked.keys]).toEqual([0, 0])
   })
 })
 
-describe('What a token must say', () => {
+describe('The claims of a token', () => {
   const no = (claim: string) => `The claim ${claim} of the token is missing or malformed`
   it.each([
     [{ iss: 'https://evil.example' }, 'The issuer of the token is not one of this server'],
@@ -103,12 +103,12 @@ describe('What a token must say', () => {
     [{ encounter: 'Patient/1' }, no('encounter')],
     [{ acts_for: 'p-1' }, no('acts_for')],
     [{ acts_for: ['Patient/p-1'] }, no('acts_for')],
-  ])('%j is not it', async (claims, why) => {
+  ])('are rejected: %j', async (claims, why) => {
     const it = world()
     await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal(why))
   })
 
-  it('may name several audiences', async () => {
+  it('may contain several audiences', async () => {
     const it = world()
     expect(await it.ask(it.token({ aud: ['https://other.example', BASE] }))).toMatchObject(CLIENT)
   })
@@ -121,7 +121,7 @@ describe('What a token must say', () => {
     [{ exp: 1 }, undefined],
     [{ iat: 60 }, undefined],
     [{ nbf: 60 }, undefined],
-  ])('with times, as seconds from now, of %j: %p', async (times, why) => {
+  ])('are checked with times in seconds from now, %j: %p', async (times, why) => {
     const it = world()
     const claims = Object.fromEntries(Object.entries(times).map(([name, seconds]) => [name, it.now / SECOND + seconds]))
     const asked = it.ask(it.token(claims))
@@ -130,8 +130,8 @@ describe('What a token must say', () => {
   })
 })
 
-describe('A token that comes again', () => {
-  it('is looked at once, and is the same object', async () => {
+describe('A repeated token', () => {
+  it('is verified once, and returns the same object', async () => {
     const it = world()
     const token = it.token()
     const first = await it.ask(token)
@@ -139,14 +139,14 @@ describe('A token that comes again', () => {
     expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0 }])
   })
 
-  it('a hundred times at once, too', async () => {
+  it('is verified once for a hundred concurrent requests', async () => {
     const it = world()
     const token = it.token()
     await Promise.all(Array.from({ length: 100 }, () => it.ask(token)))
     expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0 }])
   })
 
-  it('counts until it expires', async () => {
+  it('is valid until it expires', async () => {
     const it = world()
     const token = it.token()
     await it.ask(token)
@@ -157,7 +157,7 @@ describe('A token that comes again', () => {
     await expect(it.ask(token)).rejects.toMatchObject(refusal('The token has expired'))
   })
 
-  it('is remembered among others of six million characters', () => {
+  it('is cached within six million characters', () => {
     const remembered = new RememberedTokens()
     const token = new RememberedToken({} as never, { generation: 1 } as never)
     for (let i = 0; i < 6_000; i++) remembered.keep(`hash ${i}`, token, 1_000)
@@ -181,7 +181,7 @@ describe('A revoked token', () => {
     return token
   }
 
-  it.each(MARKS)('by %s is refused within three seconds, from then on without a question', async (mark) => {
+  it.each(MARKS)('is rejected within three seconds, and then without a lookup: %s', async (mark) => {
     const it = world()
     const token = await revoking(it, mark, it.now)
     it.now += 3 * SECOND - 1
@@ -191,7 +191,7 @@ describe('A revoked token', () => {
     expect([it.signatures(), it.asked.revocations]).toEqual([1, 2])
   })
 
-  it('is one that was issued until then', async () => {
+  it('is one issued before the revocation', async () => {
     const it = world()
     const token = await revoking(it, () => 'client:app', it.now - 1)
     it.now += 3 * SECOND
@@ -205,7 +205,7 @@ describe('A revoked token', () => {
   it.each([
     ['client', { client_generation: 'g1' }, 'client:app g1'],
     ['user', { sub: 'ann', client_generation: 'g1', user_generation: 'g2' }, 'user:ann g2'],
-  ] as const)('is one of a generation of its %s that has ended, whatever instant it was issued at', async (_, claims, mark) => {
+  ] as const)('is one of a revoked generation of its %s, whenever issued', async (_, claims, mark) => {
     const it = world()
     it.revoked
       .set('client:app', it.now)
@@ -220,7 +220,7 @@ describe('A revoked token', () => {
     ['a client', {}],
     ['a user', { sub: 'ann', client_generation: 'g1', user_generation: 'g2' }],
     ['a backend service', { client_auth: 'assertion', scope: 'system/*.cruds' }],
-  ])('is any that was issued until an instant, as of %s, which is told', async (_, claims) => {
+  ])('is any issued before the revocation of all tokens, with a reason: %s', async (_, claims) => {
     const it = world()
     const [before, after] = [it.token(claims), it.token({ ...claims, iat: it.now / SECOND + 1 })]
     expect((await it.ask(before)).client).toBe('app')
@@ -231,7 +231,7 @@ describe('A revoked token', () => {
     expect(it.asked.revocations).toBe(3)
   })
 
-  it('is told within three seconds though the clock was set back', async () => {
+  it('is rejected within three seconds although the clock was set back', async () => {
     const it = world()
     const token = it.token({ exp: it.now / SECOND + 300, iat: it.now / SECOND - 7_200 })
     expect(await it.ask(token)).toMatchObject(CLIENT)
@@ -240,7 +240,7 @@ describe('A revoked token', () => {
     await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
   })
 
-  it('is not let in by a look-up that began before, however long that takes', async () => {
+  it('is not admitted by an earlier lookup, however long it takes', async () => {
     const answers: ((found: ReadonlyMap<Mark, number>) => void)[] = []
     const it = world({ revocations: { revoked: () => new Promise((resolve) => answers.push(resolve)) } })
     const token = it.token()
@@ -257,7 +257,7 @@ describe('A revoked token', () => {
     await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
   })
 
-  it('may be any token where the store cannot be asked: 503, and nothing is believed', async () => {
+  it('may be any token without the store: then verification is 503', async () => {
     const it = world()
     const token = it.token()
     it.broken.revocations = new Error('the disk is gone')
@@ -273,7 +273,7 @@ describe('A revoked token', () => {
 })
 
 describe('Keys', () => {
-  it('that are new are read when a token comes that is signed with one, and those that are gone no longer count', async () => {
+  it('are fetched when new, and those that are gone become invalid', async () => {
     const it = world()
     const old = it.token({ exp: it.now / SECOND + 3_600 })
     expect(await it.ask(old)).toMatchObject(CLIENT)
@@ -288,7 +288,7 @@ describe('Keys', () => {
     await expect(it.ask(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
   })
 
-  it('that are gone no longer count for the first who asks after a pause, nor when the clock is set back', async () => {
+  it('become invalid at once after a pause, or if the clock was set back', async () => {
     for (const later of [60 * 60 * SECOND, -60 * 60 * SECOND]) {
       const it = world({})
       const old = it.token({ iat: it.now / SECOND - 7_200, exp: it.now / SECOND + 7_200 })
@@ -300,7 +300,7 @@ describe('Keys', () => {
     }
   })
 
-  it('nobody has heard of are looked for once in ten seconds', async () => {
+  it('are fetched for unknown names once in ten seconds', async () => {
     const it = world()
     await it.ask(it.token())
     for (let i = 0; i < 100; i++) await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
@@ -310,7 +310,7 @@ describe('Keys', () => {
     expect([it.asked.keys, it.signatures()]).toEqual([2, 1])
   })
 
-  it('that cannot be read are those that were: told once, and tried again each second', async () => {
+  it('remain valid if they cannot be read, which is reported once and retried', async () => {
     const it = world()
     const token = it.token()
     await it.ask(token)
@@ -325,7 +325,7 @@ describe('Keys', () => {
     expect([it.asked.keys, it.reported.length]).toEqual([3, 1])
   })
 
-  it('that never could be read are no reason to say that a token is wrong: 503', async () => {
+  it('cause 503 if they were never read', async () => {
     const it = world()
     it.broken.keys = new Error('no store')
     await expect(it.ask(it.token())).rejects.toMatchObject({ fault: 'unavailable' })
@@ -334,7 +334,7 @@ describe('Keys', () => {
     expect(await it.ask(it.token())).toMatchObject(CLIENT)
   })
 
-  it('are rotated without a refused token: each step of a new key is there before it is used', async () => {
+  it('are rotated without a rejected token, since each is published before its use', async () => {
     const it = world()
     const keys = [KEY, OTHER_KEY]
     const issued: string[] = []
