@@ -15,11 +15,10 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   infra: 116,
   judge: 4,
   runtime: 125,
-  search: 27,
   'us-core': 10,
 }
 /** Folders that allow few long titles. */
-const SHORT = ['access', 'api', 'auth', 'contracts', 'http', 'interactions']
+const SHORT = ['access', 'api', 'auth', 'contracts', 'http', 'interactions', 'search']
 
 const WORDS =
   /\b(?:nobody|somebody|anybody|who|whom|whose|whoever|whomever|what|told|tells|the one that|that which|anew|is asked|counts no more)\b/i

@@ -18,7 +18,7 @@ describe('the clinical dates', () => {
       expect([type, typesOfPatients.includes(type), datesOf(type)]).toEqual([type, true, expect.arrayContaining([code])])
   })
 
-  it('are of every type that has one', () =>
+  it('exist for every type with a date of care', () =>
     expect(typesOfPatients.filter((type) => datesOf(type).length > 0 && CLINICAL_DATES[type] === undefined).sort()).toEqual(
       [...NOT_OF_CARE].sort(),
     ))
@@ -46,7 +46,7 @@ describe('a window', () => {
     [[EVER, 20], { low: 20 }, false],
     [[10, 20], {}, true],
     [undefined, { low: 10, high: 20 }, true],
-  ] as const)('%j of %j: %s', (span, window, expected) => expect(isDuring(span, window)).toBe(expected))
+  ] as const)('compares %j with %j: %s', (span, window, expected) => expect(isDuring(span, window)).toBe(expected))
 
-  it('is nothing to a type without a clinical date', () => expect(isDuring([10, 20], { low: 1_000 }, 'Device')).toBe(true))
+  it('includes every resource of a type without a clinical date', () => expect(isDuring([10, 20], { low: 1_000 }, 'Device')).toBe(true))
 })

@@ -8,7 +8,7 @@ const VERSION = { tenant: 't', id: '1', versionId: 1, lastUpdated: 1, deleted: f
 const many = <T>(each: (i: number) => T): readonly T[] => Array.from({ length: MANY }, (_, i) => each(i))
 const documentOf = (resource: { readonly resourceType: string }) => extract({ ...VERSION, type: resource.resourceType }, resource)
 
-it('100,000 identifiers, each once however often it is there', () => {
+it('100,000 repeated identifiers are extracted once each', () => {
   const identifier = [...many((i) => ({ system: 's', value: `${i}` })), ...many((i) => ({ system: 's', value: `${i}` }))]
   const { keys, groups } = documentOf({ resourceType: 'Patient', identifier } as never)
   expect(keys['identifier:code']).toHaveLength(MANY)
@@ -16,14 +16,14 @@ it('100,000 identifiers, each once however often it is there', () => {
   expect(groups['identifier:code']).toHaveLength(MANY)
 })
 
-it('100,000 codes of one concept, and of components', () => {
+it('100,000 codes of a concept and of components are extracted', () => {
   const code = { coding: many((i) => ({ system: 's', code: `c${i}`, display: `d${i}` })) }
   const component = many((i) => ({ code: { coding: [{ system: 's', code: `c${i}` }] }, valueString: `v${i}` }))
   const { keys } = documentOf({ resourceType: 'Observation', code, component } as never)
   expect([keys['code:code']?.length, keys['code:text']?.length, keys['combo-code:code']?.length]).toEqual([MANY, MANY, MANY])
 })
 
-it('a key stands once, whether few or many are there', () => {
+it('a key appears once, for few and for many values', () => {
   for (const count of [3, 49, 50, 51, 52, 60]) {
     const values = Array.from({ length: count }, (_, i) => ({ system: 's', value: `${i}` }))
     const { keys } = documentOf({ resourceType: 'Patient', identifier: [...values, ...values, ...values] } as never)
@@ -31,7 +31,7 @@ it('a key stands once, whether few or many are there', () => {
   }
 })
 
-it('a resource of many codes is extracted in pieces, and is what it is at once', () => {
+it('a resource with many codes is extracted in pieces with the same result', () => {
   const concept = Array.from({ length: 20_001 }, (_, i) => ({ code: `C${i % 20_000}` }))
   const resource = { resourceType: 'CodeSystem', status: 'active', concept } as never
   const pieces = extracting({ ...VERSION, type: 'CodeSystem' }, resource)
@@ -46,7 +46,7 @@ it('a resource of many codes is extracted in pieces, and is what it is at once',
   expect([...extracting({ ...VERSION, type: 'Patient' }, { resourceType: 'Patient', active: true } as never)]).toEqual([])
 })
 
-it('codes that are alike stand once, in each of their systems and each of their letters, however many there are', () => {
+it('equal codes appear once per system and per case, for few and for many', () => {
   for (const count of [3, 49, 60]) {
     const of = (system: string, text: string) => Array.from({ length: count }, (_, i) => ({ system, value: `${text}${i}` }))
     const identifier = [...of('s', 'a'), ...of('t', 'a'), ...of('s', 'A'), ...of('t', 'b'), { system: 's' }]
@@ -58,7 +58,7 @@ it('codes that are alike stand once, in each of their systems and each of their 
   }
 })
 
-it('what codes are grouped by is one list with and without their systems, until they differ', () => {
+it('group values of codes share one list until their systems differ', () => {
   const fields = new Fields({})
   const names = namesOf('code')
   fields.group(names, 'a')

@@ -65,7 +65,7 @@ const errorOf = async (promise: Promise<unknown>): Promise<FhirError> =>
   ) as Promise<FhirError>
 
 describe('the latest writes', () => {
-  it('of which nobody knows whether they match are no reason to say that none does', async () => {
+  it('block a conditional interaction if they may match and are visible', async () => {
     const definition = {
       resourceType: 'SearchParameter', id: 'own', url: 'own', status: 'active', code: 'own', base: ['Patient'], type: 'string',
       expression: 'Patient.repeat(name).given.where($this is string).single()',
@@ -107,7 +107,7 @@ describe('the latest writes', () => {
     expect(await (await world([named('o', 'Abel')], [named('p', 'Adams')])).find()).toEqual(['o/1', 'p/1'])
   })
 
-  it('take the place of what the index still knows', async () => {
+  it('replace older versions of the index', async () => {
     const known = [named('p', 'Adams'), named('q', 'Abel'), named('r', 'Baker')]
     const renamed = named('p', 'Baker', 2)
     const gone = versionOf(deletionOf(patientOf('q', 'a'), { expected: 1, lastUpdated: NOW - 500 }))
@@ -115,19 +115,19 @@ describe('the latest writes', () => {
     expect(await (await world(known, [...known, renamed, gone, married])).find()).toEqual(['r/2'])
   })
 
-  it('do not hide that there are more matches than were asked for', async () => {
+  it('do not hide the presence of more matches', async () => {
     const known = ['o', 'p', 'q', 'r'].map((id) => named(id, 'Abel'))
     expect(await (await world(known, [named('p', 'Baker', 2)])).find()).toEqual(['o/1', 'q/1', '…'])
   })
 
-  it('are those of a minute, where the pulse is younger: what is older is left to the index, and not read', async () => {
+  it('cover one minute if the heartbeat is younger', async () => {
     const older = Array.from({ length: 500 }, (_, i) => named(`old${i}`, 'Adams', 1, NOW - 61_000 - i))
     const { find, asked } = await world([], [...older, named('p', 'Adams')])
     expect(await find()).toEqual(['p/1'])
     expect(asked).toEqual([[NOW - 60_000, 2_000]])
   })
 
-  it('are all since the pulse was sent, and those stamped before that may have been committed after it', async () => {
+  it('cover the time since the heartbeat, plus the tolerance for late commits', async () => {
     const sent = NOW - 200_000
     const written = [named('missed', 'Adams', 1, sent - 12_000), named('older', 'Adams', 1, sent - 15_001)]
     const { find, asked, found } = await world([], written, sent)
@@ -135,13 +135,13 @@ describe('the latest writes', () => {
     expect([asked, found.length]).toEqual([[[sent - 15_000, 2_000]], 1])
   })
 
-  it('are all there ever were, where the index has no pulse', async () => {
+  it('cover all versions without a heartbeat', async () => {
     const { find, asked } = await world([], [named('p', 'Adams', 1, 1)], undefined)
     expect(await find()).toEqual(['p/1'])
     expect(asked).toEqual([[0, 2_000]])
   })
 
-  it('are all there ever were, where the pulse is of later than now, by more than clocks differ', async () => {
+  it('cover all versions if the heartbeat is too far in the future', async () => {
     const asked = async (pulse: number) => {
       const it = await world([], [named('p', 'Adams', 1, 1)], pulse)
       await it.find()
@@ -150,7 +150,7 @@ describe('the latest writes', () => {
     expect([await asked(NOW + 15_000), await asked(NOW + 15_001)]).toEqual([[[NOW - 60_000, 2_000]], [[0, 2_000]]])
   })
 
-  it('of more than five minutes are not looked at: nothing is made conditional on the type, and who asks is told when to come again', async () => {
+  it('are 503 with Retry-After for an index lag above five minutes', async () => {
     expect(await (await world([], [named('p', 'Adams')], NOW - 300_000)).find()).toEqual(['p/1'])
     const { find, asked } = await world([], [named('p', 'Adams')], NOW - 300_001)
     const { status, headers, issues } = await errorOf(find())
@@ -164,7 +164,7 @@ describe('the latest writes', () => {
     ])
   })
 
-  it('are no more than 2,000 versions', async () => {
+  it('are limited to 2,000 versions', async () => {
     const several = (count: number) => Array.from({ length: count }, (_, i) => named('p', 'Adams', count - i, NOW - 1_000 - i))
     expect(await (await world([], several(2_000))).find()).toEqual(['p/2000'])
     const { status, headers, message } = await errorOf((await world([], several(2_001))).find())
@@ -172,21 +172,21 @@ describe('the latest writes', () => {
     expect(message).toMatch(/^More than 2,000 versions of Patient were written that the search index may not have yet: /)
   })
 
-  it('are read again where a later search of the attempt met an index that lacks more', async () => {
+  it('are read again if a later search meets an index with more lag', async () => {
     const late = named('late', 'Adams', 1, NOW - 100_000)
     const { find, asked } = await world([], [late], PULSE, NOW - 120_000, PULSE)
     expect([await find(), await find(), await find()]).toEqual([[], ['late/1'], ['late/1']])
     expect(asked.map(([since]) => since)).toEqual([NOW - 60_000, NOW - 135_000])
   })
 
-  it('are read once for all that one attempt searches, at once or later', async () => {
+  it('are read once for all searches of one attempt', async () => {
     const { find, asked } = await world([named('o', 'Abel')], [named('p', 'Adams')])
     const found = ['o/1', 'p/1']
     expect(await Promise.all([...Array(200)].map(() => find()))).toEqual(Array(200).fill(found))
     expect([await find(), asked]).toEqual([found, [[NOW - 60_000, 2_000]]])
   })
 
-  it('may be more than the index gives at once: what it knows besides is found behind them', async () => {
+  it('may be more than one page of the index', async () => {
     const known = [...Array(250).keys()].map((n) => named(`k${String(n).padStart(3, '0')}`, 'Abel'))
     const renamed = known.slice(0, 240).map(({ id }) => named(id, 'Baker', 2))
     expect(await (await world(known, renamed)).find()).toEqual(['k240/1', 'k241/1', '…'])

@@ -34,7 +34,7 @@ const [MAY, JUNE] = [day('2020-05-01'), day('2020-06-01')]
 
 describe.each<[string, readonly (readonly [query: string, plan: Predicate])[]]>([
   [
-    'token: with and without case; the second form is that of values whose case does not matter',
+    'token: with a second form for values without case',
     [
       ['Observation?code=a', key('code:code', 'a', '\u0001a')],
       ['Observation?code=s|A', key('code', 's|A', 's|\u0001a')],
@@ -98,7 +98,7 @@ describe.each<[string, readonly (readonly [query: string, plan: Predicate])[]]>(
     ],
   ],
 ])('%s', (_, rows) => {
-  it.each(rows)('%s', (query, plan) => {
+  it.each(rows)('has the right plan for %s', (query, plan) => {
     expect(lowered(query)).toEqual(plan)
   })
 })
@@ -120,10 +120,10 @@ describe('number: eq and ne take the precision of the text, the others the numbe
     ['ge5', { ...within(5, ALWAYS), relation: 'intersects' } as Predicate],
     ['lt5', { ...within(NEVER, 5), relation: 'intersects' } as Predicate],
     ['le5', { ...within(NEVER, 5.000000000000001), relation: 'intersects' } as Predicate],
-  ])('%s', (text, plan) => expect(lowered(`RiskAssessment?probability=${text}`)).toEqual(plan))
+  ])('has the right plan for %s', (text, plan) => expect(lowered(`RiskAssessment?probability=${text}`)).toEqual(plan))
 })
 
-describe('what is asked of the indexes: sets of documents, the smallest first, and the query language of OpenSearch', () => {
+describe('queries of the indexes', () => {
   const small = new SqliteSearchIndex(':memory:')
   const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir', live: async () => NO_INDICES })
   const measured = (id: string, code: string, text: string, date?: string) =>
@@ -219,7 +219,7 @@ describe('what is asked of the indexes: sets of documents, the smallest first, a
       [`some {"of":[${together('a')},${together('\u0001a')}]}: at most 2, 1 left`],
       [{ bool: { should: ['a', '\u0001a'].map(nested), minimum_should_match: 1 } }],
     ],
-  ])('%s', async (query, steps, dsl) => {
+  ])('has the right plan for %s', async (query, steps, dsl) => {
     const plan: Plan = {
       tenant: 'a',
       types: ['Observation'],

@@ -12,7 +12,7 @@ import { parseSearch } from '../../lambdas/search/query.ts'
 const BASE = 'https://fhir.example.org/fhir'
 const NOW = releaseOf(extractionOf({ baseUrl: BASE }))
 
-it('each number of the extractor has a row, and so has the registry: who raises one says which parameters it changes', () => {
+it('each extractor and registry number has a row of changes', () => {
   const rows = Object.keys(CHANGED_TYPES).map(Number)
   expect(rows).toEqual(Array.from({ length: EXTRACTOR - 8 }, (_, i) => i + 9))
   expect(REGISTRIES.at(-1)!.number).toBe(registryNumber)
@@ -24,13 +24,13 @@ describe('between two releases', () => {
     return changes === 'all' ? changes : [...changes.types, ...changes.parameters]
   }
 
-  it('the same changes nothing', () => expect(typesFrom({})).toEqual([]))
-  it('the rows between them count', () => expect(typesFrom({ extractor: 8 })).toEqual(CHANGED_TYPES[9]))
-  it('what nobody wrote down, and what is newer, changes all', () => {
+  it('equal numbers change nothing', () => expect(typesFrom({})).toEqual([]))
+  it('the rows between them add up', () => expect(typesFrom({ extractor: 8 })).toEqual(CHANGED_TYPES[9]))
+  it('unknown and newer numbers change everything', () => {
     for (const made of [{ extractor: 7 }, { extractor: EXTRACTOR + 1 }, { registry: 1 }, { reading: { ...NOW.reading, other: 1 } }])
       expect(typesFrom(made)).toBe('all')
   })
-  it('another base URL changes references, another time zone dates', () => {
+  it('a base URL changes references, a time zone changes dates', () => {
     expect(typesFrom({ reading: releaseOf(extractionOf({ baseUrl: 'https://other.example/fhir' })).reading })).toEqual(['reference', 'uri'])
     expect(typesFrom({ reading: releaseOf(extractionOf({ baseUrl: BASE, timeZone: 'Europe/Berlin' })).reading })).toEqual(['date'])
   })
@@ -65,9 +65,9 @@ describe('a search', () => {
     ['_lastUpdated=gt2020', { types: new Set(), parameters: new Set(['Resource._lastUpdated']) }, ['_lastUpdated']],
     ['code=x&date=2020', 'all', ['code', 'date']],
     ['', 'all', []],
-  ])('by %s, where %o changed', (query, changes, codes) => expect(outdated(query, changes)).toEqual(codes))
+  ])('is outdated by %s, after a change of %o', (query, changes, codes) => expect(outdated(query, changes)).toEqual(codes))
 
-  it('that is narrowed by a rule, or looks up or groups by a field, asks by that, too', () => {
+  it('also depends on access rules, lookups and groups', () => {
     const rule: Predicate = { kind: 'key', field: 'category', oneOf: ['x'] }
     expect(outdated('date=2020', only('token'), { access: { Observation: rule } })).toEqual(['category'])
     expect(outdated('date=2020', only('token'), { field: 'code:code' })).toEqual(['code'])
@@ -76,5 +76,5 @@ describe('a search', () => {
     expect(outdated('', only('date'), { field: CALLED })).toEqual([])
   })
 
-  it('of another type is none of it', () => expect(outdated('code=x', 'all', { types: ['Patient'] })).toEqual([]))
+  it('does not depend on other types', () => expect(outdated('code=x', 'all', { types: ['Patient'] })).toEqual([]))
 })

@@ -50,8 +50,8 @@ const SLOW = 30
 const SLOWER = 200
 const ENDLESS = Number.POSITIVE_INFINITY
 
-describe('A parameter whose expression may take long', () => {
-  it('is not evaluated any more after four evaluations that were stopped', () => {
+describe('A parameter with a slow expression', () => {
+  it('is not evaluated again after four stopped evaluations', () => {
     const begun = new Set<object>()
     const parameter = parameterWith(new Purse())
     const outcomes = Array.from({ length: 6 }, () => outcomeOf(parameter, slowPatient(ENDLESS, begun)))
@@ -60,7 +60,7 @@ describe('A parameter whose expression may take long', () => {
     expect(outcomeOf(parameterWith(new Purse()), slowPatient(0))).toBe('N')
   })
 
-  it('is given up after the first where all of the process have taken what they may take together', async () => {
+  it('is abandoned after one stopped evaluation once the common budget is spent', async () => {
     const begun = new Set<object>()
     const purse = new Purse(2 * LONGEST)
     const parameters = Array.from({ length: 10 }, () => parameterWith(purse))
@@ -73,7 +73,7 @@ describe('A parameter whose expression may take long', () => {
     expect(begun.size).toBe(3 + 9)
   })
 
-  it('lets others pass between two that are stopped, and between many', async () => {
+  it('yields between stopped and between many evaluations', async () => {
     for (const patients of [Array.from({ length: 4 }, () => slowPatient(ENDLESS)), Array.from({ length: 640 }, () => slowPatient(0))]) {
       let [turns, isGoing] = [0, true]
       const turn = () => {
@@ -88,14 +88,14 @@ describe('A parameter whose expression may take long', () => {
     }
   })
 
-  it('has its values where it takes little, whatever others took', () => {
+  it('is evaluated if it is fast, whatever others used', () => {
     const purse = new Purse(LONGEST)
     expect(outcomeOf(parameterWith(purse), slowPatient(SLOW))).toBe('N')
     expect(outcomeOf(parameterWith(purse), slowPatient(SLOWER))).toBe('TookTooLong')
     expect(outcomeOf(parameterWith(purse), slowPatient(0))).toBe('N')
   })
 
-  it('may take long again when thousands took little', async () => {
+  it('may take long again after thousands of fast evaluations', async () => {
     const purse = new Purse(LONGEST)
     const parameter = parameterWith(purse)
     expect(outcomeOf(parameter, slowPatient(ENDLESS))).toBe('TookTooLong')
@@ -114,7 +114,7 @@ describe('A parameter whose expression may take long', () => {
   })
 })
 
-describe('A parameter that is evaluated elsewhere', () => {
+describe('A parameter of the separate process', () => {
   /** Evaluates nothing: each takes what `ms` makes of what it may take, and is too costly where it is all. `begun`: what each might take. */
   function elsewhere(ms: (each: number) => number) {
     const begun: number[] = []
@@ -147,7 +147,7 @@ describe('A parameter that is evaluated elsewhere', () => {
     return outcomes
   }
 
-  it('is given up after several that were stopped, and says so each time', async () => {
+  it('is abandoned after several stopped evaluations, and reports so', async () => {
     const costly = elsewhere((each) => each)
     const [parameter] = parametersWith(new Purse(), 1)
     for (const some of [patients(3), patients(20)])
@@ -155,7 +155,7 @@ describe('A parameter that is evaluated elsewhere', () => {
     expect(costly.begun).toEqual([250, 250, 250, 250])
   })
 
-  it('pays for what was lost before it', async () => {
+  it('is charged for time that was lost to preemption', async () => {
     let begun = 0
     const evaluate = async (evaluations: readonly Evaluation[]) =>
       evaluations.map(() => ({ ms: 1, lost: 2 * LONGEST, values: [{ type: 'string', value: `N${++begun}` }] }))
@@ -163,14 +163,14 @@ describe('A parameter that is evaluated elsewhere', () => {
     expect(outcomes).toEqual(['N1', 'N2', 'TookTooLong', 'TookTooLong'])
   })
 
-  it('shares what it may take with hundreds of others: each that is stopped is begun once, most for a moment, until nothing is left', async () => {
+  it('shares the budget with hundreds: each is stopped once, most after a moment', async () => {
     const costly = elsewhere((each) => each)
     expect(await outcomesOf(parametersWith(new Purse(), 600), costly)).toEqual(Array(600).fill('TookTooLong'))
     expect(costly.begun.filter((each) => each === 250).length).toBe(20)
     expect(costly.begun.filter((each) => each === 10).length).toBe(500)
   })
 
-  it('shares it with those that are evaluated here', async () => {
+  it('shares the budget with evaluations in this process', async () => {
     const purse = new Purse(LONGEST)
     const here = [1, 2].map(() => parameterWith(purse))
     expect(here.map((parameter) => outcomeOf(parameter, slowPatient(ENDLESS)))).toEqual(['TookTooLong', 'TookTooLong'])
@@ -179,11 +179,11 @@ describe('A parameter that is evaluated elsewhere', () => {
     expect(costly.begun).toEqual([10])
   })
 
-  describe('of one of several tenants', () => {
+  describe('among several tenants', () => {
     const costly = () => elsewhere((each) => each)
     const spent = (runner: ReturnType<typeof elsewhere>) => runner.begun.reduce((sum, ms) => sum + ms, 0)
 
-    it('is not given up for what others took, and all together take no more than there is', async () => {
+    it('is not abandoned for the usage of others, within the common budget', async () => {
       const chest = new Chest(20_000)
       const spentBy: number[] = []
       for (let tenant = 0; tenant < 8; tenant++) {
@@ -198,7 +198,7 @@ describe('A parameter that is evaluated elsewhere', () => {
       expect(await outcomesOf(mine, elsewhere(() => 1))).toEqual(['N']) // biome-ignore format: a call
     })
 
-    it('has a purse for itself', async () => {
+    it('has its own evaluation budget per tenant', async () => {
       const [one, other] = ['one', 'other'].map((tenant) => parametersWith(purseOf(`${tenant} of the test`), 600))
       await outcomesOf(one!, costly())
       const runner = costly()
@@ -207,7 +207,7 @@ describe('A parameter that is evaluated elsewhere', () => {
       expect(purseOf('one of the test')).toBe(purseOf('one of the test'))
     })
 
-    it('draws on the purse of its tenant', async () => {
+    it('uses the evaluation budget of its tenant', async () => {
       const mapping: CustomMapping = { tenant: 'drawer', base: 'Patient', field: 'f', code: 'own', type: 'string', url: '', expression: 'x', values: [], interpreted: true } // biome-ignore format: one parameter
       const spy = jest.spyOn(purseOf('drawer'), 'settle')
       const parameter = parametersOf('Patient', [mapping]).find(({ code }) => code === 'own')
@@ -216,7 +216,7 @@ describe('A parameter that is evaluated elsewhere', () => {
     })
   })
 
-  it('is not begun where hundreds end their process, which has to be started again each time, but for a few', async () => {
+  it('is rarely started once hundreds have ended their process', async () => {
     const [deadly, purse] = [elsewhere(() => 800), new Purse()]
     const parameters = parametersWith(purse, 300)
     expect(await outcomesOf(parameters, deadly)).toEqual(Array(300).fill('TookTooLong'))
@@ -226,7 +226,7 @@ describe('A parameter that is evaluated elsewhere', () => {
     expect(deadly.begun.length).toBe(14)
   })
 
-  it('does not take long on each of many resources either', async () => {
+  it('is limited in total over many slow resources', async () => {
     const slow = elsewhere((each) => Math.min(each, 200))
     const some = patients(128)
     const outcomes = await outcomesOf(parametersWith(new Purse(), 1), slow, some)
@@ -235,7 +235,7 @@ describe('A parameter that is evaluated elsewhere', () => {
     expect(new Set(outcomes)).toEqual(new Set(['N', 'TookTooLong']))
   })
 
-  it('lets others pass between two that are stopped, and between many', async () => {
+  it('yields between stopped and between many evaluations', async () => {
     for (const patients of [Array.from({ length: 4 }, () => slowPatient(ENDLESS)), Array.from({ length: 640 }, () => slowPatient(0))]) {
       let [turns, isGoing] = [0, true]
       const turn = () => {
@@ -250,7 +250,7 @@ describe('A parameter that is evaluated elsewhere', () => {
     }
   })
 
-  it('has its values where it takes little, whatever others took', async () => {
+  it('is evaluated if it is fast, whatever others used', async () => {
     const purse = new Purse()
     await outcomesOf(parametersWith(purse, 300), elsewhere((each) => each)) // biome-ignore format: a call
     expect(
@@ -261,7 +261,7 @@ describe('A parameter that is evaluated elsewhere', () => {
     ).toEqual(['N'])
   })
 
-  it('stays given up when another is defined', () => {
+  it('keeps its evaluation state when another is defined', () => {
     const mapping: CustomMapping = { base: 'Patient', field: 'own', code: 'own', type: 'string', url: '', expression: 'x', values: [], interpreted: true } // biome-ignore format: one parameter
     const own = (custom: readonly CustomMapping[]) => parametersOf('Patient', custom).find(({ code }) => code === 'own')
     expect(own([mapping, { ...mapping, code: 'other' }])).toBe(own([mapping]))

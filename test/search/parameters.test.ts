@@ -25,7 +25,7 @@ describe('the registry', () => {
     expect(parametersOf('Observation')).toHaveLength(49)
   })
 
-  it('knows nothing of what is no type and no parameter', () => {
+  it('has nothing for unknown types and parameters', () => {
     expect(parametersOf('Patent')).toEqual([])
     expect(parametersOf('constructor')).toEqual([])
     expect(searchParameter('Patient', 'toString')).toBeUndefined()
@@ -39,7 +39,7 @@ describe('the registry', () => {
     }
   })
 
-  it('has every parameter of R4 but those without an expression', () => {
+  it('has every parameter of R4 with an expression', () => {
     const missing = searchParameterResources().flatMap(({ base = [], code, expression }) =>
       base
         .filter((type) => type !== 'DomainResource' && searchParameter(type, code) === undefined)
@@ -59,7 +59,7 @@ describe('the registry', () => {
     expect(files.sort()).toEqual([...resourceTypes, 'Resource', 'number'].map((type) => `${type}.json`).sort())
   })
 
-  it('knows what a reference may point to', () => {
+  it('has the target types of references', () => {
     expect(searchParameter('Observation', 'encounter')?.targets).toEqual(['Encounter', 'EpisodeOfCare'])
     expect(searchParameter('Observation', 'focus')?.targets).toEqual(resourceTypes)
     expect(searchParameter('Observation', 'status')?.targets).toEqual([])
@@ -94,7 +94,7 @@ describe('the values of a parameter', () => {
     expect(valuesAt(seeds[seed]!, code)).toEqual(expected)
   })
 
-  it('start from an extension where HL7 defines the parameter so', () => {
+  it('include extensions as HL7 defines them', () => {
     const url = 'http://hl7.org/fhir/StructureDefinition/patient-mothersMaidenName'
     const resource = {
       resourceType: 'Patient',
@@ -108,7 +108,7 @@ describe('the values of a parameter', () => {
 })
 
 describe('a composite', () => {
-  it('has the elements it holds on, and its components at each', () => {
+  it('has its elements, and its components at each', () => {
     const parameter = searchParameter('Observation', 'component-code-value-quantity')!
     const [first, second] = parameter.values(seeds.observation!)
     expect(first?.type).toBe('Observation.component')
@@ -121,7 +121,7 @@ describe('a composite', () => {
     ])
   })
 
-  it('may start from the resource and from its parts', () => {
+  it('may apply to the resource and to its parts', () => {
     const parameter = searchParameter('Observation', 'combo-code-value-quantity')!
     expect(parameter.values(seeds.observation!).map(({ type }) => type)).toEqual([
       'Observation',
@@ -130,7 +130,7 @@ describe('a composite', () => {
     ])
   })
 
-  it('may look elsewhere in the resource', () => {
+  it('may read other parts of the resource', () => {
     const variant = { start: 1, end: 2 }
     const resource = { resourceType: 'MolecularSequence', referenceSeq: { referenceSeqId: { text: 'x' } }, variant: [variant] }
     const parameter = searchParameter('MolecularSequence', 'referenceseqid-variant-coordinate')!
@@ -143,8 +143,8 @@ describe('a composite', () => {
   })
 })
 
-describe('a parameter somebody defines', () => {
-  it('stays what it is searched by where this server has the code by now, and both are extracted', () => {
+describe('a custom parameter', () => {
+  it('takes precedence over a later one of the server, and both are extracted', () => {
     const mapping = {
       base: 'Patient',
       code: 'race',
@@ -163,7 +163,7 @@ describe('a parameter somebody defines', () => {
     expect(fields).toEqual(['race', 'race~12345678'])
   })
 
-  it('may be large on a type, but not on each of very many', () => {
+  it('may be large on few types, but not on all', () => {
     const expression = `Resource${'.select($this.combine($this))'.repeat(10)}.meta.tag`
     const definedOn = (...base: readonly string[]) =>
       customMappings({ resourceType: 'SearchParameter', status: 'active', code: 'large', type: 'token', expression, base }, 't')
@@ -171,7 +171,7 @@ describe('a parameter somebody defines', () => {
     expect(() => definedOn('Resource')).toThrow(expect.objectContaining({ status: 422 }))
   })
 
-  it('has no more than thousands of ways to its values on a type', () => {
+  it('has at most 8,192 paths to its values on a type', () => {
     const expression = (times: number) => `Patient.name${'.select($this.combine($this))'.repeat(times)}.given`
     const defined = (times: number) =>
       customMappings({ resourceType: 'SearchParameter', status: 'active', code: 'many', type: 'string', expression: expression(times), base: ['Patient'] }, 't') // biome-ignore format: one definition
@@ -179,7 +179,7 @@ describe('a parameter somebody defines', () => {
     expect(() => defined(14)).toThrow(expect.objectContaining({ status: 422 }))
   })
 
-  it('has each way to its values once, however often it is united with itself', () => {
+  it('has each path to its values once', () => {
     const expression = `Patient.name${'.select($this | $this)'.repeat(40)}.given | Patient.name.given`
     const definition = { resourceType: 'SearchParameter', status: 'active', code: 'once', type: 'string', expression, base: ['Patient'] }
     expect(customMappings(definition, 't').map(({ values }) => values)).toEqual([[['string', 'name', 'given']]])

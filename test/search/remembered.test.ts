@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { remembered, rememberedPair } from '../../lambdas/search/remembered.ts'
 
-describe('What is made of a text', () => {
-  it('is made once', () => {
+describe('A cached result', () => {
+  it('is computed once', () => {
     const made = remembered(2, (text) => ({ text }))
     expect(made('a')).toBe(made('a'))
     expect(made('b')).toEqual({ text: 'b' })
   })
 
-  it('is made again when too many were remembered, or the text is long', () => {
+  it('is computed again for too many or too long texts', () => {
     const made = remembered(2, (text) => ({ text }))
     const [first] = ['a', 'b', 'c'].map(made)
     expect(made('a')).not.toBe(first)
@@ -16,7 +16,7 @@ describe('What is made of a text', () => {
     expect(made('x'.repeat(201))).not.toBe(made('x'.repeat(201)))
   })
 
-  it('is that of the same code in the same system', () => {
+  it('is separate per system and code', () => {
     const made = rememberedPair(2, (system, code) => ({ both: `${system}|${code}` }))
     expect(made('a', '1')).toBe(made('a', '1'))
     expect([made('a', '1'), made('b', '1'), made('a', '1')].map(({ both }) => both)).toEqual(['a|1', 'b|1', 'a|1'])
