@@ -62,12 +62,18 @@ onOpenSearch('Two releases on OpenSearch', (endpoint) => {
       const parts = { ...store.parts(), state: open.state, index: indices.get(runs)!, extraction: runs.extractionOf({}) }
       return runs.rebuildStep(parts)(input)
     }
+    // Two writers run at once. A check compares the index with the store, so no other writer may write meanwhile.
+    let turn: Promise<void> = Promise.resolve()
+    const inTurn = (): Promise<void> => {
+      turn = turn.catch(() => undefined).then(during)
+      return turn
+    }
     const workflow = new InProcessWorkflow({
       definition: rebuildWorkflow(STEP),
       step: async (input: StepInput) => {
         made.push(input.action)
         const result = await step(input)
-        await during()
+        await inTurn()
         return result
       },
       writers: 2,
