@@ -4,13 +4,13 @@ import { generateKeyPairSync } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing-keys.ts'
 import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { Passwords } from '../../lambdas/auth/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
 import { type Ended, fhir, startedWithTokens, typed } from './process.ts'
 
@@ -319,8 +319,7 @@ describe('What says who may use a server', () => {
     const status = async (token: string): Promise<number> =>
       (await fetch(`${base}/Patient`, { headers: { authorization: `Bearer ${token}` } })).status
     const refused = async (token: string): Promise<void> => {
-      while ((await status(token)) === 200) await wait(100)
-      expect(await status(token)).toBe(401)
+      expect(await eventually(() => status(token), { until: (answered) => answered !== 200, every: 100 })).toBe(401)
     }
     const before = await tokenOf(first)
     expect(await status(before)).toBe(200)
@@ -371,7 +370,7 @@ describe('What says who may use a server', () => {
     writeFileSync(join(folder, '2020-01-01.commands.jsonl'), '{}\n')
     const again = await startedWithTokens('--data', data)
     await fetch(`${again.base}/metadata`)
-    while (existsSync(join(folder, '2020-01-01.commands.jsonl'))) await wait(50)
+    await eventually(() => !existsSync(join(folder, '2020-01-01.commands.jsonl')))
     expect(existsSync(join(folder, name))).toBe(true)
     await again.stop()
     const taken = newFolder()

@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { askServer, listenForCommands } from '../../lambdas/adapters/filesystem/command-socket.ts'
 import { storeCommands } from '../../lambdas/runtime/backup.ts'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { fhir, type Running, started } from './process.ts'
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
@@ -70,7 +70,7 @@ describe('backup and restore', () => {
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
     expect((await fhir('backup', join(newFolder(), 'b.db'), '--data', data)).err).toContain('being restored: try again')
     rmSync(fault, { recursive: true })
-    while ((await fetch(`${server.base}/Patient/a`)).status === 503) await wait(50)
+    await eventually(async () => (await fetch(`${server.base}/Patient/a`)).status, { until: (status) => status !== 503, every: 50 })
     expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(1)
     expect(server.err().match(/^fhir: The store .*$/gm)).toEqual([
       expect.stringContaining('cannot be opened'),
@@ -197,7 +197,7 @@ describe('Commands reach the server of a folder', () => {
     const release = await askServer(folder, 'hold', '')
     expect(hasLeft).toBe(false)
     release!()
-    while (!hasLeft) await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventually(() => hasLeft)
     await expect(askServer(folder, 'fail', 'that')).rejects.toThrow('not that')
     for (const unheard of ['unheard', 'toString', '__proto__'])
       await expect(askServer(folder, unheard, '')).rejects.toThrow(`does not know the command ${unheard}`)

@@ -1,9 +1,10 @@
 /** A server that is killed under load: what it acknowledged is there afterwards, transactions are whole, and its index agrees with its store. */
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { timesOf } from '../fixtures/long-runs.ts'
+import { printedRandom } from '../fixtures/printed-random.ts'
 import { started } from './process.ts'
 
 const ROUNDS = timesOf(3, 30)
@@ -19,7 +20,8 @@ describe('SIGKILL under load', () => {
     const updates = new Map<string, number>()
     /** Groups of resources one transaction writes → the highest round acknowledged. */
     const groups = new Map<string, number>()
-    let round = 0
+    let [round, acknowledged] = [0, 0]
+    const random = printedRandom('kills of a server under load')
     const update = async (base: string, id: string): Promise<void> => {
       const n = ++round
       const { status } = await fetch(`${base}/Patient/${id}`, {
@@ -27,7 +29,9 @@ describe('SIGKILL under load', () => {
         headers,
         body: JSON.stringify({ resourceType: 'Patient', id, multipleBirthInteger: n, name: [{ family: `n${n}` }] }),
       })
-      if (status < 300) updates.set(id, n)
+      if (status >= 300) return
+      acknowledged++
+      updates.set(id, n)
     }
     const transact = async (base: string, group: string): Promise<void> => {
       const n = ++round
@@ -48,7 +52,9 @@ describe('SIGKILL under load', () => {
         headers,
         body: JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry }),
       })
-      if (status === 200) groups.set(group, n)
+      if (status !== 200) return
+      acknowledged++
+      groups.set(group, n)
     }
     for (let kill = 0; kill < ROUNDS; kill++) {
       const server = await started('--data', data)
@@ -59,9 +65,8 @@ describe('SIGKILL under load', () => {
       const clients = [0, 1, 2, 3].map((c) =>
         client(() => (c % 2 === 0 ? update(server.base, `p${c}-${round % 40}`) : transact(server.base, `g${c}`))),
       )
-      const before = round
-      while (round < before + 12) await wait(10)
-      await wait(Math.random() * 350)
+      const enough = acknowledged + 8 + random.below(60)
+      await eventually(() => acknowledged >= enough)
       await server.stop('SIGKILL')
       running = false
       await Promise.all(clients)

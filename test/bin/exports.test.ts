@@ -1,12 +1,13 @@
 /** Exports of a server that runs, as a program of a hospital makes them each night: by its key, at each level, and through a death of the server. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { assertionToken, signingKeyOf } from '../../lambdas/runtime/exporting/assertion-token.ts'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { timesOf } from '../fixtures/long-runs.ts'
+import { printedRandom } from '../fixtures/printed-random.ts'
 import { fhir, type Running, started, startedWithTokens } from './process.ts'
 
 const ROUNDS = timesOf(2, 50)
@@ -131,6 +132,7 @@ describe('SIGKILL of the server during an export', () => {
   it(`${ROUNDS} times: the next server goes on by itself, and the files hold what was current at the kick-off, each once`, async () => {
     const data = newFolder()
     const versions = new Map<string, number>()
+    const random = printedRandom('kills of a server during an export')
     for (let round = 0; round < ROUNDS; round++) {
       const first = await started('--data', data)
       const ids = Array.from({ length: PATIENTS }, (_, i) => `p${i}`).filter((_, i) => round === 0 || i % 3 === round % 3)
@@ -144,7 +146,7 @@ describe('SIGKILL of the server during an export', () => {
       const link = kicked.headers.get('content-location')!
       // What is written meanwhile, acknowledged or not, is in none of the files; a later export would have it.
       const late = put(first.base, [{ resourceType: 'Basic', id: 'late', code: { text: 'x' } }]).catch(() => undefined)
-      await wait(Math.random() * 700)
+      for (let left = random.below(300); left > 0; left--) await (await fetch(link)).text()
       await first.stop('SIGKILL')
       await late
       const second = await started('--data', data)
@@ -157,16 +159,14 @@ describe('SIGKILL of the server during an export', () => {
 })
 
 async function exportedBy(job: string, base: string): Promise<readonly string[]> {
-  for (;;) {
+  const poll = async (): Promise<Response> => {
     const answer = await fetch(job)
     expect([200, 202]).toContain(answer.status)
-    if (answer.status === 202) {
-      await wait(50)
-      continue
-    }
-    const { output } = (await answer.json()) as { readonly output: readonly { readonly url: string; readonly count: number }[] }
-    const files = await Promise.all(output.map(async ({ url }) => (await fetch(url.replace(/^.*\/fhir(?=\/)/, base))).text()))
-    expect(files.map((text) => text.trimEnd().split('\n').length)).toEqual(output.map(({ count }) => count))
-    return files.flatMap(namesOf).sort()
+    return answer
   }
+  const answer = await eventually(poll, { until: ({ status }) => status === 200, every: 50 })
+  const { output } = (await answer.json()) as { readonly output: readonly { readonly url: string; readonly count: number }[] }
+  const files = await Promise.all(output.map(async ({ url }) => (await fetch(url.replace(/^.*\/fhir(?=\/)/, base))).text()))
+  expect(files.map((text) => text.trimEnd().split('\n').length)).toEqual(output.map(({ count }) => count))
+  return files.flatMap(namesOf).sort()
 }
