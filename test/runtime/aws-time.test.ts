@@ -5,7 +5,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { performer } from '../../lambdas/http/perform.ts'
 import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
@@ -15,6 +14,8 @@ import { bundle } from '../../lambdas/interactions/bundle.ts'
 import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import type { WritePorts } from '../../lambdas/interactions/writing.ts'
 import { atEnd } from '../fixtures/at-end.ts'
+import { delayed } from '../fixtures/delays.ts'
+import { turnsPass } from '../fixtures/turns.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 type Call = { readonly operation: string; readonly body: { readonly Item?: Readonly<Record<string, object>> } }
@@ -88,14 +89,14 @@ it('answers what takes too long with 504 and when to come back, and records it',
 
 it('answers as ever what has time', async () => {
   const slow = Promise.withResolvers<FhirResponse>()
-  setTimeout(() => slow.resolve(FOUND), WORK_TIME - 1)
+  void delayed(WORK_TIME - 1).then(() => slow.resolve(FOUND))
   expect((await asked(() => slow.promise, WORK_TIME - 1)).status).toBe(200)
   expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
 })
 
 it('records what took as long as its function lets it', async () => {
   const slow = Promise.withResolvers<FhirResponse>()
-  setTimeout(() => slow.resolve(FOUND), 2 * FUNCTION_TIME)
+  void delayed(2 * FUNCTION_TIME).then(() => slow.resolve(FOUND))
   expect((await asked(() => slow.promise, 2 * FUNCTION_TIME, 3 * FUNCTION_TIME)).status).toBe(200)
   expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
 })
@@ -125,7 +126,7 @@ it('sends nothing of what goes on behind its answer, and of the next request all
   calls = []
   const next = async () => {
     woken.resolve()
-    while (outcomes.length < 3) await setImmediate()
+    while (outcomes.length < 3) await turnsPass(1)
     expect(calls).toEqual([])
     await aws.stateTable().get(key)
     return FOUND

@@ -1,8 +1,8 @@
 /** What a load remembers of the searches it asked for, while several ask at once. */
-import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { lookUpAt } from '../../lambdas/runtime/load/look-up.ts'
 import type { Post } from '../../lambdas/runtime/load/post.ts'
+import { turnsPass } from '../fixtures/turns.ts'
 
 type Asked = { readonly entry: readonly { readonly request: { readonly url: string } }[] }
 
@@ -13,7 +13,7 @@ function answering(): { readonly post: Post; readonly asked: string[] } {
     const { entry } = JSON.parse(body.toString()) as Asked
     const ids = entry.map(({ request }) => /name=([^&]+)/.exec(request.url)![1]!)
     asked.push(...ids)
-    await setImmediate()
+    await turnsPass(1)
     const found = ids.map((id) => ({
       response: { status: '200 OK' },
       resource: { entry: [{ resource: { resourceType: 'Patient', id } }] },

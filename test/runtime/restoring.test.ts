@@ -1,11 +1,11 @@
 /** A restore beside a running server, when what it needs fails: who asked is told what became of it, and requests are answered again. */
 import { existsSync, readdirSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { Gate } from '../../lambdas/runtime/gate.ts'
 import { restoring } from '../../lambdas/runtime/restoring.ts'
 import { openStores } from '../../lambdas/runtime/stores.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { itNeeding } from '../fixtures/needing.ts'
 
 type Faults = { readonly close?: Error; readonly commit?: Error; readonly opens?: number }
@@ -47,9 +47,7 @@ function serverWith({ close, commit, opens = 0 }: Faults) {
   return { gate, restore, ask, log, warnings, ending }
 }
 
-async function opened({ gate }: { readonly gate: { readonly isOpen: boolean } }): Promise<void> {
-  while (!gate.isOpen) await wait(1)
-}
+const opened = ({ gate }: { readonly gate: { readonly isOpen: boolean } }): Promise<boolean> => eventually(() => gate.isOpen)
 
 describe('A restore', () => {
   it('closes what was there before it opens what was restored', async () => {

@@ -1,6 +1,5 @@
 /** The parts a home is made of: settings, the gate, paced writes, sealed texts. */
 import { readFileSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it, jest } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
@@ -8,6 +7,8 @@ import { readConfig, readProgramEnvironment, SETTINGS, unknownVariables, variabl
 import { Gate } from '../../lambdas/runtime/gate.ts'
 import { keepTrying } from '../../lambdas/runtime/keep-trying.ts'
 import { pacedWriter } from '../../lambdas/runtime/paced-writer.ts'
+import { eventually } from '../fixtures/eventually.ts'
+import { turnsPass } from '../fixtures/turns.ts'
 
 describe('settings', () => {
   it('have their defaults', () =>
@@ -104,7 +105,7 @@ describe('the gate', () => {
     let exchange = (_: string): void => undefined
     const exchanged = gate.exchange(() => new Promise((resolve) => (exchange = resolve)))
     const closed = gate.close(async (inside) => void log.push(`left ${inside}`))
-    await wait(5)
+    await turnsPass(20)
     expect(log).toEqual([])
     exchange('new')
     await Promise.all([exchanged, closed])
@@ -142,7 +143,7 @@ describe('what has to work in the end', () => {
     const ending = new AbortController()
     const [{ attempt, attempts }, { how }] = [failing(100_000), told(ending.signal)]
     const trying = keepTrying(attempt, { ...how, pause: 3_600_000 })
-    while (attempts() === 0) await wait(1)
+    await eventually(() => attempts() > 0)
     ending.abort()
     await expect(trying).rejects.toThrow('aborted')
     await expect(keepTrying(attempt, { ...how, signal: ending.signal })).rejects.toThrow('aborted')
@@ -157,9 +158,13 @@ it('writes wait while the index is far behind, and go on when it is not', async 
     commits.push(writes.length)
     return { kind: 'committed' as const }
   }
-  const writer = pacedWriter({ commit }, () => lag)
+  let looks = 0
+  const writer = pacedWriter({ commit }, () => {
+    looks++
+    return lag
+  })
   const waiting = writer.commit([], [])
-  await wait(30)
+  await eventually(() => looks >= 3)
   expect(commits).toEqual([])
   lag = 180_000
   expect(await waiting).toEqual({ kind: 'committed' })

@@ -2,12 +2,13 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { type Running, started } from '../bin/process.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { eventually } from '../fixtures/eventually.ts'
 import { timesOf } from '../fixtures/long-runs.ts'
+import { printedRandom } from '../fixtures/printed-random.ts'
 
 const KILLS = timesOf(4, 40)
 const PATIENTS = 2_000
@@ -31,6 +32,9 @@ async function rebuilding(server: Running): Promise<readonly string[]> {
   return parameter.filter(({ name }: Tree) => name === 'rebuild').map(({ part }: Tree) => part[0].valueCode)
 }
 
+const rebuilt = (server: Running): Promise<unknown> =>
+  eventually(() => rebuilding(server), { until: ({ length }) => length === 0, every: 10 })
+
 async function filled(data: string): Promise<void> {
   const server = await start(data)
   const entry = Array.from({ length: PATIENTS }, (_, i) => ({
@@ -45,7 +49,7 @@ async function filled(data: string): Promise<void> {
     code: 'nick', base: ['Patient'], type: 'string', expression: 'Patient.name.family',
   } // biome-ignore format: one resource
   expect((await fetch(`${server.base}/SearchParameter/nick`, { method: 'PUT', headers, body: JSON.stringify(parameter) })).status).toBe(201)
-  while ((await rebuilding(server)).length > 0) await wait(10)
+  await rebuilt(server)
   await server.stop()
 }
 
@@ -63,6 +67,7 @@ describe('an upgraded extractor', () => {
       const data = newFolder()
       await filled(data)
       madeByAnother(data)
+      const random = printedRandom('kills of a server that makes its index again')
       for (let kill = 0; kill < KILLS; kill++) {
         const server = await start(data)
         await put(server, `new${kill}`, 'F0')
@@ -72,11 +77,11 @@ describe('an upgraded extractor', () => {
           [1_001 + kill, 0],
         ]).toContainEqual([found, old])
         expect(nick).toBe(1_000)
-        await wait(Math.random() * 300)
+        for (let left = random.below(100); left > 0; left--) await rebuilding(server)
         await server.stop('SIGKILL')
       }
       const server = await start(data)
-      while ((await rebuilding(server)).length > 0) await wait(10)
+      await rebuilt(server)
       expect(await count(server, 'family=f0')).toBe(1_000 + KILLS)
       expect(await count(server, 'family=f9')).toBe(0)
       expect(await count(server, 'nick=f0')).toBe(1_000 + KILLS)

@@ -1,7 +1,6 @@
 /** Exports of the embedded home, from a row to files, on the thread that makes them. */
 import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { blobsOf, type Job } from '../../../lambdas/export/job.ts'
 import { changeJob, stopped } from '../../../lambdas/export/jobs.ts'
@@ -13,6 +12,7 @@ import { type Exports, openExports } from '../../../lambdas/runtime/exports.ts'
 import { openStores } from '../../../lambdas/runtime/stores.ts'
 import { jobNow, kickOff, linesOfFiles } from '../../export/exported.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
+import { eventually } from '../../fixtures/eventually.ts'
 import { jobOf, READING } from '../../fixtures/exporting.ts'
 import { patient } from '../../fixtures/resources.ts'
 import { patientOf, writeOf } from '../../fixtures/versions.ts'
@@ -24,7 +24,11 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   const path = (name: string): string => join(folder, name)
   const reports: unknown[] = []
   const report = (error: unknown) => void reports.push(error)
-  const clock = { ahead, now: () => Date.now() + clock.ahead, maySweep: () => true }
+  const now = (): number => {
+    clock.looks++
+    return Date.now() + clock.ahead
+  }
+  const clock = { ahead, looks: 0, now, maySweep: () => true }
   const stores = await openStores({ path, now: clock.now, reading: READING, budget: 10_000, report })
   const ids = Array.from({ length: patients }, (_, i) => `p${i}`)
   const writes = ids.map((id) => writeOf(patientOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
@@ -44,13 +48,8 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
 
 const systemJob = (fields: Partial<Job> = {}): Job => ({ ...jobOf(0, { level: 'system' }), transactionTime: Date.now(), ...fields })
 
-async function ended({ rows }: Exports['exports'], id: string): Promise<Job> {
-  for (;;) {
-    const job = await jobNow({ rows }, id)
-    if (job.state !== 'in-progress') return job
-    await wait(10)
-  }
-}
+const ended = ({ rows }: Exports['exports'], id: string): Promise<Job> =>
+  eventually(() => jobNow({ rows }, id), { until: ({ state }) => state !== 'in-progress' })
 
 async function exported(exports: Exports['exports'], id = 'j'): Promise<readonly string[]> {
   const job = await ended(exports, id)
@@ -73,7 +72,7 @@ describe('An export in the embedded home', () => {
     await startJob(exports.workflow, job)
     expect(await exported(exports)).toEqual([...ids].sort())
     // What its writers left goes soon.
-    while ((await keysOf(exports.blobs)).length > 1) await wait(10)
+    await eventually(() => keysOf(exports.blobs), { until: ({ length }) => length === 1 })
     expect(await keysOf(exports.blobs)).toEqual(['exports/j/files/Patient.ndjson'])
     await changeJob(exports.rows, 'j', stopped(Date.now()))
     await removeStopped({ ...exports, now: Date.now })
@@ -87,7 +86,7 @@ describe('An export in the embedded home', () => {
     const job = systemJob()
     await kickOff(first.exports, job)
     await startJob(first.exports.workflow, job)
-    await wait(100)
+    await eventually(async () => (await keysOf(first.exports.blobs)).length > 0)
     await first.close()
     const second = await homeOf(first.folder)
     expect(await exported(second.exports)).toEqual([...first.ids].sort())
@@ -100,12 +99,14 @@ describe('An export in the embedded home', () => {
     const job = systemJob()
     await kickOff(exports, job)
     await startJob(exports.workflow, job)
-    while ((await jobNow(exports, 'j')).began === undefined) await wait(10)
+    await eventually(async () => (await jobNow(exports, 'j')).began !== undefined)
+    // It asks again whether all that is before its instant is written.
+    const looks = clock.looks
+    await eventually(() => clock.looks > looks)
     const kinds = new Set<string>()
     for (let n = 0; n < 20; n++) {
       const write = writeOf(patientOf(`w${n}`), { expected: 0, body: patient(`w${n}`), lastUpdated: clock.now() })
       kinds.add((await store.commit([write], [])).kind)
-      await wait(20)
     }
     expect([[...kinds], (await jobNow(exports, 'j')).state]).toEqual([['committed'], 'in-progress'])
     clock.ahead = 0
@@ -124,7 +125,7 @@ describe('An export in the embedded home', () => {
     expect(await keysOf(early.exports.blobs)).toContain('exports/j/files/Patient.ndjson')
     await early.close()
     const late = await homeOf(first.folder, { ahead: 11 * DAY })
-    while ((await jobNow(late.exports, 'j')) !== undefined) await wait(10)
+    await eventually(async () => (await jobNow(late.exports, 'j')) === undefined)
     expect(await keysOf(late.exports.blobs)).toEqual([])
     await late.close()
   })

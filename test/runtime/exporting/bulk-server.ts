@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { atEnd } from '../../fixtures/at-end.ts'
+import { delayed } from '../../fixtures/delays.ts'
 
 export type Asked = {
   readonly method: string
@@ -52,7 +53,7 @@ function send(response: ServerResponse, { status, headers = {}, body = '', break
   response.writeHead(status, { 'content-length': bytes.length, ...Object.fromEntries(named) })
   if (breakAfter === undefined) return void response.end(bytes)
   // What a client has not taken by then is lost to it.
-  response.write(bytes.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 300))
+  response.write(bytes.subarray(0, breakAfter), () => void delayed(300).then(() => response.destroy()))
 }
 
 /** A file that knows ranges. */

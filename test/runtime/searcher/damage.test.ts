@@ -4,9 +4,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../../lambdas/ports/damaged.ts'
+import { eventually } from '../../fixtures/eventually.ts'
 import { timesOf } from '../../fixtures/long-runs.ts'
 import { noiseOf } from '../../fixtures/versions.ts'
-import { exactly, found, homeOf, madeByAnother, named, planOf, until } from './home.ts'
+import { exactly, found, homeOf, madeByAnother, named, planOf } from './home.ts'
 
 /** Of an index, where each of them begins. */
 const PARTS = timesOf(3, 31)
@@ -51,7 +52,7 @@ describe('The searcher, among damaged files,', () => {
     await first.close()
     madeByAnother(first.index)
     const second = await homeOf({ name: first.name })
-    await until(() => second.told.some(({ rebuilds = [] }) => rebuilds.some(({ done }) => done > 0)))
+    await eventually(() => second.told.some(({ rebuilds = [] }) => rebuilds.some(({ done }) => done > 0)))
     await second.close()
     writeFileSync(first.index, 'x'.repeat(100_000))
     const third = await homeOf({ name: first.name })

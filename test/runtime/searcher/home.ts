@@ -1,7 +1,6 @@
 /** A store and its searcher in files, for tests that open, spoil and open them again. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach } from '@jest/globals'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../../lambdas/indexing/custom-definitions.ts'
@@ -59,10 +58,6 @@ export const planOf = (where: Predicate): Plan => ({
 })
 export const found = async (searcher: Searcher, where: Predicate): Promise<string> =>
   (await searcher.find(planOf(where))).hits.map(({ id, version }) => `${id}/${version}`).join(' ')
-
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await wait(5)
-}
 
 /** What another extractor put into it is told apart: nothing. */
 export function madeByAnother(file: string): void {

@@ -1,13 +1,14 @@
 /** The searcher thread of the embedded home: always as new as what was acknowledged, whatever happens to the thread or its file. */
 import { existsSync, readdirSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
-import { describe, expect, it, jest } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { SearchTooCostly } from '../../../lambdas/ports/too-costly.ts'
 import { Searcher } from '../../../lambdas/runtime/searcher/searcher.ts'
 import type { Predicate } from '../../../lambdas/search/plan.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import { shortenPauses } from '../../fixtures/short-pauses.ts'
 import { keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
-import { exactly, folder, found, homeOf, madeByAnother, named, planOf, until } from './home.ts'
+import { exactly, folder, found, homeOf, madeByAnother, named, planOf } from './home.ts'
 
 /** It takes seconds of what holds long texts. */
 const COSTLY: Predicate = {
@@ -74,15 +75,11 @@ describe('The searcher', () => {
   })
 
   it('tells who waited in vain when to come back, as fast as it has come so far', async () => {
-    const program = `import { parentPort } from 'node:worker_threads'
-      let position = 0
-      setInterval(() => parentPort.postMessage({ kind: 'position', position: ++position }), 5)
-      parentPort.on('message', ({ kind }) => { if (kind === 'close') process.exit() })`
     const searcher = new Searcher({
-      thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      thread: new URL('../../fixtures/slow-searcher-thread.ts', import.meta.url),
       store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
     }) // biome-ignore format: one line of options
-    await until(() => searcher.position > 2)
+    await eventually(() => searcher.position > 2)
     await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'index-behind', retryAfter: 120 })
     await searcher.close()
   })
@@ -95,7 +92,7 @@ describe('The searcher', () => {
       thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
       store: '', index: '', reading: {}, budget: 20, acknowledged: () => 7, report: () => undefined,
     }) // biome-ignore format: one line of options
-    await until(() => searcher.position === 7)
+    await eventually(() => searcher.position === 7)
     await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'too-costly' })
     await searcher.close()
   })
@@ -139,7 +136,7 @@ describe('The searcher', () => {
     told.length = 0
     const definition = { resourceType: 'SearchParameter', id: 'own', status: 'active', code: 'own', base: ['Patient'], type: 'string', expression: 'Patient.name.family' } // biome-ignore format: one resource
     await store.commit([writeOf(keyOf('t', 'SearchParameter', 'own'), { body: definition })], [])
-    await until(() => told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
+    await eventually(() => told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
     const [first, ...more] = told.map((each) => Object.keys(each).join())
     expect([first, more.pop(), [...new Set(more)]]).toEqual(['definitions,rebuilds', 'definitions,rebuilds', ['rebuilds']])
     const done = told.slice(1, -1).map(({ rebuilds }) => rebuilds?.[0]?.done)
@@ -160,7 +157,7 @@ describe('The searcher', () => {
       [],
     )
     await first.searcher.caughtUp()
-    await until(() => first.told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
+    await eventually(() => first.told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
     const known = Object.assign({}, ...first.told)
     await first.close()
     const notes = (change: (kept: Record<string, string>) => Record<string, string | undefined>) => {
@@ -179,7 +176,7 @@ describe('The searcher', () => {
     })
     expect(Object.keys(before).toSorted()).toEqual(['definitions', 'poisoned', 'rebuilds'])
     const second = await homeOf({ name: first.name })
-    await until(() => second.told.length > 0)
+    await eventually(() => second.told.length > 0)
     expect(second.told[0]).toEqual(known)
     await second.store.commit([named('b', 'X', 1)], [])
     await second.searcher.caughtUp()
@@ -187,7 +184,7 @@ describe('The searcher', () => {
     const after = notes(() => ({}))
     expect([Object.keys(after).toSorted(), after.poisoned]).toEqual([['definitions', 'poisoned'], '{"poisoned":[]}'])
     const third = await homeOf({ name: first.name })
-    await until(() => third.told.length > 0)
+    await eventually(() => third.told.length > 0)
     expect(third.told[0]).toEqual({ ...known, poisoned: [] })
   })
 
@@ -217,7 +214,7 @@ describe('The searcher', () => {
     expect(await found(searcher, exactly('F1', 'F2'))).toBe('1/2 new/1')
     expect(told.at(-1)?.rebuilds).toEqual([{ tenant: '', type: 'Resource', done: expect.any(Number), total: expect.any(Number) }])
     expect(existsSync(`${index}.next`)).toBe(true)
-    await until(() => told.at(-1)?.rebuilds?.length === 0)
+    await eventually(() => told.at(-1)?.rebuilds?.length === 0)
     expect(await found(searcher, exactly('F1', 'F2'))).toBe('1/2 2/1 new/1')
     expect(readdirSync(folder).filter((name) => name.startsWith(`${first.name}.index.db.next`))).toEqual([])
     expect((await searcher.find(planOf(exactly(...writes.map((_, i) => `F${i}`))))).total).toBe(3_001)
@@ -231,27 +228,21 @@ describe('The searcher', () => {
       store: '', index: '', reading: {}, budget: 60_000, acknowledged: () => 1, report: () => undefined,
     }) // biome-ignore format: one line of options
     const asked = searcher.find(planOf(exactly('X'))).catch(String)
-    await until(() => searcher.lag() === 0)
-    const set = setTimeout
-    const spy = jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) => set(run, 0)) as typeof setTimeout)
+    await eventually(() => searcher.lag() === 0)
+    const { restore } = shortenPauses(0)
     await searcher.close()
-    spy.mockRestore()
+    restore()
     expect(await asked).toBe('Error: the index is closed')
   })
 
   it('waits twice as long before each thread that fails, until one comes further', async () => {
-    const pauses: number[] = []
-    const set = setTimeout
-    const spy = jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms = 0) => {
-      if (ms >= 500) pauses.push(ms)
-      return set(run, ms >= 500 ? 0 : ms)
-    }) as typeof setTimeout)
+    const { pauses, restore } = shortenPauses(500)
     const searcher = new Searcher({
       thread: new URL('data:text/javascript,throw new Error()'),
       store: '', index: '', reading: {}, budget: 1, acknowledged: () => 0, report: () => undefined,
     }) // biome-ignore format: one line of options
-    await until(() => pauses.length === 9)
-    spy.mockRestore()
+    await eventually(() => pauses.length >= 9)
+    restore()
     expect(pauses.slice(0, 9)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
     await searcher.close()
   })
@@ -272,7 +263,7 @@ describe('The searcher', () => {
       Array.from({ length: 500 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
       [],
     )
-    while (searcher.lag() > 0) await wait(10)
+    await eventually(() => searcher.lag() === 0)
     const ended: unknown[] = []
     const long = searcher.find(planOf(COSTLY)).catch((error: unknown) => ended.push(error))
     await found(searcher, exactly('none')).then((short) => ended.push(short))
@@ -286,7 +277,7 @@ describe('The searcher', () => {
       Array.from({ length: 40 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
       [],
     )
-    while (searcher.lag() > 0) await wait(10)
+    await eventually(() => searcher.lag() === 0)
     const ended: string[] = []
     const long = searcher.find(planOf(COSTLY)).then(() => ended.push('long'))
     await found(searcher, exactly('none')).then(() => ended.push('short'))
@@ -306,7 +297,7 @@ describe('The searcher', () => {
       store: '', index: '', reading: {}, budget: 5, acknowledged: () => 0, report: (error) => reports.push(String(error)),
     }) // biome-ignore format: one line of options
     await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('not answered in time')
-    for (let looks = 0; looks < 1_000 && reports.length === 0; looks++) await wait(5)
+    await eventually(() => reports.length > 0)
     expect(reports).toEqual(['Error: a search could not be indexed: 1'])
     await searcher.close()
   })
