@@ -168,10 +168,10 @@ describe('links', () => {
     const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'x'.repeat(440_000)}</div>`
     const wanted = Array.from({ length: 12 }, (_, i) => `heavy-${String.fromCharCode(97 + i)}`)
     for (const id of wanted)
-      await put(`/Basic/${id}`, { resourceType: 'Basic', id, code: { text: 'x' }, text: { status: 'additional', div } })
+      await put(`/List/${id}`, { resourceType: 'List', id, status: 'current', mode: 'working', text: { status: 'additional', div } })
     for (const send of [
-      (prefer: string) => get('/Basic?_count=12&_total=none', { prefer }),
-      (prefer: string) => post('/Basic/_search', '_count=12', { prefer, 'content-type': 'application/x-www-form-urlencoded' }),
+      (prefer: string) => get('/List?_count=12&_total=none', { prefer }),
+      (prefer: string) => post('/List/_search', '_count=12', { prefer, 'content-type': 'application/x-www-form-urlencoded' }),
     ]) {
       const sizes: number[] = []
       const seen: string[] = []
