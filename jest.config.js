@@ -74,6 +74,8 @@ export default {
     transform: { '\\.ts$': '<rootDir>/jest.strip-types.js' },
     testMatch: paths.map((path) => `<rootDir>/test/${path}`),
   })),
+  globalSetup: '<rootDir>/test/infra/start-synthesizer.ts',
+  globalTeardown: '<rootDir>/test/infra/end-synthesizer.ts',
   // A limit for tests that hang, not for slow machines.
   testTimeout: mode === undefined ? 600_000 : 3_600_000,
   // A missing snapshot fails; `npm test -- -u` writes it.

@@ -16,7 +16,7 @@ import { memoryState } from '../fixtures/memory-state.ts'
 import { type Period, stateOf } from './alarms.ts'
 import { ofType, synthesized, type Tree } from './assembly.ts'
 
-const { tokens } = synthesized({
+const { tokens } = await synthesized({
   tokens: { access: 'token', exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }] },
 })
 /** Name → those of that name: one for each metric. */

@@ -1,6 +1,7 @@
-/** The stacks as CloudFormation gets them, synthesized once per test file in a process of its own: in this one the CDK takes long to load. */
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
+/** The stacks as CloudFormation gets them, from the synthesizer that all test files of a run share (synthesizer.ts). */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import type { Settings } from '../../lib/settings.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to be there
@@ -9,19 +10,27 @@ export type Tree = any
 export type Synthesized = {
   readonly data: Tree
   readonly service: Tree
-  /** Whether who deletes what lasts has to say so twice. */
+  /** Whether the stack of data has termination protection. */
   readonly isProtected: boolean
-  /** Of cdk-nag, beyond those that are accepted: the rule and the path of the construct. */
-  readonly findings: readonly string[]
 }
 
-export function synthesized<Name extends string>(wanted: Readonly<Record<Name, Partial<Settings>>>): Readonly<Record<Name, Synthesized>> {
-  const script = join(import.meta.dirname, 'synthesize.ts')
-  const printed = execFileSync(process.execPath, [script, JSON.stringify(wanted)], {
-    maxBuffer: 100_000_000,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  return JSON.parse(printed.toString())
+export type Work = 'templates' | 'findings'
+
+type Wanted<Name extends string> = Readonly<Record<Name, Partial<Settings>>>
+type Results<Name extends string, Value> = Promise<Readonly<Record<Name, Value>>>
+
+export const synthesized = <Name extends string>(wanted: Wanted<Name>): Results<Name, Synthesized> => resultsOf('templates', wanted)
+
+/** Findings of cdk-nag that no suppression accepts: rule and path of the construct. */
+export const findingsOf = <Name extends string>(wanted: Wanted<Name>): Results<Name, readonly string[]> => resultsOf('findings', wanted)
+
+// `fetch` gives up after five minutes, which a busy machine may need.
+async function resultsOf<Name extends string, Value>(work: Work, wanted: Wanted<Name>): Results<Name, Value> {
+  const post = request({ host: '127.0.0.1', port: process.env.FHIR_SYNTHESIZER, path: `/${work}`, method: 'POST', agent: false })
+  const [response] = (await once(post.end(JSON.stringify(wanted)), 'response')) as [IncomingMessage]
+  const body = await text(response)
+  if (response.statusCode !== 200) throw new Error(`the stacks were not synthesized: ${body}`)
+  return JSON.parse(body)
 }
 
 /** Logical id → properties. RangeError where there is none: what is expected of each of nothing would hold. */

@@ -25,7 +25,7 @@ import { synthesized, type Tree } from './assembly.ts'
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 const RESTORED = { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' }
 const STOPPED = { service: { writes: 'stopped' } }
-const { demo, inNetwork, elsewhere, stopped, adopted } = synthesized({
+const { demo, inNetwork, elsewhere, stopped, adopted } = await synthesized({
   demo: {},
   inNetwork: { vpc: VPC },
   elsewhere: { search: { endpoint: 'https://search.example.org' } },

@@ -2,10 +2,10 @@
  * What lasts outlives every change of settings: CloudFormation changes it in place, by what its own schemas say of each property.
  * https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
  */
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
+import { replaced } from '../../lib/replaced.ts'
 import type { Settings } from '../../lib/settings.ts'
+import { synthesized, type Tree } from './assembly.ts'
 
 /** They say where a deployment is: with another it is another one, beside the first. */
 type Place = 'stage' | 'account' | 'region'
@@ -17,7 +17,7 @@ const RESTORED = { resources: 'restored-1', epoch: 1, instant: '2031-01-01T03:00
 
 /** Of each setting, what it is changed to: from the defaults, or from `besides`. */
 const CHANGED: {
-  readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name]; readonly besides?: Partial<Settings> }
+  readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name]; readonly besides?: typeof TOKEN }
 } = {
   access: { to: 'token' },
   originSecret: { to: 2, besides: TOKEN },
@@ -48,23 +48,36 @@ const CHANGED: {
   restored: { to: RESTORED },
 }
 
-const changes = Object.fromEntries(
-  Object.entries(CHANGED).map(([name, { to, besides = {} }]) => [name, { from: besides, to: { ...besides, [name]: to } }]),
+const NAMES = Object.keys(CHANGED) as (keyof typeof CHANGED)[]
+const before = await synthesized({ defaults: {}, tokens: TOKEN })
+const after = await synthesized(
+  Object.fromEntries(NAMES.map((name) => [name, { ...CHANGED[name].besides, [name]: CHANGED[name].to }])) as Record<
+    keyof typeof CHANGED,
+    Partial<Settings>
+  >,
 )
-const printed = execFileSync(process.execPath, [join(import.meta.dirname, 'replacements.ts'), JSON.stringify(changes)], {
-  maxBuffer: 10_000_000,
-})
-const lost: Readonly<Record<string, readonly string[]>> = JSON.parse(printed.toString())
 
 /** A domain cannot move into a network: that is decided before the first deployment. */
 const DECIDED_ONCE: Readonly<Record<string, readonly unknown[]>> = { vpc: [expect.stringMatching(/^SearchDomain\w+: is refused$/)] }
 
-it.each(Object.keys(CHANGED))('no change of the setting %s replaces what lasts', (name) =>
-  expect(lost[name]).toEqual(DECIDED_ONCE[name] ?? []),
-)
+it.each(NAMES)('no change of the setting %s replaces what lasts', (name) => {
+  const { data, service } = CHANGED[name].besides === TOKEN ? before.tokens : before.defaults
+  const lost = [...replaced(data, after[name].data), ...replaced(service, after[name].service)]
+  expect(lost).toEqual(DECIDED_ONCE[name] ?? [])
+})
 
-it('tells what would be replaced', () =>
-  expect(lost.control).toEqual([
+it('tells what would be replaced', () => {
+  const { data } = before.defaults
+  expect(replaced(data, withOtherKeys(data))).toEqual([
     expect.stringMatching(/^ResourceTable\w+: WILL_REPLACE$/),
     expect.stringMatching(/^StateTable\w+: WILL_REPLACE$/),
-  ]))
+  ])
+})
+
+/** A change that replaces: both tables with another name of their keys. */
+function withOtherKeys(template: Tree): Tree {
+  const changed: Tree = structuredClone(template)
+  for (const { Type, Properties } of Object.values<Tree>(changed.Resources))
+    if (Type === 'AWS::DynamoDB::GlobalTable') Properties.KeySchema[0].AttributeName = 'other'
+  return changed
+}
