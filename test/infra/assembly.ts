@@ -14,7 +14,7 @@ export type Synthesized = {
   readonly isProtected: boolean
 }
 
-export type Work = 'templates' | 'findings'
+export type Work = 'templates' | 'findings' | 'assembly'
 
 type Wanted<Name extends string> = Readonly<Record<Name, Partial<Settings>>>
 type Results<Name extends string, Value> = Promise<Readonly<Record<Name, Value>>>
@@ -23,6 +23,12 @@ export const synthesized = <Name extends string>(wanted: Wanted<Name>): Results<
 
 /** Findings of cdk-nag that no suppression accepts: rule and path of the construct. */
 export const findingsOf = <Name extends string>(wanted: Wanted<Name>): Results<Name, readonly string[]> => resultsOf('findings', wanted)
+
+/** Returns the folder of the assembly that `bin/app.ts` makes, with the bundled functions. It is shared: tests only read it. */
+export async function assemblyOf(settings: Partial<Settings>): Promise<string> {
+  const { folder } = await resultsOf<'folder', string>('assembly', { folder: settings })
+  return folder
+}
 
 // `fetch` gives up after five minutes, which a busy machine may need.
 async function resultsOf<Name extends string, Value>(work: Work, wanted: Wanted<Name>): Results<Name, Value> {

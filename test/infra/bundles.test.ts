@@ -7,16 +7,13 @@ import { build, type Plugin } from 'esbuild'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
 import { OPTIONS, optionsWith } from '../../lib/bundle.ts'
-import { synthesize } from '../cloud/assembly.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
-import { functionsOf, type Tree } from './assembly.ts'
+import { assemblyOf, functionsOf, type Tree } from './assembly.ts'
+import { BUNDLED } from './bundled.ts'
 
 const folder = newFolder()
-const RULE = { allowedForGroupExport: true, allowedForPatientExport: true, path: '$.subject.reference', resourceTypes: ['Location'] }
-const exportAdditionalResources = { Observation: [RULE] }
-const restored = { resources: 'restored-1', epoch: 1, instant: '2031-01-01T03:00:00Z' }
-const assembly = await synthesize({ folder, settings: { access: 'token', exportAdditionalResources, restored } })
+const assembly = await assemblyOf(BUNDLED)
 const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
 const functions = functionsOf(readJson('fhir-local-service.template.json'))
 const names = Object.keys(FUNCTIONS) as FunctionName[]
@@ -151,7 +148,7 @@ describe('the code of a function', () => {
   it('is the same however often it is made', async () => {
     for (const name of isWhole ? names : (['read', 'search'] as const)) {
       const entryPoints = [{ in: `./lambdas/functions/${name}.ts`, out: name }]
-      const { outputFiles } = await build({ ...optionsWith(exportAdditionalResources), entryPoints, outdir: 'elsewhere' })
+      const { outputFiles } = await build({ ...optionsWith(BUNDLED.exportAdditionalResources), entryPoints, outdir: 'elsewhere' })
       const again = outputFiles.find(({ path }) => path.endsWith(`/${name}.js`))!.text
       expect([name, again === readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')]).toEqual([name, true])
     }
@@ -299,12 +296,13 @@ describe('a function that starts', () => {
   })
 
   it('finds what it loads later', () => {
+    const create = join(assembly, 'bundles', 'create')
     const later = `{
-      s3: typeof (await import('./s3-blob-store.js')).openS3BlobStore,
-      units: require('./ucum.js').UcumLhcUtils.getInstance().convertUnitTo('g', 1, 'mg').toVal,
-      path: (await import('./fhirpath.js')).default.evaluate({ resourceType: 'Patient', id: 'a' }, 'Patient.id', {}, (await import('./fhirpath-r4.js')).default),
+      s3: typeof (await import('${create}/s3-blob-store.js')).openS3BlobStore,
+      units: require('${create}/ucum.js').UcumLhcUtils.getInstance().convertUnitTo('g', 1, 'mg').toVal,
+      path: (await import('${create}/fhirpath.js')).default.evaluate({ resourceType: 'Patient', id: 'a' }, 'Patient.id', {}, (await import('${create}/fhirpath-r4.js')).default),
     }`
-    const script = join(assembly, 'bundles', 'create', 'later.js')
+    const script = join(folder, 'later.cjs')
     writeFileSync(script, `module.exports = async () => (${later})`)
     expect(started(script, {}, 'await loaded()')).toEqual({ s3: 'function', units: 1000, path: ['a'] })
   })

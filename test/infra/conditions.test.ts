@@ -8,9 +8,9 @@ import { expect, it } from '@jest/globals'
 import { type FunctionName, functionOf, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { ADMISSION } from '../../lambdas/http/order.ts'
 import { ROUTES } from '../../lambdas/interactions/routes.ts'
-import { bundle } from '../../lib/bundle.ts'
 import { BASE, KEY, signedBy } from '../access/issuing.ts'
-import { newFolder } from '../fixtures/at-end.ts'
+import { assemblyOf } from './assembly.ts'
+import { BUNDLED } from './bundled.ts'
 import type { AskedOf, Rows } from './partitions-asked.ts'
 
 const DEFINITIONS = 'DEFINITIONS'
@@ -39,9 +39,9 @@ const eventOf = ({ method, path }: (typeof ROUTES)[number], scope: string) => ({
 const SCOPES = ['system/*.cruds', 'system/*.cruds?mine=x']
 
 it('what is defined is known to every function that judges by a condition', async () => {
-  const bundles = await bundle(newFolder())
+  const assembly = await assemblyOf(BUNDLED)
   const rows = ASKING.flatMap(([name, route]) =>
-    SCOPES.map((scope) => ({ bundle: join(bundles[name].folder, `${name}.js`), event: eventOf(route, scope) })),
+    SCOPES.map((scope) => ({ bundle: join(assembly, 'bundles', name, `${name}.js`), event: eventOf(route, scope) })),
   )
   const input: Rows = { rows, key: KEY.published, environment: ENVIRONMENT }
   const { stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'partitions-asked.ts')], {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Settings } from '../../lib/settings.ts'
+import { synthesize } from '../cloud/assembly.ts'
 import type { Work } from './assembly.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'fhir-infra-'))
@@ -35,6 +36,7 @@ const WORK: Readonly<Record<Work, (settings: Partial<Settings>) => Promise<unkno
     )
     return [...new Set(found)]
   },
+  assembly: (settings) => synthesize({ folder: newFolder(), settings }),
 }
 
 const results = new Map<string, Promise<string>>()
