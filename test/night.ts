@@ -85,15 +85,10 @@ async function run(command: string, end: number): Promise<'passed' | 'failed' | 
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const stop = (): void => void process.kill(-child.pid!, 'SIGTERM')
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
-  let isLate = false
-  const left = end - performance.now()
-  const endLate = (): void => {
-    isLate = true
-    stop()
-  }
-  const timer = Number.isFinite(left) ? setTimeout(endLate, left) : undefined
+  const late = Number.isFinite(end) ? AbortSignal.timeout(Math.max(1, Math.ceil(end - performance.now()))) : undefined
+  late?.addEventListener('abort', stop)
   const code = await ended
-  clearTimeout(timer)
+  late?.removeEventListener('abort', stop)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop)
-  return code === 0 ? 'passed' : isLate ? 'not finished' : 'failed'
+  return code === 0 ? 'passed' : late?.aborted ? 'not finished' : 'failed'
 }
