@@ -1,5 +1,5 @@
 /** $meta over HTTP: of a resource, of a type, of everything. https://hl7.org/fhir/R4/resource-operation-meta.html @cloud */
-import { expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import { type Tree, withServer } from './server.ts'
 
 const { put, get, delete: remove } = withServer()
@@ -14,16 +14,18 @@ const CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
 const own = (text: string) => `https://example.org/${text}`
 const strong = { 'x-consistency': 'strong' }
 
-it('$meta returns data-absent-reason if nothing is in use', async () => {
-  expect(metaIn(await of(''))).toEqual(NOTHING)
-  expect(metaIn(await of('/Patient'))).toEqual(NOTHING)
+let ofEmptyServer: readonly Awaited<ReturnType<typeof of>>[]
+beforeAll(async () => {
+  ofEmptyServer = [await of(''), await of('/Patient')]
 })
+
+it('$meta returns data-absent-reason if nothing is in use', () => expect(ofEmptyServer.map(metaIn)).toEqual([NOTHING, NOTHING]))
 
 it('$meta of a resource is its meta, and 404 for an unknown one', async () => {
   const tag = [{ system: 'urn:t', code: 'x', display: 'As it was written' }]
-  await put('/Patient/m', { resourceType: 'Patient', id: 'm', meta: { profile: [CORE], tag } }, strong)
-  const { body } = await get('/Patient/m')
-  expect(metaIn(await of('/Patient/m'))).toEqual(body.meta)
+  await put('/Patient/one', { resourceType: 'Patient', id: 'one', meta: { profile: [CORE], tag } }, strong)
+  const { body } = await get('/Patient/one')
+  expect(metaIn(await of('/Patient/one'))).toEqual(body.meta)
   expect(body.meta).toMatchObject({ versionId: '1', profile: [CORE], tag })
   expect(await of('/Patient/never')).toMatchObject({ status: 404, body: { issue: [{ code: 'not-found' }] } })
   await put('/Patient/gone', { resourceType: 'Patient', id: 'gone', meta: { profile: [own('gone')] } })
@@ -31,6 +33,7 @@ it('$meta of a resource is its meta, and 404 for an unknown one', async () => {
   expect(await of('/Patient/gone')).toMatchObject({ status: 404, body: { issue: [{ code: 'deleted' }] } })
   expect((await of('/Patient/%20')).status).toBe(400)
   expect((await of('/Nonsense')).status).toBe(404)
+  await remove('/Patient/one', strong)
 })
 
 it('$meta of a type and the system lists each used value once, in order', async () => {
