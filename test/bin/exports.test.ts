@@ -118,11 +118,14 @@ describe('A program with a key', () => {
   it('gets what was changed since the last time', async () => {
     await exported('since', '--since-last')
     const { out } = await fhir('token', '--data', data)
-    await put(server.base, [{ resourceType: 'Patient', id: 'd' }], `Bearer ${out.trim()}`)
+    const authorization = `Bearer ${out.trim()}`
+    await put(server.base, [{ resourceType: 'Patient', id: 'd' }], authorization)
     expect(await exported('since', '--since-last')).toMatchObject({ code: 0 })
     const runs = readdirSync(to('since')).filter((name) => name !== 'export-state.json')
     expect(runs).toHaveLength(2)
     expect(namesIn(join(to('since'), runs.sort()[1]!))).toEqual(['Patient/d/1'])
+    // Other tests export what was there before.
+    expect((await fetch(`${server.base}/Patient/d`, { method: 'DELETE', headers: { authorization } })).status).toBe(204)
   })
 })
 
