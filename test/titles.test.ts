@@ -13,7 +13,7 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   fhir: 81,
   indexing: 86,
   infra: 116,
-  judge: 4,
+  judge: 5,
   runtime: 125,
   'us-core': 10,
 }
@@ -36,8 +36,21 @@ const COMMENT = String.raw`//.*|/\*[^]*?\*/`
 const STRING = String.raw`'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|${template(4)}`
 const REGEXP = String.raw`(?<=(?:^|[(,=:[!&|?{};]|=>|\breturn)\s*)/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/`
 const LITERAL = new RegExp(`${COMMENT}|${STRING}|${REGEXP}`, 'gm')
+/** Other names of `describe` and `it` in a file. */
+const ALIAS = /\bdescribe as (?<describe>\w+)|\bconst (?<it>\w+) = .*\bit\.skip$/gm
+
 /** `it`, also `itNeeding('x', …)(` and `(isThere ? describe : describe.skip)(`. No title: `const itHere = itNeeding('x', …)`. */
-const CALL = /(?<![\w$.]|= )(?:it(?:[A-Z]\w*)?|test|describe)(?:\.(?:each|only|skip|failing|concurrent))*(?=[(<]|\)\()/g
+function callsIn(code: string): readonly { readonly isDescribe: boolean; readonly end: number }[] {
+  const aliases = [...code.matchAll(ALIAS)].map(({ groups }) => groups!)
+  const describes = ['describe', ...aliases.flatMap(({ describe: name }) => name ?? [])]
+  const its = ['test', 'it(?:[A-Z]\\w*)?', ...aliases.flatMap(({ it: name }) => name ?? [])]
+  const modes = String.raw`(?:\.(?:each|only|skip|failing|concurrent))*`
+  const calls = new RegExp(String.raw`(?<![\w$.]|= )(${[...describes, ...its].join('|')})${modes}(?=[(<]|\)\()`, 'g')
+  return [...code.matchAll(calls)].map(({ 0: call, 1: name, index }) => ({
+    isDescribe: describes.includes(name!),
+    end: index + call.length,
+  }))
+}
 
 /** Returns the code with a space for each character of comments, strings, templates and regular expressions. */
 function withoutLiterals(path: string, source: string): string {
@@ -71,8 +84,8 @@ function endsOf(code: string, start: number): { readonly closed: number; readonl
 /** Returns the literals in the first argument of `it`, `test` and `describe`, for a table or a condition of the call that follows it. */
 function titlesOf(path: string, source: string): readonly Title[] {
   const code = withoutLiterals(path, source)
-  return [...code.matchAll(CALL)].flatMap(({ 0: call, index }) => {
-    let from = argumentsFrom(code, code.startsWith(')', index + call.length) ? index + call.length + 1 : index + call.length)
+  return callsIn(code).flatMap(({ isDescribe, end }) => {
+    let from = argumentsFrom(code, code[end] === ')' ? end + 1 : end)
     const { closed } = endsOf(code, from)
     if (code[closed + 1] === '(') from = closed + 1
     const { comma } = endsOf(code, from)
@@ -81,7 +94,7 @@ function titlesOf(path: string, source: string): readonly Title[] {
       if (!/^['"`]/.test(literal)) return []
       const where = `test/${path}:${source.slice(0, from + at).split('\n').length}`
       const folder = path.includes('/') ? path.split('/')[0]! : '.'
-      return [{ folder, where, isDescribe: call.startsWith('describe'), text: literal.slice(1, -1) }]
+      return [{ folder, where, isDescribe, text: literal.slice(1, -1) }]
     })
   })
 }
@@ -108,12 +121,14 @@ describe('Titles of tests', () => {
         \`third \${names.map((name) => \`\${name}(\`).join('')}\`,
         async () => {},
       )
-      ;(isThere ? it : it.skip)(isLong ? 'fourth' : 'fifth', () => {})
+      const judging = isThere ? it : it.skip
+      judging(isLong ? 'fourth' : 'fifth', () => {})
+      ;(isThere ? it : it.skip)('sixth', () => {})
       const itHere = itNeeding('no title', isThere)
       expect(test('no title')).toBe(1 / 2)
     })`
     const found = titlesOf('api/sample.ts', sample).map(({ where, text }) => `${where.split(':')[1]} ${text.slice(0, 6)}`)
-    expect(found).toEqual(['1 first', '5 second', '7 third ', '10 fourth', '10 fifth'])
+    expect(found).toEqual(['1 first', '5 second', '7 third ', '11 fourth', '11 fifth', '12 sixth'])
   })
 
   it('are plain, except for a number per folder that may only fall', () => {
