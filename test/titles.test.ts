@@ -13,7 +13,6 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   fhir: 81,
   indexing: 86,
   infra: 116,
-  judge: 5,
   runtime: 125,
   'us-core': 10,
 }

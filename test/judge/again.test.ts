@@ -12,7 +12,7 @@ const committed = read('base')
 const reason = missingJava()
 if (reason !== undefined) process.stderr.write(`HAPI's validator does not judge the cases again: ${reason}\n`)
 
-it('the same cases are made of the definitions', () => {
+it('the cases can be generated again from the definitions', () => {
   const all = seeds()
   expect([...committed.seeds]).toEqual([...all])
   expect(committed.cases.map(({ verdicts: _, ...each }) => each)).toEqual(JSON.parse(JSON.stringify(casesOf(all))))
@@ -21,7 +21,7 @@ it('the same cases are made of the definitions', () => {
 const judging = reason === undefined ? it : it.skip
 
 judging(
-  `the judge says the same of them${reason === undefined ? '' : `: ${reason}`}`,
+  `the judge gives the same verdicts again${reason === undefined ? '' : `: ${reason}`}`,
   async () => {
     const rows = committed.cases.flatMap((each) => SIDES.map((side) => ({ each, side })))
     const asked = [
@@ -44,7 +44,7 @@ if (noPackage !== undefined) process.stderr.write(`The cases of US Core are not 
 const making = noPackage === undefined ? it : it.skip
 
 making(
-  `the same cases are made of US Core${noPackage === undefined ? '' : `: ${noPackage}`}`,
+  `the cases of US Core can be generated again${noPackage === undefined ? '' : `: ${noPackage}`}`,
   async () => {
     const made = JSON.parse(JSON.stringify(await usCoreCases(archive)))
     expect(readProfiled('us-core').map(({ verdicts: _, ...each }) => each)).toEqual(made)

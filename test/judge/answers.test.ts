@@ -37,7 +37,7 @@ const differenceOf = (title: string, found: string) => ANSWERED_DIFFERENCES.find
 const judging = reason === undefined ? it : it.skip
 
 describe('HAPI finds no error', () => {
-  judging.each(KINDS.map(({ kind, requests }) => [kind, requests.length] as const))('in %s', (kind, count) => {
+  judging.each(KINDS.map(({ kind, requests }) => [kind, requests.length] as const))('in responses of %s', (kind, count) => {
     const own = rows.filter((row) => row.kind === kind)
     const wrong = own.flatMap(({ title, verdict }) =>
       verdict.filter((each) => differenceOf(title, each) === undefined).map((each) => `${title}: ${each}`),
@@ -46,11 +46,11 @@ describe('HAPI finds no error', () => {
     expect(own).toHaveLength(count)
   })
 
-  judging('in at least 150 answers', () => {
+  judging('in at least 150 responses', () => {
     expect(rows.length).toBeGreaterThanOrEqual(150)
   })
 
-  judging('but those that are told to be none, each of which it finds', () => {
+  judging('except for the listed differences, each of which it finds', () => {
     const needed = new Set(rows.flatMap(({ title, verdict }) => verdict.map((each) => differenceOf(title, each))))
     expect(ANSWERED_DIFFERENCES.filter((row) => !needed.has(row))).toEqual([])
   })

@@ -30,16 +30,16 @@ describe('the cases', () => {
     expect(new Set(cases.map(({ category }) => category)).size).toBe(12)
   })
 
-  it('are each of a seed that is right', () => {
+  it('have valid seeds', () => {
     expect([...seeds.values()].filter((seed) => validate(seed).length > 0)).toEqual([])
   })
 })
 
-describe('what is wrong', () => {
+describe('invalid resources', () => {
   const wrong = rows.filter(isWrong)
   const figuresOf = (list: readonly Row[]) => `${list.filter(({ isFound }) => isFound).length} of ${list.length} found`
 
-  it('is found: 98 of 100', () => {
+  it('are detected: 98 of 100', () => {
     const missed = wrong.filter(({ isFound }) => !isFound)
     const isEnough = missed.length <= wrong.length * 0.02
     expect({ isEnough, figures: figuresOf(wrong), missed: isEnough ? [] : missed.map(({ each }) => title(each)) }).toEqual(
@@ -47,7 +47,7 @@ describe('what is wrong', () => {
     )
   })
 
-  it.each([...Map.groupBy(wrong, ({ each }) => each.category)])('is found, 90 of 100: %s', (_, list) => {
+  it.each([...Map.groupBy(wrong, ({ each }) => each.category)])('are detected, 90 of 100: %s', (_, list) => {
     const missed = list.filter(({ isFound }) => !isFound)
     const isEnough = missed.length <= list.length * 0.1
     expect({ isEnough, figures: figuresOf(list), missed: missed.map(({ each }) => title(each)) }).toEqual(
@@ -56,20 +56,20 @@ describe('what is wrong', () => {
   })
 })
 
-it('no valid neighbour is refused', () => {
+it('valid neighbours are not rejected', () => {
   const right = rows.filter((row) => row.side === 'neighbour' && !isWrong(row))
   expect(right.length).toBeGreaterThanOrEqual(500)
   expect(right.filter(({ isFound }) => isFound).map(({ each }) => title(each))).toEqual([])
 })
 
-describe('where the judge says another thing', () => {
+describe('a difference to the judge', () => {
   const differing = rows.filter(({ isFound, isRefused }) => isFound !== isRefused)
 
-  it('a passage of R4 says which is right', () => {
+  it('has a passage of R4 that decides it', () => {
     expect(differing.filter((row) => differenceOf(row).length !== 1).map(({ each, side }) => `${side} ${title(each)}`)).toEqual([])
   })
 
-  it('each passage is needed', () => {
+  it('occurs for each listed passage', () => {
     const needed = new Set(differing.flatMap(differenceOf))
     expect(DIFFERENCES.filter((row) => !needed.has(row))).toEqual([])
   })

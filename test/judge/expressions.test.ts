@@ -28,7 +28,7 @@ function lost(resource: Tree, issues: readonly Issue[]): { readonly lost: readon
   return { lost: missing.map(({ text, expression }) => `${expression} ${text}`), count: issues.length }
 }
 
-it('of what R4 says', () => {
+it('the expressions of issues of R4 select something', () => {
   const { seeds, cases } = read('base')
   const all = cases.map((each) => {
     const resource = resourceOf(seeds, each, 'break')
@@ -39,7 +39,7 @@ it('of what R4 says', () => {
   expect(all.reduce((sum, { count }) => sum + count, 0)).toBeGreaterThan(600)
 })
 
-it('of what US Core says, warnings too', async () => {
+it('the expressions of issues of US Core select something, warnings included', async () => {
   let count = 0
   for (const each of readProfiled('us-core'))
     for (const side of SIDES) {

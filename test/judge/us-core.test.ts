@@ -34,7 +34,7 @@ it('each kind of rule is broken at least ten times', () => {
 describe.each([...new Set(cases.map(({ category }) => category))])('%s', (category) => {
   const own = (side: Side) => rows.filter(({ each, ...row }) => each.category === category && row.side === side)
 
-  it('what is wrong is found, 90 of 100', () => {
+  it('has its violations detected, 90 of 100', () => {
     const wrong = own('break').filter(isWrong)
     const missed = wrong.filter(({ isFound }) => !isFound).map(({ each }) => title(each))
     const figures = `${wrong.length - missed.length} of ${wrong.length} found`
@@ -42,21 +42,21 @@ describe.each([...new Set(cases.map(({ category }) => category))])('%s', (catego
     expect(wrong.length).toBeGreaterThanOrEqual(10)
   })
 
-  it('no valid neighbour is refused', () => {
+  it('has no valid neighbour rejected', () => {
     const right = own('neighbour').filter((row) => !isWrong(row))
     expect(right.length).toBeGreaterThanOrEqual(10)
     expect(right.filter(({ isFound }) => isFound).map(({ each }) => title(each))).toEqual([])
   })
 })
 
-it('98 of 100 are found', () => {
+it('98 of 100 violations are detected', () => {
   const wrong = rows.filter(isWrong)
   const missed = wrong.filter(({ isFound }) => !isFound).map(({ each }) => title(each))
   const figures = `${wrong.length - missed.length} of ${wrong.length} found`
   expect({ isEnough: missed.length <= wrong.length * 0.02, figures, missed }).toEqual(expect.objectContaining({ isEnough: true }))
 })
 
-it('where the judge says another thing, the rule says which is right', () => {
+it('each difference to the judge is decided by a rule', () => {
   const differing = rows.filter(({ isFound, isRefused }) => isFound !== isRefused)
   expect(differing.filter((row) => differenceOf(row).length !== 1).map(({ each, side }) => `${side} ${title(each)}`)).toEqual([])
   const needed = new Set(differing.flatMap(differenceOf))
