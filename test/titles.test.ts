@@ -14,7 +14,6 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   indexing: 86,
   infra: 116,
   runtime: 125,
-  'us-core': 10,
 }
 /** Folders that allow few long titles. */
 const SHORT = ['access', 'api', 'auth', 'contracts', 'http', 'interactions', 'search']

@@ -33,7 +33,7 @@ async function read(reference: string): Promise<Tree> {
 }
 
 describe.each(GROUPS)('%s', (profile, type, mustSupport, references) => {
-  it('has examples, which are as it says', async () => {
+  it('has examples, which conform', async () => {
     const examples = await examplesOf(profile, type)
     expect(examples).not.toEqual([])
     const errors: string[] = []
@@ -41,13 +41,13 @@ describe.each(GROUPS)('%s', (profile, type, mustSupport, references) => {
     expect(errors).toEqual([])
   })
 
-  it('has what must be supported', async () => {
+  it('has examples of its mustSupport elements', async () => {
     const examples = await examplesOf(profile, type)
     const absent = words(mustSupport).filter((path) => examples.every((each) => elementsAt(each, path).length === 0))
     expect(absent).toEqual(words(NOT_IN_EXAMPLES[profile]))
   })
 
-  it('has references that lead to what is as its own profile says', async () => {
+  it('has references to resources that conform to their profiles', async () => {
     const examples = await examplesOf(profile, type)
     const missing: string[] = []
     for (const [path, profiles] of words(references).map((each) => each.split(':') as [string, string])) {
@@ -65,7 +65,7 @@ async function isAnyOf(resources: readonly Tree[], profile: string): Promise<boo
   return false
 }
 
-it('each reference of what is stored leads to what is stored', async () => {
+it('references in stored resources lead to stored resources', async () => {
   const own = STORED.flatMap((each) => referencesIn(each).filter((reference) => !/^(#|http)/.test(reference)))
   for (const reference of new Set(own)) await read(reference)
   const contained = STORED.flatMap((each) => referencesIn(each).map((reference) => [each, reference] as const)).filter(([, reference]) =>
@@ -81,7 +81,7 @@ describe('missing data', () => {
   const [patient] = ofType('Patient')
   const nameless: Tree = { ...patient, id: 'nameless', name: [unknown], birthDate: undefined, _birthDate: unknown }
 
-  it('of which an extension tells, is as the profile says, comes back as it was sent, and is found by nothing', async () => {
+  it('in an extension conforms, is returned as sent, and is not found by searches', async () => {
     expect(await errorsOf(nameless, 'us-core-patient')).toEqual([])
     expect(await errorsOf({ ...nameless, name: [{ text: 'x' }] }, 'us-core-patient')).toEqual([expect.stringContaining('us-core-6')])
     expect((await put('/Patient/nameless', nameless)).status).toBe(201)
@@ -92,7 +92,7 @@ describe('missing data', () => {
     expect([await found('birthdate=ge0001'), await found('birthdate:missing=true')]).toEqual([0, 1])
   })
 
-  it('of which a code tells, is found by it', async () => {
+  it('in a code is found by that code', async () => {
     const { body } = await get('/CareTeam?role=http://terminology.hl7.org/CodeSystem/data-absent-reason|unknown')
     expect(body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['missing-coded-data-example'])
     const { body: pressures } = await get(
@@ -101,7 +101,7 @@ describe('missing data', () => {
     expect(pressures.entry.map(({ resource }: Tree) => resource.id)).toEqual(['bp-data-absent'])
   })
 
-  it('a status that is not sent is asked of no search', async () => {
+  it('is possible for status, which no search requires', async () => {
     for (const type of ['AllergyIntolerance', 'Device', 'DiagnosticReport', 'Immunization', 'Procedure', 'ServiceRequest'])
       expect((await get(`/${type}?patient=example`, { prefer: 'handling=strict' })).status).toBe(200)
   })

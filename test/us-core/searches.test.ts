@@ -51,7 +51,7 @@ function queriesOf(type: string, names: readonly string[]): ReadonlyMap<string, 
 
 const replaced = (query: Pairs, changed: string, value: string): Pairs => query.map(([name, was]) => [name, name === changed ? value : was])
 
-it.each(ROWS)('%s by %s (%s)', async (type, _, __, names) => {
+it.each(ROWS)('%s can be searched by %s (%s)', async (type, _, __, names) => {
   const queries = [...queriesOf(type, names).values()]
   expect(queries).not.toEqual([])
   // Elsewhere each row is asked once: forms and values are read above the index, the same for all.
@@ -89,8 +89,8 @@ async function compared(type: string, query: Pairs, from: Tree, name: string): P
   expect(keysOf(await searched(type, between))).toContain(`${type}/${from.id}`)
 }
 
-describe('the CapabilityStatement names what is answered here', () => {
-  it.each(TYPES)('of %s', async (type) => {
+describe('the CapabilityStatement', () => {
+  it.each(TYPES)('claims the interactions and parameters of %s', async (type) => {
     const { body } = await get('/metadata')
     const told = body.rest[0].resource.find((each: Tree) => each.type === type)
     const { shall, should } = SEARCHES[type]!
@@ -103,7 +103,7 @@ describe('the CapabilityStatement names what is answered here', () => {
 })
 
 describe('reads', () => {
-  it.each([...TYPES, 'Medication', 'Provenance'])('%s', async (type) => {
+  it.each([...TYPES, 'Medication', 'Provenance'])('return the examples of %s', async (type) => {
     for (const { meta, ...resource } of ofType(type)) {
       const path = `/${type}/${resource.id}`
       const { status, body } = await get(path)
@@ -118,8 +118,8 @@ describe('reads', () => {
   })
 })
 
-describe('a Provenance comes along', () => {
-  it.each(TYPES.filter((type) => !WITHOUT_PROVENANCE.includes(type)))('with what it is about: %s', async (type) => {
+describe('_revinclude of Provenance', () => {
+  it.each(TYPES.filter((type) => !WITHOUT_PROVENANCE.includes(type)))('includes the Provenance of each match: %s', async (type) => {
     const names = SEARCHES[type]!.shall[0]!
     let came = 0
     for (const { query } of queriesOf(type, names).values()) {
@@ -135,8 +135,8 @@ describe('a Provenance comes along', () => {
   })
 })
 
-describe('what is referred to comes along', () => {
-  it.each(INCLUDES)('%s', async (include) => {
+describe('_include', () => {
+  it.each(INCLUDES)('includes the referenced resources: %s', async (include) => {
     const [type, code, target] = include.split(':') as [string, string, string?]
     const referred = ofType(type).flatMap((resource) => referencesIn([resource[code], resource[`${code}Reference`]]))
     const wanted = keysOf(STORED).filter((key) => referred.includes(key) && key.startsWith(target === undefined ? '' : `${target}/`))
