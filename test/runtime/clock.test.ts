@@ -77,7 +77,8 @@ it('starts ten years after its newest version without writing or sweeping', asyn
   const sweepable = () => [readdirSync(join(data, 'audit')), readdirSync(join(data, 'blobs', 'objects'))]
   const files = sweepable()
   expect(files.map(({ length }) => length)).toEqual([1, 1])
-  const recorded = (): number => statSync(join(data, 'audit', files[0]![0]!)).size
+  const recorded = (): number =>
+    readdirSync(join(data, 'audit')).reduce((bytes, name) => bytes + statSync(join(data, 'audit', name)).size, 0)
   const before = recorded()
   const second = await serverOn(data, new SetClock('2036-06-01T12:00:00Z'))
   expect((await second.put('a', 'female')).status).toBe(503)
