@@ -9,32 +9,50 @@ process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 /** Folders whose tests start no process, no thread and no server. */
 const UNIT = ['access', 'contracts', 'fhir', 'fixtures', 'indexing', 'mutants', 'search']
 
-/** Files that are too slow for `npm test`: servers among faults, a browser, bundles, clients of other projects. */
+/** Files that are too slow for `npm test`: servers among faults, commands, a browser, bundles, clients of other projects. */
 const LONG = [
   'adapters/dynamodb-faults',
+  'adapters/dynamodb-kept-rows',
   'adapters/dynamodb-protocol',
   'adapters/expression-runner',
   'adapters/sqlite-damage',
+  'api/search-parameters',
+  'api/settings-tried',
   'auth/fhirclient',
   'auth/in-browser',
+  'auth/two-worlds',
+  'auth/two-worlds-exports',
   'bin/administration',
   'bin/backup',
   'bin/damage',
+  'bin/exports',
   'bin/exports-clients',
   'bin/faults',
   'bin/output',
+  'bin/package',
+  'bin/places',
+  'bin/readme',
+  'bin/stage',
+  'bin/token',
   'clients/java',
   'clients/javascript',
   'clients/python',
+  'export/chained',
+  'export/collect-kills',
+  'export/kills',
+  'export/kits',
+  'export/outages',
   'infra/bundles',
   'infra/conditions',
   'infra/replacements',
   'judge/again',
   'judge/answers',
+  'runtime/exporter/exports',
   'runtime/power-cut',
   'runtime/restoring',
   'runtime/searcher/damage',
   'runtime/spoilt-folder',
+  'runtime/upgrade',
 ].map((name) => `${name}.test.ts`)
 
 /** Files whose loops are longer in `npm run test:long`. */

@@ -32,7 +32,7 @@ export async function assemblyOf(settings: Partial<Settings>): Promise<string> {
 
 // `fetch` gives up after five minutes, which a busy machine may need.
 async function resultsOf<Name extends string, Value>(work: Work, wanted: Wanted<Name>): Results<Name, Value> {
-  const post = request({ host: '127.0.0.1', port: process.env.FHIR_SYNTHESIZER, path: `/${work}`, method: 'POST', agent: false })
+  const post = request({ host: '127.0.0.1', port: process.env.FHIR_TEST_SYNTHESIZER, path: `/${work}`, method: 'POST', agent: false })
   const [response] = (await once(post.end(JSON.stringify(wanted)), 'response')) as [IncomingMessage]
   const body = await text(response)
   if (response.statusCode !== 200) throw new Error(`the stacks were not synthesized: ${body}`)

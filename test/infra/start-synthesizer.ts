@@ -1,4 +1,4 @@
-/** Jest's global setup: starts the synthesizer, which loads the CDK at the first request. Its port is in FHIR_SYNTHESIZER. */
+/** Jest's global setup: starts the synthesizer, which loads the CDK at the first request. Its port is in FHIR_TEST_SYNTHESIZER. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -12,6 +12,6 @@ export default async function startSynthesizer(): Promise<void> {
     once(child, 'message').then(([message]) => message as number),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the synthesizer exited with code ${code}`))),
   ])
-  process.env.FHIR_SYNTHESIZER = String(port)
+  process.env.FHIR_TEST_SYNTHESIZER = String(port)
   Object.assign(globalThis, { synthesizer: child })
 }
