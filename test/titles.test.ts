@@ -11,7 +11,7 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   cloud: 47,
   export: 131,
   fhir: 81,
-  indexing: 86,
+  indexing: 79,
   infra: 116,
   runtime: 125,
 }

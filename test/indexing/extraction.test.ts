@@ -9,7 +9,7 @@ import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 const API = 'https://api.example/fhir'
 const NAMED = 'https://fhir.example.org/fhir'
 
-it('another address of the server makes no document again, another first one does, and so does a time zone', () => {
+it('the extraction depends on the first address and the time zone, not on other addresses', () => {
   const extraction = extractionOf({ baseUrl: API })
   expect(extractionOf({ baseUrl: API, otherBases: [NAMED] })).toBe(extraction)
   expect(extractionOf({ baseUrl: API, otherBases: [] })).toBe(extraction)
@@ -17,7 +17,7 @@ it('another address of the server makes no document again, another first one doe
   expect(extractionOf({ baseUrl: API, otherBases: [NAMED], timeZone: 'Europe/Berlin' })).not.toBe(extraction)
 })
 
-it('a reference with any address of the server is found by any, and without one', () => {
+it('a reference is found by any address of the server and without one', () => {
   const reading = { baseUrl: API, otherBases: [NAMED], allReferences: true }
   const keysOf = (reference: string) => {
     const body = observation('o', { subject: reference })

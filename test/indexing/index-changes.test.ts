@@ -33,14 +33,14 @@ function appliedOf(texts: readonly string[]): readonly number[] {
   return applied.filter((length) => length > 0)
 }
 
-it('sixteen documents go to the index at once, fewer where they are heavy, and alone one that is', () => {
+it('sixteen documents are applied at once, fewer heavy ones, and a very heavy one alone', () => {
   const [half, heavy] = ['x'.repeat(600_000), 'x'.repeat(1_000_000)]
   expect(appliedOf(Array(40).fill('x'))).toEqual([16, 16, 8])
   expect(appliedOf(['x', half, half, 'x', 'x'])).toEqual([3, 2])
   expect(appliedOf(['x', heavy, heavy, 'x', 'x'])).toEqual([1, 1, 1, 2])
 })
 
-it('what is found of a document that fills the memory of the index is found at once; it is written in steps before others follow', async () => {
+it('a document that fills the index memory is written in steps before others follow', async () => {
   const identifier = Array.from({ length: 1_500 }, (_, i) => ({ system: 'urn:s', value: `${i}` }))
   const changes = [...Array(15).keys(), 'large', ...Array(20).keys()].map((name, i) => {
     const body = { resourceType: 'Patient', id: `${i}`, ...(name === 'large' ? { identifier } : {}) }
@@ -86,7 +86,7 @@ function storeOf(bodies: readonly { readonly resourceType: string; readonly id: 
   return { feed, read }
 }
 
-it('a large code system is followed in pieces, between which others are found and nothing is committed', () => {
+it('a large code system is indexed in pieces, without a commit before it is complete', () => {
   const patients = ['a', 'b'].map((id) => ({ resourceType: 'Patient', id, gender: 'female' }))
   const { feed } = storeOf([patients[0]!, { resourceType: 'CodeSystem', id: 'large', concept: CONCEPTS } as never, patients[1]!])
   const index = new SqliteSearchIndex(':memory:')
@@ -109,7 +109,7 @@ it('a large code system is followed in pieces, between which others are found an
   index.close()
 })
 
-it('documents are made again of as many versions at once as are not heavy, each once, however heavy they are', () => {
+it('a rebuild reads each version once, and fewer heavy versions at once', () => {
   const text = 'x'.repeat(600_000)
   const { feed, read } = storeOf(Array.from({ length: 7 }, (_, i) => ({ resourceType: 'Patient', id: `${i}`, gender: 'male', text })))
   const index = new SqliteSearchIndex(':memory:')
@@ -127,7 +127,7 @@ it('documents are made again of as many versions at once as are not heavy, each 
   index.close()
 })
 
-it('a large code system is made again in pieces; asked for anew meanwhile, from the first', () => {
+it('a large code system is rebuilt in pieces, from the start after another request', () => {
   const { feed, read } = storeOf(['one', 'two'].map((id) => ({ resourceType: 'CodeSystem', id, concept: CONCEPTS }) as never))
   const index = new SqliteSearchIndex(':memory:')
   const follower = new Follower({ feed, index, commitEvery: 10_000, ...quiet })
@@ -145,7 +145,7 @@ it('a large code system is made again in pieces; asked for anew meanwhile, from 
   index.close()
 })
 
-it('versions go together as long as they are not heavy, and none is left out', () => {
+it('versions are grouped by weight, and none is left out', () => {
   const versions = [5, 400_000, 700_000, 5, 2_000_000, 3, 4].map((length) => ({
     ...versionOf(writeOf(patientOf('1'))),
     body: new Uint8Array(length),

@@ -26,21 +26,21 @@ const countOf = ({ definitions }: IndexState, tenant: string) => definitions.fil
 describe('the state of an index', () => {
   const full = definedBy(definedBy(definedBy(NO_STATE, 'a', 50), 'b', 50), 'c', 50)
 
-  it('has room for what one defines, whatever another does, and never more than can be kept', () => {
+  it("keeps room for each tenant's definitions and stays within the size of an item", () => {
     expect(countOf(full, 'a')).toBeLessThan(50)
     expect(countOf(full, 'b')).toBeGreaterThan(countOf(full, 'a') / 2)
     expect(sizeOf(full)).toBeLessThan(MOST_OF_AN_ITEM)
     expect(full.poisoned.at(-1)).toMatchObject({ tenant: 'c', type: 'SearchParameter', id: 'c49', reason: 'TooManyParameters' })
   })
 
-  it('takes what makes it smaller, and has room again', () => {
+  it('accepts deletions when full, and then has room again', () => {
     const gone = ['a0', 'a1'].map((id) => versionOf(deletionOf(keyOf('a', 'SearchParameter', id), { expected: 1 })))
     const after = gone.reduce(afterSearchParameter, full)
     expect(countOf(after, 'a')).toBe(countOf(full, 'a') - 2)
     expect(countOf(afterSearchParameter(after, parameter('a', 'again')), 'a')).toBe(countOf(full, 'a') - 1)
   })
 
-  it('has so many rebuilds that wait; who asks for more is told to come again', () => {
+  it('limits the waiting rebuilds: one more is refused as overloaded', () => {
     const rebuilds = Array.from({ length: 15_000 }, () => ({
       tenant: randomBytes(30).toString('hex'),
       type: 'Patient',
@@ -52,7 +52,7 @@ describe('the state of an index', () => {
     expect(requestRebuild(requestRebuild(NO_STATE, 'a', ['Patient']), 'a', ['Patient']).rebuilds.length).toBe(1)
   })
 
-  it('leaves a rebuild to who is at it, until nothing was heard of it for so long that it is gone', () => {
+  it('leaves a rebuild to its worker until the worker counts as gone', () => {
     const begun = taken(requestRebuild(NO_STATE, 'a', ['Patient']), 'one', 7)
     expect(taken(begun, 'two', 7 + GONE)).toBe(begun)
     expect(taken(begun, 'two', 8 + GONE).worker).toEqual({ execution: 'two', at: 8 + GONE })

@@ -8,7 +8,7 @@ import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { bothWaysAgree } from './same-index.ts'
 
-it('ends in the same index as the change feed, whatever fails on the way', async () => {
+it('the stream and the change feed produce the same index despite failures', async () => {
   const seed = firstSeed()
   await bothWaysAgree(timesOf(800, 5_000), seed, async () => {
     const index = new SqliteSearchIndex(':memory:')
@@ -20,12 +20,12 @@ describe('a record', () => {
   const image = (more: object) => ({ dynamodb: { SequenceNumber: '7', NewImage: { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, ...more } } }) as StreamRecord
   const none = {} as BlobStore
 
-  it('of a copy, of a guard, of a removal, or of what a transaction has staged tells of no version', async () => {
+  it('of a copy, a guard, a removal or a staged write yields no version', async () => {
     for (const record of [image({ sk: { S: 'V#000000001' } }), image({ ptx: { S: 'x' } }), image({}), { dynamodb: { SequenceNumber: '1' } }])
       expect(await streamVersion(record, none)).toBeUndefined()
   })
 
-  it('tells of the version there is, whatever was there before it', async () => {
+  it('yields the new version, also where an old one was there before', async () => {
     const gone = { get: async () => undefined } as unknown as BlobStore
     const versionOf = (vid: string) => ({ M: { vid: { N: vid }, lu: { N: '1' }, blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } } })
     const { dynamodb: { NewImage: before } = {} } = image({ v: versionOf('1') })
@@ -47,13 +47,13 @@ describe('a record', () => {
     return { ...(await handle({ Records: [record] })), told }
   }
 
-  it('that cannot be read now is reported, and comes again', async () => {
+  it('that cannot be read now is reported and retried', async () => {
     const blobs = { get: () => Promise.reject(new Error('throttled')) } as unknown as BlobStore
     const record = image({ v: { M: { vid: { N: '1' }, lu: { N: '1' }, blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } } } })
     expect(await following(record, blobs)).toEqual({ batchItemFailures: [{ itemIdentifier: '7' }], told: ['again 7'] })
   })
 
-  it('that is damaged never blocks: it is told of, and found by its key alone', async () => {
+  it('that is damaged is reported and indexed under its id, without blocking', async () => {
     for (const content of [{ z: { B: 'AAAA' } }, { z: { B: 'Af//' } }, { blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } }]) {
       const record = image({ v: { M: { vid: { N: '1' }, lu: { N: '1' }, ...content } } })
       const blobs = { get: async () => undefined } as unknown as BlobStore
