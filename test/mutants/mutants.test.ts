@@ -37,7 +37,7 @@ if (process.env.FHIR_TEST_FULL === '1')
   it(
     'names tests that notice: a tenth of them, another one with each commit',
     () => {
-      const { status, stdout } = spawnSync(process.execPath, ['test/mutants/run.ts', '--tenth'], { encoding: 'utf8' })
+      const { status, stdout } = spawnSync(process.execPath, ['test/mutants/table-run.ts', '--tenth'], { encoding: 'utf8' })
       process.stderr.write(stdout)
       expect(stdout.split('\n').filter((line) => line.startsWith('SURVIVED'))).toEqual([])
       expect(status).toBe(0)

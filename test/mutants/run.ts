@@ -1,121 +1,142 @@
 /**
- * Applies each mutant of table.txt to a private copy of the sources, runs its tests there, and fails where they pass:
- *   node test/mutants/run.ts [--tenth] [WORD…]
- * WORD: only rows whose file, text or tests contain one; --tenth: only a tenth, another one with each commit.
+ * Applies mutants to a private copy of the sources, runs their tests there, and names those that no test notices:
+ *   node test/mutants/run.ts [--diff [BASE]] [--strict]     generated mutants on changed lines, and the kept guards of changed files
+ *   node test/mutants/run.ts --kept [--part K/N] [WORD…]    kept guards, or those with a WORD in name, file or tests
+ *   node test/mutants/run.ts --sample K/N [--strict]        generated mutants on one part of the source files
+ * --most N: at most N generated mutants (60). --minutes N: stop after N minutes (5; kept guards: no limit). What did not run is named.
+ * Exits 1 if a kept guard survives; with --strict also if a generated mutant survives.
  */
-import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { faultOf, type Mutant, mutated, nameOf, readMutants } from './rows.ts'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { baseOf, changedSince, commit } from './changed-lines.ts'
+import { isIn, type Part, spread } from './choice.ts'
+import { Copy } from './copy.ts'
+import { keptMutants, sourceFiles } from './guards.ts'
+import { type Mutant, mutantsOf, mutated } from './mutants.ts'
+import { RelatedTests, readImports } from './related-tests.ts'
 
-const NOT_COPIED = new Set(['node_modules', '.git', '.data', '.fhir', 'cdk.out', 'coverage'])
-/** Milliseconds. A mutant may make a test wait for ever, or all tests of a file: where they pass without it, that is noticed. */
-const PATIENCE = { test: 2 * 60_000, all: 10 * 60_000 }
+/** `stages`: lists of tests, run one after the other until one notices. `guard`: its name, for a kept mutant. */
+type Trial = { readonly mutant: Mutant; readonly stages: readonly (readonly string[])[]; readonly guard?: string }
+type Verdict = 'noticed' | 'SURVIVED' | 'not run'
+type Plan = { readonly trials: readonly Trial[]; readonly leftOut: readonly Trial[]; readonly minutes: number }
 
-type Outcome = 'passed' | 'failed' | 'not run'
-type Report = { readonly numFailedTests: number; readonly numPassedTests: number; readonly numRuntimeErrorTestSuites: number }
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    diff: { type: 'boolean' },
+    kept: { type: 'boolean' },
+    sample: { type: 'string' },
+    part: { type: 'string' },
+    most: { type: 'string', default: '60' },
+    minutes: { type: 'string' },
+    strict: { type: 'boolean' },
+  },
+})
 
-process.exitCode = await main(process.argv.slice(2))
+async function main(): Promise<number> {
+  const began = performance.now()
+  const plan = makePlan()
+  const counts: Record<Verdict, number> = { noticed: 0, SURVIVED: 0, 'not run': 0 }
+  let isWrong = false
+  const report = ({ mutant, guard }: Trial, verdict: Verdict, why = ''): void => {
+    counts[verdict]++
+    isWrong ||= verdict === 'SURVIVED' && (guard !== undefined || values.strict === true)
+    console.log(`${verdict} ${guard === undefined ? '' : `guard ${guard}: `}${nameOf(mutant)}${why}`)
+  }
+  const until = began + plan.minutes * 60_000
+  const left = [...plan.trials]
+  const work = async (copy: Copy): Promise<void> => {
+    for (let trial = left.shift(); trial !== undefined; trial = left.shift()) report(trial, ...(await verdictOn(trial, copy, until)))
+  }
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), left.length) }, () => Copy.use(work)))
+  for (const trial of plan.leftOut) report(trial, 'not run')
+  const seconds = Math.round((performance.now() - began) / 1000)
+  console.log(`${counts.noticed} noticed, ${counts.SURVIVED} survived, ${counts['not run']} not run, in ${seconds} s`)
+  return isWrong ? 1 : 0
+}
 
-async function main(words: readonly string[]): Promise<number> {
-  const mutants = chosen(readMutants(), words)
-  const unmutated = new Map<string, Outcome>()
-  const left = [...mutants]
-  let wrong = 0
-  const work = async (copy: string): Promise<void> => {
-    for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
-      const fault = await survived(mutant, copy, unmutated)
-      if (fault !== undefined) wrong++
-      console.log(`${fault === undefined ? 'noticed ' : 'SURVIVED'} ${nameOf(mutant)}${fault === undefined ? '' : ` (${fault})`}`)
+function makePlan(): Plan {
+  if (values.kept) return { trials: keptTrials(positionals), leftOut: [], minutes: Number(values.minutes ?? Number.POSITIVE_INFINITY) }
+  const minutes = Number(values.minutes ?? 5)
+  if (values.sample !== undefined) {
+    const part = partIn(values.sample)
+    return {
+      ...generatedTrials(
+        sourceFiles()
+          .filter((file) => isIn(file, part))
+          .flatMap(everyMutantOf),
+      ),
+      minutes,
     }
   }
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), mutants.length) }, () => withCopy(work)))
-  console.log(`${mutants.length} mutants, ${mutants.length - wrong} noticed, ${wrong} not`)
-  return wrong === 0 && mutants.length > 0 ? 0 : 1
+  const base = baseOf(positionals[0])
+  const changed = changedSince(base)
+  console.log(`${changed.size} source files changed since ${base}`)
+  const generated = generatedTrials([...changed].flatMap(([file, lines]) => everyMutantOf(file).filter(({ line }) => lines.has(line))))
+  const kept = keptTrials([]).filter(({ mutant }) => changed.has(mutant.file))
+  return { trials: [...kept, ...generated.trials], leftOut: generated.leftOut, minutes }
 }
 
-function chosen(mutants: readonly Mutant[], words: readonly string[]): readonly Mutant[] {
-  if (!words.includes('--tenth')) {
-    const isMeant = ({ file, text, tests }: Mutant) => words.some((word) => [file, text, ...tests].some((part) => part.includes(word)))
-    return words.length === 0 ? mutants : mutants.filter(isMeant)
-  }
-  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
-  const tenth = Number.parseInt(commit.slice(0, 8), 16) % 10
-  return mutants.filter((_, n) => n % 10 === tenth)
+function keptTrials(words: readonly string[]): readonly Trial[] {
+  const part = values.part === undefined ? undefined : partIn(values.part)
+  return keptMutants()
+    .filter(({ name }) => part === undefined || isIn(name, part))
+    .filter(
+      ({ name, mutant, tests }) =>
+        words.length === 0 || words.some((word) => [name, mutant.file, ...tests].some((text) => text.includes(word))),
+    )
+    .map(({ name, mutant, tests }) => ({ mutant, stages: [tests], guard: name }))
 }
 
-/** Why the tests cannot be said to have noticed it. Asked twice, for what some notice hangs on the pace of a machine; that is told. */
-async function survived(mutant: Mutant, copy: string, unmutated: Map<string, Outcome>): Promise<string | undefined> {
-  const fault = faultOf(mutant, copy)
-  if (fault !== undefined) return fault
-  const tests = mutant.tests.join(' ')
-  if (!unmutated.has(tests)) unmutated.set(tests, await run(mutant.tests, copy))
-  if (unmutated.get(tests) !== 'passed') return 'its tests fail without it'
-  const path = join(copy, mutant.file)
-  const source = readFileSync(path, 'utf8')
-  writeFileSync(path, mutated(mutant, copy))
-  try {
-    const asked = () => run(mutant.tests, copy, ['--testTimeout', `${PATIENCE.test}`])
-    const first = await asked()
-    if (first === 'failed') return undefined
-    const second = await asked()
-    if (second !== 'failed') return `its tests: ${first}, ${second}`
-    console.log(`the second time only: ${nameOf(mutant)}`)
-    return undefined
-  } finally {
-    writeFileSync(path, source)
-  }
+function generatedTrials(mutants: readonly Mutant[]): Pick<Plan, 'trials' | 'leftOut'> {
+  if (mutants.length === 0) return { trials: [], leftOut: [] }
+  const most = Number(values.most)
+  const related = new RelatedTests(readImports(), shortTests())
+  const trials = spread(mutants, commit()).map((mutant) => ({ mutant, stages: related.of(mutant.file) }))
+  return { trials: trials.slice(0, most), leftOut: trials.slice(most) }
 }
 
-/** As `npm test` runs them. A test has to fail: a suite that could not start says nothing. What the mutant keeps open is not waited for. */
-async function run(tests: readonly string[], copy: string, more: readonly string[] = []): Promise<Outcome> {
-  const report = join(copy, 'report.json')
-  rmSync(report, { force: true })
-  const { FHIR_TEST_FULL: _, NODE_OPTIONS: __, ...env } = process.env
-  const jest = [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-    'node_modules/jest/bin/jest.js',
-    '--ci',
-    '--forceExit',
-  ]
-  const output = ['--json', `--outputFile=${report}`, `--cacheDirectory=${join(copy, '.jest')}`, '--silent']
-  const child = spawn(process.execPath, [...jest, ...output, ...more, '--runInBand', ...tests], {
-    cwd: copy,
-    env,
-    stdio: 'ignore',
-    detached: true,
+/** The files of `npm test`, which leaves out long ones. Those of the cloud need a deployment. */
+function shortTests(): ReadonlySet<string> {
+  const list = execFileSync('npm', ['test', '--silent', '--', '--listTests', '--json'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
-  let isEndless = false
-  const timer = setTimeout(() => {
-    isEndless = true
-    process.kill(-child.pid!, 'SIGKILL')
-  }, PATIENCE.all)
-  await new Promise((resolve) => child.once('exit', resolve))
-  clearTimeout(timer)
-  const { numFailedTests, numPassedTests, numRuntimeErrorTestSuites } = readReport(report)
-  if (numFailedTests > 0 || isEndless) return 'failed'
-  return numRuntimeErrorTestSuites > 0 || numPassedTests === 0 ? 'not run' : 'passed'
+  const root = `${process.cwd()}/`
+  return new Set(
+    (JSON.parse(list.slice(list.indexOf('['))) as string[])
+      .map((path) => path.replace(root, ''))
+      .filter((path) => !path.startsWith('test/cloud/')),
+  )
 }
 
-function readReport(path: string): Report {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Report
-  } catch {
-    return { numFailedTests: 0, numPassedTests: 0, numRuntimeErrorTestSuites: 1 }
+const everyMutantOf = (file: string): readonly Mutant[] => mutantsOf(file, readFileSync(file, 'utf8'))
+
+async function verdictOn({ mutant, stages }: Trial, copy: Copy, until: number): Promise<[Verdict, string?]> {
+  const changed = mutated(mutant, readFileSync(mutant.file, 'utf8'))
+  for (const tests of stages) {
+    const clean = await copy.clean(tests, until)
+    if (clean === 'stopped') return ['not run']
+    // Tests that fail anyway prove nothing about the mutant.
+    if (clean !== 'passed') return ['SURVIVED', ` (without the mutant: ${clean}: ${tests.join(' ')})`]
+    const outcome = await copy.mutated(mutant.file, changed, tests, until)
+    if (outcome === 'stopped') return ['not run']
+    if (outcome === 'failed') return ['noticed']
   }
+  return ['SURVIVED', stages.length === 0 ? ' (no test imports the file)' : ` (${stages.flat().join(' ')})`]
 }
 
-async function withCopy(use: (copy: string) => Promise<void>): Promise<void> {
-  const copy = mkdtempSync(join(tmpdir(), 'fhir-mutants-'))
-  // Some tests run it as another user.
-  chmodSync(copy, 0o755)
-  try {
-    for (const name of readdirSync('.')) if (!NOT_COPIED.has(name)) cpSync(name, join(copy, name), { recursive: true })
-    symlinkSync(resolve('node_modules'), join(copy, 'node_modules'))
-    await use(copy)
-  } finally {
-    rmSync(copy, { recursive: true, force: true })
-  }
+function partIn(text: string): Part {
+  const [, part, of] = /^(\d+)\/(\d+)$/.exec(text) ?? []
+  if (part === undefined || Number(part) < 1 || Number(part) > Number(of)) throw new Error(`${text}: K/N expected, with K from 1 to N`)
+  return { part: Number(part), of: Number(of) }
 }
+
+function nameOf({ file, line, operator, start, end, text }: Mutant): string {
+  const short = (code: string) => JSON.stringify(code.replace(/\s+/g, ' ').slice(0, 60))
+  return `${file}:${line} ${operator}: ${short(readFileSync(file, 'utf8').slice(start, end))} → ${short(text)}`
+}
+
+process.exitCode = await main()

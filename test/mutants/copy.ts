@@ -1,0 +1,106 @@
+/** A private copy of the repository, in which mutants are applied and tests run. */
+import { spawn } from 'node:child_process'
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const NOT_COPIED = new Set(['node_modules', '.git', '.data', '.fhir', 'cdk.out', 'coverage'])
+/** Longest run of tests without a mutant, in milliseconds. */
+const LONGEST = 15 * 60_000
+/** A mutant may make tests wait for ever. A run that takes this many times longer than without the mutant, plus the slack, has noticed it. */
+const ENDLESS = { times: 5, slack: 60_000 }
+
+/** `stopped`: the time of the whole run is over. */
+export type Outcome = 'passed' | 'failed' | 'not run' | 'stopped'
+type Report = { readonly numFailedTests: number; readonly numPassedTests: number; readonly numRuntimeErrorTestSuites: number }
+
+export class Copy {
+  readonly #folder: string
+  /** Runs without a mutant, by tests. */
+  readonly #clean = new Map<string, { readonly outcome: Outcome; readonly milliseconds: number }>()
+
+  private constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  static async use<Result>(work: (copy: Copy) => Promise<Result>): Promise<Result> {
+    const folder = mkdtempSync(join(tmpdir(), 'fhir-mutants-'))
+    // Some tests run it as another user.
+    chmodSync(folder, 0o755)
+    try {
+      for (const name of readdirSync('.')) if (!NOT_COPIED.has(name)) cpSync(name, join(folder, name), { recursive: true })
+      symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+      return await work(new Copy(folder))
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+
+  /** Runs the tests without a mutant, once per list. `until`: on the clock of `performance.now()`. */
+  async clean(tests: readonly string[], until: number): Promise<Outcome> {
+    const key = tests.join(' ')
+    const known = this.#clean.get(key)
+    if (known !== undefined) return known.outcome
+    const began = performance.now()
+    const outcome = await this.#run(tests, LONGEST, until)
+    if (outcome !== 'stopped') this.#clean.set(key, { outcome, milliseconds: performance.now() - began })
+    return outcome
+  }
+
+  /** Runs the tests while `file` has the text `mutated`. They must have run without it. */
+  async mutated(file: string, mutated: string, tests: readonly string[], until: number): Promise<Outcome> {
+    const { milliseconds } = this.#clean.get(tests.join(' '))!
+    const path = join(this.#folder, file)
+    const source = readFileSync(path, 'utf8')
+    writeFileSync(path, mutated)
+    try {
+      return await this.#run(tests, ENDLESS.times * milliseconds + ENDLESS.slack, until)
+    } finally {
+      writeFileSync(path, source)
+    }
+  }
+
+  /** Runs tests as `npm test` does. A test has to fail: a suite that could not start proves nothing. */
+  async #run(tests: readonly string[], longest: number, until: number): Promise<Outcome> {
+    const left = until - performance.now()
+    if (left <= 0) return 'stopped'
+    const report = join(this.#folder, 'report.json')
+    rmSync(report, { force: true })
+    const { FHIR_TEST_FULL: _, NODE_OPTIONS: __, ...env } = process.env
+    const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
+    const output = ['--json', `--outputFile=${report}`, `--cacheDirectory=${join(this.#folder, '.jest')}`, '--silent']
+    // A mutant may leave something open that keeps the process alive.
+    const how = ['--ci', '--forceExit', '--bail', '--runInBand', '--testTimeout', `${longest}`]
+    const child = spawn(process.execPath, [...jest, ...output, ...how, ...tests], {
+      cwd: this.#folder,
+      env,
+      stdio: 'ignore',
+      detached: true,
+    })
+    let isKilled = false
+    const timer = setTimeout(
+      () => {
+        isKilled = true
+        process.kill(-child.pid!, 'SIGKILL')
+      },
+      Math.min(longest, left),
+    )
+    await new Promise((done) => child.once('exit', done))
+    clearTimeout(timer)
+    if (isKilled) return left < longest ? 'stopped' : 'failed'
+    return outcomeOf(readReport(report))
+  }
+}
+
+function outcomeOf({ numFailedTests, numPassedTests, numRuntimeErrorTestSuites }: Report): Outcome {
+  if (numFailedTests > 0) return 'failed'
+  return numRuntimeErrorTestSuites > 0 || numPassedTests === 0 ? 'not run' : 'passed'
+}
+
+function readReport(path: string): Report {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Report
+  } catch {
+    return { numFailedTests: 0, numPassedTests: 0, numRuntimeErrorTestSuites: 1 }
+  }
+}

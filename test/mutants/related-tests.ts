@@ -1,0 +1,81 @@
+/** The tests of a source file: the one of its name first, then the nearest that import it, small ones first. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+const FOLDERS = ['bin', 'lambdas', 'lib', 'search-mappings', 'test']
+/** A relative path to a module in quotes: imports, and the files of threads and processes. */
+const MODULE = /'(\.{1,2}\/[^'\n]+\.(?:ts|js|mjs))'/g
+/** Test files per mutant: the first ones, and all. The others run only if the first ones pass. */
+const FIRST = 2
+const MOST = 6
+
+/** Files by file. */
+export type Imports = ReadonlyMap<string, readonly string[]>
+
+export function readImports(): Imports {
+  const files = FOLDERS.filter((folder) => existsSync(folder)).flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  )
+  const modules = files.filter((file) => /\.(?:ts|js|mjs)$/.test(file))
+  return new Map(
+    modules.map((file) => [file, [...readFileSync(file, 'utf8').matchAll(MODULE)].map(([, path]) => join(dirname(file), path!))]),
+  )
+}
+
+export class RelatedTests {
+  readonly #imports: Imports
+  readonly #importers: Imports
+  readonly #tests: ReadonlySet<string>
+  /** How many files each test reaches. */
+  readonly #sizes = new Map<string, number>()
+
+  /** `tests`: those that may run. */
+  constructor(imports: Imports, tests: ReadonlySet<string>) {
+    const pairs = [...imports].flatMap(([file, imported]) => imported.map((each) => ({ file, each })))
+    const importers = Map.groupBy(pairs, ({ each }) => each)
+    this.#imports = imports
+    this.#importers = new Map([...importers].map(([each, of]) => [each, of.map(({ file }) => file)]))
+    this.#tests = tests
+  }
+
+  /** Lists of test files, to be run one list after the other until one notices. */
+  of(file: string): readonly (readonly string[])[] {
+    const distances = distancesFrom(file, this.#importers)
+    const rank = (test: string): readonly number[] => [
+      isNamedAfter(test, file) ? 0 : distances.get(test)!,
+      -sharedWords(test, file),
+      this.#sizeOf(test),
+    ]
+    const ranked = [...distances.keys()]
+      .filter((test) => this.#tests.has(test))
+      .map((test) => ({ test, rank: rank(test) }))
+      .sort((a, b) => compare(a.rank, b.rank) || (a.test < b.test ? -1 : 1))
+      .map(({ test }) => test)
+    return [ranked.slice(0, FIRST), ranked.slice(FIRST, MOST)].filter((list) => list.length > 0)
+  }
+
+  #sizeOf(test: string): number {
+    const size = this.#sizes.get(test) ?? distancesFrom(test, this.#imports).size
+    this.#sizes.set(test, size)
+    return size
+  }
+}
+
+/** Every file that can be reached, with the least number of steps. */
+function distancesFrom(file: string, next: Imports): ReadonlyMap<string, number> {
+  const found = new Map([[file, 0]])
+  for (const [each, distance] of found) for (const other of next.get(each) ?? []) if (!found.has(other)) found.set(other, distance + 1)
+  return found
+}
+
+const compare = (a: readonly number[], b: readonly number[]): number => a.map((each, i) => each - b[i]!).find((order) => order !== 0) ?? 0
+
+/** Path without the top folder and the suffix, as words: `lambdas/auth/refresh-tokens.ts` is auth, refresh, tokens. */
+const wordsOf = (path: string): readonly string[] =>
+  path
+    .replace(/^[^/]+\//, '')
+    .replace(/(?:\.test)?\.[a-z]+$/, '')
+    .split(/[/-]/)
+
+const isNamedAfter = (test: string, file: string): boolean => wordsOf(test).join() === wordsOf(file).join()
+const sharedWords = (test: string, file: string): number => wordsOf(test).filter((word) => wordsOf(file).includes(word)).length
