@@ -52,6 +52,7 @@ const actedFor = ({ isKnown, actsFor }: Standing): readonly string[] | 'all' => 
 
 /** Where nobody is in context a clause is about nobody: its types are in scope, and nothing of them is seen. */
 function patientsOf({ patient, actsFor, isOfClient, patientScopesWithoutContext }: Standing): readonly string[] | 'all' {
+  // guard: patient-scope-of-acting-user
   if (patient !== undefined) return actsFor === undefined || actsFor.includes(patient) ? [patient] : []
   return isOfClient && patientScopesWithoutContext === 'all' ? 'all' : []
 }

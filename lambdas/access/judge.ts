@@ -31,6 +31,7 @@ export function maySee(judge: Judge, letter: Letter, version: Judged): boolean |
   if (context !== undefined) return mayInContext(judge, letter, version, context, maySee)
   const rule = ruleFor(judge.access, version.type, letter, judge.reading)
   if (rule === undefined || isNever(rule)) return false
+  // guard: access-rule-is-evaluated
   return isAlways(rule) || meets(judge, version, rule)
 }
 
@@ -50,6 +51,7 @@ export async function mayWrite(judge: Judge, letter: Letter, version: Judged): P
   if (context !== undefined) return mayInContext(judge, letter, version, context, mayWrite)
   for (const clause of clausesFor(judge.access, version.type, letter)) {
     const rule = clauseRule(clause, version.type, judge.reading)
+    // guard: write-clause-is-about-the-patient
     if (!isNever(rule) && isOnlyAbout(clause, version) && (isAlways(rule) || (await meets(judge, version, rule)))) return true
   }
   return false
@@ -62,9 +64,11 @@ async function mayInContext(judge: Judge, letter: Letter, version: Judged, conte
   const met = await Promise.all(rules.map((rule) => !isNever(rule) && (isAlways(rule) || meets(judge, version, rule))))
   if (context === 'elsewhere' || !met.includes(true)) return false
   const head = await judge.current(context)
+  // guard: version-needs-access
   return head !== undefined && !head.deleted && may(judge, letter, head)
 }
 
+// guard: resource-of-no-patient-is-not-written
 const isOnlyAbout = ({ within }: Clause, { type, compartments }: Judged): boolean =>
   within === undefined || (!ABOUT_NOBODY.has(type) && compartments.every((name) => !name.startsWith('Patient/') || within.includes(name)))
 

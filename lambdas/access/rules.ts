@@ -34,6 +34,7 @@ export const isWholeTenant = ({ clauses }: Access, letter: Letter): boolean =>
 
 /** Everything of a type. A Binary may belong to whatever it says. */
 export function isWholeType(access: Access, type: string, letter: Letter, reading: Reading): boolean {
+  // guard: binary-read-needs-whole-tenant
   if (type === 'Binary') return isWholeTenant(access, letter)
   const rule = ruleFor(access, type, letter, reading)
   return rule !== undefined && isAlways(rule)
@@ -51,6 +52,7 @@ function rulesOf(access: Access, custom: object): Rules {
 function made(access: Access, type: string, letter: Letter, reading: Reading): Predicate | undefined {
   const clauses = clausesFor(access, type, letter)
   if (clauses.length === 0) return undefined
+  // guard: binary-search-needs-whole-tenant
   if (type === 'Binary' && letter === 's' && !isWholeTenant(access, 's')) return NEVER
   return eitherOf(clauses.map((clause) => clauseRule(clause, type, reading)))
 }

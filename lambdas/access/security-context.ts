@@ -12,5 +12,6 @@ export function securityContextOf({ tenant, type, deleted, body }: ResourceVersi
   const reference = isElement(securityContext) ? securityContext.reference : undefined
   const name = typeof reference === 'string' ? localReference(reference, bases) : undefined
   const [of = '', id = ''] = name?.split('/') ?? []
+  // guard: binary-has-no-security-context
   return name === undefined || of === 'Binary' ? 'elsewhere' : { tenant, type: of, id }
 }

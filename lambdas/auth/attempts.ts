@@ -62,6 +62,7 @@ export async function delayed<T>(
 async function countEach(ports: Ports, guessers: readonly Guesser[]): Promise<readonly Guesser[]> {
   const counted: Guesser[] = []
   try {
+    // guard: failed-attempts-are-counted
     for (const guesser of guessers) counted.push(await countOne(ports, guesser))
   } catch (error) {
     for (const guesser of counted) if (guesser.of === 'place') await giveBack(ports, guesser, 'this one')
@@ -90,6 +91,7 @@ export async function countingFailures<T>(ports: Ports, guesser: Guesser, attemp
   try {
     result = await attempt()
   } catch (error) {
+    // guard: wrong-client-secret-is-counted
     if (error instanceof OAuthError && error.status === 401) await count(ports, guesser)
     throw error
   }

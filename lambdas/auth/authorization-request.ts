@@ -77,6 +77,7 @@ export function authorizationRequestOf(
   if (keptTenants(choices, asker.client.tenants).length === 0)
     throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
   const aud = required(parameters, 'aud')
+  // guard: authorization-audience
   if (aud !== baseUrl && aud !== `${baseUrl}/`) throw new OAuthError('invalid_request', 'aud is another than the base URL of this server')
   const scopes = wantedOf(parameters.get('scope') ?? '')
   if (scopes.length === 0) throw new OAuthError('invalid_scope', 'scope is missing')

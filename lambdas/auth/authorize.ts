@@ -72,6 +72,7 @@ export const consent =
     return tellingClient(asker, request, async () => {
       const asked = authorizationRequestOf(asker, request.query, request, ports)
       const valuesOf = (name: string) => request.form.filter(([each]) => each === name).map(([, value]) => value)
+      // guard: consent-needs-allow
       if (valuesOf('decision')[0] !== 'allow') throw new OAuthError('access_denied', 'The user did not allow it')
       const session = await sessionOf(ports, request)
       const isLoggedIn = session !== undefined && !mustLogIn(asked, session, ports.clock.now())
@@ -173,6 +174,7 @@ async function giveCode(
   { session, context, scopes }: Known & { readonly scopes: readonly string[] },
   request: AuthRequest,
 ): Promise<AuthResponse> {
+  // guard: launch-single-use
   if (launch !== undefined && scopes.includes('launch') && !(await useLaunch(ports, launch)))
     throw new OAuthError('invalid_request', 'launch is not known, or was used')
   const grant = grantOf(client, session, context, scopes)

@@ -43,6 +43,7 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
   if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI)
     throw wrong(`jti has to be a text of 1 to ${LONGEST_JTI} characters, another one each time`)
   const used = { owner: client.id, value: {}, expires: (exp + 2 * TOLERANCE) * 1000 }
+  // guard: assertion-single-use
   if (!(await ports.grants.add('assertion', fingerprintOf(`${client.id} ${jti}`), used))) throw wrong('It was used before')
 }
 
@@ -104,6 +105,7 @@ const aheadOf = (claim: string, time: number, now: number, allowed: string): str
 
 /** The client's own key that the header names; none that the assertion brings along. With the algorithm it is for. */
 async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, { alg, kid }: Element): Promise<Element> {
+  // guard: assertion-algorithm
   if (!ASSERTION_ALGORITHMS.includes(String(alg))) throw wrong(`alg is one of ${ASSERTION_ALGORITHMS.join(', ')}`)
   if (authentication.kind !== 'keys' && authentication.kind !== 'uri') throw wrong('The client has no keys')
   const fits = (key: Element): boolean => key.kid === kid && isFor(String(alg), key)

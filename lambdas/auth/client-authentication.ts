@@ -111,6 +111,7 @@ function formDecoded(text: string): string {
 
 /** OAuthError 400 where the client has more than a name. */
 function authenticatedByName({ authentication }: Client): ClientAuth {
+  // guard: secret-required-unless-public
   if (authentication.kind !== 'public') throw new OAuthError('invalid_client', 'The client did not authenticate')
   return 'none'
 }

@@ -13,6 +13,7 @@ const SECRET = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 export function clientKeysOf(text: string): readonly Element[] {
   const { keys } = parsed(text)
   if (!Array.isArray(keys) || !keys.every(isElement)) throw new RangeError('It is no JSON Web Key Set: {"keys": […]}')
+  // guard: private-key-is-not-registered
   if (keys.some((key) => SECRET.some((name) => name in key))) throw new RangeError('It holds private keys: give the public ones only')
   const usable = keys.filter((key) => faultOf(key) === undefined)
   if (usable.length === 0)

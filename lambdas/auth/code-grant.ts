@@ -44,8 +44,10 @@ export async function exchangeCode(
   if (known === undefined || value === undefined || !isOf(client, value.grant)) throw noLonger()
   const { grant, challenge, nonce, issuedAt } = value
   request.note({ user: grant.user })
+  // guard: authorization-code-single-use
   if (value.used) return reused(ports, grant)
   if (ports.clock.now() >= issuedAt + LIFE) throw noLonger()
+  // guard: code-bound-to-redirect-uri
   if (redirectUri !== value.redirectUri) throw new OAuthError('invalid_grant', 'redirect_uri is not that of the authorization request')
   checkVerifier(parameters, challenge, ports.choices)
   const user = await userOf(ports, client, grant, issuedAt)

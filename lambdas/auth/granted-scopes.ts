@@ -27,6 +27,7 @@ export function scopesOfClient({ scopes }: Client, asked: string | undefined): r
  * is about those patients only: what is allowed of them bounds it. To grant what was granted grants the same. OAuthError where nothing is left.
  */
 export function scopesOfUser({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] {
+  // guard: user-grant-without-system-scopes
   const own = asked.filter((scope) => contextOf(scope) !== 'system')
   return somethingOf(asked, narrowedTo(narrowedTo(own, scopes), user.scopes, isOfOneTenant(user.fhirUser) ? 'alike' : 'wider'))
 }

@@ -33,6 +33,7 @@ async function claimsOf(
   const claims = await readToken(ports, token, baseUrl)
   if (claims === undefined) return undefined
   const opened = tenantsIn(claims, ports.choices)
+  // guard: introspection-of-own-tokens
   if (opened.length === 0 || (claims.client_id !== client.id && !isToldTo(client, opened))) return undefined
   const { jti, sid, client_id, sub, iat, client_generation, user_generation } = claims
   const marks: readonly Mark[] = [
@@ -48,6 +49,7 @@ function tenantsIn(claims: AccessClaims, choices: AuthChoices): readonly string[
   return keptTenants(choices, [claim ?? (choices.tenancy ? [] : TENANT)].flat())
 }
 
+// guard: introspection-needs-common-tenant
 const isToldTo = ({ mayIntrospect, tenants }: Client, opened: readonly string[]): boolean =>
   mayIntrospect && commonTenants(tenants, opened).length > 0
 

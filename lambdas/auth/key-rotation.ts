@@ -17,6 +17,7 @@ export const FOUND_WITHIN = 15 * SECOND
 const SLACK = MINUTE
 
 /** Those a token may have been signed with, or soon will be. */
+// guard: retired-key-published-while-tokens-live
 export const publishedAt = (keys: readonly SigningKey[], now: number): readonly SigningKey[] =>
   keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt + LONGEST_ACCESS * SECOND + SLACK)
 

@@ -48,6 +48,7 @@ async function launchedBy(ports: ContextPorts, { launch, scopes, client }: Autho
   if (launch === undefined || !scopes.includes('launch') || !client.scopes.includes('launch')) return undefined
   const found = await launchOf(ports, launch, client)
   if (found === undefined) throw new OAuthError('invalid_request', 'launch is not known, or was used')
+  // guard: launch-user-matches-login
   if ((found.user ?? user.name) !== user.name || (found.subject ?? user.subject) !== user.subject)
     throw new OAuthError('access_denied', 'Somebody else launched the app')
   return found

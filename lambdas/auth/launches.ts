@@ -86,6 +86,7 @@ export const completing =
     if (tenant === undefined && user !== undefined && !isOne(common))
       throw new RangeError(`The user ${user.name} has several tenants: say for which it is`)
     if (tenant === undefined || patient === undefined) return launch
+    // guard: launch-patient-is-visible
     if (user !== undefined && (await patients.get(user, [tenant], patient)) === undefined)
       throw new RangeError(`The user ${user.name} may not see Patient/${patient}`)
     return { ...launch, patient, ...(choices.tenancy ? { tenant } : {}) }

@@ -27,6 +27,7 @@ export const login =
       const back = asker === undefined ? {} : { leadsTo: asker.redirectUri, denial: denialOf(request) }
       return loginPage({ form: { ...form, ...back }, ...app, name, fault, status })
     }
+    // guard: login-form-is-bound
     if (!isBound(request)) return again('Please try again: this page was open for too long, or your browser keeps no cookies.', 403)
     try {
       const user = await userWhoTyped(ports, name, request)

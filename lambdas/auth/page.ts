@@ -75,6 +75,7 @@ const guards = (leadsTo?: string): Readonly<Record<string, string>> => ({
     "default-src 'none'",
     `style-src 'sha256-${STYLE_HASH}'`,
     `form-action 'self'${leadsTo === undefined ? '' : ` ${sourceOf(leadsTo)}`}`,
+    // guard: login-page-is-not-framed
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; '),

@@ -49,6 +49,7 @@ export class Passwords {
     const { cost, salt, hash } = known ?? { cost: this.#cost, salt: randomBytes(SALT), hash: Buffer.alloc(HASH) }
     // Beyond it is no password, and as costly as one.
     const derived = await this.#derived(typed.slice(0, PASSWORD_LENGTH.most + 1), salt, cost)
+    // guard: password-is-compared
     return timingSafeEqual(derived, hash) && known !== undefined
   }
 

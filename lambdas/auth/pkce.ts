@@ -14,6 +14,7 @@ export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 
     if (pkce === 'require') throw new OAuthError('invalid_request', 'code_challenge is missing')
     return undefined
   }
+  // guard: pkce-s256-only
   if (method !== 'S256') throw new OAuthError('invalid_request', 'code_challenge_method must be S256')
   if (challenge === undefined || !/^[\w-]{43}$/.test(challenge)) throw new OAuthError('invalid_request', 'code_challenge is no SHA-256')
   return challenge

@@ -27,6 +27,7 @@ export function redirectFault(uri: string): string | undefined {
  * Compared as text. One that is registered as an address of this machine without a port stands for each port: an app there gets another one
  * each time it starts. https://www.rfc-editor.org/rfc/rfc8252#section-7.3
  */
+// guard: redirect-uri-is-registered
 export const isRegistered = (uri: string, registered: readonly string[]): boolean =>
   redirectFault(uri) === undefined && (registered.includes(uri) || registered.includes(uri.replace(LOOPBACK_PORT, '$1')))
 

@@ -21,6 +21,7 @@ export async function exchangeRefresh(
   if (found === undefined || !isOf(client, found.grant)) throw noLonger()
   const { grant, known, issuedAt, half, isNewest } = found
   request.note({ user: grant.user })
+  // guard: refresh-token-single-use
   if (!isNewest) return reused(ports, grant)
   const scopes = fewerOf(grant, parameters.get('scope'))
   const user = await userOf(ports, client, grant, issuedAt)

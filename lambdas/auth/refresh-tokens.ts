@@ -42,6 +42,7 @@ export async function refreshOf({ grants }: Pick<AuthPorts, 'grants'>, token: st
 
 /** undefined: none was granted, or the client may have none by now. */
 export function refreshKindOf({ scopes }: UserGrant, client: Client): RefreshKind | undefined {
+  // guard: refresh-scopes-are-narrowed
   const may = narrowedTo(scopes, client.scopes)
   return (['offline_access', 'online_access'] as const).find((scope) => may.includes(scope))
 }

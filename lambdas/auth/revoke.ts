@@ -27,6 +27,7 @@ function asBadRequest(error: unknown): never {
 /** A refresh token goes with all that its grant gave. */
 async function revoked(ports: RevokePorts, token: string, client: Client, request: AuthRequest): Promise<boolean> {
   const claims = await readToken(ports, token, request.baseUrl)
+  // guard: revocation-of-own-tokens
   if (claims?.client_id === client.id) {
     const until = claims.exp * 1000
     await ports.revocations.revoke({ mark: `jti:${claims.jti}`, before: until, until })

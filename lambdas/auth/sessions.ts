@@ -25,6 +25,7 @@ export async function sessionOf({ users, grants, revocations }: SessionPorts, re
   const kept = cookie === undefined ? undefined : ((await grants.get('session', key))?.value as Kept | undefined)
   if (kept === undefined) return undefined
   const user = await users.get(kept.user)
+  // guard: session-ends-with-new-password
   if (user?.subject !== kept.subject || user.generation !== kept.generation) return undefined
   if (await isRevoked(revocations, kept.generation === undefined ? [`user:${kept.subject}`] : [], kept.at)) return undefined
   request.note({ user: user.name })
@@ -57,6 +58,7 @@ export function isBound(request: AuthRequest): boolean {
   const cookie = cookieOf(request)
   const given = request.form.find(([name]) => name === 'csrf')?.[1]
   if (cookie === undefined || given === undefined) return false
+  // guard: form-token-is-compared
   return timingSafeEqual(Buffer.from(fingerprintOf(given)), Buffer.from(fingerprintOf(csrfOf(cookie))))
 }
 

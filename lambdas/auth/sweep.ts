@@ -17,6 +17,7 @@ export type SweptParts = {
 export async function sweep({ keys, grants, revocations, clock }: SweptParts): Promise<void> {
   const maySweep = clock.maySweep()
   await tendKeys(keys, clock.now(), maySweep)
+  // guard: no-sweep-after-clock-jump
   if (!maySweep) return
   await grants.sweep()
   await revocations.sweep()

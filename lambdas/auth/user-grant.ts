@@ -41,6 +41,7 @@ export type UserGrant = {
 export type UserGrantPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource'>
 
 /** Whether it is this client's, and not that of an earlier one of its id. */
+// guard: grant-of-registered-client
 export const isOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'client' | 'registeredAt'>): boolean =>
   granted.client === id && granted.registeredAt === registeredAt
 
@@ -65,6 +66,8 @@ export async function userOf(
     ...(generations?.user === undefined ? ([`user:${subject}`] as const) : []),
   ]
   const user = await ports.users.get(grant.user)
+  // guard: grant-ends-with-new-secret
+  // guard: grant-of-same-user
   if (user?.subject !== subject || generations?.user !== user.generation || generations?.client !== client.generation) throw noLonger()
   if (await isRevoked(ports.revocations, marks, grantedAt)) throw noLonger()
   return user

@@ -84,6 +84,7 @@ class Collector {
     )
     const isOfExport = ({ deleted }: DamagedVersion): boolean =>
       !deleted || (this.#sought.kind === 'candidates' && job.asked.since !== undefined)
+    // guard: damaged-version-of-other-scope
     for (const version of found) if (isDamaged(version) && isOfExport(version)) this.#output.leaveOut(version, 'damaged')
     const versions = found.filter((version): version is ResourceVersion => version !== undefined && !isDamaged(version))
     await this.#output.add(await this.#selected(versions))
@@ -101,6 +102,7 @@ class Collector {
     }
     const scanned = await selected(selection, versions, leaveOut)
     if (this.#sought.kind === 'candidates') return scanned
+    // guard: omitted-version-is-not-exported
     const others = versions.filter((version) => !left.has(version))
     return await selectedAsReferred(selection, others, scanned, leaveOut)
   }

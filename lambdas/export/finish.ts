@@ -48,6 +48,7 @@ async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<Reado
   for (const shelf of [segmentsOf(id), rangesOf(id)])
     for await (const { name, value } of rows.list<Pick<Segment, 'isDone' | 'written'>>(shelf)) {
       if (shelf === segmentsOf(id) && !name.startsWith(`${plan}-`)) continue
+      // guard: export-needs-all-segments
       if (!value.isDone) throw new Error('An export is not written yet')
       for (const [file, own] of Object.entries(value.written.files))
         files.set(file, joined(files.get(file), { ...own, name: file, rest: restOf(file, value.written.tails) }))
@@ -87,6 +88,7 @@ async function leftOutIn(
   { blobs }: ExportParts,
   { rest, count }: Pick<Whole, 'rest' | 'count'> = { rest: [], count: 0 },
 ): Promise<readonly string[]> {
+  // guard: omission-limit
   checkLeftOut(count)
   const lines = new Set<string>()
   for (const each of rest) for (const line of (await bytesOf(blobs, each)).toString('utf8').split('\n')) if (line !== '') lines.add(line)

@@ -51,6 +51,7 @@ export const begun =
 export const spared: Change = ({ began, ...job }) => job
 
 /** Its work died, where it had begun: once for each attempt. `came`: how far it was by then. */
+// guard: outdated-attempt-changes-nothing
 export const died =
   (attempt: number, came: number): Change =>
   (job) =>

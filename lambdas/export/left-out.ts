@@ -50,6 +50,7 @@ export class LeftOut {
 function nameFor({ judge, types, job }: Selection, type: string, id: string): string | undefined {
   if (!(types.has(type) || type === 'Patient' || (job.asked.types?.includes(type) ?? true))) return undefined
   const { access, reading } = judge
+  // guard: omission-needs-whole-type
   if (isWholeType(access, type, 'r', reading) && isWholeType(access, type, 's', reading)) return `${type}/${id}`
   const rules = [ruleFor(access, type, 'r', reading), ruleFor(access, type, 's', reading)]
   return rules.some((rule) => rule === undefined || isNever(rule)) ? undefined : `A resource of type ${type}`

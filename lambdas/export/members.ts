@@ -75,6 +75,7 @@ async function knownOf(resources: Resources, judge: Judge, { tenant, asked, tran
 /** Of one that is damaged the data is exported all the same, for who sees all patients. */
 const isSeen = async (judge: Judge, version: VersionAsOf): Promise<boolean> => {
   if (version === undefined || version.deleted) return false
+  // guard: damaged-member-needs-whole-type
   return isDamaged(version) ? isWholeType(judge.access, version.type, 'r', judge.reading) : maySee(judge, 'r', version)
 }
 

@@ -17,6 +17,7 @@ const MOST_PIECES = 8
 
 /** The names of the segments that are not written yet; undefined: what was written until the transaction time, or what its kick-off writes, is not all there yet. */
 export async function plan(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
+  // guard: export-waits-for-settled-writes
   if (!(await parts.resources.settled(job.tenant, job.transactionTime))) return undefined
   const known = job.plan ?? (await planFirst(parts, job))
   if (known === undefined) return undefined

@@ -132,6 +132,7 @@ async function filtered(
   return readable.filter((version) => {
     const resource = resources.get(version)
     const holds = resource === undefined || holdsOn(narrowed.filters.get(version.type)!, version, resource, reading)
+    // guard: undecided-resource-is-reported
     if (holds === undefined) leaveOut(version, 'undecided')
     return holds === true
   })

@@ -27,6 +27,7 @@ export const exportStep =
     try {
       const job = await readJob(parts.rows, input.job)
       if (job !== undefined) await tidy(parts, job, input)
+      // guard: step-of-current-attempt
       return isUnderWay(job, input.attempt) ? await performed(parts, job, input) : nothing(input)
     } catch (error) {
       if (!isUnderWay(await readJob(parts.rows, input.job), input.attempt)) return nothing(input)
@@ -43,6 +44,7 @@ async function tidy(parts: ExportParts, { id, state }: Job, { action }: StepInpu
 
 async function performed(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
   try {
+    // guard: export-ends-with-restore
     if ((job.epoch ?? 0) !== (parts.epoch ?? 0)) throw new ExportFault(SET_BACK)
     if (input.action === 'plan' && job.began !== job.attempt) await changeJob(parts.rows, job.id, begun(job.attempt))
     return await perform(parts, job, input)
@@ -58,6 +60,7 @@ async function performed(parts: ExportParts, job: Job, input: StepInput): Promis
 /** undefined: to try again may help. */
 function lastingReason(error: unknown): string | undefined {
   if (error instanceof ExportFault) return error.reason
+  // guard: damaged-store-fails-export
   return error instanceof Damaged && error.part === 'store' ? DAMAGED : undefined
 }
 

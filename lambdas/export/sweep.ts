@@ -69,5 +69,6 @@ async function removeOfNobody(parts: Parts, kept: ReadonlySet<string>): Promise<
 
 /** A job may have begun meanwhile. */
 async function removeLeft(parts: Parts, id: string): Promise<void> {
+  // guard: sweep-leaves-files-of-jobs
   if ((await readJob(parts.rows, id)) === undefined) await removeFiles(parts, id)
 }

@@ -51,6 +51,7 @@ class Slice {
       const { at } = this.#segment
       for await (const page of parts.resources.scan(this.#request())) {
         await this.#export(page)
+        // guard: stopped-export-writes-nothing
         if (!(await watch.isWanted())) return false
         if (this.#segment.at === this.#segment.pieces.length) break
         if (parts.elapsed() >= this.#until) {

@@ -70,6 +70,7 @@ export class Bodies {
     const { limit } = reading
     reading.size += chunk.length
     if (reading.size > limit * PATIENCE) return this.#end(reading, TOO_LONG)
+    // guard: streamed-body-size-limit
     if (reading.size > limit) return this.#forget(reading)
     if (!reading.isKept) return
     reading.gathered.add(chunk)

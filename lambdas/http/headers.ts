@@ -20,6 +20,7 @@ export function repeatedHeader(names: Iterable<string>): FhirError | undefined {
   const seen = new Set<string>()
   for (const name of names) {
     const lower = name.toLowerCase()
+    // guard: single-header-is-not-repeated
     if (SINGLE.has(lower) && seen.has(lower)) {
       const why = `The header ${lower} stands twice`
       return lower === 'authorization' ? tokenRefused(why) : fhirError(400, 'structure', why)

@@ -50,6 +50,7 @@ const KNOWN = 'Patient'
 function rowOf(path: string): readonly [row: Row | undefined, segments: readonly string[]] {
   const parts = path.split('/', MOST_PARTS)
   const segments = parts.filter((segment) => segment !== '').map(decode)
+  // guard: url-parts-limit
   return [parts.length === MOST_PARTS ? undefined : TABLE[segments.length]?.find((row) => fits(row, segments)), segments]
 }
 

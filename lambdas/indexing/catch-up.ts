@@ -61,6 +61,7 @@ export async function catchUp(parts: CatchUpParts, execution: string): Promise<n
   const until = now() + budget
   const { value } = await state.change((each) => workedOn(each, execution, now()))
   const { setBack, live, worker } = value
+  // guard: catch-up-of-one-worker
   if (worker?.execution !== execution || setBack === undefined || live === undefined) return undefined
   mustBeOf(value, epoch)
   const former = parts.former(setBack.former)
@@ -113,6 +114,7 @@ async function catchUpType(slice: Slice, former: Former, type: string): Promise<
     await ofRestore(slice, (each) => goingOn(each, type, place))
     return false
   }
+  // guard: index-is-shown-after-catch-up
   await index.show(type)
   return true
 }

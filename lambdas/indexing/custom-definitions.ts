@@ -63,6 +63,7 @@ export const tried = (state: Definitions, version: ResourceVersion): Definitions
     ? { ...state, poisoned: state.poisoned.filter((each) => !isSettledBy(each, version)) }
     : state
 
+// guard: poisoned-version-is-superseded
 const isSettledBy = (each: VersionKey, version: VersionKey): boolean => isSame(each, version) && each.versionId <= version.versionId
 
 type Key = { readonly tenant: string; readonly type: string; readonly id: string }

@@ -187,6 +187,7 @@ export class Follower {
     }
     yield* index.applying(documents, { again: true })
     // Asked for anew meanwhile, it begins anew.
+    // guard: follower-notices-new-rebuild
     if (this.#definitions.rebuilds[0] !== first) return
     this.#progress = slice.progress
     const isDone = this.#progress.after === undefined

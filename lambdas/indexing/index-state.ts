@@ -173,6 +173,7 @@ export const statusOf = (
   definitions: definitions
     .filter((each) => each.tenant === tenant)
     .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
+  // guard: rebuild-covers-the-tenant
   rebuilds: rebuilds
     .filter((each) => each.tenant === tenant || each.tenant === '')
     .map((each) => (each.tenant === tenant ? each : inHundredths(each)))

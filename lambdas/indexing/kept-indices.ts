@@ -73,6 +73,7 @@ export function wayOf(state: IndexState, type: string, attempt: string, epoch: n
   const kept = state.kept?.[type]
   if (behind !== undefined && behind.extraction === state.extraction)
     return { kind: 'here', since: behind.since, ...(kept === undefined ? {} : { index: kept.index }) }
+  // guard: retained-index-of-same-generation
   if (behind !== undefined && kept?.extraction === state.extraction && kept?.epoch === epoch)
     return { kind: 'back', since: kept!.since, index: kept!.index }
   return { kind: 'anew' }

@@ -49,6 +49,7 @@ const unmade = (state: Identified, type: string): Identified => forgotten(pure(s
 /** The type's index of this identity has all documents, and answers. */
 export function whole(state: IndexState, type: string, identity: string): IndexState {
   const { live } = state
+  // guard: lost-index-is-identified
   if (live === undefined || identityOf(live, type) !== identity || isLive(live, type)) return state
   const lacking = live.lacking.filter((each) => each !== type)
   return { ...state, live: { ...live, types: { ...live.types, [type]: identity }, lacking } }

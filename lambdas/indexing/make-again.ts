@@ -37,6 +37,7 @@ export async function withoutContent(
 ): Promise<readonly ResourceVersion[]> {
   const newest = damaged.map(async ({ tenant, type, id, versionId }) => {
     const { versions } = await resources.history({ tenant, type, id }, { placesOnly: true }, undefined, 1)
+    // guard: rebuilt-document-of-that-version
     return versions.filter((version) => version.versionId === versionId)
   })
   return (await Promise.all(newest)).flat()

@@ -84,6 +84,7 @@ export async function followPulse(
 ): Promise<void> {
   const { value } = await state.change((each) => withBeats(each, beats))
   if (value.lost !== undefined) {
+    // guard: missed-records-are-reported
     await missed(value.lost)
     await state.change((each) => (each.lost === value.lost ? { ...withoutLost(each), toldAt: now } : each))
     return

@@ -281,6 +281,7 @@ async function fillPage(parts: RebuildParts, filling: Filling, versions: readonl
 async function swap(parts: RebuildParts, { type, attempt, next }: Extract<StepInput, { action: 'swap' }>) {
   const { state, index, keepFor, now } = parts
   const { value } = await state.read()
+  // guard: rebuild-segment-of-current-attempt
   if (isOthers(parts, value) || !isWanted(value, { type, attempt })) return {}
   if (next === '') {
     await index.show(type)

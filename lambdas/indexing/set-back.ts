@@ -24,6 +24,7 @@ export const epochOf = ({ live }: IndexState): number => live?.epoch ?? 0
 
 /** Error: the state is of another epoch: whoever reads the store may read another than the index is made of. */
 export function mustBeOf(state: IndexState, epoch: number): void {
+  // guard: restore-of-other-generation
   if (epochOf(state) !== epoch) throw new Error(`the index is of epoch ${epochOf(state)}, this function of ${epoch}`)
 }
 
@@ -54,6 +55,7 @@ export function setBack(state: Identified, restore: Restore, fresh: string, now:
 function mustFollow(state: Identified, { epoch, store, former }: Restore): void {
   const { store: known = store } = state
   if (epoch < epochOf(state)) throw new RangeError(`epoch ${epoch} is over: the index is of ${epochOf(state)}, each restore has one more`)
+  // guard: restored-store-is-recognised
   if (epoch === epochOf(state) && store !== known)
     throw new RangeError(`the index is of ${known} in epoch ${epoch}: ${store} is another table, and has one more`)
   if (epoch > epochOf(state) && former !== undefined && state.store !== undefined && former !== state.store)
@@ -68,6 +70,7 @@ const EXCHANGED = 60 * 60_000
  * yet, or no more.
  */
 export function ownSince(state: IndexState, epoch: number): number {
+  // guard: restore-delay-of-other-generation
   if (epochOf(state) !== epoch) return Number.POSITIVE_INFINITY
   return epoch === 0 ? 0 : (state.setBackAt ?? Number.POSITIVE_INFINITY) + EXCHANGED
 }

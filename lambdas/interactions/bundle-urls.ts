@@ -26,6 +26,7 @@ export class BundleUrls {
       const versionId =
         target.kind === 'target' ? (heads[next++]?.versionId ?? 0) + more : versionOfEtag(target.response.headers?.etag ?? '')
       if (entry.fullUrl === undefined) continue
+      // guard: full-url-is-unique
       if (this.#known.has(entry.fullUrl))
         throw fhirError(400, 'duplicate', 'Two entries have the same fullUrl', `Bundle.entry[${entry.index}].fullUrl`)
       this.#known.set(entry.fullUrl, target.key && { name: nameOf(target.key), versionId, told: entry.resource?.meta?.versionId })

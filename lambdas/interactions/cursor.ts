@@ -35,12 +35,14 @@ export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, c
       'not-found',
       'The cursor is from before the data of this server was set back to an earlier time: start again from the first page',
     )
+  // guard: cursor-lifetime
   if (clock.now() - opened.at > LIFETIME) throw fhirError(410, 'not-found', 'The cursor has expired: start again from the first page')
   return { mark, position }
 }
 
 /** FhirError 400 for a cursor of another path, filter or order. */
 export function mustPage({ mark }: Opened<unknown>, paged: Paged): void {
+  // guard: cursor-bound-to-request
   if (mark !== markOf(paged))
     throw fhirError(400, 'value', 'The cursor belongs to a search with another path, filter or order: follow the link as it is')
 }
@@ -49,6 +51,7 @@ export function mustPage({ mark }: Opened<unknown>, paged: Paged): void {
 const MARK = 16
 
 const markOf = ({ path, of }: Paged): string => hashed([path, of])
+// guard: cursor-bound-to-client
 const callerMark = ({ tenant, client }: Owner): string => hashed([tenant, client])
 
 const hashed = (of: unknown): string => createHash('sha256').update(JSON.stringify(of)).digest('base64url').slice(0, MARK)

@@ -78,6 +78,7 @@ async function begin(
   patients: readonly string[],
   most: number,
 ): Promise<void> {
+  // guard: export-starts-once
   await rows.change<Job>(JOBS, job.id, (known) => known ?? job)
   if (!(await mayRun(rows, job, most))) {
     await rows.remove(JOBS, job.id)

@@ -69,6 +69,7 @@ export function latestIndex(parts: LatestParts): SearchIndex {
       const page = await index.find(widened(plan))
       const since = sinceOf(page, plan, begun, clock.now())
       const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type, since)))).flat()
+      // guard: recent-writes-apply-access
       for (const { type, failed, document } of latest)
         if (document !== undefined && failed.length > 0 && evaluate(ruleOf(plan.access, type), document))
           mustBeDecided(plan, type, (code) => failed.includes(code))

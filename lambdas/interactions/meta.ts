@@ -35,6 +35,7 @@ async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<El
   const { tenant, type } = request
   const searcher = searcherOf(request)
   const types = type === undefined ? searcher.within(resourceTypes) : [type]
+  // guard: meta-applies-access
   const matching: Matching = { tenant, types, where: ALWAYS, access: searcher.rules(types) }
   const [canonicals, labels, tags] = await Promise.all(
     ['_profile', '_security', '_tag'].map(async (field) => {

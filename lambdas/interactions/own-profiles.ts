@@ -45,6 +45,7 @@ export function ownProfiles({ packages, canonicals, resources, warn }: OwnProfil
 
   const toldOf = async (version: ResourceVersion): Promise<Told> => {
     const { tenant, id, versionId } = version
+    // guard: cached-profile-of-tenant
     const name = JSON.stringify([tenant, id, versionId])
     const known = told.get(name)
     if (known !== undefined) return known

@@ -75,6 +75,7 @@ export class DefinitionReader {
 
   async read(version: ResourceVersion): Promise<Definition> {
     const { tenant, type, id, versionId, body } = version
+    // guard: cached-definition-of-tenant
     const name = JSON.stringify([tenant, type, id, versionId])
     if (!this.#kept.has(name)) await turn()
     const known = this.#kept.get(name)

@@ -74,6 +74,7 @@ async function targetOf(
   if (match === undefined) throw fhirError(412, 'not-found', `A conditional reference to ${type} has no match`)
   if (second !== undefined) throw fhirError(412, 'multiple-matches', `A conditional reference to ${type} has several matches`)
   const [found] = await ports.resources(request, 's').versions([match])
+  // guard: reference-of-missing-version
   if (found === undefined) throw new IndexAhead('a conditional reference matches a version that the store does not have')
   return nameOf(match)
 }

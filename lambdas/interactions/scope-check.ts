@@ -26,7 +26,9 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   meta: ['r'],
   validate: [],
   'apply-fhirpath': [],
+  // guard: everything-needs-search-scope
   everything: ['r', 's'],
+  // guard: docref-needs-read-scope
   docref: ['r', 's'],
   export: [],
   'export-status': [],
@@ -47,6 +49,7 @@ export function checkScope(request: FhirRequest): void {
   if (isForAdministrators && !access.isAdministrator) throw forAdministrators()
   if (interaction === 'export') return checkExport(request)
   if (needs === 'administrator' || type === undefined) return
+  // guard: scope-covers-the-type
   for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
     if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(access, type, letter)
 }

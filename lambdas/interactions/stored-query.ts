@@ -32,6 +32,7 @@ export async function keptQuery<Kept = Pairs>(blobs: BlobStore, caller: Owner, k
   const blob = await blobs.get(QUERIES + key)
   if (blob === undefined) return undefined
   const [tenant, client, kept] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, string, Kept]
+  // guard: stored-query-of-caller
   return tenant === caller.tenant && client === caller.client ? kept : undefined
 }
 

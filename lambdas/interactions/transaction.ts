@@ -111,6 +111,7 @@ async function plan(
   refuseTwice(located)
   const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
   const heads = await ports.heads(targets.map(({ key }) => key))
+  // guard: transaction-detects-moved-target
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
   // Whether a resource stays as it is may hang on the version that it names of another one which does.
   let staying: ReadonlySet<EntryRequest> = new Set()

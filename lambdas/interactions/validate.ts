@@ -81,8 +81,10 @@ function checkMode({ type, id }: FhirRequest, { mode, profiles, resource }: Aske
 /** What it would be as a write: the letter of that. What is there is read, or named at least. */
 function checkAllowed(request: FhirRequest, { mode, resource }: Asked): void {
   const isWrite = mode !== undefined && mode !== 'profile'
+  // guard: validate-needs-write-scope
   if (isWrite) checkScope({ ...request, interaction: mode, id: request.id ?? resource?.id ?? '' })
   const isRead = resource === undefined && mode !== 'delete'
+  // guard: validate-needs-read-scope
   if (isRead || (!isWrite && request.id !== undefined)) checkScope({ ...request, interaction: 'read' })
 }
 

@@ -57,6 +57,7 @@ export const writing =
       const target = await locate(ports, request, holder)
       if (target.kind === 'answer') return target.response
       const [current] = await ports.heads([target.key])
+      // guard: write-detects-moved-target
       if (movedOn(target, current)) continue
       const head = await headFor(request, current, ports)
       const changed = await change({ ...ports, resolve: resolving(ports, request) }, request, target, head)

@@ -34,6 +34,7 @@ async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): 
   // Nobody knows whose a damaged one is.
   const judged = 'damage' in head ? { ...head, lastUpdated: 0, compartments: [], body: NO_BODY } : head
   if (await mayWrite(judge, LETTERS[request.interaction]!, judged)) return head
+  // guard: patch-needs-read-access
   if (request.interaction === 'patch' && !(await maySee(judge, 'r', judged))) return undefined
   throw notYours(head)
 }
@@ -69,6 +70,7 @@ export const shownTo = (
   isWholeTenant(request.access, 'r') ? response : readable(request, { ...version, versionId: 0 }, response, ports)
 
 async function readable(request: FhirRequest, version: ResourceVersion, response: FhirResponse, ports: JudgePorts): Promise<FhirResponse> {
+  // guard: hidden-version-is-not-returned
   if (await maySee(judgeOf(request, ports), 'r', version)) return response
   const { body: _, warnings: __, ...rest } = response
   return rest

@@ -1,7 +1,35 @@
-/** The table of mutants is true while the code moves; the long tests run a tenth of it. */
+/** The markers in the sources and the rows of guards.txt belong together. `npm run mutants -- --kept` runs them. */
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
+import { mutantOf, patternsWithoutTest, readGuards, readMarkers } from './guards.ts'
+import { mutated } from './mutants.ts'
 import { faultOf, mutantsIn, nameOf, readMutants } from './rows.ts'
+
+/** Guards of data, secrets and access that the project keeps. */
+const FEWEST = 140
+
+describe('The kept guards', () => {
+  const guards = readGuards()
+  const markers = readMarkers()
+
+  it('have one row for each marker, and one marker for each row', () => {
+    expect(markers.map(({ name }) => name).sort()).toEqual(guards.map(({ name }) => name).sort())
+    expect(guards.length).toBe(new Set(guards.map(({ name }) => name)).size)
+    expect(guards.length).toBeGreaterThanOrEqual(FEWEST)
+  })
+
+  it('change the marked statement, each in its own way, so that it stays TypeScript', () => {
+    const changes = guards.map((guard) => {
+      const marker = markers.find(({ name }) => name === guard.name)!
+      const source = readFileSync(marker.file, 'utf8')
+      return `${marker.file} ${mutated(mutantOf(guard, marker, source), source)}`
+    })
+    expect(new Set(changes).size).toBe(guards.length)
+  })
+
+  it('name tests that exist', () => expect(patternsWithoutTest(guards.flatMap(({ tests }) => tests))).toEqual([]))
+})
 
 describe('The table of mutants', () => {
   const mutants = readMutants()

@@ -26,7 +26,9 @@ const BOOLEAN_TYPE = /^:\s*(?:boolean|Promise<boolean>|\w+ is )/
 const CLAUSE = / AND (?:[^()`'"$\n]|\([^()`\n]*\)|\$\{[^{}]*\})+?(?= AND | OR | ORDER | LIMIT | GROUP | RETURNING |[)`'"\n])/g
 
 export const OPERATORS: Readonly<Record<string, Operator>> = {
-  'remove statement': (node) => {
+  'remove statement': (node, _, parents) => {
+    // Below an `if`, the whole guard goes.
+    if (node.type === 'ThrowStatement') return parents.at(-1)?.type === 'IfStatement' ? [] : [replaced(node, ';')]
     const isCall = node.type === 'ExpressionStatement' && !node.directive && !isSuper(node)
     return isCall || isGuard(node) ? [replaced(node, ';')] : []
   },

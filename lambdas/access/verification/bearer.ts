@@ -24,11 +24,13 @@ export function unproved(text: string): UnprovedToken {
   const parts = text.split('.', 4)
   if (parts.length !== 3 || !parts.every(isBase64Url)) throw malformed()
   const [{ alg, kid, typ, crit }, { iss }] = parts.slice(0, 2).map(objectOf) as [Element, Element]
+  // guard: token-critical-header-is-rejected
   if (typeof alg !== 'string' || typeof kid !== 'string' || typeof iss !== 'string' || crit !== undefined) throw malformed()
   return { algorithm: alg, kid, issuer: iss, typ }
 }
 
 /** As it is written by the rules: one text for the same bytes. */
+// guard: token-part-is-canonical-base64
 const isBase64Url = (part: string): boolean => part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
 
 function objectOf(part: string): Element {

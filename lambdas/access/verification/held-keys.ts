@@ -61,6 +61,7 @@ export class HeldKeys {
     const now = this.#source.now()
     if (fresh || !isIn(this.#held, now)) await (isIn(this.#pause, now) ? this.#reading : this.#readAgain(now))
     else void this.refresh(now)
+    // guard: outdated-keys-are-not-used
     if (!isIn(this.#held, now)) throw new Unavailable('the keys of an issuer cannot be read')
     return this.keys
   }
@@ -101,6 +102,7 @@ function isUsable(key: unknown): key is HeldKey {
   if (typeof kid !== 'string' || use !== 'sig' || !['RSA', 'EC', 'OKP'].includes(kty as string)) return false
   try {
     const made = createPublicKey({ key: key as never, format: 'jwk' })
+    // guard: rsa-key-length
     return made.type === 'public' && (kty !== 'RSA' || made.asymmetricKeyDetails!.modulusLength! >= SHORTEST_RSA)
   } catch {
     return false

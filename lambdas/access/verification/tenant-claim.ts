@@ -54,6 +54,7 @@ export function chosenTenant(claim: TenantClaim, header: string | undefined): st
   const isOne = typeof claim === 'string' && claim !== '*'
   if (header === undefined && !isOne) throw fhirError(400, 'required', 'The token opens several tenants: choose one with X-Tenant-Id')
   const tenant = header ?? (claim as string)
+  // guard: tenant-claim-matches-request
   if (claim !== '*' && ![claim].flat().includes(tenant)) throw fhirError(403, 'forbidden', 'The token does not open this tenant')
   return tenant
 }

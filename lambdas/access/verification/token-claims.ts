@@ -22,6 +22,7 @@ const LEEWAY = 60
 
 /** Of our own, as `AccessClaims`. FhirError 401 where it is no access token of this server, or none yet, or no more. */
 export function ownToken(claims: Claims, tenant: string, now: number): ReadToken {
+  // guard: access-token-type
   if (claims.typ !== ACCESS_TYP) throw notAnAccessToken()
   const times = timesOf(claims, now)
   const [client, subject] = [required(claims, 'client_id'), required(claims, 'sub')]
@@ -58,6 +59,7 @@ export function externalToken(claims: Claims, typ: unknown, { issuer, names, ten
   const [jti, sid, user] = [textOf(claims, 'jti'), textOf(claims, 'sid'), textOf(claims, 'preferred_username')]
   const claimed = claims[names.scope]
   const asked = Array.isArray(claimed) ? claimed.filter((each) => typeof each === 'string') : scopeTexts(longText(claims, names.scope))
+  // guard: external-scopes-are-narrowed
   const granted = narrowedTo(asked, scopes)
   if (granted.length === 0) throw tokenRefused('The token has no scope that its issuer may give')
   return {

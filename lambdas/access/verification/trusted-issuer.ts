@@ -41,6 +41,7 @@ export class TrustedIssuer {
     if (!this.#rules.algorithms.includes(algorithm)) throw tokenRefused('The token is signed by an algorithm that is not accepted')
     const key = await this.#keys.find(kid)
     if (key === undefined) throw tokenRefused('The token is signed with a key that is not known')
+    // guard: key-type-matches-algorithm
     if (key.kty !== KEYS_OF[algorithm.slice(0, 2)]) throw tokenRefused('The token is signed by an algorithm that its key is not for')
   }
 

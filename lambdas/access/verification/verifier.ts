@@ -76,6 +76,7 @@ export function verifier(parts: VerifierParts): Verifier {
       await reading
       found = remembered.find(digest) ?? (await prove(text, digest))
     }
+    // guard: access-token-expiry
     if (found.token.known.expires <= now) {
       remembered.forget(digest)
       throw tokenExpired()
@@ -85,6 +86,7 @@ export function verifier(parts: VerifierParts): Verifier {
     if (mark !== undefined) throw tokenRefused(mark === ALL ? ALL_REVOKED : 'The token was revoked')
     const { known, tenants } = found.token
     if (!tenancy) return found.in(onlyTenant(tenants, tenant))
+    // guard: token-person-belongs-to-tenant
     checkPerson(known, tenants)
     return found.in(chosenTenant(tenants, tenant))
   }

@@ -35,6 +35,7 @@ function copyMatch(bytes: Uint8Array, at: number, length: number, position: numb
   const from = isInDictionary ? dictionary : bytes
   let next = isInDictionary ? position : position - dictionary.length
   const end = at + length
+  // guard: unpack-stays-in-dictionary
   if (end > bytes.length || (isInDictionary ? next + length > dictionary.length : next >= at)) throw new NotPacked('a match leads nowhere')
   for (let i = at; i < end; i++) bytes[i] = from[next++]!
   return end

@@ -82,6 +82,7 @@ function patience(pause: () => Promise<unknown>): Patiently {
 /** Why it cannot count as that table. */
 export function unfit(table: TableDescription, wanted: WantedTable): string | undefined {
   if (!isSame(table.KeySchema, TABLE.KeySchema)) return 'has other keys'
+  // guard: adopted-table-key
   if (table.SSEDescription?.KMSMasterKeyArn !== wanted.key) return 'is not encrypted with the key of the stage'
   return wanted.isFollowed ? (unfollowable(table) ?? otherOrigin(table, wanted)) : undefined
 }
@@ -99,8 +100,10 @@ function unfollowable({ GlobalSecondaryIndexes = [], StreamSpecification }: Tabl
 function otherOrigin({ RestoreSummary }: TableDescription, { former }: WantedTable): string | undefined {
   if (former === undefined) return undefined
   const { SourceTableArn, RestoreDateTime } = RestoreSummary ?? {}
+  // guard: adopted-table-source
   if (!SourceTableArn?.endsWith(`:table/${former.name}`))
     return `was not restored from ${former.name}: without restored.former all documents of the index are made again`
+  // guard: adopted-table-instant
   return RestoreDateTime !== undefined && RestoreDateTime.getTime() < former.instant
     ? `was restored to ${RestoreDateTime.toISOString()}, which is not restored.instant`
     : undefined

@@ -40,6 +40,7 @@ export async function unpack(packed: Packed, blobs: BlobStore): Promise<Unpacked
   const z = 'z' in packed ? packed.z : await readBlob(packed, blobs)
   if (z[0] !== DEFLATED) throw new Damaged('store', `a body has the unknown format ${z[0]}`)
   const whole = await inflated(z.subarray(1))
+  // guard: stored-body-checksum
   if ('z' in packed && packed.crc !== undefined && packed.crc !== crc32(whole))
     throw new Damaged('store', 'a body has another checksum than when it was written')
   const end = whole.length < 4 ? Number.POSITIVE_INFINITY : 4 + whole.readUInt32BE(0)

@@ -73,6 +73,7 @@ export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
     for await (const { sk } of this.#options.dynamo.query({
       KeyConditionExpression: 'pk = :pk',
       ExpressionAttributeValues: { ':pk': partition(tenant, type, url) },
+      // guard: canonical-marks-read-consistently
       ConsistentRead: true,
     })) {
       if (page.push({ tenant, type, id: sk.slice(PREFIX.length) }) < PAGE) continue

@@ -70,6 +70,7 @@ async function stageAll(
   try {
     await inParallel(stages, WIDTH, async (stage) => {
       if (stopped !== undefined) return
+      // guard: transaction-deadline
       if (parts.clock.now() > transaction.deadline) throw new Overloaded('a transaction could not be staged in time')
       const refusal = await stageOne(parts, transaction, stage)
       stopped ??= refusal

@@ -61,6 +61,7 @@ async function copyHeads(parts: CommitParts, staged: readonly Staged[]): Promise
   return undefined
 }
 
+// guard: commit-waits-for-pending-transaction
 const isExpected = ({ write: { expected } }: Staged) =>
   expected === 0
     ? { ConditionExpression: 'attribute_not_exists(pk)' }

@@ -54,6 +54,7 @@ export class DynamoDbGrants implements Grants {
   async remove(kind: GrantKind, key: string, number?: number): Promise<boolean> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const known = await this.get(kind, key)
+      // guard: grant-removal-checks-its-number
       if (known === undefined || known.number !== (number ?? known.number)) return false
       const Delete = { TableName: this.#dynamo.table, Key: grantKey(kind, key), ...this.#unchanged(known.number) }
       if (await this.#transact([{ Delete }, ...this.#deletes(kind, key, known.owner)])) return true

@@ -48,6 +48,7 @@ export class History {
 
   /** No stamp of then is sent any more, and no transaction of then is open, or was settled only now. */
   async settled(tenant: string, instant: number): Promise<boolean> {
+    // guard: settled-needs-the-instant
     return (await this.#limits(tenant, { since: 0 })).end > instant
   }
 
@@ -60,6 +61,7 @@ export class History {
     const records = await Promise.all(open.map(async (each) => ({ ...(await readRecord(this.#dynamo, each)), ...each })))
     const visible = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - LAG
     // What may still be committed, or was settled only now, matters only to who asks for what is new, and would not look back.
+    // guard: history-ends-before-unsettled-writes
     const inTheWay = records.filter(({ state, settled }) =>
       state === 'COMMITTED' ? settled === undefined || settled > visible : state === 'PENDING' && since !== undefined,
     )

@@ -64,6 +64,7 @@ export class DynamoDbKeptRows implements KeptRows {
         ? { ConditionExpression: 'attribute_not_exists(pk)' }
         : { ConditionExpression: 't = :t', ExpressionAttributeValues: { ':t': before.t } }
     const outcome = await this.#dynamo.putIf({ Item: { ...key, t, z: await promisify(deflateRaw)(after) }, ...condition })
+    // guard: repeated-row-change-is-recognised
     return outcome.done || outcome.met?.t === t
   }
 }

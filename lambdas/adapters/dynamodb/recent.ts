@@ -18,6 +18,7 @@ const AT_ONCE = 50
 export async function* recentHeads(parts: RecentParts, scope: Scope, since: number, most: number): AsyncGenerator<ResourceVersion> {
   const moving = await keysOfOpen(parts, scope)
   const placed = await keysOfIndex(parts, scope, { from: instantPlace(Number.MAX_SAFE_INTEGER), to: behind(instantPlace(since)) }, most)
+  // guard: recent-writes-include-pending-moves
   const keys = [...new Map([...moving, ...placed].map((key) => [key.id, key])).values()]
   for (let at = 0; at < keys.length; at += AT_ONCE) {
     const some = keys.slice(at, at + AT_ONCE)
@@ -30,6 +31,7 @@ export async function* recentHeads(parts: RecentParts, scope: Scope, since: numb
 async function keysOfOpen({ dynamo }: RecentParts, { tenant, type }: Scope): Promise<readonly ResourceKey[]> {
   const manifests = (await openTransactions(dynamo, tenant)).map(async (transaction) => {
     const record = await readRecord(dynamo, transaction)
+    // guard: recent-writes-hide-uncommitted
     return record.state === 'COMMITTED' ? manifestOf(dynamo, transaction, record) : []
   })
   const keys = (await Promise.all(manifests)).flat()

@@ -66,6 +66,7 @@ class DynamoDbRegistered<Entry> {
       after === undefined
         ? await this.#dynamo.deleteIf({ Key: key, ...condition })
         : await this.#dynamo.putIf({ Item: { ...key, op, json: JSON.stringify(after) }, ...condition })
+    // guard: repeated-registration-is-recognised
     return outcome.done || outcome.met?.op === op
   }
 }

@@ -30,6 +30,7 @@ export type ScanOptions = {
 type Part = Omit<ScanRequest, 'cursor' | 'limit'>
 
 const rangeOf = ({ asOf, since = -1, until = asOf }: Part): Range => ({
+  // guard: scan-ends-at-its-instant
   from: instantPlace(Math.min(asOf, until)),
   to: behind(instantPlace(since + 1)),
 })

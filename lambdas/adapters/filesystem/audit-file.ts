@@ -33,6 +33,7 @@ export class AuditFile {
       const { size } = await file.stat()
       // Somebody may have taken the file away meanwhile.
       const known = end === undefined ? await endOfLines(file, size) : Math.min(end, size)
+      // guard: torn-audit-line-is-cut
       if (size > known) await file.truncate(known)
       if (size === 0) await flushFolder(dirname(path))
       return new AuditFile(file, known)

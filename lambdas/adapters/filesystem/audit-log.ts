@@ -119,6 +119,7 @@ export class FilesystemAuditLog implements AuditLog {
       for (const [day, unwritten] of Map.groupBy(waiting, (each) => each.day)) left.push(...(await this.#append(day, unwritten)))
       this.#isFailing = left.length > 0
       if (left.length === 0) return
+      // guard: failed-audit-entries-stay-queued
       this.#hold([...left, ...this.#waiting])
       throw new NotRecorded('audit records cannot be written')
     })
@@ -143,6 +144,7 @@ export class FilesystemAuditLog implements AuditLog {
   #hold(unwritten: readonly Unwritten[]): void {
     if (unwritten.length > MOST_HELD)
       this.#options.onError(new Error(`${unwritten.length - MOST_HELD} audit records are lost: the disk takes none`))
+    // guard: audit-queue-limit
     this.#waiting = unwritten.slice(-MOST_HELD)
     this.#writeSoon()
   }

@@ -102,6 +102,7 @@ export class FilesystemBlobStore implements BlobStore {
         const size = parts.reduce((sum, [, bytes]) => sum + bytes, 0)
         return this.#replace({ key, contentType, joined: { id, size } }, JSON.stringify(parts))
       },
+      // guard: joined-parts-belong-to-the-upload
       isJoined: async () => (await objectIn(file))?.header.joined?.id === id,
       remove: () => removeDurably(file),
     }

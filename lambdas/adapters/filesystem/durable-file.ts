@@ -23,6 +23,7 @@ export async function replaceDurably(path: string, fill: (file: FileHandle) => P
     await rm(unfinished, { force: true })
     throw error
   }
+  // guard: folder-is-flushed-after-rename
   await flushFolder(folder)
 }
 

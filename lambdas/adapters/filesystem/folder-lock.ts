@@ -22,6 +22,7 @@ export function takeLock(file: string): (() => void) | undefined {
     db.exec('PRAGMA journal_mode = MEMORY')
     // Not EXCLUSIVE, which waits for readers: two that want it would be in each other's way, and both be refused.
     db.exec('BEGIN IMMEDIATE')
+    // guard: data-folder-lock-is-held
     held.add(db)
     return () => {
       held.delete(db)

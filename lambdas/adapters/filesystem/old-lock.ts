@@ -21,6 +21,7 @@ export async function warnOfOldServer(folder: string): Promise<readonly string[]
 }
 
 function isOther(number: number): boolean {
+  // guard: lock-of-own-process-is-outdated
   if (number === 0 || number === process.pid) return false
   try {
     return process.kill(number, 0)

@@ -54,6 +54,7 @@ async function* bounded(chunks: AsyncIterable<Buffer>, { all }: Bounds): AsyncGe
   let size = 0
   for await (const chunk of chunks) {
     size += chunk.length
+    // guard: package-archive-size-limit
     if (size > all) throw new ArchiveError(`It holds more than ${all} bytes`)
     yield chunk
   }

@@ -15,8 +15,10 @@ export async function makePrivate(folder: string): Promise<readonly string[]> {
   const warnings = (await isShared(folder)) ? [`The data folder ${folder} can be read by other users: chmod 700 ${quoted(folder)}`] : []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
+    // guard: only-own-files-made-private
     if (!isOurs(entry.name)) continue
     if (!(await isShared(path).catch(() => false))) continue
+    // guard: link-is-not-made-private
     if (entry.isSymbolicLink()) warnings.push(`${path} leads to what can be read by other users`)
     else if ((entry.isFile() || entry.isDirectory()) && !(await isTaken(path, entry.isFile() ? 0o600 : 0o700)))
       warnings.push(`${path} can be read by other users, and belongs to another`)

@@ -25,6 +25,7 @@ export class FilesystemSigningKeys implements SigningKeys {
   async list(): Promise<readonly SigningKey[]> {
     const kids = (await filesIn(this.#folder)).flatMap((name) => NAME.exec(name)?.[1] ?? [])
     const kept = await Promise.all(kids.map((kid) => this.#read(kid)))
+    // guard: signing-secret-is-not-listed
     return kept
       .filter((each) => each !== undefined)
       .map(({ secret, ...known }) => known)

@@ -28,6 +28,7 @@ async function fetched(url: URL, { mayReach = mayReachOf([]), ca, patience = PAT
   const { protocol, hostname, username, password } = url
   if (protocol !== 'https:' || username !== '' || password !== '') throw new Error('only https is fetched, and without a name and password')
   const literal = hostname.replace(/^\[|\]$/g, '')
+  // guard: fetch-rejects-private-address
   if (isIP(literal) !== 0 && !mayReach(literal, literal)) throw new Error(notReached(literal, literal))
   // An agent of its own: no connection is taken over from somebody else, and no proxy of the environment is asked.
   const signal = AbortSignal.timeout(patience)
@@ -51,6 +52,7 @@ export const guarded =
       const [first] = found ?? []
       if (error !== null) return callback(error, '')
       const walled = found.find(({ address }) => !mayReach(address, hostname))
+      // guard: fetch-rejects-private-host
       if (walled !== undefined) return callback(new Error(notReached(walled.address, hostname)), '')
       if (first === undefined) return callback(new Error(`${hostname} has no address`), '')
       return options.all ? callback(null, found) : callback(null, first.address, first.family)
@@ -72,6 +74,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<Uint8Array> {
   let size = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     size += chunk.length
+    // guard: fetch-size-limit
     if (size > LONGEST) throw new Error(`it is longer than ${LONGEST} bytes`)
     chunks.push(chunk)
   }

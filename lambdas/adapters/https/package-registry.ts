@@ -79,6 +79,7 @@ function checkHash(archive: Uint8Array, { integrity, shasum }: Dist, what: strin
     hashes.length > 0
       ? hashes.every(([, algorithm, expected]) => hash(algorithm!, 'base64') === expected)
       : typeof shasum !== 'string' || shasum === '' || hash('sha1', 'hex') === shasum.toLowerCase()
+  // guard: package-digest
   if (!isRight) throw new Error(`The archive of ${what} is not the one that is listed: its hash is another`)
 }
 

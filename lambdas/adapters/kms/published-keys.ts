@@ -12,5 +12,6 @@ export const STAGE_TAG = 'fhir-stage'
 export type KmsKeyList = KeptState<readonly KmsKey[]>
 
 export const publishedKeys = (kept: Pick<KmsKeyList, 'read'>): PublishedKeys => ({
+  // guard: kms-key-id-is-not-published
   list: async () => (await kept.read()).value.map(({ id, ...known }) => known).toSorted(byAge),
 })

@@ -86,6 +86,7 @@ export class KmsSigningKeys implements SigningKeys {
   /** Keys with our tags that are in no list: who made them was killed before they were. */
   async removeLost(now: number): Promise<void> {
     const known = new Set((await this.#kept.read()).value.map(({ id }) => id))
+    // guard: kms-foreign-key-is-ignored
     for await (const { Keys = [] } of paginateListKeys({ client: this.#client }, {}))
       for (const { KeyId = '' } of Keys)
         if (!known.has(KeyId) && (await this.#isOurs(KeyId)) && (await this.#isLeft(KeyId, now))) await this.#forget(KeyId)

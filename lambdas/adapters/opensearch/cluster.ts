@@ -81,6 +81,7 @@ export class Cluster {
     const content = lines === undefined ? (body === undefined ? {} : { body }) : { bulkBody: lines }
     try {
       const answer = await this.#client.transport.request({ method, path, querystring, ...content }, options)
+      // guard: write-reaches-all-shards
       if (!isWhole(answer.body)) throw new Failed(503, MISSED)
       return answer.body as Answer
     } catch (error) {

@@ -92,6 +92,7 @@ export class Searching {
 function checkPart(answer: SearchAnswer): void {
   const { timed_out, error, status } = answer
   if (error !== undefined) explained(new Failed(status ?? 500, error.type ?? 'part of several searches', error))
+  // guard: search-reaches-all-shards
   if (!isWhole(answer)) throw new Failed(503, MISSED)
   if (timed_out) throw new SearchTooCostly('the search took too long')
 }

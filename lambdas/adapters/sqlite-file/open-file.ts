@@ -56,6 +56,7 @@ const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.pre
 /** SQLite has no setting for the mode of a file, which its logs get as well. What root makes is the folder's owner's, who may run the server. */
 function makePrivate(file: string): void {
   try {
+    // guard: grants-file-is-private
     const made = openSync(file, 'wx', 0o600)
     const { uid, gid } = statSync(dirname(file))
     if (process.geteuid?.() === 0) fchownSync(made, uid, gid)

@@ -84,6 +84,7 @@ export class GrantsWriter {
 
 function errorOf({ fault, text }: Extract<Answered, { readonly failed: unknown }>): Error {
   if (fault === 'busy') return new Overloaded(text)
+  // guard: full-disk-is-reported
   if (fault === 'full') return new Unavailable(text)
   return fault === 'damaged' ? new Damaged('store', text) : new Error(`grants cannot be written: ${text}`)
 }

@@ -179,6 +179,7 @@ export class SqliteSearchIndex implements SearchIndex {
 
   /** A document that is half in is taken back, with what came since the last commit. */
   close(): void {
+    // guard: failed-index-write-rolls-back
     if (this.#isApplying) this.#rollBack()
     this.commit()
     this.#db.close()

@@ -98,6 +98,7 @@ export class SqliteKeptRows implements KeptRows {
       try {
         return ask()
       } catch (error) {
+        // guard: row-write-repeats-only-while-busy
         if (!isBusy(error) || performance.now() - began > PATIENCE) throw reasonOf(error, { file: this.#file, kept: 'exports' })
       }
     }

@@ -20,6 +20,7 @@ export async function backupStoreFile(file: string, to: string): Promise<void> {
   const partial = `${to}.partial`
   try {
     await backup(db, partial, { rate: ALL_PAGES })
+    // guard: backup-is-verified
     checkStoreFile(partial)
     renameSync(partial, to)
   } catch (error) {
@@ -63,6 +64,7 @@ export function checkStoreFile(file: string, told = file): void {
     const { integrity_check: found } = db.prepare('PRAGMA integrity_check(1)').get() as { readonly integrity_check: string }
     if (found !== 'ok') throw damaged('its pages do not fit together')
     if (isReadable(db)) checkVersions(db)
+    // guard: backup-dictionaries-are-verified
     if (isPacked(db)) checkDictionaries(db)
   } catch (error) {
     throw reasonOf(error, told)

@@ -38,6 +38,7 @@ export function versionWith(key: ResourceKey, row: ContentRow, contents: Content
   const [versionId, lastUpdated, deleted, compartments, body, sum, made, dictionary] = row
   const content = contents.of({ compartments, body, dictionary })
   // Versions of a store that had no checksums yet have none.
+  // guard: stored-row-checksum
   if (sum !== null && sum !== checksumOf({ type: key.type, id: key.id, versionId, lastUpdated, deleted, made, ...content }))
     throw damaged('a version has another checksum than when it was written')
   return unchecked(key, row, content)

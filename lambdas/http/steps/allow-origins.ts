@@ -12,6 +12,7 @@ export type Origins = '*' | readonly string[]
 export const allowOrigins = (origins: Origins): Step => {
   const decorate: NonNullable<Step['after']> = (request) => {
     const response = request.response as HttpResponse
+    // guard: login-pages-without-cors
     if (isOwnPagesOnly(request.event.http.path)) return
     request.response = {
       ...response,

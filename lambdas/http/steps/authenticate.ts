@@ -17,6 +17,7 @@ export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | und
 export const authenticate = (authenticator: Authenticator): Step => ({
   async before({ event: exchange }) {
     const { http, interaction, site } = exchange
+    // guard: unread-body-is-refused
     if (http.unread !== undefined) throw advised(http.unread, site.baseUrl)
     const token = await admitted(authenticator, http, interaction).catch((error: Error) => {
       throw advised(error, site.baseUrl)
@@ -36,6 +37,7 @@ function advised(error: Error, baseUrl: string): Error {
 
 async function admitted(authenticator: Authenticator, http: HttpRequest, code: Code): Promise<VerifiedToken | undefined> {
   const token = await authenticator(http)
+  // guard: every-route-needs-token
   if (token === undefined && ADMISSION[code] !== 'anybody') throw tokenMissing()
   return token
 }
@@ -51,6 +53,7 @@ export const admission =
   async (http) => {
     try {
       const { interaction } = matchRoute(http.method, http.path)
+      // guard: form-size-limit
       if (isAuthCode(interaction)) return { limit: LONGEST_FORM }
       if (ADMISSION[interaction] !== 'anybody') await admitted(authenticator, http, interaction)
       return {}

@@ -8,6 +8,7 @@ export const checkHost = (loopbackOnly: boolean): Step => ({
       http: { headers },
     },
   }) {
+    // guard: host-is-loopback
     if (loopbackOnly && !(isLoopback(headers.host) && isLoopback(headers.origin?.replace(/^https?:\/\//, ''))))
       throw fhirError(
         403,

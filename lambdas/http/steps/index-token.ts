@@ -66,6 +66,7 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
     if (given === undefined || !searches(event)) return
     const { tenant } = callerOf(event)
     const texts = given.split(',', MOST + 1)
+    // guard: index-tokens-limit
     if (texts.length > MOST) throw fhirError(400, 'too-costly', `A search takes at most ${MOST} values of X-Index-Token`)
     const tokens = await Promise.all(texts.map((token) => opened(parts, tenant, token.trim())))
     if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new IndexBehind()
@@ -100,6 +101,7 @@ async function sealed({ seal, clock, blobs }: TokenParts, tenant: string, tokens
 async function opened({ seal, blobs }: TokenParts, tenant: string, token: string): Promise<readonly string[]> {
   const { text, isFormer } = seal.open(token) ?? { text: '[]' }
   const [of, named] = JSON.parse(text) as readonly [string?, (string | readonly string[])?]
+  // guard: index-token-of-tenant
   if (named === undefined || of !== tenant) throw fhirError(400, 'value', 'The X-Index-Token is not one this server gave out')
   if (isFormer === true)
     throw fhirError(

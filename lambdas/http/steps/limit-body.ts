@@ -8,6 +8,7 @@ export const LONGEST_FORM = 64 * 1024
 /** `limit`: bytes. */
 export const limitBody = (limit: number): Step => ({
   before({ event: { http } }) {
+    // guard: body-size-limit
     if (http.bodyTooLong || http.body.length > limit) throw fhirError(413, 'too-long', `The body is longer than ${limit} bytes`)
     const encoding = http.headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw fhirError(415, 'not-supported', 'Bodies are read without Content-Encoding only')

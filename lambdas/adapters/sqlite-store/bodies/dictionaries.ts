@@ -52,6 +52,7 @@ export class Dictionaries {
   #readFrom(table: string, dictionary: number): Uint8Array | undefined {
     return unlessDamaged(() => {
       const row = this.#db.prepare(`SELECT bytes, sum FROM ${table} WHERE dictionary = ?`).get(dictionary) as Row | undefined
+      // guard: dictionary-checksum
       return row !== undefined && sumOf(row.bytes) === row.sum ? row.bytes : undefined
     })
   }

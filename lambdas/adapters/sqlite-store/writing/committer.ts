@@ -15,6 +15,7 @@ export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly 
     log.commit()
     return replies
   } catch (error) {
+    // guard: failed-commit-restores-log-position
     log.position = before
     log.rollback()
     if (hasBegun && commits.length > 1) return commits.flatMap((commit) => commitAll(log, [commit]))

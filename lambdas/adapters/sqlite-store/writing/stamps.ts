@@ -18,6 +18,7 @@ export class Stamps {
   /** What is not under way by now comes too late. */
   settled(instant: number): boolean {
     this.#settled = Math.max(this.#settled, instant)
+    // guard: settled-waits-for-open-writes
     return ![...this.#underWay].some(({ oldest }) => oldest <= instant)
   }
 }
