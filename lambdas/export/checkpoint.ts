@@ -14,7 +14,6 @@ export async function keepRow<Row extends { readonly revision: number }>(
   const next: Row = { ...before, ...change, revision: before.revision + 1 }
   let isKept = false
   await rows.change<Row>(shelf, name, (row) => {
-    // guard: checkpoint-revision
     isKept = row?.revision === before.revision
     return isKept ? next : row
   })

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { COUNTS, type Counts } from './counts-reporter.ts'
 
 const NOT_COPIED = new Set(['node_modules', '.git', '.data', '.fhir', 'cdk.out', 'coverage'])
 /** Longest run of tests without a mutant, in milliseconds. */
@@ -12,7 +13,6 @@ const ENDLESS = { times: 5, slack: 60_000 }
 
 /** `stopped`: the time of the whole run is over. */
 export type Outcome = 'passed' | 'failed' | 'not run' | 'stopped'
-type Report = { readonly numFailedTests: number; readonly numPassedTests: number; readonly numRuntimeErrorTestSuites: number }
 
 export class Copy {
   readonly #folder: string
@@ -64,11 +64,11 @@ export class Copy {
   async #run(tests: readonly string[], longest: number, until: number): Promise<Outcome> {
     const left = until - performance.now()
     if (left <= 0) return 'stopped'
-    const report = join(this.#folder, 'report.json')
-    rmSync(report, { force: true })
+    const counts = join(this.#folder, COUNTS)
+    rmSync(counts, { force: true })
     const { FHIR_TEST_FULL: _, NODE_OPTIONS: __, ...env } = process.env
     const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
-    const output = ['--json', `--outputFile=${report}`, `--cacheDirectory=${join(this.#folder, '.jest')}`, '--silent']
+    const output = ['--reporters=./test/mutants/counts-reporter.ts', `--cacheDirectory=${join(this.#folder, '.jest')}`, '--silent']
     // A mutant may leave something open that keeps the process alive.
     const how = ['--ci', '--forceExit', '--bail', '--runInBand', '--testTimeout', `${longest}`]
     const child = spawn(process.execPath, [...jest, ...output, ...how, ...tests], {
@@ -88,18 +88,18 @@ export class Copy {
     await new Promise((done) => child.once('exit', done))
     clearTimeout(timer)
     if (isKilled) return left < longest ? 'stopped' : 'failed'
-    return outcomeOf(readReport(report))
+    return outcomeOf(readCounts(counts))
   }
 }
 
-function outcomeOf({ numFailedTests, numPassedTests, numRuntimeErrorTestSuites }: Report): Outcome {
+function outcomeOf({ numFailedTests, numPassedTests, numRuntimeErrorTestSuites }: Counts): Outcome {
   if (numFailedTests > 0) return 'failed'
   return numRuntimeErrorTestSuites > 0 || numPassedTests === 0 ? 'not run' : 'passed'
 }
 
-function readReport(path: string): Report {
+function readCounts(path: string): Counts {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Report
+    return JSON.parse(readFileSync(path, 'utf8')) as Counts
   } catch {
     return { numFailedTests: 0, numPassedTests: 0, numRuntimeErrorTestSuites: 1 }
   }

@@ -74,7 +74,7 @@ export function mutantOf({ name, operator, nth }: Guard, marker: Marker, source:
   const { file, start, end } = marker
   const found: readonly Mutant[] = RETURN.test(operator)
     ? [{ file, line: lineOf(source, start), operator, start, end, text: operator }]
-    : mutantsOf(file, source, marker).filter((mutant) => mutant.operator === operator)
+    : mutantsOf(file, source, { start, end, operator })
   const mutant = found[nth - 1]
   if (mutant === undefined) throw new Error(`${name}: ${operator} ${nth} does not apply to ${file}:${lineOf(source, start)}`)
   const changed = mutated(mutant, source)

@@ -5,19 +5,22 @@ import { lineOf, parse, walk } from './syntax.ts'
 
 export type Mutant = Splice & { readonly file: string; readonly line: number; readonly operator: string }
 
-/** `within`: only mutants whose splice starts in that range. */
-export function mutantsOf(
-  file: string,
-  source: string,
-  within = { start: 0, end: source.length },
-  syntax = parse(file, source),
-): readonly Mutant[] {
+export type Where = {
+  /** Only mutants whose splice starts in that range. */
+  readonly start: number
+  readonly end: number
+  /** Only mutants of that operator. */
+  readonly operator?: string
+}
+
+export function mutantsOf(file: string, source: string, where: Where = { start: 0, end: source.length }): readonly Mutant[] {
+  const operators = Object.entries(OPERATORS).filter(([name]) => name === (where.operator ?? name))
   const mutants: Mutant[] = []
-  walk(syntax.root, (node, parents) => {
-    if (node.end <= within.start || node.start >= within.end) return
-    for (const [operator, propose] of Object.entries(OPERATORS))
+  walk(parse(file, source).root, (node, parents) => {
+    if (node.end <= where.start || node.start >= where.end) return
+    for (const [operator, propose] of operators)
       for (const splice of propose(node, source, parents))
-        if (splice.start >= within.start && splice.start < within.end)
+        if (splice.start >= where.start && splice.start < where.end)
           mutants.push({ ...splice, file, operator, line: lineOf(source, splice.start) })
   })
   const seen = new Set<string>()

@@ -114,7 +114,7 @@ function shortTests(): ReadonlySet<string> {
 
 const everyMutantOf = (file: string): readonly Mutant[] => mutantsOf(file, readFileSync(file, 'utf8'))
 
-async function verdictOn({ mutant, stages }: Trial, copy: Copy, until: number): Promise<[Verdict, string?]> {
+async function verdictOn({ mutant, stages, guard }: Trial, copy: Copy, until: number): Promise<[Verdict, string?]> {
   const changed = mutated(mutant, readFileSync(mutant.file, 'utf8'))
   for (const tests of stages) {
     const clean = await copy.clean(tests, until)
@@ -123,7 +123,8 @@ async function verdictOn({ mutant, stages }: Trial, copy: Copy, until: number): 
     if (clean !== 'passed') return ['SURVIVED', ` (without the mutant: ${clean}: ${tests.join(' ')})`]
     const outcome = await copy.mutated(mutant.file, changed, tests, until)
     if (outcome === 'stopped') return ['not run']
-    if (outcome === 'failed') return ['noticed']
+    // A mutant may keep a suite from starting. A kept guard needs a test that fails.
+    if (outcome === 'failed' || (outcome === 'not run' && guard === undefined)) return ['noticed']
   }
   return ['SURVIVED', stages.length === 0 ? ' (no test imports the file)' : ` (${stages.flat().join(' ')})`]
 }
