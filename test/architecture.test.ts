@@ -115,10 +115,10 @@ const FORBIDDEN_NAMES = /(?:^|\/)(?:utils?|helpers?|common|shared|services?|mana
 const TIMERS = /\bset(?:Timeout|Interval)\(|\bsleep\(|\bpromisify\(setTimeout\b/
 const TIMERS_MODULE = /['"](?:node:)?timers\/promises['"]/
 /**
- * Fixtures hold the delays of fakes and the waits for conditions. Measurements and the deployed stacks depend on real time. The program that runs
+ * Fixtures hold the delays of fakes and the waits for conditions. Measurements and the deployed stacks depend on real time. The program for
  * mutants ends tests that hang.
  */
-const MAY_WAIT_BY_TIME = ['test/fixtures/', 'test/bench/', 'test/cloud/', 'test/mutants/run.ts']
+const MAY_WAIT_BY_TIME = ['test/fixtures/', 'test/bench/', 'test/cloud/', 'test/mutants/copy.ts']
 
 const folders = Object.keys(MAY_IMPORT).sort((a, b) => b.length - a.length)
 const folderOf = (path: string): string | undefined => folders.find((folder) => path.startsWith(`${folder}/`))
