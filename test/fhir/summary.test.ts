@@ -7,7 +7,7 @@ import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
 import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
 
-/** Of each type the three largest with at most 2 MB, as definitions are alike; in whole loops all. */
+/** Examples of each type: the three largest with at most 2 MB, because definitions are alike. Whole loops take all. */
 const MOST = isWhole ? Number.POSITIVE_INFINITY : 3
 const LARGEST = isWhole ? Number.POSITIVE_INFINITY : 2_000_000
 
