@@ -3,7 +3,7 @@
  * resource that may not be seen is answered as one that never was.
  */
 import { expect, it } from '@jest/globals'
-import { isWhole } from '../fixtures/long-runs.ts'
+import { firstSeed, isWhole, stepOf } from '../fixtures/long-runs.ts'
 import type { Who } from './oracle.ts'
 import { withPopulated } from './populated.ts'
 import { TENANTS } from './population.ts'
@@ -20,7 +20,7 @@ it(
     const wrong: string[] = []
     let asked = 0
     const ask = async (who: Who, i: number) => {
-      const some = sampled(reads, isWhole ? 16 : 160, i)
+      const some = sampled(reads, stepOf(160, 16), i + firstSeed())
       asked += some.length
       for (const read of some) wrong.push(...(await wrongOfRead(world(), who, read)).map((each) => `${nameOfWho(who)}: ${each}`))
     }

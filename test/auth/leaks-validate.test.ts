@@ -3,7 +3,7 @@
  * as it is.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { isWhole } from '../fixtures/long-runs.ts'
+import { firstSeed, isWhole, timesOf } from '../fixtures/long-runs.ts'
 import { LeakCheck } from './leak-check.ts'
 import type { Json } from './oracle.ts'
 import { Population, TENANTS } from './population.ts'
@@ -12,7 +12,7 @@ import { nameOfWho, WHOS } from './whos.ts'
 import { type Asked, CELLS, type Kind, RULES, type Written } from './writes.ts'
 import { askedAbout, prepare, wrongInTheEnd } from './written.ts'
 
-const EACH = isWhole ? 4 : 1
+const EACH = timesOf(1, 4)
 const WHO = isWhole ? WHOS : WHOS.filter((_, i) => i % 2 === 0)
 
 /** What is written the same way; their letters are those of the mode. */
@@ -34,7 +34,9 @@ beforeAll(async () => {
   site = await openSite()
   population = new Population()
   asked = WHO.flatMap((who, i) =>
-    Array.from({ length: EACH }, (_, j) => askedAbout(population, who, KINDS[((i * EACH + j) * 397) % KINDS.length]!, `${i}-${j}`)),
+    Array.from({ length: EACH }, (_, j) =>
+      askedAbout(population, who, KINDS[((i * EACH + j) * 397 + firstSeed()) % KINDS.length]!, `${i}-${j}`),
+    ),
   )
   await prepare({ ask: site.ask, population }, asked)
 })

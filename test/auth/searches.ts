@@ -179,7 +179,8 @@ export function searchesOf(tenant: string): readonly Search[] {
     ofType('Patient', '?family:contains=a&_sort=family&_count=1', (json) => /a/i.test(json.name[0].family)),
     ofType('Patient', '?_id=a.id,b.id,linked.id&_elements=id', (json) => ['a.id', 'b.id', 'linked.id'].includes(json.id)),
     ofType('Group', '?member.name=Baker', (json, view) => refersTo(json).includes(family(view, 'Baker')[0] ?? ''), {
-      oneOf: ['Patient', 'Practitioner', 'PractitionerRole', 'Device', 'Medication', 'Substance', 'Group'],
+      // The other targets of `member` have no parameter `name`. https://hl7.org/fhir/R4/group.html#search
+      oneOf: ['Patient', 'Practitioner'],
     }),
     ofType('Device', '?patient=Patient/b.id', (json) => json.patient !== undefined && nameIn(json.patient.reference) === 'Patient/b.id'),
     observations('?_include=Observation:subject', all, {

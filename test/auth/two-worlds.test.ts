@@ -3,13 +3,13 @@
  * the stores are asked. A write to the id of what is hidden is refused: that is another test.
  */
 import { afterEach, expect, it } from '@jest/globals'
-import { isWhole } from '../fixtures/long-runs.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import type { Who } from './oracle.ts'
 import type { Answer } from './site.ts'
 import { nextIn, requestsOf } from './world-requests.ts'
 import { twoWorlds, type World } from './worlds.ts'
 
-const EACH = isWhole ? 600 : 60
+const EACH = timesOf(60, 600)
 
 let open: readonly World[] = []
 afterEach(async () => {
@@ -52,7 +52,7 @@ it.each(CLIENTS)(
     const who: Who = { tenant: 'north', client: 'app', ...more }
     open = await twoWorlds(who, settings)
     const [whole, other] = open as [World, World]
-    const { next, hidden } = requestsOf(who, EACH + JSON.stringify(more).length)
+    const { next, hidden } = requestsOf(who, EACH + JSON.stringify(more).length + firstSeed())
     expect(hidden.size).toBeGreaterThan(5)
     const different: string[] = []
     const calls: string[] = []
