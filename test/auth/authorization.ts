@@ -41,6 +41,8 @@ export type Settings = {
   readonly keySource?: KeySource
   readonly baseUrl?: string
   readonly loopbackOnly?: boolean
+  /** Milliseconds since 1970; without it time passes only by `later`. */
+  readonly wall?: () => number
 }
 
 const noKeys: KeySource = async () => {
@@ -54,10 +56,11 @@ export async function authorization({
   keySource = noKeys,
   baseUrl = BASE,
   loopbackOnly = false,
+  wall = () => T0,
 }: Settings = {}) {
-  let now = T0
+  let passed = 0
   let ids = 0
-  const clock = { now: () => now, newId: () => `id-${++ids}` }
+  const clock = { now: () => wall() + passed, newId: () => `id-${++ids}` }
   const audited: AuditRecord[] = []
   const reported: unknown[] = []
   const [clients, users, keys] = [new MemoryClients(), new MemoryUsers(), new MemorySigningKeys()]
@@ -92,9 +95,9 @@ export async function authorization({
   const serve = server({ interactions: {}, endpoints: endpoints(ports), steps, site: { baseUrl, reading: () => ({}) as never } })
   return {
     ...{ ports, clock, clients, users, keys, grants, revocations, audited, reported, checked, serve },
-    now: () => now,
+    now: clock.now,
     later(milliseconds: number) {
-      now += milliseconds
+      passed += milliseconds
     },
     ask: (method: string, path: string, sent?: Sent) => ask(serve, method, path, sent),
     addClient: (id: string, more: Partial<Client> = {}) => clients.change(id, () => clientOf(id, more)),

@@ -1,4 +1,4 @@
-/** The authorization server on the network of this machine, with the clock of this machine's tests: real clients ask it. */
+/** The authorization server on a port of this machine. It reads this machine's clock, as the clients do that ask it. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { openToAll } from '../../lambdas/http/authenticators.ts'
@@ -23,9 +23,7 @@ export async function served(settings: Settings = {}, maxRequests = 100): Promis
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-  auth = await authorization({ ...settings, baseUrl: `${origin}/fhir`, loopbackOnly: true })
-  // Clients look at the clock of their machine.
-  auth.later(Date.now() - auth.now())
+  auth = await authorization({ ...settings, baseUrl: `${origin}/fhir`, loopbackOnly: true, wall: Date.now })
   const close = async () => {
     http.closeAllConnections()
     await new Promise((resolve) => http.close(resolve))
