@@ -13,6 +13,7 @@ import { evaluateAhead } from '../../lambdas/search/evaluated-ahead.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
 import { unusableFor } from '../../lambdas/search/usable-expression.ts'
 import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
+import { isAlive } from '../fixtures/alive.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
 
@@ -147,14 +148,14 @@ describe('its process', () => {
     for (const runs of [1, 2]) {
       expect(await evaluated(['diesAfterCostly'])).toEqual([value('alive')])
       expect(processes().length).toBe(runs)
-      await eventually(() => !isRunning(processes().at(-1)!))
+      await eventually(() => !isAlive(processes().at(-1)!))
     }
   })
 
   it('is ended after an evaluation that was stopped, when nobody waits: what that left in its memory is freed', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(['costly'])).toEqual(['too-costly'])
-    await eventually(() => !isRunning(processes()[0]!))
+    await eventually(() => !isAlive(processes()[0]!))
     expect(await evaluated(['diesAfterCostly'])).toEqual([value('alive')])
     expect(processes().length).toBe(2)
   })
@@ -217,14 +218,6 @@ describe('its process', () => {
     expect(await evaluated(Array(40).fill('dies'), { ...PLENTY, overruns: 2 })).toEqual(Array(40).fill('too-costly'))
     expect(processes().length).toBe(2)
   })
-
-  function isRunning(pid: number): boolean {
-    try {
-      return process.kill(pid, 0)
-    } catch {
-      return false
-    }
-  }
 })
 
 describe('on official examples', () => {

@@ -1,7 +1,7 @@
 /** Engines end with whoever started them, and what they started with them. */
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
+import { isAlive } from '../fixtures/alive.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { turn } from '../fixtures/turns.ts'
 import { startAll } from './engine.ts'
@@ -39,19 +39,8 @@ async function processesAfter(ending: string): Promise<readonly number[]> {
 
 /** Until they are gone; a test that waits for ever fails. */
 async function ended(pids: readonly number[]): Promise<void> {
-  await eventually(() => !pids.some(isThere))
+  await eventually(() => !pids.some(isAlive))
 }
-
-function isThere(pid: number): boolean {
-  try {
-    return process.kill(pid, 0) && !isDead(`/proc/${pid}/stat`)
-  } catch {
-    return false
-  }
-}
-
-/** Ended, and kept by a first process that takes note of nobody's end. */
-const isDead = (state: string): boolean => existsSync(state) && /\) [ZX]/.test(readFileSync(state, 'utf8'))
 
 it.each([
   ['are stopped', 'await stop()'],
