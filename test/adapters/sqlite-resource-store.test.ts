@@ -13,11 +13,12 @@ import { Writer } from '../../lambdas/adapters/sqlite-store/writing/writer.ts'
 import type { Change } from '../../lambdas/ports/change-feed.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
-import type { VersionKey, Write } from '../../lambdas/ports/resource-store.ts'
+import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { knownTenantsContract } from '../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { settledVersionsContract } from '../contracts/settled-versions.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { damageBody } from '../fixtures/damaged-body.ts'
 import { TestClock } from '../fixtures/dynamodb/store.ts'
 import { firstPage } from '../fixtures/scans.ts'
 import { turn } from '../fixtures/turns.ts'
@@ -28,17 +29,11 @@ const folder = newFolder()
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
 
-const STORES = {
-  SQLite: {},
-  'SQLite whose keys are taken over all the time': { mostRecent: 1 },
-  'SQLite whose versions are packed': { dictionarySize: 100 },
-}
-for (const [name, options] of Object.entries(STORES))
-  resourceStoreContract(name, async () => {
-    const file = newFile()
-    const store = await SqliteResourceStore.open({ file, ...options })
-    return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
-  })
+resourceStoreContract('SQLite', async () => {
+  const file = newFile()
+  const store = await SqliteResourceStore.open({ file })
+  return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
+})
 
 resourceStoreContract("A reader of SQLite on another connection than the writer's, whose keys are taken over all the time", async () => {
   const file = newFile()
@@ -409,18 +404,6 @@ describe('A broken machine under SQLite', () => {
     await store.close()
   })
 })
-
-/** The last of its bytes becomes another. */
-function damageBody(file: string, { id, versionId }: VersionKey): void {
-  const db = new DatabaseSync(file)
-  db.exec('PRAGMA busy_timeout = 5000')
-  const changed = db.prepare(
-    `UPDATE version SET body = CAST(substr(body, 1, length(body) - 1) || x'7c' AS BLOB)
-     WHERE id = ? AND vid = ? AND length(body) > 0 AND substr(body, -1) <> x'7c'`,
-  )
-  expect(changed.run(id, versionId).changes).toBe(1)
-  db.close()
-}
 
 function writesOf(ids: readonly string[], expected: number, body = new Uint8Array(300).fill(expected)): readonly Write[] {
   return ids.map((id) => writeOf(patientOf(id), { expected, lastUpdated: expected + 1, body }))
