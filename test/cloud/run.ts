@@ -119,9 +119,10 @@ const isTagged = (path: string, tag: RegExp): boolean => tag.test(/^\/\*\*.*?\*\
 /** In each deployment one file after the other, which has it for itself. */
 function jest(clouds: readonly Cloud[], paths: readonly string[], environment: Readonly<Record<string, string>>): Promise<boolean> {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
-  const workers = clouds.length === 1 ? '--runInBand' : `--maxWorkers=${clouds.length}`
+  // With a memory limit Jest starts the workers even if it expects short tests, as after `npm test`, which skips them.
+  const workers = clouds.length === 1 ? ['--runInBand'] : [`--maxWorkers=${clouds.length}`, '--workerIdleMemoryLimit=4GB']
   const told = clouds.map(({ baseUrl, freshUrl }) => ({ FHIR_BASE_URL: baseUrl, FHIR_FRESH_URL: freshUrl }))
-  const child = spawn(process.execPath, [...flags, workers, `--setupFiles=${LANE}`, `--testTimeout=${PATIENCE}`, ...paths], {
+  const child = spawn(process.execPath, [...flags, ...workers, `--setupFiles=${LANE}`, `--testTimeout=${PATIENCE}`, ...paths], {
     env: { ...process.env, FHIR_LANES: JSON.stringify(told), ...environment },
     stdio: 'inherit',
     signal: stopped,
