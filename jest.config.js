@@ -16,14 +16,32 @@ const LONG = [
   'adapters/dynamodb-protocol',
   'adapters/expression-runner',
   'adapters/sqlite-damage',
+  'adapters/sqlite-durability',
+  'adapters/sqlite-grants',
+  'adapters/sqlite-index-history',
+  'adapters/sqlite-recent-keys',
+  'adapters/sqlite-staging',
+  'adapters/sqlite-store-options',
+  'api/fhirpath-suite',
+  'api/official-examples',
+  'api/others-pass',
+  'api/search-odd',
   'api/search-parameters',
   'api/settings-tried',
+  'api/too-costly',
   'auth/fhirclient',
   'auth/in-browser',
+  'auth/leaks-exports',
+  'auth/leaks-operations',
+  'auth/leaks-reads',
+  'auth/leaks-searches',
+  'auth/leaks-validate',
+  'auth/leaks-writes',
   'auth/two-worlds',
   'auth/two-worlds-exports',
   'bin/administration',
   'bin/backup',
+  'bin/crash',
   'bin/damage',
   'bin/exports',
   'bin/exports-clients',
@@ -38,6 +56,7 @@ const LONG = [
   'clients/javascript',
   'clients/python',
   'export/chained',
+  'export/collect',
   'export/collect-kills',
   'export/kills',
   'export/kits',
@@ -45,15 +64,22 @@ const LONG = [
   'infra/bundles',
   'infra/conditions',
   'infra/replacements',
-  'judge/again',
+  'infra/restored',
+  'interactions/fuzz',
   'judge/answers',
+  'mutants/copy',
   'runtime/exporter/exports',
+  'runtime/load-references',
   'runtime/power-cut',
+  'runtime/reindex-command',
   'runtime/restoring',
   'runtime/searcher/damage',
   'runtime/spoilt-folder',
   'runtime/upgrade',
 ].map((name) => `${name}.test.ts`)
+
+/** Files that check data of the tests. They do not depend on the sources of the server, so that only `npm run test:night` runs them. */
+const NIGHT = ['judge/again.test.ts']
 
 /** Files whose loops are longer in `npm run test:long`. */
 const LOOPS = /\b(?:timesOf|stepOf|firstSeed)\(|search-index\.contract/
@@ -64,7 +90,7 @@ const isUnder = (path, folders) => folders.some((folder) => path.startsWith(`${f
 
 const mode = process.env.FHIR_TEST_FULL
 const long = mode === 'tenth' ? files.filter((path) => LONG.includes(path) || loops(path)) : LONG
-const short = files.filter((path) => !long.includes(path))
+const short = files.filter((path) => !long.includes(path) && !NIGHT.includes(path))
 const infra = short.filter((path) => isUnder(path, ['infra']) && path.includes('/'))
 const unit = short.filter((path) => isUnder(path, UNIT))
 
@@ -73,14 +99,16 @@ const PROJECTS = {
   server: short.filter((path) => !infra.includes(path) && !unit.includes(path)),
   infra,
   long,
+  night: NIGHT,
 }
 
 const argv = process.argv.slice(2)
 const isWhole = argv.every((argument) => argument.startsWith('-'))
 const isSelected = argv.some((argument) => argument.startsWith('--selectProjects'))
-const left = mode === 'tenth' ? ['unit', 'server', 'infra'] : mode === '1' ? [] : ['long']
+const left = mode === 'tenth' ? ['unit', 'server', 'infra', 'night'] : mode === '1' ? [] : ['long', 'night']
 const chosen = Object.entries(PROJECTS).filter(([name]) => !isWhole || isSelected || !left.includes(name))
-if (chosen.length < 4 && mode === undefined) process.stderr.write(`npm run test:long runs ${LONG.length} further files\n`)
+if (mode === undefined && !chosen.some(([name]) => name === 'long'))
+  process.stderr.write(`npm run test:long runs ${LONG.length} further files\n`)
 
 export default {
   projects: chosen.map(([displayName, paths]) => ({

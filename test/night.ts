@@ -26,6 +26,10 @@ const PARTS: Readonly<Record<string, Part>> = {
     reason: 'Whole loops repeat a tenth of what each change runs already (npm run test:long), with more cases.',
     commands: withLoops.map((path) => `npm run test:full -- ${path}`),
   },
+  judge: {
+    reason: 'What the validator says of the stored cases depends on these cases and on the validator, not on the sources of the server.',
+    commands: ['npm run test:full -- test/judge/again'],
+  },
   order: {
     reason: 'Tests in a random order find tests that depend on one another; each change runs them in the order of the files.',
     commands: folders.map((folder) => `npm test -- --randomize --seed=${seed} test/${folder}/`),
