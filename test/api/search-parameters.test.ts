@@ -89,11 +89,20 @@ beforeAll(async () => {
     { url: 'http://example.org/colour', valueCodeableConcept: { coding: [{ system: 'urn:c', code: 'red' }] } },
   ]
   await put(nicknamed('member', 'Zed', { extension }))
+  for (const each of [NICKNAME, ...OF_EXTENSIONS]) await define(each)
 })
 atEnd(() => embedded.close())
 afterEach(() => expect(reports.splice(0)).toEqual([]))
 
-const NICKNAME = parameter('nickname', { expression: "Patient.name.where(use = 'nickname').given" })
+const NICKNAMES = { expression: "Patient.name.where(use = 'nickname').given" }
+const OFFICIAL = { expression: "Patient.name.where(use = 'official').given" }
+const GIVEN = { expression: 'Patient.name.given' }
+const NICKNAME = parameter('nickname', NICKNAMES)
+const OF_EXTENSIONS = [
+  parameter('club', { type: 'reference', target: ['Organization'], expression: "Patient.extension.where(url = 'http://example.org/club').value" }),
+  parameter('since', { type: 'date', expression: "Patient.extension.where(url = 'http://example.org/since').value.ofType(date)" }),
+  parameter('colour', { type: 'token', expression: "Patient.extension.where(url = 'http://example.org/colour').value as CodeableConcept" }),
+] // biome-ignore format: a table
 
 /** Each is stopped where it is evaluated, one resource after the other. */
 const LONG: readonly (readonly [string, string, string])[] = [
@@ -104,15 +113,15 @@ const LONG: readonly (readonly [string, string, string])[] = [
 
 describe('a new parameter', () => {
   it('is unknown until it is built, and then finds earlier documents', async () => {
-    expect(await found('Patient?nickname=zed')).toBe(400)
-    await define(NICKNAME)
-    expect(await found('Patient?nickname=zed')).toBe('member')
-    expect((await client.get('/Patient?nickname=nick1&_summary=count')).body.total).toBe(100)
-    expect(await found('Patient?nickname=formal')).toBe('')
-    expect(await found('Patient?nickname:exact=Zed')).toBe('member')
+    expect(await found('Patient?first=zed')).toBe(400)
+    await define(parameter('first', NICKNAMES))
+    expect(await found('Patient?first=zed')).toBe('member')
+    expect((await client.get('/Patient?first=nick1&_summary=count')).body.total).toBe(100)
+    expect(await found('Patient?first=formal')).toBe('')
+    expect(await found('Patient?first:exact=Zed')).toBe('member')
     const { body } = await client.get('/metadata')
     const { searchParam } = body.rest[0].resource.find(({ type }: Tree) => type === 'Patient')
-    expect(searchParam.at(-1)).toEqual({ name: 'nickname', definition: 'http://example.org/nickname', type: 'string' })
+    expect(searchParam.at(-1)).toEqual({ name: 'first', definition: 'http://example.org/first', type: 'string' })
   })
 
   it('is read with its state', async () => {
@@ -122,27 +131,27 @@ describe('a new parameter', () => {
 
   it('finds resources written during the build and afterwards', async () => {
     const writes: Promise<unknown>[] = []
-    await put(parameter('second', { expression: 'Patient.name.given' }))
+    for (let i = 0; i < 50; i++) await put(nicknamed(`early${i}`, 'Early'))
+    await put(parameter('second', GIVEN))
     for (let i = 0; i < 50; i++) writes.push(put(nicknamed(`late${i}`, 'Late')))
-    for (let i = 0; i < 50; i++) writes.push(put(nicknamed(`p${i}`, 'Changed')))
+    for (let i = 0; i < 50; i++) writes.push(put(nicknamed(`early${i}`, 'Changed')))
     await Promise.all(writes)
     await settled()
     const count = async (query: string) => (await client.get(`/Patient?${query}&_summary=count`)).body.total
     expect(await count('second=late')).toBe(50)
     expect(await count('second=changed')).toBe(50)
-    expect(await count('second=formal')).toBe(351)
-    expect(await count('nickname=nick')).toBe(250)
+    expect(await count('second=formal&nickname=nick,late,changed,zed')).toBe(401)
+    expect(await count('nickname=early')).toBe(0)
   })
 
   it.each([
-    ['reference', 'club', "Patient.extension.where(url = 'http://example.org/club').value", 'club=club', 'club=nothing'],
-    ['date', 'since', "Patient.extension.where(url = 'http://example.org/since').value.ofType(date)", 'since=2020-05', 'since=gt2020-05-14'],
-    ['token', 'colour', "Patient.extension.where(url = 'http://example.org/colour').value as CodeableConcept", 'colour=urn:c|red', 'colour=urn:d|red'],
-  ])('can have the type %s', async (type, code, expression, hit, miss) => {
-    await define(parameter(code, { type, expression, ...(type === 'reference' ? { target: ['Organization'] } : {}) }))
+    ['reference', 'club', 'club=club', 'club=nothing'],
+    ['date', 'since', 'since=2020-05', 'since=gt2020-05-14'],
+    ['token', 'colour', 'colour=urn:c|red', 'colour=urn:d|red'],
+  ])('can have the type %s', async (_, code, hit, miss) => {
     expect([await found(`Patient?${hit}`), await found(`Patient?${miss}`)]).toEqual(['member', ''])
     expect(await found(`Patient?${code}:missing=false`)).toBe('member')
-  }) // biome-ignore format: a table
+  })
 
   it('supports sorting, grouping, chaining and including', async () => {
     expect(await found('Patient?_sort=-nickname&_count=1')).toBe('member')
@@ -192,14 +201,16 @@ describe('a composite parameter', () => {
     ],
   })
 
+  beforeAll(() => define(parameter('use', { type: 'token', expression: 'Patient.name.use' })))
+
   it('is rejected while a component is unknown, with the location', async () => {
-    const { status, body } = await put(NAME_PARTS)
+    const [use, family] = NAME_PARTS.component
+    const { status, body } = await put({ ...NAME_PARTS, component: [{ ...use, definition: 'http://example.org/unknown' }, family] })
     expect([status, body.issue[0].expression]).toEqual([422, ['SearchParameter.component[0]']])
-    expect(body.issue[0].details?.text ?? body.issue[0].diagnostics).toContain('http://example.org/use is neither')
+    expect(body.issue[0].details?.text ?? body.issue[0].diagnostics).toContain('http://example.org/unknown is neither')
   })
 
   it('finds values that occur together, for components of R4 and of this server', async () => {
-    await define(parameter('use', { type: 'token', expression: 'Patient.name.use' }))
     await define(NAME_PARTS)
     await put(two('adams', 'Adams', 'Baker'))
     await put(two('baker', 'Baker', 'Adams'))
@@ -251,16 +262,10 @@ describe('an expression that is not compiled', () => {
     return parts.map(([{ valueReference }, { valueString }]: Tree) => `${valueReference.reference} ${valueString}`)
   }
 
-  it('is evaluated by fhirpath.js for earlier and later documents', async () => {
+  beforeAll(async () => {
     await put(nested('york', 'York', 'Leeds'))
     await define(parameter('town', { expression: 'Patient.repeat(extension).value.ofType(string)' }))
     await put(nested('bath', 'Bath'))
-    expect(await found('Patient?town=york')).toBe('york')
-    expect(await found('Patient?town=leeds,bath&_sort=town')).toBe('bath york')
-    expect(await found('Patient?town:missing=false')).toBe('bath york')
-  })
-
-  it('keeps the types and decimals of the resource', async () => {
     const extension = [{ url: 'urn:d', extension: [{ url: 'urn:dose', valueQuantity: { value: 1.5, system: 'http://unitsofmeasure.org', code: 'mg' } }, { url: 'urn:clinic', valueReference: { reference: 'Organization/club' } }] }] // biome-ignore format: one extension
     await client.put('/Patient/dosed', JSON.stringify({ resourceType: 'Patient', id: 'dosed', extension }).replace('1.5', '1.50'), {
       'content-type': 'application/fhir+json',
@@ -269,6 +274,15 @@ describe('an expression that is not compiled', () => {
     await define(
       parameter('clinic', { type: 'reference', target: ['Organization'], expression: "Patient.repeat(extension).where(url = 'urn:clinic').value.where(resolve() is Organization)" }),
     ) // biome-ignore format: one parameter
+  })
+
+  it('is evaluated by fhirpath.js for earlier and later documents', async () => {
+    expect(await found('Patient?town=york')).toBe('york')
+    expect(await found('Patient?town=leeds,bath&_sort=town')).toBe('bath york')
+    expect(await found('Patient?town:missing=false&_id=bath,york,member')).toBe('bath york')
+  })
+
+  it('keeps the types and decimals of the resource', async () => {
     expect(await found('Patient?dose=0.0015|http://unitsofmeasure.org|g')).toBe('dosed')
     expect(await found('Patient?dose=1.50|http://unitsofmeasure.org|mg&_include=Patient:clinic')).toBe('dosed club')
     expect(await found('Patient?clinic.name=chess')).toBe('dosed')
@@ -305,8 +319,8 @@ describe('an expression that is not compiled', () => {
     expect(state).toContain('Patient/member/_history/1 parameter only-given: Error')
     expect(state.some((text) => text.startsWith('Patient/single/'))).toBe(false)
     expect(reports.splice(0)).toEqual(['Error: a Patient could not be indexed: parameter only-given: Error'])
-    await put({ ...single, id: 'york' })
-    expect(await found('Patient?only-given=solo')).toBe('single york')
+    await put({ ...single, id: 'solo' })
+    expect(await found('Patient?only-given=solo')).toBe('single solo')
     await client.delete('/SearchParameter/only-given')
     expect(await unreadable()).toEqual([])
     expect(await found('Patient?only-given=solo')).toBe(400)
@@ -379,7 +393,7 @@ it('many slow parameters block no search, and are reported', async () => {
 })
 
 it('a parameter of R4 takes precedence, with a warning', async () => {
-  const own = parameter('family', { expression: "Patient.name.where(use = 'nickname').given" })
+  const own = parameter('family', NICKNAMES)
   const { status, body } = await client.put(`/SearchParameter/${own.id}`, own, { prefer: 'return=OperationOutcome' })
   expect([status, body.resourceType, body.issue[0].severity]).toEqual([201, 'OperationOutcome', 'warning'])
   await settled()
@@ -387,29 +401,35 @@ it('a parameter of R4 takes precedence, with a warning', async () => {
 })
 
 it('a changed expression takes effect once it is built', async () => {
-  await define({ ...NICKNAME, expression: "Patient.name.where(use = 'official').given" })
-  expect(await found('Patient?nickname=zed')).toBe('')
-  expect((await client.get('/Patient?nickname=formal&_summary=count')).body.total).toBe(351)
+  await define(parameter('changing', NICKNAMES))
+  expect(await found('Patient?changing=zed')).toBe('member')
+  await define(parameter('changing', OFFICIAL))
+  expect(await found('Patient?changing=zed')).toBe('')
+  expect((await client.get('/Patient?changing=formal&nickname=nick,zed&_summary=count')).body.total).toBe(301)
 })
 
 it('a retired or deleted parameter is unknown', async () => {
-  await define({ ...parameter('second', { expression: 'Patient.name.given' }), status: 'retired' })
-  expect(await found('Patient?second=late')).toBe(400)
-  await client.delete('/SearchParameter/colour')
+  for (const code of ['retired', 'deleted']) await define(parameter(code, GIVEN))
+  expect([await found('Patient?retired=zed'), await found('Patient?deleted=zed')]).toEqual(['member', 'member'])
+  await define({ ...parameter('retired', GIVEN), status: 'retired' })
+  expect(await found('Patient?retired=zed')).toBe(400)
+  await client.delete('/SearchParameter/deleted')
   await found('Patient?_id=member')
   await settled()
-  expect(await found('Patient?colour=red')).toBe(400)
+  expect(await found('Patient?deleted=zed')).toBe(400)
 })
 
 it('a parameter is available at once in a recreated index', async () => {
-  await define({ ...parameter('late', { expression: "Patient.name.where(use = 'nickname').given" }) })
-  await define({ ...parameter('late', { expression: "Patient.name.where(use = 'official').given" }) })
+  await define(parameter('late', NICKNAMES))
+  await define(parameter('late', OFFICIAL))
+  await define(parameter('removed', GIVEN))
+  await client.delete('/SearchParameter/removed')
   await embedded.close()
   for (const name of readdirSync(folder)) if (name.startsWith('index.db')) rmSync(join(folder, name))
   await open()
   expect(await found('Patient?late=formal&_id=member')).toBe('member')
   expect(await found('Patient?late=zed')).toBe('')
-  expect(await found('Patient?colour=red')).toBe(400)
+  expect(await found('Patient?removed=zed')).toBe(400)
   const { body } = await client.get('/$reindex-status')
   expect(body.parameter.filter(({ name }: Tree) => name === 'type')).toEqual([])
   // It meets those of before again.

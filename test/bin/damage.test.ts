@@ -6,7 +6,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { patient, type Tree } from '../fixtures/resources.ts'
 import { fhir, type Running, started } from './process.ts'
 
-describe('A server whose store has two Patients with changed bytes', () => {
+describe('A server whose store has three Patients with changed bytes', () => {
   const data = newFolder()
   const file = join(data, 'store.db')
   let server: Running
@@ -14,11 +14,11 @@ describe('A server whose store has two Patients with changed bytes', () => {
 
   beforeAll(async () => {
     const first = await started('--data', data)
-    for (const id of ['changed', 'rotten', 'sound']) await send(first, 'PUT', `Patient/${id}`, patient(id, { family: `Family-of-${id}` }))
+    for (const id of ['changed', 'rotten', 'doomed', 'sound']) await send(first, 'PUT', `Patient/${id}`, patient(id, { family: `Family-of-${id}` }))
     await first.stop()
     for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true })
     const bytes = readFileSync(file)
-    for (const id of ['changed', 'rotten']) bytes.write('A', bytes.indexOf(`Family-of-${id}`))
+    for (const id of ['changed', 'rotten', 'doomed']) bytes.write('A', bytes.indexOf(`Family-of-${id}`))
     writeFileSync(file, bytes)
     server = await started('--data', data)
   })
@@ -46,8 +46,8 @@ describe('A server whose store has two Patients with changed bytes', () => {
     const told = server
       .err()
       .split('\n')
-      .filter((line) => line.includes('damaged'))
       .map((line) => line.replace(/^\S+ /, ''))
+      .filter((line) => /^request (?:read|batch|transaction): .*damaged/.test(line))
     const tells = (id: string) => expect.stringMatching(`^request ${id}: the store is damaged: [a-z ]+$`)
     expect(told).toEqual(['read', 'batch', 'transaction'].map(tells))
   })
@@ -70,9 +70,9 @@ describe('A server whose store has two Patients with changed bytes', () => {
   })
 
   it('lets one be deleted, also by a transaction', async () => {
-    const entry = [{ request: { method: 'DELETE', url: 'Patient/changed' } }]
+    const entry = [{ request: { method: 'DELETE', url: 'Patient/doomed' } }]
     expect(await statusOf('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })).toBe(200)
-    expect(await statusOf('GET', 'Patient/changed')).toBe(404)
+    expect(await statusOf('GET', 'Patient/doomed')).toBe(404)
   })
 })
 

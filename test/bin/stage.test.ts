@@ -21,10 +21,15 @@ import type { Ended } from './process.ts'
 const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
 
 await onDynamo(async (engine) => {
-  const table = await engine.newTable()
   const folder = newFolder()
   mkdirSync(join(folder, '.fhir'))
-  writeFileSync(join(folder, '.fhir', 'test.json'), JSON.stringify({ 'fhir-test-data': { StateTableName: table, BucketName: 'b' } }))
+  /** The name of its table. */
+  async function newStage(name: string): Promise<string> {
+    const StateTableName = await engine.newTable()
+    writeFileSync(join(folder, '.fhir', `${name}.json`), JSON.stringify({ [`fhir-${name}-data`]: { StateTableName, BucketName: 'b' } }))
+    return StateTableName
+  }
+  const table = await newStage('test')
   writeFileSync(join(folder, '.fhir', 'old.json'), JSON.stringify({ 'fhir-old-data': { StateTableName: table } }))
   writeFileSync(join(folder, '.fhir', 'empty.json'), JSON.stringify({ 'fhir-empty-service': {} }))
   const bucket = bucketInMemory(() => Date.now())
@@ -33,9 +38,8 @@ await onDynamo(async (engine) => {
     ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     ...(process.env.KMS_ENDPOINT === undefined ? {} : { AWS_ENDPOINT_URL_KMS: process.env.KMS_ENDPOINT }),
   }
-  const dynamo = new Dynamo(engine.client, table, { attempts: 3, patience: 60_000 })
-  const [clients, users] = [new DynamoDbClients(dynamo), new DynamoDbUsers(dynamo)]
-  const revocations = new DynamoDbRevocations(dynamo, () => Date.now())
+  const dynamoOf = (name: string) => new Dynamo(engine.client, name, { attempts: 3, patience: 60_000 })
+  const users = new DynamoDbUsers(dynamoOf(table))
   afterAll(() => engine.stop())
 
   function fhir(input: string, ...args: readonly string[]): Promise<Ended> {
@@ -49,17 +53,20 @@ await onDynamo(async (engine) => {
 
   describe('On a deployed stage', () => {
     it('clients are registered, listed and removed', async () => {
+      const own = await newStage('clients')
+      const clients = new DynamoDbClients(dynamoOf(own))
+      const revocations = new DynamoDbRevocations(dynamoOf(own), () => Date.now())
       const [asThePageSays = ''] = blockOf('npm run fhir -- client add reporting ')
-      const words = asThePageSays.replace('npm run fhir -- ', '').replace('STAGE', 'test').replaceAll("'", '').split(' ')
+      const words = asThePageSays.replace('npm run fhir -- ', '').replace('STAGE', 'clients').replaceAll("'", '').split(' ')
       expect((await fhir('', ...words)).code).toBe(0)
       expect((await clients.get('reporting'))?.scopes).toEqual(['system/*.rs'])
-      expect((await fhir('', 'client', 'remove', 'reporting', '--stage', 'test')).code).toBe(0)
-      const added = await fhir('', 'client', 'add', 'app', '--secret', '--scope', 'system/*.rs', '--json', '--stage', 'test')
+      expect((await fhir('', 'client', 'remove', 'reporting', '--stage', 'clients')).code).toBe(0)
+      const added = await fhir('', 'client', 'add', 'app', '--secret', '--scope', 'system/*.rs', '--json', '--stage', 'clients')
       const { client_secret: secret } = JSON.parse(added.out) as { readonly client_secret: string }
       expect((await clients.get('app'))?.authentication).toEqual({ kind: 'secret', hashes: [fingerprintOf(secret)] })
-      expect((await fhir('', 'client', 'list', '--stage', 'test')).out).toMatch(/^app +a secret +default +system\/\*\.rs$/m)
-      expect((await fhir('', 'client', 'remove', 'app', '--stage', 'test')).code).toBe(0)
-      const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: table }))
+      expect((await fhir('', 'client', 'list', '--stage', 'clients')).out).toMatch(/^app +a secret +default +system\/\*\.rs$/m)
+      expect((await fhir('', 'client', 'remove', 'app', '--stage', 'clients')).code).toBe(0)
+      const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: own }))
       const records = Items.filter(({ pk }) => String(pk).startsWith('AUDIT#'))
       expect(records.map(({ interaction }) => interaction).toSorted()).toEqual([
         ...Array(2).fill('client add'),

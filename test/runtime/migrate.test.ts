@@ -1,5 +1,5 @@
 /** What runs once in every deployment, on an emulator. */
-import { expect, it } from '@jest/globals'
+import { beforeAll, expect, it } from '@jest/globals'
 import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/kept-state.ts'
 import { NOT_ADOPTED } from '../../lambdas/auth/adopted-state.ts'
 import { ALL } from '../../lambdas/ports/revocations.ts'
@@ -16,7 +16,7 @@ const ended = async () => (await revocations().revoked([ALL])).get(ALL)
 await onDynamo((engine) => {
   atEnd(() => engine.stop())
 
-  it('ends what was issued by a table of state once it was adopted, or counts again after another', async () => {
+  beforeAll(async () => {
     const { endpoint } = await workflows()
     Object.assign(process.env, {
       ...{ FHIR_TABLE: await engine.newTable(), FHIR_STATE_TABLE: await engine.newTable(), FHIR_EPOCH: '3' },
@@ -24,10 +24,14 @@ await onDynamo((engine) => {
       ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: endpoint },
       ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     })
-    const known = (epoch: number) =>
-      indexState().change((state) => ({ ...state, live: { identity: 'i', types: {}, lacking: [], former: [], ...state.live, epoch } }))
+  })
+  const known = (epoch: number) =>
+    indexState().change((state) => ({ ...state, live: { identity: 'i', types: {}, lacking: [], former: [], ...state.live, epoch } }))
+  const DEPLOYED = Date.UTC(2026, 0, 2)
+
+  it('ends what was issued by a table of state once it was adopted, or counts again after another', async () => {
     await known(2)
-    let now = Date.UTC(2026, 0, 2)
+    let now = DEPLOYED
     clock().now = () => now
     await migrate({ AdoptedState: 'yes' })
     expect(await ended()).toBe(now)
@@ -43,10 +47,10 @@ await onDynamo((engine) => {
   })
 
   it('tells who deploys what does not follow from what was there, and ends nothing then', async () => {
-    await indexState().change((state) => ({ ...state, live: { ...state.live!, epoch: 4 } }))
+    await known(4)
     await new DynamoDbKeptState(stateTable(), 'ADOPTED', NOT_ADOPTED).change(() => NOT_ADOPTED)
     const before = await ended()
-    clock().now = () => before! + 1_000
+    clock().now = () => (before ?? DEPLOYED) + 1_000
     const failing = migrate({ AdoptedState: 'yes' })
     await expect(failing).rejects.toBeInstanceOf(Told)
     await expect(failing).rejects.toThrow('epoch 3 is over: the index is of 4, each restore has one more')

@@ -1,6 +1,6 @@
 /** What the settler and the indexer do, on an emulator: every minute, and with records that cannot be taken. */
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
-import { expect, it, jest } from '@jest/globals'
+import { afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/kept-state.ts'
 import { beatItem } from '../../lambdas/adapters/dynamodb/pulse.ts'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
@@ -14,27 +14,33 @@ import { workflows } from '../fixtures/workflows.ts'
 await onDynamo((engine) => {
   atEnd(() => engine.stop())
 
-  it('starts the rebuilds that are wanted though a transaction cannot be settled, and fails all the same', async () => {
-    const { endpoint, started } = await workflows()
-    const table = await engine.newTable()
+  afterEach(() => jest.restoreAllMocks())
+  let started: readonly string[]
+  beforeAll(async () => {
+    const machines = await workflows()
+    started = machines.started
     Object.assign(process.env, {
       ...{
-        FHIR_TABLE: table,
+        FHIR_TABLE: await engine.newTable(),
         FHIR_STATE_TABLE: await engine.newTable(),
         FHIR_SEARCH_ENDPOINT: 'http://127.0.0.1:9',
         FHIR_SEARCH_SIGNING: 'none',
         FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:0:stateMachine:r',
       },
-      ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: endpoint },
+      ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: machines.endpoint },
       ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     })
+    // A transaction that cannot be settled.
     const pk = 't#TXN#broken'
     const record = { state: 'COMMITTED', deadline: 0, since: 0, lu: 0, chunks: 1, gpk: 'TXN#open', gsk: `${'0'.repeat(15)}#broken` }
     for (const Item of [
       { pk, sk: 'T', ...record, tenant: 't', id: 'broken' },
       { pk, sk: 'M#0000', keys: Buffer.from('no manifest') },
     ])
-      await engine.client.send(new PutCommand({ TableName: table, Item }))
+      await engine.client.send(new PutCommand({ TableName: process.env.FHIR_TABLE, Item }))
+  })
+
+  it('starts the rebuilds that are wanted though a transaction cannot be settled, and fails all the same', async () => {
     await indexState().change((state) => requestRebuild(state, 'default', ['Patient']))
     await expect(settle({ sweep: 'transactions' })).rejects.toThrow('1 of 1 transactions could not be settled')
     expect(started).toEqual([expect.stringMatching(/^rebuild-1-\d+$/)])
