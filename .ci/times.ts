@@ -1,6 +1,6 @@
 /**
  * Jest reporter: prints the seconds of each folder of `test` and of the slowest files, with the difference to the run before.
- * They are stored in the cache folder of the user, in one file for each set of projects.
+ * The seconds are stored in the cache folder of the user, in one file for each set of projects.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -18,24 +18,30 @@ export default class Times {
       testResults.map(({ testFilePath, perfStats }) => [relative('test', testFilePath), (perfStats.end - perfStats.start) / 1_000]),
     )
     const projects = [...contexts].map(({ config }) => config.displayName?.name ?? 'all')
-    const before = stored(projects, files)
-    const rows = (title: string, seconds: Seconds, earlier: Seconds, most: number): readonly string[] => [
-      title,
-      ...Object.entries(seconds)
-        .sort(([, a], [, b]) => b - a)
-        .slice(0, most)
-        .map(([name, value]) => `${value.toFixed(1).padStart(8)} ${difference(value, earlier[name])} ${name}`),
-    ]
-    const lines = [
-      ...rows('Seconds by folder, and the difference to the run before:', byFolder(files), byFolder(before), Number.POSITIVE_INFINITY),
-      ...rows(`The ${SLOWEST} slowest files:`, files, before, SLOWEST),
-    ]
-    process.stderr.write(`\n${lines.join('\n')}\n`)
+    process.stderr.write(`\n${linesOf(files, stored(projects, files)).join('\n')}\n`)
   }
 }
 
-const difference = (value: number, earlier: number | undefined): string =>
-  (earlier === undefined ? 'new' : `${value < earlier ? '' : '+'}${(value - earlier).toFixed(1)}`).padStart(8)
+/** Returns the report. A difference counts only files that have seconds in `before` too: a run may be of some files, and files move. */
+export function linesOf(files: Seconds, before: Seconds): readonly string[] {
+  const differences = Object.fromEntries(
+    Object.entries(files).flatMap(([path, seconds]) => (before[path] === undefined ? [] : [[path, seconds - before[path]]])),
+  )
+  return [
+    'Seconds by folder, and the difference to the run before:',
+    ...rows(byFolder(files), byFolder(differences)),
+    `The ${SLOWEST} slowest files:`,
+    ...rows(files, differences).slice(0, SLOWEST),
+  ]
+}
+
+const rows = (seconds: Seconds, differences: Seconds): readonly string[] =>
+  Object.entries(seconds)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, value]) => `${value.toFixed(1).padStart(8)} ${signed(differences[name])} ${name}`)
+
+const signed = (difference: number | undefined): string =>
+  (difference === undefined ? 'new' : `${difference < 0 ? '' : '+'}${difference.toFixed(1)}`).padStart(8)
 
 function byFolder(files: Seconds): Seconds {
   const folders: Record<string, number> = {}
@@ -46,7 +52,7 @@ function byFolder(files: Seconds): Seconds {
   return folders
 }
 
-/** Stores the seconds of this run and returns those of the run before. */
+/** Stores the seconds of this run and returns those of the runs before: of each file the latest ones. */
 function stored(projects: readonly string[], files: Seconds): Seconds {
   const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'fhir-tests')
   const path = join(folder, `times-${projects.toSorted().join('-')}.json`)
