@@ -1,9 +1,10 @@
 /**
  * Runs the tests that take too long for every change: node test/night.ts [--minutes N] [PART…]
  * Without a PART it runs all of them. With --minutes it starts at a command that the commit chooses, ends after that many minutes, and names
- * the commands that it did not reach. It fails if a command failed.
+ * the commands that it did not reach. It fails if a command failed or a signal ended it.
  */
 import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -66,33 +67,37 @@ async function main(names: readonly string[], minutes: number | undefined): Prom
   const all = parts.flatMap(([, { commands }]) => commands)
   const first = minutes === undefined ? 0 : chosen % all.length
   const commands = [...all.slice(first), ...all.slice(0, first)]
-  const end = minutes === undefined ? Number.POSITIVE_INFINITY : performance.now() + minutes * 60_000
+  const interrupted = signalled()
+  const over = minutes === undefined ? interrupted : AbortSignal.any([interrupted, AbortSignal.timeout(minutes * 60_000)])
   const failed: string[] = []
   let done = 0
-  for (; done < commands.length && performance.now() < end; done++) {
+  for (; done < commands.length && !over.aborted; done++) {
     const command = commands[done]!
     const started = performance.now()
     console.log(`\n--- ${command}`)
-    const result = await run(command, end)
+    const result = await run(command, over)
     console.log(`--- ${result} after ${Math.round((performance.now() - started) / 1_000)} s: ${command}`)
     if (result === 'failed') failed.push(command)
   }
   if (done < commands.length) console.log(`\nNot reached:\n${commands.slice(done).join('\n')}`)
   console.log(`\n${commit.slice(0, 7)} of ${new Date().toISOString()}: ${done} commands of ${commands.length}, ${failed.length} failed`)
   for (const command of failed) console.log(`failed: ${command}`)
-  return failed.length === 0 ? 0 : 1
+  return failed.length === 0 && !interrupted.aborted ? 0 : 1
 }
 
-/** Runs a command in a process group of its own, so that all it started ends with it where the time is over. */
-async function run(command: string, end: number): Promise<'passed' | 'failed' | 'not finished'> {
+/** Aborts when a signal asks this program to end. */
+function signalled(): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort())
+  return controller.signal
+}
+
+/** Runs a command in a process group of its own, which is ended when `over` aborts. */
+async function run(command: string, over: AbortSignal): Promise<'passed' | 'failed' | 'not finished'> {
   const child = spawn('sh', ['-c', `exec ${command}`], { stdio: 'inherit', detached: true })
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const stop = (): void => void process.kill(-child.pid!, 'SIGTERM')
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
-  const late = Number.isFinite(end) ? AbortSignal.timeout(Math.max(1, Math.ceil(end - performance.now()))) : undefined
-  late?.addEventListener('abort', stop)
-  const code = await ended
-  late?.removeEventListener('abort', stop)
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop)
-  return code === 0 ? 'passed' : late?.aborted ? 'not finished' : 'failed'
+  over.addEventListener('abort', stop)
+  const [code] = await once(child, 'exit')
+  over.removeEventListener('abort', stop)
+  return code === 0 ? 'passed' : over.aborted ? 'not finished' : 'failed'
 }
