@@ -1,12 +1,20 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { afterAll, expect, it } from '@jest/globals'
+import { afterAll, beforeEach, expect, it } from '@jest/globals'
 import { eventually } from './fixtures/eventually.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'fhir-night-'))
+const { FHIR_TEST_FULL: _, ...environment } = process.env
+const env = { ...environment, PATH: `${folder}${delimiter}${process.env.PATH}` }
 const calls = (): readonly string[] => readFileSync(join(folder, 'calls'), 'utf8').split('\n').slice(0, -1)
+
+beforeEach(() => {
+  writeFileSync(join(folder, 'calls'), '')
+  program('git', 'echo 0123456789')
+})
+afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Writes a program that takes the place of the one on the path. */
 function program(name: string, script: string): void {
@@ -14,14 +22,17 @@ function program(name: string, script: string): void {
   chmodSync(join(folder, name), 0o755)
 }
 
-afterAll(() => rmSync(folder, { recursive: true }))
+it('runs whole loops, those of the deployed stacks with a deployment', () => {
+  program('npm', `echo "$FHIR_TEST_FULL $*" >> '${folder}/calls'`)
+  spawnSync(process.execPath, ['test/night.ts', 'loops'], { env })
+  expect(calls()).toContain(' run test:full -- test/search/fuzz.test.ts')
+  expect(calls()).toContain(' run test:full -- test/adapters/sqlite-search-index.test.ts')
+  expect(calls().filter((call) => call.includes('test/cloud/'))).toEqual(['1 run test:cloud -- test/cloud/stream.test.ts'])
+})
 
 it('runs no further command after a signal, and fails', async () => {
-  writeFileSync(join(folder, 'calls'), '')
-  program('git', 'echo 0123456789')
   // Runs until its input ends.
   program('npm', `echo "$*" >> '${folder}/calls'; exec cat`)
-  const env = { ...process.env, PATH: `${folder}${delimiter}${process.env.PATH}` }
   const night = spawn(process.execPath, ['test/night.ts', 'bench'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
   try {
     await eventually(() => calls().length > 0)

@@ -15,7 +15,9 @@ const testFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.test.ts'))
   .map((path) => join('test', path))
 const folders = [...new Set(testFiles.flatMap((path) => (path.split('/').length > 2 ? [path.split('/')[1]!] : [])))].sort()
-const withLoops = testFiles.filter((path) => /\b(?:isWhole|timesOf|stepOf)\b|search-index\.contract/.test(readFileSync(path, 'utf8')))
+const withLoops = testFiles.filter((path) =>
+  /\b(?:isWhole|timesOf|stepOf)\b.*\/long-runs\.ts'|search-index\.contract/.test(readFileSync(path, 'utf8')),
+)
 
 const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim()
 const chosen = Number.parseInt(commit.slice(0, 8), 16)
@@ -25,7 +27,10 @@ const TENTHS = Array.from({ length: 10 }, (_, k) => `${k + 1}/10`)
 const PARTS: Readonly<Record<string, Part>> = {
   loops: {
     reason: 'Whole loops repeat a tenth of what each change runs already (npm run test:long), with more cases.',
-    commands: withLoops.map((path) => `npm run test:full -- ${path}`),
+    commands: withLoops.map((path) =>
+      // Tests of the deployed stacks skip themselves without a deployment.
+      path.startsWith('test/cloud/') ? `env FHIR_TEST_FULL=1 npm run test:cloud -- ${path}` : `npm run test:full -- ${path}`,
+    ),
   },
   judge: {
     reason: 'What the validator says of the stored cases depends on these cases and on the validator, not on the sources of the server.',
