@@ -6,7 +6,7 @@ import { join } from 'node:path'
 // Tests start hundreds of threads and processes. With this cache each of them finds the sources compiled.
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
-/** Folders whose tests start no process, no thread and no server. */
+/** Folders whose tests call functions directly. Few of them start a process or a server. */
 const UNIT = ['access', 'contracts', 'fhir', 'fixtures', 'indexing', 'mutants', 'search']
 
 /** Files that are too slow for `npm test`: servers among faults, commands, a browser, bundles, clients of other projects. */
@@ -78,7 +78,7 @@ const LONG = [
   'runtime/upgrade',
 ].map((name) => `${name}.test.ts`)
 
-/** Files that check data of the tests. They do not depend on the sources of the server, so that only `npm run test:night` runs them. */
+/** Files that check the data of other tests. They do not depend on the sources of the server, so neither `npm test` nor `npm run test:long` runs them. */
 const NIGHT = ['judge/again.test.ts']
 
 /** Files whose loops are longer in `npm run test:long`. */

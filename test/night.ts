@@ -26,18 +26,18 @@ const TENTHS = Array.from({ length: 10 }, (_, k) => `${k + 1}/10`)
 
 const PARTS: Readonly<Record<string, Part>> = {
   loops: {
-    reason: 'Whole loops repeat a tenth of what each change runs already (npm run test:long), with more cases.',
+    reason: 'Each change runs a tenth of the cases of these loops (npm run test:long).',
     commands: withLoops.map((path) =>
       // Tests of the deployed stacks skip themselves without a deployment.
       path.startsWith('test/cloud/') ? `env FHIR_TEST_FULL=1 npm run test:cloud -- ${path}` : `npm run test:full -- ${path}`,
     ),
   },
   judge: {
-    reason: 'What the validator says of the stored cases depends on these cases and on the validator, not on the sources of the server.',
+    reason: 'The stored verdicts depend on the cases and on the validator, not on the sources of the server.',
     commands: ['npm run test:full -- test/judge/again'],
   },
   order: {
-    reason: 'Tests in a random order find tests that depend on one another; each change runs them in the order of the files.',
+    reason: 'A random order shows tests that depend on one another. Each change runs them in the order of the files.',
     commands: folders.map((folder) => `npm test -- --randomize --seed=${seed} test/${folder}/`),
   },
   guards: {
@@ -45,15 +45,15 @@ const PARTS: Readonly<Record<string, Part>> = {
     commands: TENTHS.map((tenth) => `npm run mutants -- --kept --part ${tenth}`),
   },
   mutants: {
-    reason: 'Each change runs the mutants of its own lines; here a tenth of the source takes its turn.',
+    reason: 'Each change runs the mutants of its own lines. The commit chooses a tenth of the source files.',
     commands: [`npm run mutants -- --sample ${TENTHS[chosen % 10]} --most 300 --minutes 30`],
   },
   stacks: {
-    reason: 'The lane of the deployed stacks repeats the api tests that each change runs on the bundled functions.',
+    reason: 'This lane repeats on the deployed stacks the api tests that each change runs on the bundled functions.',
     commands: ['npm run test:cloud -- api'],
   },
   bench: {
-    reason: 'Figures need a machine that does nothing else.',
+    reason: 'Figures need a machine that runs nothing else.',
     commands: ['', ' worst', ' auth', ' export', ' profiles'].map((name) => `npm run bench --${name}`),
   },
 }
