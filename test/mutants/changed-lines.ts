@@ -9,7 +9,7 @@ const git = (...args: readonly string[]): string =>
 
 export const commit = (): string => git('rev-parse', 'HEAD').trim()
 
-/** `given`, or $FHIR_BASE, or where this branch left origin/main, or the parent commit. */
+/** Returns `given`, or $FHIR_BASE, or the commit at which this branch left origin/main, or the parent commit. */
 export function baseOf(given: string | undefined): string {
   const named = given ?? process.env.FHIR_BASE
   if (named !== undefined && named !== '') return named
@@ -22,11 +22,11 @@ export function baseOf(given: string | undefined): string {
   return 'HEAD~1'
 }
 
-/** Lines of the working tree, from 1. */
+/** Returns the changed lines of the working tree, counted from 1. */
 export const changedSince = (base: string): ChangedLines =>
   linesIn(git('diff', '--unified=0', '--no-color', '--no-ext-diff', base, '--', ...SOURCES))
 
-/** Added and changed lines of a unified diff, by file. */
+/** Returns the added and changed lines of a unified diff, by file. */
 export function linesIn(diff: string): ChangedLines {
   const lines = new Map<string, Set<number>>()
   let file = ''
@@ -34,9 +34,9 @@ export function linesIn(diff: string): ChangedLines {
     if (line.startsWith('+++ ')) file = line.startsWith('+++ b/') ? line.slice('+++ b/'.length) : ''
     const [, from, count = '1'] = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/.exec(line) ?? []
     if (from === undefined || !file.endsWith('.ts')) continue
-    const known = lines.get(file) ?? new Set()
-    for (let i = 0; i < Number(count); i++) known.add(Number(from) + i)
-    lines.set(file, known)
+    const ofFile = lines.get(file) ?? new Set()
+    for (let i = 0; i < Number(count); i++) ofFile.add(Number(from) + i)
+    lines.set(file, ofFile)
   }
   return lines
 }

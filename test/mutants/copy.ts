@@ -6,9 +6,9 @@ import { join, resolve } from 'node:path'
 import { COUNTS, type Counts } from './counts-reporter.ts'
 
 const NOT_COPIED = new Set(['node_modules', '.git', '.data', '.fhir', 'cdk.out', 'coverage'])
-/** Longest run of tests without a mutant, in milliseconds. */
+/** Maximum time of tests without a mutant, in milliseconds. */
 const LONGEST = 15 * 60_000
-/** A mutant may make tests wait for ever. A run that takes this many times longer than without the mutant, plus the slack, has noticed it. */
+/** A mutant may make tests wait for ever. Tests have noticed it if they exceed this multiple of their time without it, plus the slack. */
 const ENDLESS = { times: 5, slack: 60_000 }
 
 /** `stopped`: the time of the whole run is over. */
@@ -25,7 +25,7 @@ export class Copy {
 
   static async use<Result>(work: (copy: Copy) => Promise<Result>): Promise<Result> {
     const folder = mkdtempSync(join(tmpdir(), 'fhir-mutants-'))
-    // Some tests run it as another user.
+    // Some tests start the server as another user, which reads the copy.
     chmodSync(folder, 0o755)
     try {
       for (const name of readdirSync('.')) if (!NOT_COPIED.has(name)) cpSync(name, join(folder, name), { recursive: true })
@@ -39,8 +39,8 @@ export class Copy {
   /** Runs the tests without a mutant, once per list. `until`: on the clock of `performance.now()`. */
   async clean(tests: readonly string[], until: number): Promise<Outcome> {
     const key = tests.join(' ')
-    const known = this.#clean.get(key)
-    if (known !== undefined) return known.outcome
+    const earlier = this.#clean.get(key)
+    if (earlier !== undefined) return earlier.outcome
     const began = performance.now()
     const outcome = await this.#run(tests, LONGEST, until)
     if (outcome !== 'stopped') this.#clean.set(key, { outcome, milliseconds: performance.now() - began })
@@ -60,7 +60,7 @@ export class Copy {
     }
   }
 
-  /** Runs tests as `npm test` does. A test has to fail: a suite that could not start proves nothing. */
+  /** Runs tests as `npm test` does. `failed` needs a failed test, because a suite that cannot start proves nothing. */
   async #run(tests: readonly string[], longest: number, until: number): Promise<Outcome> {
     const left = until - performance.now()
     if (left <= 0) return 'stopped'

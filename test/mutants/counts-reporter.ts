@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** In the root folder of the tests. */
+/** File name, in the root folder of the tests. */
 export const COUNTS = 'counts.json'
 
 export type Counts = { readonly numFailedTests: number; readonly numPassedTests: number; readonly numRuntimeErrorTestSuites: number }

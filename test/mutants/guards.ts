@@ -1,4 +1,4 @@
-/** Guards of data, secrets and access: markers in the sources, and the rows of guards.txt that say how each is broken. */
+/** Guards of data, secrets and access: markers in the sources, and rows of guards.txt with the mutant and the tests of each. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isTypeScript, type Mutant, mutantsOf, mutated } from './mutants.ts'
@@ -18,7 +18,7 @@ const OPERATOR = /^([a-z ]+?)(?: ([2-9]))?$/
 /** Only literals, so that no rename in a source file changes a row. */
 const RETURN = /^return (?:undefined|null|true|false|\d+|''|\[\]|\{\})$/
 
-/** Throws where a line is neither empty, nor a comment, nor `name | operator | tests`. */
+/** Throws if a line is neither empty, nor a comment, nor `name | operator | tests`. */
 export function guardsIn(text: string): readonly Guard[] {
   return text.split('\n').flatMap((line, i) => {
     if (line.trim() === '' || line.startsWith('#')) return []
@@ -45,7 +45,7 @@ export function markersIn(file: string, source: string, syntax: Syntax = parse(f
   })
 }
 
-/** The outermost node that starts at the first token after the comment. */
+/** Returns the outermost node that starts at the first token after the comment. */
 function nodeAfter(end: number, source: string, { root, comments }: Syntax): Node | undefined {
   const next = comments.find((comment) => comment.start >= end)
   const at = end + source.slice(end).search(/\S/)
@@ -69,7 +69,7 @@ export function readMarkers(): readonly Marker[] {
   })
 }
 
-/** Throws where the operator does not apply to the marked statement. */
+/** Throws if the operator does not apply to the marked statement. */
 export function mutantOf({ name, operator, nth }: Guard, marker: Marker, source: string): Mutant {
   const { file, start, end } = marker
   const found: readonly Mutant[] = RETURN.test(operator)
@@ -83,7 +83,7 @@ export function mutantOf({ name, operator, nth }: Guard, marker: Marker, source:
   return mutant
 }
 
-/** Every kept guard with its marker and mutant. Throws where they do not belong together. */
+/** Returns every kept guard with its mutant. Throws if a guard has no marker. */
 export function keptMutants(): readonly (Guard & { readonly mutant: Mutant })[] {
   const markers = new Map(readMarkers().map((marker) => [marker.name, marker]))
   return readGuards().map((guard) => {
@@ -93,7 +93,7 @@ export function keptMutants(): readonly (Guard & { readonly mutant: Mutant })[] 
   })
 }
 
-/** Patterns that no test file matches. */
+/** Returns the patterns that no test file matches. */
 export function patternsWithoutTest(patterns: readonly string[]): readonly string[] {
   const tests = existsSync('test') ? readdirSync('test', { recursive: true, encoding: 'utf8' }).map((path) => join('test', path)) : []
   return patterns.filter((pattern) => !tests.some((path) => path.endsWith('.test.ts') && path.includes(pattern)))

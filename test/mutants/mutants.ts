@@ -1,4 +1,4 @@
-/** The mutants of a source file: every operator at every node. */
+/** Mutants of a source file: every operator at every node. */
 import { stripTypeScriptTypes } from 'node:module'
 import { OPERATORS, type Splice } from './operators.ts'
 import { lineOf, parse, walk } from './syntax.ts'
@@ -6,10 +6,10 @@ import { lineOf, parse, walk } from './syntax.ts'
 export type Mutant = Splice & { readonly file: string; readonly line: number; readonly operator: string }
 
 export type Where = {
-  /** Only mutants whose splice starts in that range. */
+  /** Range in which the splice starts. */
   readonly start: number
   readonly end: number
-  /** Only mutants of that operator. */
+  /** The only operator. */
   readonly operator?: string
 }
 

@@ -91,7 +91,7 @@ function isGuard(node: Node): boolean {
   return EXITS.has((then.type === 'BlockStatement' ? nodesIn(then.body).at(-1) : then)?.type ?? '')
 }
 
-/** Expressions that certainly are conditions. A comparison or a negation has an operator of its own to change. */
+/** Returns expressions that certainly are conditions, without equalities and negations: those change by their own operator. */
 function conditionsOf(node: Node, source: string, parents: readonly Node[]): readonly Node[] {
   const found: (Node | undefined)[] = []
   if (WITH_TEST.has(node.type)) found.push(first(node.test))
@@ -105,7 +105,7 @@ function conditionsOf(node: Node, source: string, parents: readonly Node[]): rea
   return found.filter((each) => each !== undefined && !isNegation(each) && !(String(each.operator) in NEGATED)) as Node[]
 }
 
-/** The body of an arrow function without braces. */
+/** Returns the body of an arrow function without braces. */
 const bodyOf = (node: Node | undefined): Node | undefined =>
   node?.type === 'ArrowFunctionExpression' && node.expression === true ? first(node.body) : undefined
 
@@ -122,10 +122,10 @@ function changedOperator(node: Node, source: string, changes: Readonly<Record<st
   return [{ start, end: start + operator.length, text }]
 }
 
-/** The first argument, if it is a value that another function may return changed. */
+/** Returns the first argument, if it is a value that the called function may return changed. */
 const inputsOf = (given: readonly Node[]): readonly Node[] => given.slice(0, 1).filter(({ type }) => INPUTS.has(type))
 
-/** Each element away, with the comma after it. */
+/** Removes one element at a time, with the comma after it. */
 const without = (elements: readonly Node[], source: string): readonly Splice[] =>
   elements.map(({ start, end }, i) => {
     const after = elements[i + 1]?.start ?? end + (/^\s*,/.exec(source.slice(end))?.[0].length ?? 0)

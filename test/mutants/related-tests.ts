@@ -1,15 +1,15 @@
-/** The tests of a source file: the one of its name first, then the nearest that import it, small ones first. */
+/** Tests of a source file: the test of its name first, then by the steps of imports to the file, small tests first. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const FOLDERS = ['bin', 'lambdas', 'lib', 'search-mappings', 'test']
 /** A relative path to a module in quotes: imports, and the files of threads and processes. */
 const MODULE = /'(\.{1,2}\/[^'\n]+\.(?:ts|js|mjs))'/g
-/** Test files per mutant: the first ones, and all. The others run only if the first ones pass. */
+/** Maximum test files per mutant: of the first list, and of both lists. The second list runs only if the first one passes. */
 const FIRST = 2
 const MOST = 6
 
-/** Files by file. */
+/** Imported files, by file. */
 export type Imports = ReadonlyMap<string, readonly string[]>
 
 export function readImports(): Imports {
@@ -26,10 +26,10 @@ export class RelatedTests {
   readonly #imports: Imports
   readonly #importers: Imports
   readonly #tests: ReadonlySet<string>
-  /** How many files each test reaches. */
+  /** Number of files that each test reaches. */
   readonly #sizes = new Map<string, number>()
 
-  /** `tests`: those that may run. */
+  /** `tests`: test files that may run. */
   constructor(imports: Imports, tests: ReadonlySet<string>) {
     const pairs = [...imports].flatMap(([file, imported]) => imported.map((each) => ({ file, each })))
     const importers = Map.groupBy(pairs, ({ each }) => each)
@@ -38,7 +38,7 @@ export class RelatedTests {
     this.#tests = tests
   }
 
-  /** Lists of test files, to be run one list after the other until one notices. */
+  /** Returns lists of test files. A run takes one list after the other until a test notices the mutant. */
   of(file: string): readonly (readonly string[])[] {
     const distances = distancesFrom(file, this.#importers)
     const rank = (test: string): readonly number[] => [
@@ -61,7 +61,7 @@ export class RelatedTests {
   }
 }
 
-/** Every file that can be reached, with the least number of steps. */
+/** Returns every file that can be reached, with the least number of steps. */
 function distancesFrom(file: string, next: Imports): ReadonlyMap<string, number> {
   const found = new Map([[file, 0]])
   for (const [each, distance] of found) for (const other of next.get(each) ?? []) if (!found.has(other)) found.set(other, distance + 1)
@@ -70,7 +70,7 @@ function distancesFrom(file: string, next: Imports): ReadonlyMap<string, number>
 
 const compare = (a: readonly number[], b: readonly number[]): number => a.map((each, i) => each - b[i]!).find((order) => order !== 0) ?? 0
 
-/** Path without the top folder and the suffix, as words: `lambdas/auth/refresh-tokens.ts` is auth, refresh, tokens. */
+/** Returns the words of a path without its top folder and suffix: `lambdas/auth/refresh-tokens.ts` is auth, refresh, tokens. */
 const wordsOf = (path: string): readonly string[] =>
   path
     .replace(/^[^/]+\//, '')

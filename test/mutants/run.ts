@@ -98,7 +98,7 @@ function generatedTrials(mutants: readonly Mutant[]): Pick<Plan, 'trials' | 'lef
   return { trials: trials.slice(0, most), leftOut: trials.slice(most) }
 }
 
-/** The files of `npm test`, which leaves out long ones. Those of the cloud need a deployment. */
+/** Returns the files of `npm test`, which leaves out long ones. Files of the cloud need a deployment. */
 function shortTests(): ReadonlySet<string> {
   const list = execFileSync('npm', ['test', '--silent', '--', '--listTests', '--json'], {
     encoding: 'utf8',

@@ -12,7 +12,7 @@ export type Syntax = { readonly root: Node; readonly comments: readonly Comment[
 const WITH_EXPRESSION = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression'])
 const SKIPPED = new Set(['ImportDeclaration', 'ExportAllDeclaration', 'TemplateElement'])
 
-/** Throws where the text is not TypeScript. */
+/** Throws if the text is not TypeScript. */
 export function parse(file: string, source: string): Syntax {
   const { program, comments, errors } = parseSync(file, source)
   if (errors[0] !== undefined) throw new Error(`${file}: ${errors[0].message}`)
@@ -32,7 +32,7 @@ const childrenOf = (node: Node): readonly Node[] => Object.values(node).flat().f
 export const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string'
 export const nodesIn = (value: unknown): readonly Node[] => [value].flat().filter(isNode)
 
-/** Line of an offset, from 1. */
+/** Returns the line of an offset, counted from 1. */
 export function lineOf(source: string, offset: number): number {
   let line = 1
   for (let at = source.indexOf('\n'); at >= 0 && at < offset; at = source.indexOf('\n', at + 1)) line++
