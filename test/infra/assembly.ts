@@ -39,7 +39,7 @@ async function resultsOf<Name extends string, Value>(work: Work, wanted: Wanted<
   return JSON.parse(body)
 }
 
-/** Logical id → properties. RangeError where there is none: what is expected of each of nothing would hold. */
+/** Returns properties by logical id. Throws RangeError if there are none, because any expectation of each of them would hold. */
 export function ofType(template: Tree, type: string): Readonly<Record<string, Tree>> {
   const found = anyOfType(template, type)
   if (Object.keys(found).length === 0) throw new RangeError(`the template has no ${type}`)

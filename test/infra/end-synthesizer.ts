@@ -1,4 +1,4 @@
-/** Jest's global teardown: ends the synthesizer, which removes its folder. */
+/** Global teardown of Jest: ends the synthesizer, which removes its folder. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 

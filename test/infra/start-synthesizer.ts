@@ -1,4 +1,4 @@
-/** Jest's global setup: starts the synthesizer, which loads the CDK at the first request. Its port is in FHIR_TEST_SYNTHESIZER. */
+/** Global setup of Jest: starts the synthesizer, which loads the CDK at the first request. FHIR_TEST_SYNTHESIZER holds its port. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Program: synthesizes stacks for all test files of a run, each settings once, because the CDK and its validation take seconds to load.
- * It answers POST requests with JSON, and ends with the process that forked it. See assembly.ts.
+ * Program that synthesizes stacks for all test files of a run, because the CDK and its validation take seconds to load. It reuses the result of
+ * equal settings. It answers POST requests with JSON, and ends with the process that forked it. See assembly.ts.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
