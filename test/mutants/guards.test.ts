@@ -50,6 +50,13 @@ describe('markersIn', () => {
   it.each(['b(c\n// guard: a\n.d)', '// guard: a'])('rejects a marker without a statement', (source) => {
     expect(() => markersIn('a.ts', source)).toThrow('no statement starts below the marker')
   })
+
+  it.each(['// guard: a_b', '// guard: A', '//guard: a', '// guard: a (why)', '// Guard: a'])(
+    'rejects the misspelt marker %s',
+    (marker) => {
+      expect(() => markersIn('a.ts', `b()\n${marker}\nc()`)).toThrow('a.ts:2: "// guard: name-in-kebab-case" expected')
+    },
+  )
 })
 
 describe('mutantOf', () => {

@@ -14,6 +14,7 @@ export type Guard = { readonly name: string; readonly operator: string; readonly
 export type Marker = { readonly name: string; readonly file: string; readonly start: number; readonly end: number }
 
 const MARKER = /^ guard: ([a-z0-9]+(?:-[a-z0-9]+)*)$/
+const MEANT_AS_MARKER = /^\s*guard:/i
 const OPERATOR = /^([a-z ]+?)(?: ([2-9]))?$/
 /** Only literals, so that no rename in a source file changes a row. */
 const RETURN = /^return (?:undefined|null|true|false|\d+|''|\[\]|\{\})$/
@@ -34,11 +35,12 @@ export function guardsIn(text: string): readonly Guard[] {
 
 export const readGuards = (): readonly Guard[] => guardsIn(readFileSync(ROWS, 'utf8'))
 
-/** Throws where no statement, member or element starts below a marker. */
+/** Throws if a marker is misspelt, or if no statement, member or element starts below it. */
 export function markersIn(file: string, source: string, syntax: Syntax = parse(file, source)): readonly Marker[] {
   return syntax.comments.flatMap(({ value, start, end }) => {
+    if (!MEANT_AS_MARKER.test(value)) return []
     const name = MARKER.exec(value)?.[1]
-    if (name === undefined) return []
+    if (name === undefined) throw new Error(`${file}:${lineOf(source, start)}: "// guard: name-in-kebab-case" expected`)
     const marked = nodeAfter(end, source, syntax)
     if (marked === undefined) throw new Error(`${file}:${lineOf(source, start)}: no statement starts below the marker`)
     return { name, file, start: marked.start, end: marked.end }
@@ -65,7 +67,7 @@ export const sourceFiles = (): readonly string[] =>
 export function readMarkers(): readonly Marker[] {
   return sourceFiles().flatMap((file) => {
     const source = readFileSync(file, 'utf8')
-    return source.includes('// guard: ') ? markersIn(file, source) : []
+    return /guard:/i.test(source) ? markersIn(file, source) : []
   })
 }
 
