@@ -85,6 +85,9 @@ const NIGHT = ['judge/again.test.ts']
 const LOOPS = /\b(?:timesOf|stepOf|firstSeed)\(|search-index\.contract/
 
 const files = readdirSync('test', { recursive: true }).filter((path) => path.endsWith('.test.ts'))
+const missing = [...LONG, ...NIGHT].filter((path) => !files.includes(path))
+// A renamed file would run with the short ones.
+if (missing.length > 0) throw new Error(`jest.config.js lists files that do not exist: ${missing.join(', ')}`)
 const loops = (path) => LOOPS.test(readFileSync(join('test', path), 'utf8'))
 const isUnder = (path, folders) => folders.some((folder) => path.startsWith(`${folder}/`)) || !path.includes('/')
 
