@@ -112,7 +112,7 @@ const GENERATED = 'search-mappings/all.ts'
 const FORBIDDEN_NAMES = /(?:^|\/)(?:utils?|helpers?|common|shared|services?|managers?|misc|index)(?:\.ts|\/)/
 
 /** Calls that wait for a time. */
-const TIMERS = /\bset(?:Timeout|Interval)\(|\bsleep\(|\bpromisify\(setTimeout\b/
+const TIMERS = /\bset(?:Timeout|Interval)\(|\bsleep\(|\bpromisify\(setTimeout\b|\bawait delayed\(/
 const TIMERS_MODULE = /['"](?:node:)?timers\/promises['"]/
 /**
  * Fixtures hold the delays of fakes and the waits for conditions. Measurements and the deployed stacks depend on real time. The program for
@@ -219,8 +219,7 @@ describe('the map', () => {
     const waiting = sources.filter((path) => {
       if (!path.startsWith('test/') || MAY_WAIT_BY_TIME.some((folder) => path.startsWith(folder))) return false
       const code = readFileSync(path, 'utf8').replace(/^\s*\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm, '')
-      const hasRealTimers = !code.includes('jest.useFakeTimers(')
-      return TIMERS_MODULE.test(code) || (hasRealTimers && TIMERS.test(code))
+      return TIMERS_MODULE.test(code) || TIMERS.test(code)
     })
     expect(waiting).toEqual([])
   })
