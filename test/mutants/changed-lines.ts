@@ -24,7 +24,7 @@ export function baseOf(given: string | undefined): string {
 
 /** Returns the changed lines of the working tree, counted from 1. */
 export const changedSince = (base: string): ChangedLines =>
-  linesIn(git('diff', '--unified=0', '--no-color', '--no-ext-diff', base, '--', ...SOURCES))
+  linesIn(git('diff', '--unified=0', '--no-color', '--no-ext-diff', '--src-prefix=a/', '--dst-prefix=b/', base, '--', ...SOURCES))
 
 /** Returns the added and changed lines of a unified diff, by file. */
 export function linesIn(diff: string): ChangedLines {

@@ -102,6 +102,7 @@ function generatedTrials(mutants: readonly Mutant[]): Pick<Plan, 'trials' | 'lef
 function shortTests(): ReadonlySet<string> {
   const list = execFileSync('npm', ['test', '--silent', '--', '--listTests', '--json'], {
     encoding: 'utf8',
+    env: { ...process.env, FHIR_TEST_FULL: undefined },
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const root = `${process.cwd()}/`
