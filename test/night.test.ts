@@ -30,6 +30,13 @@ it('runs whole loops, those of the deployed stacks with a deployment', () => {
   expect(calls().filter((call) => call.includes('test/cloud/'))).toEqual(['1 run test:cloud -- test/cloud/stream.test.ts'])
 })
 
+it('runs every folder in a random order', () => {
+  program('npm', `echo "$*" >> '${folder}/calls'`)
+  spawnSync(process.execPath, ['test/night.ts', 'order'], { env })
+  const seed = 0x01234567 % 1_000_000
+  for (const place of ['test/auth/', 'test/[^/]*[.]test']) expect(calls()).toContain(`test -- --randomize --seed=${seed} ${place}`)
+})
+
 it('runs no further command after a signal, and fails', async () => {
   // Runs until its input ends.
   program('npm', `echo "$*" >> '${folder}/calls'; exec cat`)

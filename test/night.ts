@@ -14,7 +14,10 @@ type Part = { readonly reason: string; readonly commands: readonly string[] }
 const testFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.test.ts'))
   .map((path) => join('test', path))
-const folders = [...new Set(testFiles.flatMap((path) => (path.split('/').length > 2 ? [path.split('/')[1]!] : [])))].sort()
+/** Patterns for the files of each folder, and for those of test itself. */
+const places = [
+  ...new Set(testFiles.map((path) => (path.split('/').length > 2 ? `test/${path.split('/')[1]}/` : "'test/[^/]*[.]test'"))),
+].sort()
 const withLoops = testFiles.filter((path) =>
   /\b(?:isWhole|timesOf|stepOf)\b.*\/long-runs\.ts'|search-index\.contract/.test(readFileSync(path, 'utf8')),
 )
@@ -38,7 +41,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   order: {
     reason: 'A random order shows tests that depend on one another. Each change runs them in the order of the files.',
-    commands: folders.map((folder) => `npm test -- --randomize --seed=${seed} test/${folder}/`),
+    commands: places.map((place) => `npm test -- --randomize --seed=${seed} ${place}`),
   },
   guards: {
     reason: 'Each change runs the guards of the files that it touches.',
