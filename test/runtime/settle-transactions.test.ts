@@ -14,7 +14,7 @@ import { workflows } from '../fixtures/workflows.ts'
 await onDynamo((engine) => {
   atEnd(() => engine.stop())
 
-  afterEach(() => jest.restoreAllMocks())
+  afterEach(() => void jest.restoreAllMocks())
   let started: readonly string[]
   beforeAll(async () => {
     const machines = await workflows()
