@@ -13,7 +13,7 @@ import { type Asked, CELLS, type Kind, RULES, type Written } from './writes.ts'
 import { askedAbout, prepare, wrongInTheEnd } from './written.ts'
 
 const EACH = timesOf(1, 4)
-const WHO = isWhole ? WHOS : WHOS.filter((_, i) => i % 2 === 0)
+const WHO = isWhole ? WHOS : WHOS.filter((_, i) => (i + firstSeed()) % 2 === 0)
 
 /** What is written the same way; their letters are those of the mode. */
 const MODES: Readonly<Partial<Record<Kind, string>>> = {

@@ -11,7 +11,7 @@ import { type Asked, CELLS } from './writes.ts'
 import { askedAbout, prepare, WAYS, type Writable, wrongInTheEnd, wrongOfWrite } from './written.ts'
 
 const EACH = timesOf(1, 4)
-const WHO = isWhole ? WHOS : WHOS.filter((_, i) => i % 2 === 0)
+const WHO = isWhole ? WHOS : WHOS.filter((_, i) => (i + firstSeed()) % 2 === 0)
 
 let site: Site
 let world: Writable

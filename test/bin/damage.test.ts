@@ -14,7 +14,8 @@ describe('A server whose store has three Patients with changed bytes', () => {
 
   beforeAll(async () => {
     const first = await started('--data', data)
-    for (const id of ['changed', 'rotten', 'doomed', 'sound']) await send(first, 'PUT', `Patient/${id}`, patient(id, { family: `Family-of-${id}` }))
+    for (const id of ['changed', 'rotten', 'doomed', 'sound'])
+      await send(first, 'PUT', `Patient/${id}`, patient(id, { family: `Family-of-${id}` }))
     await first.stop()
     for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true })
     const bytes = readFileSync(file)
