@@ -281,6 +281,7 @@ describe('A tenant', () => {
 
   it('is chosen by X-Tenant-Id for a token of several tenants', async () => {
     const any = await shared.of('*')
+    expect((await any.get('/Patient/only-other', { 'x-tenant-id': 'other' })).body.name[0].family).toBe('Other')
     for (const tenant of ['mine', 'other'])
       expect((await any.get('/StructureDefinition/only-other', { 'x-tenant-id': tenant })).status).toBe(tenant === 'mine' ? 404 : 200)
     expect((await any.get('/Patient/only-other')).status).toBe(400)

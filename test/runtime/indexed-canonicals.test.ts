@@ -59,9 +59,9 @@ it('have another state where a commit fails, which may have taken effect', async
 })
 
 describe('Definitions that the index has not come to', () => {
-  /** An index at position 10, as the store is. */
-  function behind() {
-    const index = { position: 10, acknowledged: 10, asked: [] as (number | undefined)[] }
+  /** Returns canonicals whose index and store both stand at `start`. */
+  function canonicalsAt(start: number) {
+    const index = { position: start, acknowledged: start, asked: [] as (number | undefined)[] }
     const canonicals = new IndexedCanonicals({
       index: {
         get position() {
@@ -81,7 +81,7 @@ describe('Definitions that the index has not come to', () => {
   }
 
   it('are found all the same, and nobody waits for it but for what was there before; then it is asked for them', async () => {
-    const { index, canonicals, carrying } = behind()
+    const { index, canonicals, carrying } = canonicalsAt(10)
     const committed = { kind: 'committed' } as const
     const store = canonicals.counting({ commit: async () => committed })
     index.acknowledged = 15
@@ -99,10 +99,10 @@ describe('Definitions that the index has not come to', () => {
   })
 
   it('are waited for where a commit failed, which may have taken effect', async () => {
-    const { index, canonicals, carrying } = behind()
+    const { index, canonicals, carrying } = canonicalsAt(20)
     const failing = canonicals.counting({ commit: async () => Promise.reject(new Error('the thread ended')) })
     await expect(failing.commit([{ ...valueSet, tenant: 'doubtful' }], [])).rejects.toThrow('the thread ended')
     await Promise.all([carrying('doubtful'), carrying()])
-    expect(index.asked.slice(-2)).toEqual([undefined, 10])
+    expect(index.asked.slice(-2)).toEqual([undefined, 20])
   })
 })
