@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { afterAll, beforeEach, expect, it } from '@jest/globals'
+import { beforeEach, expect, it } from '@jest/globals'
+import { newFolder } from './fixtures/at-end.ts'
 import { eventually } from './fixtures/eventually.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-night-'))
+const folder = newFolder()
 const { FHIR_TEST_FULL: _, ...environment } = process.env
 const env = { ...environment, PATH: `${folder}${delimiter}${process.env.PATH}` }
 const calls = (): readonly string[] => readFileSync(join(folder, 'calls'), 'utf8').split('\n').slice(0, -1)
@@ -14,7 +14,6 @@ beforeEach(() => {
   writeFileSync(join(folder, 'calls'), '')
   program('git', 'echo 0123456789')
 })
-afterAll(() => rmSync(folder, { recursive: true }))
 
 /** Writes a program that takes the place of the one on the path. */
 function program(name: string, script: string): void {

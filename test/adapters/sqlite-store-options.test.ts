@@ -1,12 +1,9 @@
-/** The contract of the resource store on SQLite with other options than the server's. */
+/** SQLite keeps the contract of the resource store with unusual options too. */
 import { join } from 'node:path'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { damageBody } from '../fixtures/damaged-body.ts'
-
-const folder = newFolder()
-let files = 0
 
 const STORES = {
   'SQLite whose keys are taken over all the time': { mostRecent: 1 },
@@ -14,7 +11,7 @@ const STORES = {
 }
 for (const [name, options] of Object.entries(STORES))
   resourceStoreContract(name, async () => {
-    const file = join(folder, `${++files}.db`)
+    const file = join(newFolder(), 'resources.db')
     const store = await SqliteResourceStore.open({ file, ...options })
     return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
   })

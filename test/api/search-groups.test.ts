@@ -280,7 +280,7 @@ describe('links', () => {
 })
 
 it('a search with the index token of a write sees it; altered tokens are 400', async () => {
-  // Of a type that no other test counts.
+  // No other test counts resources of this type.
   const written = await put('/Basic/token', { resourceType: 'Basic', id: 'token', code: { coding: [{ code: 't' }] } })
   const token = written.headers.get('x-index-token') ?? ''
   expect(token.length).toBeGreaterThan(10)

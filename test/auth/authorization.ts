@@ -41,7 +41,7 @@ export type Settings = {
   readonly keySource?: KeySource
   readonly baseUrl?: string
   readonly loopbackOnly?: boolean
-  /** Milliseconds since 1970; without it time passes only by `later`. */
+  /** Milliseconds since 1970; without it, only `later` moves the clock. */
   readonly wall?: () => number
 }
 

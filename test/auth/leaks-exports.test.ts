@@ -12,7 +12,7 @@ import { nameOfWho, WHOS } from './whos.ts'
 
 const world = withPopulated({ settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } })
 
-/** Of 34 forms of scopes × 24 standings: always the same, which reach every status, and others with the seed. */
+/** Distance between two exporting clients in the list of all. Clients from the first place get every status; the seed moves the second place. */
 const EVERY = stepOf(79, 7)
 const PLACES = [5, (5 + firstSeed()) % EVERY]
 const SOME = WHOS.filter((_, i) => PLACES.includes(i % EVERY))

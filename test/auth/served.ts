@@ -1,4 +1,4 @@
-/** The authorization server on a port of this machine. It reads this machine's clock, as the clients do that ask it. */
+/** The authorization server on a port of this machine. Like its clients, it reads the clock of this machine. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { openToAll } from '../../lambdas/http/authenticators.ts'

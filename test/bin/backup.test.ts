@@ -6,12 +6,9 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { askServer, listenForCommands } from '../../lambdas/adapters/filesystem/command-socket.ts'
 import { storeCommands } from '../../lambdas/runtime/backup.ts'
-import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { fhir, type Running, started } from './process.ts'
-
-const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
+import { fhir, json, type Running, started } from './process.ts'
 
 const put = ({ base }: Running, id: string, active: boolean) =>
   fetch(`${base}/Patient/${id}`, {

@@ -5,12 +5,11 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { timesOf } from '../fixtures/long-runs.ts'
 import { printedRandom } from '../fixtures/printed-random.ts'
-import { started } from './process.ts'
+import { json, started } from './process.ts'
 
 const ROUNDS = timesOf(3, 30)
 const ENTRIES = 25
 
-const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
 const headers = { 'content-type': 'application/fhir+json' }
 
 describe('SIGKILL under load', () => {

@@ -6,12 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
-import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { fhir, started } from './process.ts'
-
-const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
+import { fhir, json, started } from './process.ts'
 
 describe('load', () => {
   it('takes Bundles, resources and NDJSON, each also as .gz, twice, and says what failed', async () => {

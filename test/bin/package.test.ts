@@ -39,7 +39,7 @@ describe('A package that is added to a running server', () => {
   beforeAll(async () => {
     data = newFolder()
     server = await started('--data', data)
-    // Makes the folders of packages and of audit records.
+    // The first package creates the folders of packages and of audit records.
     await add('1.0.0')
     await run('remove', `${NAME}@1.0.0`)
   })

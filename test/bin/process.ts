@@ -1,5 +1,6 @@
 /** The command line as a process: started, read, ended. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { atEnd } from '../fixtures/at-end.ts'
 
@@ -70,3 +71,6 @@ async function startedOn(port: number, command: readonly string[], args: readonl
     })
   return { child, base: `http://127.0.0.1:${port}/fhir`, out: () => out, err: () => err, stop }
 }
+
+/** Returns the body of a response, whatever its status. */
+export const json = async (url: string): Promise<Tree> => (await fetch(url)).json()

@@ -23,7 +23,7 @@ const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
 await onDynamo(async (engine) => {
   const folder = newFolder()
   mkdirSync(join(folder, '.fhir'))
-  /** The name of its table. */
+  /** Returns the name of the stage's table. */
   async function newStage(name: string): Promise<string> {
     const StateTableName = await engine.newTable()
     writeFileSync(join(folder, '.fhir', `${name}.json`), JSON.stringify({ [`fhir-${name}-data`]: { StateTableName, BucketName: 'b' } }))

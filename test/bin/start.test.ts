@@ -1,4 +1,4 @@
-/** What a newcomer sees: `fhir start --sample`, its curls, its errors. */
+/** `fhir start`: the sample, the curl lines that it prints, and its errors. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -8,15 +8,12 @@ import { createInterface } from 'node:readline'
 import { describe, expect, it } from '@jest/globals'
 import { InvalidArgumentError } from 'commander'
 import { baseUrl } from '../../bin/commands/options.ts'
-import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { isAlive } from '../fixtures/alive.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
 import { PAGES } from '../fixtures/pages.ts'
-import { fhir, started, startedUnder } from './process.ts'
-
-const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
+import { fhir, json, started, startedUnder } from './process.ts'
 
 describe('start', () => {
   itNeeding('curl', works('curl', '--version'))('--sample greets with four curl lines that work when pasted', async () => {

@@ -32,7 +32,7 @@ const open = (sent: string): Line => {
 afterEach(async () => {
   releaseIntervals()
   for (const { socket } of lines.splice(0)) socket.destroy()
-  // The first tests open none.
+  // Tests of chunks need no server.
   const opened: Front | undefined = front
   await opened?.close()
 })
