@@ -111,14 +111,27 @@ const LONGEST_FILE = 300
 const GENERATED = 'search-mappings/all.ts'
 const FORBIDDEN_NAMES = /(?:^|\/)(?:utils?|helpers?|common|shared|services?|managers?|misc|index)(?:\.ts|\/)/
 
-/** Calls that wait for a time. */
-const TIMERS = /\bset(?:Timeout|Interval)\(|\bsleep\(|\bpromisify\(setTimeout\b|\bawait delayed\(/
-const TIMERS_MODULE = /['"](?:node:)?timers\/promises['"]/
+/** Ways to wait for a time. A call of `Atomics.wait` with a fourth argument has a time. */
+const WAITS = [
+  /\bset(?:Timeout|Interval)\b/,
+  /['"](?:node:)?timers(?:\/promises)?['"]/,
+  /\bsleep(?:\(| [\d.])|Sync\('sleep\b/,
+  /\bawait delayed\(/,
+  /\bAtomics\.wait\w*\((?:.*,){3}/,
+  /\bAbortSignal\.timeout\b/,
+  /\b(?:while|eventually|for (?=\(.*;)).*\b(?:Date|performance)\.now\(/,
+]
 /**
- * Fixtures hold the delays of fakes and the waits for conditions. Measurements and the deployed stacks depend on real time. The program for
- * mutants ends tests that hang.
+ * Fixtures hold the delays of fakes and the waits for conditions. Measurements and the deployed stacks depend on real time. The programs for
+ * engines, mutants and the night end what takes too long. This file has an example of each way to wait.
  */
-const MAY_WAIT_BY_TIME = ['test/fixtures/', 'test/bench/', 'test/cloud/', 'test/mutants/copy.ts']
+const MAY_WAIT_BY_TIME = [
+  ...['test/fixtures/', 'test/bench/', 'test/cloud/'],
+  ...['test/engines/engine.ts', 'test/mutants/copy.ts', 'test/night.ts', 'test/architecture.test.ts'],
+]
+/** Behind code, a comment without quotes: `'a // b'` is none. */
+const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)|\s\/\/[^'"`\n]*$/gm
+const waitsByTime = (source: string): boolean => WAITS.some((way) => way.test(source.replace(COMMENT, '')))
 
 const folders = Object.keys(MAY_IMPORT).sort((a, b) => b.length - a.length)
 const folderOf = (path: string): string | undefined => folders.find((folder) => path.startsWith(`${folder}/`))
@@ -216,13 +229,43 @@ describe('the map', () => {
   })
 
   it('waits by time in fixtures only', () => {
-    const waiting = sources.filter((path) => {
-      if (!path.startsWith('test/') || MAY_WAIT_BY_TIME.some((folder) => path.startsWith(folder))) return false
-      const code = readFileSync(path, 'utf8').replace(/^\s*\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm, '')
-      return TIMERS_MODULE.test(code) || TIMERS.test(code)
-    })
+    const waiting = sources.filter(
+      (path) =>
+        path.startsWith('test/') &&
+        !MAY_WAIT_BY_TIME.some((allowed) => path.startsWith(allowed)) &&
+        waitsByTime(readFileSync(path, 'utf8')),
+    )
     expect(waiting).toEqual([])
   })
+
+  it.each([
+    'await new Promise((done) => setTimeout(done, 50))',
+    'const pause = setTimeout',
+    "fetch('http://a //'); await new Promise((done) => setTimeout(done, 50))",
+    "import { setTimeout as pause } from 'node:timers'",
+    "import { scheduler } from 'node:timers/promises'",
+    'await sleep(50)',
+    "spawnSync('sleep', ['1'])",
+    "execSync('sleep 1')",
+    "spawnSync('sh', ['-c', 'sleep 0.1'])",
+    'await delayed(50)',
+    'Atomics.wait(new Int32Array(shared), 0, 0, 50)',
+    'await Atomics.waitAsync(cell, 0, 0, 50).value',
+    "await once(AbortSignal.timeout(50), 'abort')",
+    'while (performance.now() < end);',
+    'for (const end = Date.now() + 50; Date.now() < end; );',
+    'await eventually(() => Date.now() > end)',
+  ])('finds a wait by time in %s', (code) => expect(waitsByTime(code)).toBe(true))
+
+  it.each([
+    '// setTimeout of the server',
+    'server.close() // before its setTimeout',
+    '/** Reads the clock\n * of setTimeout */\nread()',
+    "spawn('sleep', ['60'])",
+    'Atomics.wait(cell, 0, 0)',
+    'for await (const page of store.scan({ asOf: Date.now() }))',
+    'const slow = () => void delayed(50).then(answer)',
+  ])('finds no wait by time in %s', (code) => expect(waitsByTime(code)).toBe(false))
 
   it('takes time and randomness from the clock', () => {
     const takers = sources.filter(
