@@ -35,15 +35,15 @@ const STRING = String.raw`'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|${template(4)}
 const REGEXP = String.raw`(?<=(?:^|[(,=:[!&|?{};]|=>|\breturn)\s*)/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/`
 const LITERAL = new RegExp(`${COMMENT}|${STRING}|${REGEXP}`, 'gm')
 /** Other names of `describe` and `it` in a file. */
-const ALIAS = /\bdescribe as (?<describe>\w+)|\bconst (?<it>\w+) = .*\bit\.skip$/gm
+const ALIAS = /\bdescribe as (?<describe>\w+)|\b(?:it|test) as (?<it>\w+)|\bconst (?<it>\w+) = (?:.*\bit\.skip|it|test|itNeeding\(.*\))$/gm
 
 /** `it`, also `itNeeding('x', …)(` and `(isThere ? describe : describe.skip)(`. No title: `const itHere = itNeeding('x', …)`. */
 function callsIn(code: string): readonly { readonly isDescribe: boolean; readonly end: number }[] {
   const aliases = [...code.matchAll(ALIAS)].map(({ groups }) => groups!)
-  const describes = ['describe', ...aliases.flatMap(({ describe: name }) => name ?? [])]
-  const its = ['test', 'it(?:[A-Z]\\w*)?', ...aliases.flatMap(({ it: name }) => name ?? [])]
+  const describes = ['describe', 'fdescribe', 'xdescribe', ...aliases.flatMap(({ describe: name }) => name ?? [])]
+  const its = ['[fx]?test', '[fx]?it', 'it[A-Z]\\w*', ...aliases.flatMap(({ it: name }) => name ?? [])]
   const modes = String.raw`(?:\.(?:each|only|skip|failing|concurrent))*`
-  const calls = new RegExp(String.raw`(?<![\w$.]|= )(${[...describes, ...its].join('|')})${modes}(?=[(<]|\)\()`, 'g')
+  const calls = new RegExp(String.raw`(?<![\w$.]|= )(${[...describes, ...its].join('|')})${modes}(?=\s*[(<]|\)\()`, 'g')
   return [...code.matchAll(calls)].map(({ 0: call, 1: name, index }) => ({
     isDescribe: describes.includes(name!),
     end: index + call.length,
@@ -124,9 +124,28 @@ describe('Titles of tests', () => {
       ;(isThere ? it : it.skip)('sixth', () => {})
       const itHere = itNeeding('no title', isThere)
       expect(test('no title')).toBe(1 / 2)
-    })`
+      itHere('seventh', () => {})
+      const reading = it
+      reading('eighth', () => {})
+      it.each\`a\n\${1}\`('ninth', () => {})
+      xit ('tenth', () => {})
+      running('eleventh', () => {})
+    })
+    import { test as running } from '@jest/globals'`
     const found = titlesOf('api/sample.ts', sample).map(({ where, text }) => `${where.split(':')[1]} ${text.slice(0, 6)}`)
-    expect(found).toEqual(['1 first', '5 second', '7 third ', '11 fourth', '11 fifth', '12 sixth'])
+    expect(found).toEqual([
+      '1 first',
+      '5 second',
+      '7 third ',
+      '11 fourth',
+      '11 fifth',
+      '12 sixth',
+      '15 sevent',
+      '17 eighth',
+      '19 ninth',
+      '20 tenth',
+      '21 eleven',
+    ])
   })
 
   it('are plain, except for a number per folder that may only fall', () => {
