@@ -68,6 +68,7 @@ const LONG = [
   'interactions/fuzz',
   'judge/answers',
   'mutants/copy',
+  'mutants/run',
   'runtime/exporter/exports',
   'runtime/load-references',
   'runtime/power-cut',

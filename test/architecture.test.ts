@@ -127,7 +127,7 @@ const WAITS = [
  */
 const MAY_WAIT_BY_TIME = [
   ...['test/fixtures/', 'test/bench/', 'test/cloud/'],
-  ...['test/engines/engine.ts', 'test/mutants/copy.ts', 'test/night.ts', 'test/architecture.test.ts'],
+  ...['test/engines/engine.ts', 'test/mutants/copy.ts', 'test/mutants/run.ts', 'test/night.ts', 'test/architecture.test.ts'],
 ]
 /** Behind code, a comment without quotes: `'a // b'` is none. */
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)|\s\/\/[^'"`\n]*$/gm

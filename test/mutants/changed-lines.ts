@@ -5,7 +5,7 @@ import { SOURCES } from './guards.ts'
 export type ChangedLines = ReadonlyMap<string, ReadonlySet<number>>
 
 const git = (...args: readonly string[]): string =>
-  execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 2 ** 28 })
+  execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 2 ** 28 })
 
 export const commit = (): string => git('rev-parse', 'HEAD').trim()
 

@@ -11,7 +11,7 @@ const LONGEST = 15 * 60_000
 /** A mutant may make tests wait for ever. Tests have noticed it if they exceed this multiple of their time without it, plus the slack. */
 const ENDLESS = { times: 5, slack: 60_000 }
 
-/** `stopped`: the time of the whole run is over. */
+/** `stopped`: the whole run is over. */
 export type Outcome = 'passed' | 'failed' | 'not run' | 'stopped'
 
 export class Copy {
@@ -36,34 +36,33 @@ export class Copy {
     }
   }
 
-  /** Runs the tests without a mutant, once per list. `until`: on the clock of `performance.now()`. */
-  async clean(tests: readonly string[], until: number): Promise<Outcome> {
+  /** Runs the tests without a mutant, once per list. `over`: ends the tests. */
+  async clean(tests: readonly string[], over: AbortSignal): Promise<Outcome> {
     const key = tests.join(' ')
     const earlier = this.#clean.get(key)
     if (earlier !== undefined) return earlier.outcome
     const began = performance.now()
-    const outcome = await this.#run(tests, LONGEST, until)
+    const outcome = await this.#run(tests, LONGEST, over)
     if (outcome !== 'stopped') this.#clean.set(key, { outcome, milliseconds: performance.now() - began })
     return outcome
   }
 
   /** Runs the tests while `file` has the text `mutated`. They must have run without it. */
-  async mutated(file: string, mutated: string, tests: readonly string[], until: number): Promise<Outcome> {
+  async mutated(file: string, mutated: string, tests: readonly string[], over: AbortSignal): Promise<Outcome> {
     const { milliseconds } = this.#clean.get(tests.join(' '))!
     const path = join(this.#folder, file)
     const source = readFileSync(path, 'utf8')
     writeFileSync(path, mutated)
     try {
-      return await this.#run(tests, ENDLESS.times * milliseconds + ENDLESS.slack, until)
+      return await this.#run(tests, ENDLESS.times * milliseconds + ENDLESS.slack, over)
     } finally {
       writeFileSync(path, source)
     }
   }
 
   /** Runs tests as `npm test` does. `failed` needs a failed test, because a suite that cannot start proves nothing. */
-  async #run(tests: readonly string[], longest: number, until: number): Promise<Outcome> {
-    const left = until - performance.now()
-    if (left <= 0) return 'stopped'
+  async #run(tests: readonly string[], longest: number, over: AbortSignal): Promise<Outcome> {
+    if (over.aborted) return 'stopped'
     const counts = join(this.#folder, COUNTS)
     rmSync(counts, { force: true })
     const { FHIR_TEST_FULL: _, NODE_OPTIONS: __, ...env } = process.env
@@ -77,17 +76,18 @@ export class Copy {
       stdio: 'ignore',
       detached: true,
     })
-    let isKilled = false
-    const timer = setTimeout(
-      () => {
-        isKilled = true
-        process.kill(-child.pid!, 'SIGKILL')
-      },
-      Math.min(longest, left),
-    )
+    let isLate = false
+    const kill = (): void => void process.kill(-child.pid!, 'SIGKILL')
+    const timer = setTimeout(() => {
+      isLate = true
+      kill()
+    }, longest)
+    over.addEventListener('abort', kill)
     await new Promise((done) => child.once('exit', done))
+    over.removeEventListener('abort', kill)
     clearTimeout(timer)
-    if (isKilled) return left < longest ? 'stopped' : 'failed'
+    if (over.aborted) return 'stopped'
+    if (isLate) return 'failed'
     return outcomeOf(readCounts(counts))
   }
 }

@@ -9,90 +9,74 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
 import { baseOf, changedSince, commit } from './changed-lines.ts'
 import { isIn, type Part, spread } from './choice.ts'
 import { Copy } from './copy.ts'
 import { keptMutants, sourceFiles } from './guards.ts'
 import { type Mutant, mutantsOf, mutated } from './mutants.ts'
+import { type Options, optionsOf } from './options.ts'
 import { RelatedTests, readImports } from './related-tests.ts'
 
 /** `stages`: lists of tests, run one after the other until one notices. `guard`: its name, for a kept mutant. */
 type Trial = { readonly mutant: Mutant; readonly stages: readonly (readonly string[])[]; readonly guard?: string }
 type Verdict = 'noticed' | 'SURVIVED' | 'not run'
-type Plan = { readonly trials: readonly Trial[]; readonly leftOut: readonly Trial[]; readonly minutes: number }
+type Plan = { readonly trials: readonly Trial[]; readonly leftOut: readonly Trial[] }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    diff: { type: 'boolean' },
-    kept: { type: 'boolean' },
-    sample: { type: 'string' },
-    part: { type: 'string' },
-    most: { type: 'string', default: '60' },
-    minutes: { type: 'string' },
-    strict: { type: 'boolean' },
-  },
-})
+const options = readOptions()
+const interrupted = signalled()
 
 async function main(): Promise<number> {
   const began = performance.now()
+  const { minutes, isStrict } = options
+  const over = minutes === undefined ? interrupted : AbortSignal.any([interrupted, AbortSignal.timeout(minutes * 60_000)])
   const plan = makePlan()
   const counts: Record<Verdict, number> = { noticed: 0, SURVIVED: 0, 'not run': 0 }
   let isWrong = false
   const report = ({ mutant, guard }: Trial, verdict: Verdict, why = ''): void => {
     counts[verdict]++
-    isWrong ||= verdict === 'SURVIVED' && (guard !== undefined || values.strict === true)
+    isWrong ||= verdict === 'SURVIVED' && (guard !== undefined || isStrict)
     console.log(`${verdict} ${guard === undefined ? '' : `guard ${guard}: `}${nameOf(mutant)}${why}`)
   }
-  const until = began + plan.minutes * 60_000
   const left = [...plan.trials]
   const work = async (copy: Copy): Promise<void> => {
-    for (let trial = left.shift(); trial !== undefined; trial = left.shift()) report(trial, ...(await verdictOn(trial, copy, until)))
+    for (let trial = left.shift(); trial !== undefined; trial = left.shift()) report(trial, ...(await verdictOn(trial, copy, over)))
   }
   await Promise.all(Array.from({ length: Math.min(availableParallelism(), left.length) }, () => Copy.use(work)))
   for (const trial of plan.leftOut) report(trial, 'not run')
   const seconds = Math.round((performance.now() - began) / 1000)
   console.log(`${counts.noticed} noticed, ${counts.SURVIVED} survived, ${counts['not run']} not run, in ${seconds} s`)
-  return isWrong ? 1 : 0
+  return isWrong || interrupted.aborted ? 1 : 0
 }
 
 function makePlan(): Plan {
-  if (values.kept) return { trials: keptTrials(positionals), leftOut: [], minutes: Number(values.minutes ?? Number.POSITIVE_INFINITY) }
-  const minutes = Number(values.minutes ?? 5)
-  if (values.sample !== undefined) {
-    const part = partIn(values.sample)
-    return {
-      ...generatedTrials(
-        sourceFiles()
-          .filter((file) => isIn(file, part))
-          .flatMap(everyMutantOf),
-      ),
-      minutes,
-    }
+  if (options.mode === 'kept') return { trials: keptTrials(options.words, options.part), leftOut: [] }
+  if (options.mode === 'sample') {
+    const { part } = options
+    const files = sourceFiles().filter((file) => isIn(file, part))
+    return generatedTrials(files.flatMap(everyMutantOf))
   }
-  const base = baseOf(positionals[0])
+  const base = baseOf(options.base)
   const changed = changedSince(base)
   console.log(`${changed.size} source files changed since ${base}`)
   const generated = generatedTrials([...changed].flatMap(([file, lines]) => everyMutantOf(file).filter(({ line }) => lines.has(line))))
-  const kept = keptTrials([]).filter(({ mutant }) => changed.has(mutant.file))
-  return { trials: [...kept, ...generated.trials], leftOut: generated.leftOut, minutes }
+  const kept = keptTrials().filter(({ mutant }) => changed.has(mutant.file))
+  return { trials: [...kept, ...generated.trials], leftOut: generated.leftOut }
 }
 
-function keptTrials(words: readonly string[]): readonly Trial[] {
-  const part = values.part === undefined ? undefined : partIn(values.part)
-  return keptMutants()
+function keptTrials(words: readonly string[] = [], part?: Part): readonly Trial[] {
+  const guards = keptMutants().filter(
+    ({ name, mutant, tests }) =>
+      words.length === 0 || words.some((word) => [name, mutant.file, ...tests].some((text) => text.includes(word))),
+  )
+  if (guards.length === 0) throw new Error(`No guard has ${words.join(' or ')} in its name, file or tests`)
+  return guards
     .filter(({ name }) => part === undefined || isIn(name, part))
-    .filter(
-      ({ name, mutant, tests }) =>
-        words.length === 0 || words.some((word) => [name, mutant.file, ...tests].some((text) => text.includes(word))),
-    )
     .map(({ name, mutant, tests }) => ({ mutant, stages: [tests], guard: name }))
 }
 
 function generatedTrials(mutants: readonly Mutant[]): Pick<Plan, 'trials' | 'leftOut'> {
   if (mutants.length === 0) return { trials: [], leftOut: [] }
-  const most = Number(values.most)
+  const { most } = options
   const related = new RelatedTests(readImports(), shortTests())
   const trials = spread(mutants, commit()).map((mutant) => ({ mutant, stages: related.of(mutant.file) }))
   return { trials: trials.slice(0, most), leftOut: trials.slice(most) }
@@ -115,14 +99,14 @@ function shortTests(): ReadonlySet<string> {
 
 const everyMutantOf = (file: string): readonly Mutant[] => mutantsOf(file, readFileSync(file, 'utf8'))
 
-async function verdictOn({ mutant, stages, guard }: Trial, copy: Copy, until: number): Promise<[Verdict, string?]> {
+async function verdictOn({ mutant, stages, guard }: Trial, copy: Copy, over: AbortSignal): Promise<[Verdict, string?]> {
   const changed = mutated(mutant, readFileSync(mutant.file, 'utf8'))
   for (const tests of stages) {
-    const clean = await copy.clean(tests, until)
+    const clean = await copy.clean(tests, over)
     if (clean === 'stopped') return ['not run']
     // Tests that fail anyway prove nothing about the mutant.
     if (clean !== 'passed') return ['SURVIVED', ` (without the mutant: ${clean}: ${tests.join(' ')})`]
-    const outcome = await copy.mutated(mutant.file, changed, tests, until)
+    const outcome = await copy.mutated(mutant.file, changed, tests, over)
     if (outcome === 'stopped') return ['not run']
     // A mutant may keep a suite from starting. A kept guard needs a test that fails.
     if (outcome === 'failed' || (outcome === 'not run' && guard === undefined)) return ['noticed']
@@ -130,15 +114,26 @@ async function verdictOn({ mutant, stages, guard }: Trial, copy: Copy, until: nu
   return ['SURVIVED', stages.length === 0 ? ' (no test imports the file)' : ` (${stages.flat().join(' ')})`]
 }
 
-function partIn(text: string): Part {
-  const [, part, of] = /^(\d+)\/(\d+)$/.exec(text) ?? []
-  if (part === undefined || Number(part) < 1 || Number(part) > Number(of)) throw new Error(`${text}: K/N expected, with K from 1 to N`)
-  return { part: Number(part), of: Number(of) }
-}
-
 function nameOf({ file, line, operator, start, end, text }: Mutant): string {
   const short = (code: string) => JSON.stringify(code.replace(/\s+/g, ' ').slice(0, 60))
   return `${file}:${line} ${operator}: ${short(readFileSync(file, 'utf8').slice(start, end))} → ${short(text)}`
+}
+
+/** Returns the options, or ends the program. */
+function readOptions(): Options {
+  try {
+    return optionsOf(process.argv.slice(2))
+  } catch (error) {
+    console.error(`${(error as Error).message}\nThe head of test/mutants/run.ts describes the arguments.`)
+    process.exit(2)
+  }
+}
+
+/** Aborts when a signal asks this program to end. Tests that run would outlive it, since they have a process group of their own. */
+function signalled(): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort())
+  return controller.signal
 }
 
 process.exitCode = await main()
