@@ -26,6 +26,15 @@ describe('RelatedTests', () => {
     ])
   })
 
+  it('takes tests of the guards of the file first, and tests of its name in any folder', () => {
+    const guarding = new Map([[SOURCE, ['test/api/4', 'test/api/long']]])
+    const more = new Map([...imports, ['test/api/refresh-tokens.test.ts', ['test/fixtures/a.ts']]])
+    const [first] = new RelatedTests(more, tests.union(new Set(['test/api/refresh-tokens.test.ts'])), guarding).of(SOURCE)
+    expect(first).toEqual(['test/auth/refresh-tokens.test.ts', 'test/api/refresh-tokens.test.ts'])
+    const second = new RelatedTests(imports, tests, guarding).of(SOURCE)
+    expect(second[0]).toEqual(['test/auth/refresh-tokens.test.ts', 'test/api/4.test.ts'])
+  })
+
   it('takes no test that may not run', () => {
     expect(new RelatedTests(imports, new Set(['test/api/3.test.ts'])).of(SOURCE)).toEqual([['test/api/3.test.ts']])
   })

@@ -1,6 +1,6 @@
-/** Tests of a source file: the test of its name first, then by the steps of imports to the file, small tests first. */
+/** Tests of a source file: tests of its guards and of its name first, then by the steps of imports to the file, small tests first. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 const FOLDERS = ['bin', 'lambdas', 'lib', 'search-mappings', 'test']
 /** A relative path to a module in quotes: imports, and the files of threads and processes. */
@@ -26,23 +26,26 @@ export class RelatedTests {
   readonly #imports: Imports
   readonly #importers: Imports
   readonly #tests: ReadonlySet<string>
+  readonly #guarding: ReadonlyMap<string, readonly string[]>
   /** Number of files that each test reaches. */
   readonly #sizes = new Map<string, number>()
 
-  /** `tests`: test files that may run. */
-  constructor(imports: Imports, tests: ReadonlySet<string>) {
+  /** `tests`: test files that may run. `guarding`: path patterns of the tests of the kept guards, by source file. */
+  constructor(imports: Imports, tests: ReadonlySet<string>, guarding: ReadonlyMap<string, readonly string[]> = new Map()) {
     const pairs = [...imports].flatMap(([file, imported]) => imported.map((each) => ({ file, each })))
     const importers = Map.groupBy(pairs, ({ each }) => each)
     this.#imports = imports
     this.#importers = new Map([...importers].map(([each, of]) => [each, of.map(({ file }) => file)]))
     this.#tests = tests
+    this.#guarding = guarding
   }
 
   /** Returns lists of test files. A run takes one list after the other until a test notices the mutant. */
   of(file: string): readonly (readonly string[])[] {
     const distances = distancesFrom(file, this.#importers)
+    const guarding = this.#guarding.get(file) ?? []
     const rank = (test: string): readonly number[] => [
-      isNamedAfter(test, file) ? 0 : distances.get(test)!,
+      guarding.some((pattern) => test.includes(pattern)) || lastPartOf(test) === lastPartOf(file) ? 0 : distances.get(test)!,
       -sharedWords(test, file),
       this.#sizeOf(test),
     ]
@@ -77,5 +80,6 @@ const wordsOf = (path: string): readonly string[] =>
     .replace(/(?:\.test)?\.[a-z]+$/, '')
     .split(/[/-]/)
 
-const isNamedAfter = (test: string, file: string): boolean => wordsOf(test).join() === wordsOf(file).join()
+/** Returns the name without the suffix: `lambdas/interactions/history.ts` and `test/api/history.test.ts` are history. */
+const lastPartOf = (path: string): string => basename(path).replace(/\..*/, '')
 const sharedWords = (test: string, file: string): number => wordsOf(test).filter((word) => wordsOf(file).includes(word)).length

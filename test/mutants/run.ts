@@ -77,7 +77,9 @@ function keptTrials(words: readonly string[] = [], part?: Part): readonly Trial[
 function generatedTrials(mutants: readonly Mutant[]): Pick<Plan, 'trials' | 'leftOut'> {
   if (mutants.length === 0) return { trials: [], leftOut: [] }
   const { most } = options
-  const related = new RelatedTests(readImports(), shortTests())
+  const guards = Map.groupBy(keptMutants(), ({ mutant }) => mutant.file)
+  const guarding = new Map([...guards].map(([file, each]) => [file, each.flatMap(({ tests }) => tests)]))
+  const related = new RelatedTests(readImports(), shortTests(), guarding)
   const trials = spread(mutants, commit()).map((mutant) => ({ mutant, stages: related.of(mutant.file) }))
   return { trials: trials.slice(0, most), leftOut: trials.slice(most) }
 }
