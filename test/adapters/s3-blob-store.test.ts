@@ -5,6 +5,7 @@ import {
   CopyObjectCommand,
   CreateMultipartUploadCommand,
   ListMultipartUploadsCommand,
+  ListObjectsV2Command,
   NoSuchUpload,
   S3Client,
   UploadPartCopyCommand,
@@ -56,6 +57,20 @@ it('An object is kept by who downloads it as the last segment of its key', async
     'attachment; filename="deleted.ndjson"',
     'attachment; filename="Patient.ndjson"',
   ])
+})
+
+it('A list goes on with the next page', async () => {
+  const client = mockClient(new S3Client({ region: 'us-east-1' }))
+  const asked = { Bucket: 'b', Prefix: 'exports/1/' }
+  const object = (Key: string) => ({ Key, Size: 1, LastModified: new Date(0) })
+  client
+    .on(ListObjectsV2Command, asked)
+    .resolves({ IsTruncated: true, NextContinuationToken: 't', Contents: [object('exports/1/a')] })
+    .on(ListObjectsV2Command, { ...asked, ContinuationToken: 't' })
+    .resolves({ Contents: [object('exports/1/b')] })
+  const found: string[] = []
+  for await (const { key } of new S3BlobStore(client as unknown as S3Client, 'b').list('exports/1/')) found.push(key)
+  expect(found).toEqual(['exports/1/a', 'exports/1/b'])
 })
 
 describe('Unfinished uploads', () => {
