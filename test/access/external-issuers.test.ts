@@ -147,12 +147,12 @@ describe('A token of another issuer', () => {
     expect(await it.ask(it.token({ tenant: 'a' }))).toMatchObject({ client: 'app' })
   })
 
-  it('is revoked by separate keys, not by those of a local client', async () => {
+  it.each(['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const)('is revoked by a separate %s, not by the local one', async (own) => {
     const it = trusting()
     for (const mark of ['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const) it.revoked.set(mark, it.now)
     const token = signedBy(OTHER_KEY, claimsOf(it, { jti: '1', sid: '1' }))
     expect(await it.ask(token)).toMatchObject({ client: `app@${THERE}` })
-    it.revoked.set(`client:app@${THERE}`, it.now)
+    it.revoked.set(`${own}@${THERE}`, it.now)
     it.now += 3 * SECOND
     await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
   })
