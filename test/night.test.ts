@@ -29,6 +29,12 @@ it('runs whole loops, those of the deployed stacks with a deployment', () => {
   expect(calls().filter((call) => call.includes('test/cloud/'))).toEqual(['1 run test:cloud -- test/cloud/stream.test.ts'])
 })
 
+it.each(['--minutes=', '--minutes=-1', '--minutes many', '--minute 1', 'judges'])('rejects the arguments %s', (line) => {
+  program('npm', `echo "$*" >> '${folder}/calls'`)
+  const { status, stderr } = spawnSync(process.execPath, ['test/night.ts', ...line.split(' ')], { env, encoding: 'utf8' })
+  expect([status, stderr, calls()]).toEqual([2, expect.stringContaining('Usage: node test/night.ts'), []])
+})
+
 it('runs every folder in a random order', () => {
   program('npm', `echo "$*" >> '${folder}/calls'`)
   spawnSync(process.execPath, ['test/night.ts', 'order'], { env })

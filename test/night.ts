@@ -61,15 +61,25 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
 }
 
-const { values, positionals } = parseArgs({ options: { minutes: { type: 'string' } }, allowPositionals: true })
-process.exitCode = await main(positionals, values.minutes === undefined ? undefined : Number(values.minutes))
+const asked = readArguments()
+if (asked === undefined) console.error(`Usage: node test/night.ts [--minutes N] [PART…]; parts: ${Object.keys(PARTS).join(', ')}`)
+process.exitCode = asked === undefined ? 2 : await main(asked)
 
-async function main(names: readonly string[], minutes: number | undefined): Promise<number> {
-  const unknown = names.filter((name) => !Object.hasOwn(PARTS, name))
-  if (unknown.length > 0 || Number.isNaN(minutes)) {
-    console.error(`Usage: node test/night.ts [--minutes N] [PART…]; parts: ${Object.keys(PARTS).join(', ')}`)
-    return 2
+type Asked = { readonly names: readonly string[]; readonly minutes: number | undefined }
+
+/** Returns undefined for arguments without a meaning. */
+function readArguments(): Asked | undefined {
+  try {
+    const { values, positionals } = parseArgs({ options: { minutes: { type: 'string' } }, allowPositionals: true })
+    const { minutes } = values
+    if (!positionals.every((name) => Object.hasOwn(PARTS, name)) || (minutes !== undefined && !/^\d+$/.test(minutes))) return undefined
+    return { names: positionals, minutes: minutes === undefined ? undefined : Number(minutes) }
+  } catch {
+    return undefined
   }
+}
+
+async function main({ names, minutes }: Asked): Promise<number> {
   const parts = Object.entries(PARTS).filter(([name]) => names.length === 0 || names.includes(name))
   for (const [name, { reason }] of parts) console.log(`${name}: ${reason}`)
   const all = parts.flatMap(([, { commands }]) => commands)
