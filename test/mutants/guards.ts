@@ -85,12 +85,13 @@ export function mutantOf({ name, operator, nth }: Guard, marker: Marker, source:
   return mutant
 }
 
-/** Returns every kept guard with its mutant. Throws if a guard has no marker. */
+/** Returns every kept guard with its mutant. Throws if a guard has no marker, or several. */
 export function keptMutants(): readonly (Guard & { readonly mutant: Mutant })[] {
-  const markers = new Map(readMarkers().map((marker) => [marker.name, marker]))
+  const markers = Map.groupBy(readMarkers(), ({ name }) => name)
   return readGuards().map((guard) => {
-    const marker = markers.get(guard.name)
+    const [marker, other] = markers.get(guard.name) ?? []
     if (marker === undefined) throw new Error(`${guard.name}: no source has the marker`)
+    if (other !== undefined) throw new Error(`${guard.name}: marker in ${marker.file} and ${other.file}`)
     return { ...guard, mutant: mutantOf(guard, marker, readFileSync(marker.file, 'utf8')) }
   })
 }

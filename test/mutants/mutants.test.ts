@@ -1,7 +1,7 @@
 /** The markers in the sources and the rows of guards.txt belong together. `npm run mutants -- --kept` runs them. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { mutantOf, patternsWithoutTest, readGuards, readMarkers } from './guards.ts'
+import { keptMutants, patternsWithoutTest, readGuards, readMarkers } from './guards.ts'
 import { mutated } from './mutants.ts'
 
 /** Minimum number of guards, so that they are not removed unnoticed. */
@@ -18,11 +18,7 @@ describe('The kept guards', () => {
   })
 
   it('change the marked statement, each in its own way, so that it stays TypeScript', () => {
-    const changes = guards.map((guard) => {
-      const marker = markers.find(({ name }) => name === guard.name)!
-      const source = readFileSync(marker.file, 'utf8')
-      return `${marker.file} ${mutated(mutantOf(guard, marker, source), source)}`
-    })
+    const changes = keptMutants().map(({ mutant }) => `${mutant.file} ${mutated(mutant, readFileSync(mutant.file, 'utf8'))}`)
     expect(new Set(changes).size).toBe(guards.length)
   })
 
