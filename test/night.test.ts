@@ -42,6 +42,12 @@ it('runs every folder in a random order', () => {
   for (const place of ['test/auth/', 'test/[^/]*[.]test']) expect(calls()).toContain(`test -- --randomize --seed=${seed} ${place}`)
 })
 
+it('names the commands that it did not finish in time', () => {
+  program('npm', 'exec tail -f /dev/null')
+  const { status, stdout } = spawnSync(process.execPath, ['test/night.ts', '--minutes', '0', 'stacks'], { env, encoding: 'utf8' })
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/Not finished:\nnpm run test:cloud -- api\n\n.*0 commands of 1, 0 failed/s)])
+})
+
 it('runs no further command after a signal, and fails', async () => {
   // Runs until its input ends.
   program('npm', `echo "$*" >> '${folder}/calls'; exec cat`)

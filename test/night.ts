@@ -1,7 +1,7 @@
 /**
  * Runs the tests that take too long for every change: node test/night.ts [--minutes N] [PART…]
  * Without a PART it runs all of them. With --minutes it starts at a command that the commit chooses, ends after that many minutes, and names
- * the commands that it did not reach. It fails if a command failed or a signal ended it.
+ * the commands that it did not finish. It fails if a command failed or a signal ended it.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -89,15 +89,17 @@ async function main({ names, minutes }: Asked): Promise<number> {
   const over = minutes === undefined ? interrupted : AbortSignal.any([interrupted, AbortSignal.timeout(minutes * 60_000)])
   const failed: string[] = []
   let done = 0
-  for (; done < commands.length && !over.aborted; done++) {
-    const command = commands[done]!
+  for (const command of commands) {
+    if (over.aborted) break
     const started = performance.now()
     console.log(`\n--- ${command}`)
     const result = await run(command, over)
     console.log(`--- ${result} after ${Math.round((performance.now() - started) / 1_000)} s: ${command}`)
+    if (result === 'not finished') break
+    done++
     if (result === 'failed') failed.push(command)
   }
-  if (done < commands.length) console.log(`\nNot reached:\n${commands.slice(done).join('\n')}`)
+  if (done < commands.length) console.log(`\nNot finished:\n${commands.slice(done).join('\n')}`)
   console.log(`\n${commit.slice(0, 7)} of ${new Date().toISOString()}: ${done} commands of ${commands.length}, ${failed.length} failed`)
   for (const command of failed) console.log(`failed: ${command}`)
   return failed.length === 0 && !interrupted.aborted ? 0 : 1

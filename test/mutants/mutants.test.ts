@@ -5,7 +5,7 @@ import { keptMutants, patternsWithoutTest, readGuards, readMarkers } from './gua
 import { mutated } from './mutants.ts'
 
 /** Minimum number of guards, so that they are not removed unnoticed. */
-const FEWEST = 140
+const FEWEST = 150
 
 describe('The kept guards', () => {
   const guards = readGuards()
