@@ -1,0 +1,276 @@
+/** Stream, schedules, workflows and settings of a deployed stage. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from '@jest/globals'
+import validate from 'asl-validator'
+import { exportWorkflow } from '../../lambdas/export/workflow.ts'
+import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
+import { SETTINGS } from '../../lambdas/runtime/config.ts'
+import { type ServiceSetting, serviceEnvironment, settingsOf } from '../../lib/settings.ts'
+import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
+import { DOMAIN, demo, local, names, production, tokens } from './stages.ts'
+
+/** Of each setting of the service another value than the default, but where one is refused. Tenancy needs tokens. */
+const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
+  clientIds: 'optional',
+  conditionalUpdateIdMismatch: 'reject',
+  noOpUpdates: 'ignore',
+  writes: 'stopped',
+  validateProfiles: 'warn',
+  versioning: 'off',
+  timeZone: 'Europe/Berlin',
+  tenantClaim: 'organization',
+  externalIssuers: JSON.stringify([
+    { issuer: 'https://auth.example.org', audience: 'api://fhir', jwksUri: 'https://auth.example.org/keys', scopes: 'system/*.rs' },
+  ]),
+  privateHosts: '10.1.0.0/16',
+  pkce: 'require',
+  patientScopesWithoutContext: 'none',
+  maxTransactionEntries: '10',
+  maxBodyBytes: '1000000',
+  allowedOrigins: 'https://app.example.org',
+  auditRetentionDays: '30',
+  auditDurability: 'strict',
+  exportNeedsAssertion: 'off',
+  maxRunningExports: '2',
+  exportRetentionDays: '3',
+  groupExportTypes: 'Patient',
+  searchBudget: '5000',
+}
+const REFUSED: readonly ServiceSetting[] = [
+  'access',
+  'addressHeader',
+  'exportAdditionalResources',
+  'maxRequests',
+  'packageRegistry',
+  'referentialIntegrity',
+]
+
+const { again, changed, named } = await synthesized({
+  first: {},
+  again: {},
+  changed: { service: TOLD },
+  named: { access: 'token', customDomain: DOMAIN },
+})
+
+describe('what follows the table', () => {
+  it.each([
+    ['indexer', ['H', 'P']],
+    ['settle-transactions', ['T']],
+  ])('%s gets records with the sort keys %s, repeats what fails alone, and loses nothing', (name, sorts) => {
+    const functionId = Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(
+      ([, { Handler }]) => Handler === `${name}.handler`,
+    )![0]
+    const mapping = Object.values(ofType(demo.service, 'AWS::Lambda::EventSourceMapping')).find(
+      ({ FunctionName }) => FunctionName.Ref === functionId,
+    )
+    expect(mapping).toMatchObject({
+      StartingPosition: 'TRIM_HORIZON',
+      BatchSize: 500,
+      MaximumBatchingWindowInSeconds: 0,
+      BisectBatchOnFunctionError: true,
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+      MaximumRetryAttempts: -1,
+      MaximumRecordAgeInSeconds: 20 * 60 * 60,
+      ParallelizationFactor: 1,
+      DestinationConfig: { OnFailure: { Destination: { 'Fn::ImportValue': expect.stringContaining('DataBucket') } } },
+    })
+    expect(JSON.parse(mapping.FilterCriteria.Filters[0].Pattern)).toEqual({ dynamodb: { Keys: { sk: { S: sorts } } } })
+  })
+
+  it('is no more than two functions, as a stream wants it', () =>
+    expect(Object.keys(ofType(demo.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
+
+  it('takes up every minute, hour and day what was left', () => {
+    const rules = Object.values(ofType(demo.service, 'AWS::Events::Rule'))
+    expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
+      ['rate(1 minute)', '{"sweep":"transactions"}'],
+      ['rate(1 day)', '{"sweep":"bodies"}'],
+      ['rate(1 minute)', '{"sweep":"index"}'],
+      ['rate(1 minute)', '{"sweep":"jobs"}'],
+      ['rate(1 hour)', '{"sweep":"expired"}'],
+    ])
+  })
+
+  it('tends the signing keys every day, which are made before anybody is answered', () => {
+    const inputs = Object.values(ofType(tokens.service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
+    expect(inputs).toContain('{"sweep":"keys"}')
+    const { Resources } = tokens.service
+    const made = Object.entries<Tree>(Resources).find(([, { Type }]) => Type === 'Custom::FhirSigningKeys')![0]
+    const token = Object.values<Tree>(Resources).find(({ Properties }) => Properties?.Handler === 'token.handler')
+    expect(token.DependsOn).toContain(made)
+  })
+
+  it.each([
+    ['rebuilds by the state machine of lambdas/indexing', 'Rebuild', rebuildWorkflow],
+    ['exports by that of lambdas/export', 'Exporting', exportWorkflow],
+  ])('%s, whose log has no input', (_, id, definition) => {
+    const machines = Object.entries(ofType(demo.service, 'AWS::StepFunctions::StateMachine'))
+    const [, machine] = machines.find(([each]) => each.startsWith(`${id}Machine`))!
+    const [separator, parts] = machine.DefinitionString['Fn::Join']
+    const text = parts.map((part: Tree) => (typeof part === 'string' ? part : 'ARN')).join(separator)
+    const limited = JSON.parse(text, (name, value) => (name === 'TimeoutSeconds' ? undefined : value))
+    expect(limited).toEqual(definition('ARN'))
+    expect([machine.LoggingConfiguration.IncludeExecutionData, machine.StateMachineType]).toEqual([false, undefined])
+  })
+
+  it.each([
+    ['Rebuild', 'rebuild-step', 6 * 24],
+    ['Exporting', 'export-step', 2 * 24],
+  ])('%s waits for nothing longer than it may take: its function %s, and itself %i hours', (id, name, hours) => {
+    const [, machine] = Object.entries(ofType(demo.service, 'AWS::StepFunctions::StateMachine')).find(([each]) =>
+      each.startsWith(`${id}Machine`),
+    )!
+    const text = machine.DefinitionString['Fn::Join'][1]
+      .map((part: Tree) => (typeof part === 'string' ? part : 'arn:aws:lambda:x:0:function:f'))
+      .join('')
+    const tasks: Tree[] = []
+    const definition = JSON.parse(text, (_, value) => {
+      if (value?.Type === 'Task') tasks.push(value)
+      return value
+    })
+    expect(definition.TimeoutSeconds).toBe(hours * 60 * 60)
+    expect(tasks.length).toBeGreaterThan(3)
+    const { Timeout } = functionsOf(demo.service)[name]!
+    for (const { TimeoutSeconds, Retry } of tasks) {
+      expect([TimeoutSeconds > Timeout, TimeoutSeconds]).toEqual([true, Timeout + 60])
+      // Of all errors there are, that of a step that was not answered too.
+      expect(Retry.at(-1).ErrorEquals).toEqual(['States.ALL'])
+    }
+    expect(validate(definition)).toMatchObject({ isValid: true })
+  })
+})
+
+describe('a deployment', () => {
+  const { Resources } = demo.service
+  const migration = Resources.Migration
+
+  it('migrates with the new functions behind the stream, before any request is served by the new ones', () => {
+    const idOf = (name: string) =>
+      Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
+    const before = ['indexer', 'settle-transactions', 'rebuild-step', 'export-step', 'export-sweep', 'migrate']
+    for (const name of before) expect(migration.DependsOn).toContain(idOf(name))
+    for (const name of names.filter((each) => ![...before, 'link-key'].includes(each))) {
+      expect([name, Resources[idOf(name)].DependsOn]).toEqual([name, expect.arrayContaining(['Migration'])])
+    }
+  })
+
+  it('migrates again whenever code or settings change, and only then', () => {
+    const deployed = ({ service }: Synthesized) => service.Resources.Migration.Properties.Deployed
+    expect(deployed(again)).toBe(deployed(demo))
+    expect(deployed(changed)).not.toBe(deployed(demo))
+  })
+
+  it('tells the functions the address clients use', () => {
+    const baseUrl = ({ service }: Synthesized) => functionsOf(service).read!.Environment.Variables.FHIR_BASE_URL
+    const [, parts] = baseUrl(demo)['Fn::Join']
+    const [api] = Object.keys(ofType(demo.service, 'AWS::ApiGateway::RestApi'))
+    expect(parts.map((part: Tree | string) => (typeof part === 'string' ? part : Object.values(part)[0]))).toEqual([
+      'https://',
+      api,
+      '.execute-api.us-east-1.',
+      'AWS::URLSuffix',
+      '/fhir',
+    ])
+    // CloudFront asks the API under its own name: what is signed for another host is refused there.
+    expect(baseUrl(production)['Fn::Join'][1][0]).toBe('https://')
+    expect(baseUrl(named)).toBe('https://fhir.example.org/fhir')
+    expect(JSON.stringify(baseUrl(tokens))).toContain('DomainName')
+    expect(baseUrl(local)).toBe('http://127.0.0.1:8080/fhir')
+  })
+
+  it("tells them each address that counts as own: first the API's, which stays whatever the settings say, and CloudFront's", () => {
+    const told =
+      (name: string) =>
+      (of: Synthesized): readonly string[] =>
+        Object.values(functionsOf(of.service)).flatMap(({ Environment }) =>
+          Environment?.Variables.FHIR_BASE_URL === undefined ? [] : [urlOf(Environment.Variables[name])],
+        )
+    const [own] = told('FHIR_BASE_URL')(demo)
+    for (const stage of [demo, production, named, tokens, local]) {
+      const [links] = told('FHIR_BASE_URL')(stage)
+      const bases = told('FHIR_OWN_BASES')(stage)
+      expect(new Set(bases).size).toBe(1)
+      const [first, ...others] = bases[0]!.split(' ')
+      expect(first).toBe(own)
+      expect(others).toContain('https://Distribution/fhir')
+      expect([first, ...others]).toContain(links)
+    }
+    expect(told('FHIR_OWN_BASES')(named)[0]).toBe(`${own} https://Distribution/fhir https://fhir.example.org/fhir`)
+  })
+
+  it('prints where everything is', () => {
+    expect(Object.keys(demo.data.Outputs)).toEqual(expect.arrayContaining(['ResourceTableName', 'StateTableName', 'BucketName']))
+    expect(Object.keys(demo.service.Outputs)).toEqual(expect.arrayContaining(['BaseUrl', 'ApiUrl', 'DistributionDomain', 'AlarmTopic']))
+  })
+
+  it('has settings that fit, or does not begin', () => {
+    const wrong = (settings: object) => () => settingsOf(settings)
+    expect(wrong({ stagee: 'x' })).toThrow('"stagee" is no setting')
+    expect(wrong({ service: { versioning: 'maybe' } })).toThrow('FHIR_VERSIONING')
+    expect(wrong({ service: { referentialIntegrity: 'on' } })).toThrow('referentialIntegrity is not possible on AWS')
+    expect(wrong({ service: { maxBodyBytes: 6_000_000 } })).toThrow('maxBodyBytes is at most 5000000')
+    for (const baseUrl of [
+      'http://x/fhir',
+      'http://127.0.0.1.evil.example/fhir',
+      'https://x/fhir/',
+      'https://u@x/fhir',
+      'https://x/fhir?a',
+      'x',
+      '',
+    ])
+      for (const access of ['token', 'iam']) expect(wrong({ access, baseUrl })).toThrow(`baseUrl is "${baseUrl}", but must be an https URL`)
+    for (const baseUrl of ['https://fhir.example.org/fhir', 'http://127.0.0.1:8080/fhir'])
+      expect(settingsOf({ access: 'token', baseUrl }).baseUrl).toBe(baseUrl)
+    expect(wrong({ access: 'token', service: { tenantClaim: 'scope' } })).toThrow('FHIR_TENANT_CLAIM is "scope"')
+    expect(wrong({ stage: 'Prod!' })).toThrow('is no stage')
+  })
+
+  it('sets what the service is told', () => {
+    const { Variables } = functionsOf(production.service).vread!.Environment
+    expect(Variables).toMatchObject({ FHIR_VERSIONING: 'off', FHIR_ALLOWED_ORIGINS: 'https://app.example.org' })
+    expect(functionsOf(production.service).indexer!.ReservedConcurrentExecutions).toBe(20)
+  })
+
+  it('tells every function each setting of the service, or refuses it with what to do instead', () => {
+    const known = [...Object.keys(TOLD), ...REFUSED, 'tenancy']
+    expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(known.toSorted())
+    const told = { ...serviceEnvironment(settingsOf({ service: TOLD })), FHIR_ACCESS: 'iam' }
+    expect(Object.keys(told)).toHaveLength(Object.keys(TOLD).length + 1)
+    for (const [name, { Environment }] of Object.entries(functionsOf(changed.service)))
+      expect([name, Environment.Variables]).toEqual([name, expect.objectContaining(told)])
+    for (const { Environment } of Object.values(functionsOf(tokens.service)))
+      expect(Environment.Variables).toMatchObject({ FHIR_TENANCY: 'on', FHIR_ACCESS: 'token' })
+    const page = readFileSync('lambdas/runtime/README.md', 'utf8')
+    for (const name of REFUSED) {
+      expect(() => settingsOf({ service: { [name]: name === 'referentialIntegrity' ? 'on' : '1' } })).toThrow(name)
+      expect(page).toContain(`\`${name}\``)
+    }
+  })
+
+  it('watches what can go wrong, with what is then to be done', () => {
+    const alarms = Object.values(ofType(tokens.service, 'AWS::CloudWatch::Alarm'))
+    const watched = new Set(alarms.map(({ AlarmDescription }) => /^\w+/.exec(AlarmDescription)![0]))
+    const runbook = readFileSync('lib/README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
+    expect([...watched].sort()).toEqual(
+      [...runbook.matchAll(/^\| (\w+) \|/gm)]
+        .map(([, name]) => name!)
+        .filter((name) => name !== 'alarm')
+        .sort(),
+    )
+    for (const { AlarmActions, AlarmDescription } of alarms) {
+      expect(AlarmActions).toHaveLength(1)
+      expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
+    }
+    expect(Object.keys(ofType(tokens.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
+  })
+})
+
+/** With the names of what it is made of, as far as they stay the same. */
+const urlOf = (value: Tree | string): string =>
+  typeof value === 'string'
+    ? value
+    : value['Fn::Join'][1]
+        .map((part: Tree | string) => (typeof part === 'string' ? part.replace(/us-east-1|eu-central-1/, 'REGION') : partOf(part)))
+        .join('')
+
+const partOf = ({ Ref, 'Fn::GetAtt': got }: Tree): string => (got === undefined ? Ref : got[0].replace(/^.*(Distribution).*$/, '$1'))

@@ -1,0 +1,164 @@
+/** CloudFront and the firewall, which stand before the API. */
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from '@jest/globals'
+import { settingsOf } from '../../lib/settings.ts'
+import { ofType, type Synthesized, type Tree } from './assembly.ts'
+import { demo, each, tokens } from './stages.ts'
+
+describe('what is in front', () => {
+  const viewerOf = ({ service }: Synthesized): Tree =>
+    Object.entries(ofType(service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Front'))![1]
+  const [viewer, viewerOfTokens] = [viewerOf(demo), viewerOf(tokens)]
+  const asked = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer): Tree => {
+    const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' }, ...headers } }
+    return runInNewContext(`${FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
+  }
+
+  it('encodes what the API refuses or splits at, in every value', () => {
+    const value = 'http://loinc.org|1234-5;{x}'
+    const { querystring } = asked('/fhir/Observation', {
+      code: { value, multiValue: [{ value }, { value: 'a%7Cb' }] },
+      _count: { value: '3' },
+    })
+    const encoded = 'http://loinc.org%7C1234-5%3B%7Bx%7D'
+    expect(querystring).toEqual({ code: { value: encoded, multiValue: [{ value: encoded }, { value: 'a%7Cb' }] }, _count: { value: '3' } })
+  })
+
+  it('tells the firewall who asks, whatever a client says', () => expect(asked('/fhir').headers['true-client-ip'].value).toBe('192.0.2.1'))
+
+  it('answers other paths by itself', () => {
+    const { statusCode, body } = asked('/favicon.ico')
+    expect([statusCode, JSON.parse(body.data).resourceType]).toEqual([404, 'OperationOutcome'])
+    expect(asked('/fhirs').statusCode).toBe(404)
+  })
+
+  it('finds what clients of the authorization server look for at the root, where there is one', () => {
+    const found = (uri: string) => asked(uri, {}, {}, viewerOfTokens)
+    for (const name of ['smart-configuration', 'openid-configuration', 'oauth-authorization-server']) {
+      for (const end of ['', '/fhir']) expect(found(`/.well-known/${name}${end}`).uri).toBe(`/fhir/.well-known/${name}`)
+    }
+    for (const uri of ['/.well-known/smart-configuration/other', '/.well-known/other', '/x/.well-known/smart-configuration'])
+      expect(found(uri).statusCode).toBe(404)
+    expect(asked('/.well-known/smart-configuration').statusCode).toBe(404)
+  })
+
+  it('answers by itself what is too long for the API', () => {
+    const told = ({ statusCode, body }: Tree) => [statusCode, JSON.parse(body.data).issue[0].code]
+    const long = { value: 'x'.repeat(1_000) }
+    const many = { multiValue: Array.from({ length: 11 }, () => long), ...long }
+    expect(told(asked('/fhir/Patient', { name: many }))).toEqual([414, 'too-long'])
+    // CloudFront itself refuses more than 8,192.
+    expect(told(asked('/fhir/Patient', { name: { value: 'x'.repeat(8_050) } }))).toEqual([414, 'too-long'])
+    expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(7_950) } }).uri).toBe('/fhir/Patient')
+    expect(told(asked('/fhir/Patient', {}, { cookie: many }))).toEqual([431, 'too-long'])
+    expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(4_000) } }, { authorization: { value: 'x'.repeat(4_000) } }).uri).toBe(
+      '/fhir/Patient',
+    )
+  })
+
+  it('passes everything else on, and keeps nothing', () => {
+    const [{ DistributionConfig }] = Object.values(ofType(demo.service, 'AWS::CloudFront::Distribution')) as [Tree]
+    const { AllowedMethods, CachePolicyId, OriginRequestPolicyId } = DistributionConfig.DefaultCacheBehavior
+    expect(AllowedMethods).toEqual(['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'POST', 'DELETE'])
+    // AWS's own policies: Managed-CachingDisabled, Managed-AllViewerExceptHostHeader.
+    expect([CachePolicyId, OriginRequestPolicyId]).toEqual(['4135ea2d-6df8-44a3-9df3-4b5a84be39ad', 'b689b0a8-53d0-40ab-baf2-68738e2966ac'])
+    expect(DistributionConfig.Origins[0].OriginPath).toBeUndefined()
+    const kept = DistributionConfig.CustomErrorResponses.map(({ ErrorCode, ErrorCachingMinTTL }: Tree) => [ErrorCode, ErrorCachingMinTTL])
+    expect(kept).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504].map((status) => [status, 0]))
+  })
+
+  it('refuses bodies no function could take, by their length', () => {
+    const [{ Rules }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
+    expect(tooLarge.Action.Block.CustomResponse).toMatchObject({
+      ResponseCode: 413,
+      ResponseHeaders: [
+        { Name: 'Cache-Control', Value: 'no-store' },
+        { Name: 'Access-Control-Allow-Origin', Value: '*' },
+      ],
+    })
+    const { RegexString } = tooLarge.Statement.RegexMatchStatement
+    // WAF takes no groups that capture: https://docs.aws.amazon.com/waf/latest/developerguide/waf-regex-pattern-support.html
+    expect(RegexString).not.toMatch(/\((?!\?:)|\\[1-9]|\(\?[=!<]/)
+    const larger = new RegExp(RegexString)
+    const lengths = ['0', '4999999', '5000000', '5000001', '5000010', '5999999', '6000000', '9999999', '10000000', '123456789']
+    expect(lengths.filter((length) => larger.test(length))).toEqual(lengths.slice(3))
+  })
+
+  const rulesOf = ({ service }: Synthesized): Tree[] =>
+    Object.values(ofType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.toSorted((a: Tree, b: Tree) => a.Priority - b.Priority)
+  const tooMany = (stacks: Synthesized): Tree => rulesOf(stacks).find(({ Name }) => Name === 'TooMany')
+
+  it.each(each)('lets no answer of its own be kept: %s', (_, { service }) => {
+    for (const { ResponseParameters } of Object.values(ofType(service, 'AWS::ApiGateway::GatewayResponse')))
+      expect(ResponseParameters['gatewayresponse.header.Cache-Control']).toBe("'no-store'")
+    for (const { Rules } of Object.values(ofType(service, 'AWS::WAFv2::WebACL')))
+      for (const { Action } of Rules)
+        expect(Action.Block.CustomResponse.ResponseHeaders).toContainEqual({ Name: 'Cache-Control', Value: 'no-store' })
+  })
+
+  it.each(each)('pays for the metrics of no method, but for the one an alarm looks at: %s', (_, { service }) => {
+    const [{ MethodSettings }] = Object.values(ofType(service, 'AWS::ApiGateway::Stage')) as [Tree]
+    const measured = MethodSettings.filter(({ MetricsEnabled }: Tree) => MetricsEnabled)
+    const watched = Object.values(ofType(service, 'AWS::CloudWatch::Alarm')).flatMap(({ Namespace, Dimensions }) => {
+      const value = (name: string): string | undefined => Dimensions?.find(({ Name }: Tree) => Name === name)?.Value
+      return Namespace === 'AWS/ApiGateway' && value('Resource') !== undefined ? [`${value('Resource')} ${value('Method')}`] : []
+    })
+    expect(measured.map(({ ResourcePath, HttpMethod }: Tree) => `${ResourcePath.slice(1).replaceAll('~1', '/')} ${HttpMethod}`)).toEqual(
+      watched,
+    )
+    for (const settings of MethodSettings)
+      expect(settings).toMatchObject({ DataTraceEnabled: false, ThrottlingRateLimit: 500, LoggingLevel: 'OFF' })
+  })
+
+  it('refuses an address that asks too much', () => {
+    const [{ CustomResponseBodies, DefaultAction }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    expect(tooMany(demo)).toMatchObject({
+      Action: { Block: { CustomResponse: { ResponseCode: 429 } } },
+      Statement: { RateBasedStatement: { AggregateKeyType: 'IP' } },
+    })
+    for (const { Content } of Object.values<Tree>(CustomResponseBodies)) expect(JSON.parse(Content).resourceType).toBe('OperationOutcome')
+    expect(DefaultAction).toEqual({ Allow: {} })
+  })
+
+  describe('with tokens', () => {
+    const { DistributionConfig } = Object.values(ofType(tokens.service, 'AWS::CloudFront::Distribution'))[0]!
+    const [first, ...others] = rulesOf(tokens)
+    const { Statements } = first.Statement.NotStatement.Statement.OrStatement
+    const accepted: Tree[] = Statements.map(({ ByteMatchStatement }: Tree) => ByteMatchStatement)
+
+    it('is the only one the API answers: it shows a secret, and while it gets another the one before counts', () => {
+      expect(first).toMatchObject({ Name: 'NotThroughFront', Action: { Block: { CustomResponse: { ResponseCode: 403 } } } })
+      const [sent] = DistributionConfig.Origins[0].OriginCustomHeaders
+      expect(accepted.map(({ FieldToMatch, PositionalConstraint }) => [FieldToMatch.SingleHeader.Name, PositionalConstraint])).toEqual(
+        accepted.map(() => [sent.HeaderName, 'EXACTLY']),
+      )
+      expect(accepted).toHaveLength(2)
+      expect(accepted[0].SearchString).toEqual(sent.HeaderValue)
+      expect(accepted[1].SearchString).not.toEqual(sent.HeaderValue)
+      expect(others.map(({ Name }) => Name)).toEqual(['TooLarge', 'TooMany'])
+    })
+
+    it('has secrets that no template holds', () => {
+      for (const { SearchString } of accepted) expect(JSON.stringify(SearchString)).toContain('{{resolve:secretsmanager:')
+      const secrets = Object.values(ofType(tokens.service, 'AWS::SecretsManager::Secret'))
+      expect(secrets.map(({ GenerateSecretString }) => GenerateSecretString.PasswordLength)).toEqual([64, 64])
+    })
+
+    it('sends another secret once the firewall accepts it', () => {
+      const [distribution] = Object.values<Tree>(tokens.service.Resources).filter(({ Type }) => Type === 'AWS::CloudFront::Distribution')
+      expect(distribution.DependsOn.map((id: string) => tokens.service.Resources[id].Type)).toContain('AWS::WAFv2::WebACL')
+    })
+
+    it('says who asks too much', () =>
+      expect(tooMany(tokens).Statement.RateBasedStatement).toMatchObject({
+        AggregateKeyType: 'FORWARDED_IP',
+        ForwardedIPConfig: { HeaderName: 'true-client-ip', FallbackBehavior: 'MATCH' },
+      }))
+  })
+
+  it('shows no secret where requests are signed, and the first has none before it', () => {
+    expect(JSON.stringify(demo.service)).not.toContain('secretsmanager')
+    expect(() => settingsOf({ access: 'token', originSecret: 0 })).toThrow('originSecret is a whole number from 1 on')
+  })
+})

@@ -1,0 +1,251 @@
+/** What the functions of a stage may do. */
+import { describe, expect, it } from '@jest/globals'
+import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
+import { FUNCTIONS, type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
+import { functionsOf, ofType } from './assembly.ts'
+import { ARNS, allowed, type Call, statementsOf } from './iam.ts'
+import { demo, elsewhere, local, names, tokens } from './stages.ts'
+
+describe('who may do what', () => {
+  const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
+  const may = (name: string, call: Call) => allowed(demo.service, name, call)
+  const whoMay = (call: Call) => names.filter((name) => may(name, call)).sort()
+  const leading = (key: string) => ({ 'dynamodb:LeadingKeys': [key] })
+  const via = (service: string) => ({ 'kms:ViaService': `${service}.us-east-1.amazonaws.com` })
+  const index = (path: string) => `${ARNS.SearchDomain}/${path}`
+  const object = (key: string) => `${ARNS.DataBucket}/${key}`
+
+  it.each(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'ConditionCheckItem'])(
+    'only create, update, patch, delete and bundle, and the settler, may write the table: %s',
+    (action) => {
+      const context = leading('default#ValueSet#a')
+      expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE].sort())
+    },
+  )
+
+  it('which definitions carry a canonical is told also by who makes an index anew', () => {
+    const context = leading('default#CANONICAL#ValueSet#a')
+    for (const action of ['PutItem', 'BatchWriteItem'])
+      expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE, 'rebuild-step'].sort())
+  })
+
+  it('nobody may scan, empty or change a table', () => {
+    for (const resource of [ARNS.ResourceTable, ARNS.StateTable]) {
+      for (const action of ['Scan', 'DeleteTable', 'UpdateTable', 'UpdateTimeToLive', 'PartiQLDelete', 'ExportTableToPointInTime']) {
+        expect([action, whoMay({ action: `dynamodb:${action}`, resource, context: leading('DEFINITIONS') })]).toEqual([action, []])
+      }
+    }
+  })
+
+  it('only who has the port of audit may write audit records, and nobody may read or remove them', () => {
+    const audit = (action: string) =>
+      whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading('AUDIT#2026-01-01T00:00#1') })
+    expect(audit('PutItem')).toEqual(names.filter((name) => FUNCTIONS[name].includes('audit')).sort())
+    for (const action of ['GetItem', 'Query', 'DeleteItem', 'UpdateItem']) expect([action, audit(action)]).toEqual([action, []])
+  })
+
+  it('only migrate may make the key of seals, and only who has its port may read it', () => {
+    const seal = { resource: ARNS.StateTable, context: leading('SEAL') }
+    expect(whoMay({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
+    expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(names.filter((name) => FUNCTIONS[name].includes('seal')).sort())
+  })
+
+  it('only who has the port of definitions may change them', () => {
+    const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
+    expect(whoMay(call)).toEqual(names.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
+  })
+
+  it('only rebuild-step may remove an index or move an alias', () => {
+    expect(whoMay({ action: 'es:ESHttpDelete', resource: index('fhir-patient-v1') })).toEqual(['rebuild-step'])
+    expect(whoMay({ action: 'es:ESHttpPost', resource: index('_aliases') })).toEqual(['rebuild-step'])
+  })
+
+  it('only who indexes may write documents', () =>
+    expect(whoMay({ action: 'es:ESHttpPost', resource: index('_bulk') })).toEqual(['indexer', 'rebuild-step']))
+
+  it('nobody may touch other indices, or the settings of the cluster', () => {
+    for (const path of [
+      'other/_search',
+      '_cluster/settings',
+      '_snapshot/x',
+      '_cat/indices',
+      '_plugins/_security/api',
+      '_reindex',
+      '_all/_search',
+    ]) {
+      for (const method of ['Get', 'Post', 'Put', 'Delete', 'Head', 'Patch']) {
+        expect([path, method, whoMay({ action: `es:ESHttp${method}`, resource: index(path) })]).toEqual([path, method, []])
+      }
+    }
+  })
+
+  it('only who writes resources may put large bodies, and remove them', () => {
+    expect(whoMay({ action: 's3:PutObject', resource: object('overflow/default/Patient/1') })).toEqual(
+      MAY_WRITE.filter((name) => name !== 'settle-transactions').sort(),
+    )
+    expect(whoMay({ action: 's3:DeleteObject', resource: object('overflow/default/Patient/1') })).toEqual([...MAY_WRITE].sort())
+  })
+
+  it('nobody may remove kept versions of objects, or read what was put aside', () => {
+    for (const [action, key] of [
+      ['DeleteObjectVersion', 'overflow/x'],
+      ['PutBucketPolicy', ''],
+      ['DeleteObject', 'queries/x'],
+      ['GetObject', 'aws/lambda/x'],
+      ['PutObject', 'elsewhere/x'],
+    ]) {
+      expect([action, whoMay({ action: `s3:${action}`, resource: object(key!) })]).toEqual([action, []])
+    }
+  })
+
+  it('only who has the port of the workflow may start a rebuild', () =>
+    expect(whoMay({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
+      names.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
+    ))
+
+  describe('with tokens', () => {
+    const all = functionsOfStage('token')
+    const whoMay = (call: Call) => all.filter((name) => allowed(tokens.service, name, call)).sort()
+    const onState = (action: string, key: string) =>
+      whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
+    const having = (...ports: readonly string[]) => all.filter((name) => FUNCTIONS[name].some((port) => ports.includes(port))).sort()
+    const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
+    const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
+
+    it('only those of the authorization server, and who begins exports as clients, read who is registered, and none of them writes it, but for passwords', () => {
+      expect(onState('GetItem', 'CLIENTS')).toEqual(['authorize', 'export-schedule', 'introspect', 'revoke', 'token'])
+      expect(onState('GetItem', 'USERS')).toEqual(['authorize', 'token'])
+      expect(onState('PutItem', 'CLIENTS')).toEqual([])
+      expect(onState('PutItem', 'USERS')).toEqual(['authorize'])
+      for (const key of ['CLIENTS', 'USERS']) {
+        for (const action of ['UpdateItem', 'DeleteItem', 'BatchWriteItem', 'Query', 'BatchGetItem'])
+          expect([key, action, onState(action, key)]).toEqual([key, action, []])
+      }
+    })
+
+    it('only those of the authorization server read and write what it remembers', () => {
+      const keeping = ['authorize', 'introspect', 'revoke', 'token']
+      for (const action of ['GetItem', 'PutItem', 'DeleteItem'])
+        expect([action, onState(action, 'GRANT#code#x')]).toEqual([action, keeping])
+      for (const action of ['Query', 'PutItem', 'DeleteItem'])
+        expect([action, onState(action, 'OWNED#refresh#x')]).toEqual([action, keeping])
+    })
+
+    it('every function that asks who asks reads revocations and keys, and writes neither', () => {
+      expect(onState('BatchGetItem', 'REVOKED#x')).toEqual(having('verification', 'revoking'))
+      expect(onState('PutItem', 'REVOKED#x')).toEqual(['authorize', 'revoke', 'token'])
+      expect(onState('GetItem', KEY_LIST)).toEqual(having('verification', 'published-keys', 'signing', 'keys'))
+      expect(onState('PutItem', KEY_LIST)).toEqual(['tend-keys'])
+      const resources = names.filter((name) => FUNCTIONS[name].includes('audit') && name !== 'fallback')
+      expect(having('verification')).toEqual([...resources, 'introspect'].sort())
+    })
+
+    it('only token signs, with keys of this stage', () => {
+      const sign = (context: Call['context']) => whoMay({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
+      expect(sign(ofStage('dev'))).toEqual(['token'])
+      expect(sign(ofStage('prod'))).toEqual([])
+      expect(sign(undefined)).toEqual([])
+    })
+
+    it('only tend-keys makes and removes keys, of this stage, which can do nothing but sign', () => {
+      const make = { 'aws:RequestTag/fhir-stage': 'dev', 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
+      const may = (action: string, context: Record<string, string>) => whoMay({ action: `kms:${action}`, resource: SIGNING_KEY, context })
+      expect(may('CreateKey', make)).toEqual(['tend-keys'])
+      expect(may('CreateKey', { ...make, 'kms:KeyUsage': 'ENCRYPT_DECRYPT' })).toEqual([])
+      expect(may('CreateKey', { ...make, 'aws:RequestTag/fhir-stage': 'prod' })).toEqual([])
+      expect(may('TagResource', make)).toEqual(['tend-keys'])
+      expect(may('TagResource', { ...make, ...ofStage('prod') })).toEqual([])
+      for (const action of ['GetPublicKey', 'ScheduleKeyDeletion']) {
+        expect(may(action, ofStage('dev'))).toEqual(['tend-keys'])
+        expect(may(action, ofStage('prod'))).toEqual([])
+      }
+      for (const action of ['PutKeyPolicy', 'CreateGrant', 'UntagResource', 'DisableKey']) expect(may(action, ofStage('dev'))).toEqual([])
+    })
+
+    it('where requests are signed, nobody reads anything of it', () => {
+      for (const key of ['CLIENTS', 'USERS', 'GRANT#code#x', 'REVOKED#x', KEY_LIST])
+        for (const name of names)
+          expect([
+            name,
+            allowed(demo.service, name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
+          ]).toEqual([name, false])
+    })
+  })
+
+  it('the key is used by tables and bucket only, never by a function itself', () => {
+    const call = { action: 'kms:Decrypt', resource: ARNS.Key }
+    expect(whoMay(call)).toEqual([])
+    expect(whoMay({ ...call, context: via('secretsmanager') })).toEqual([])
+    expect(may('read', { ...call, context: via('dynamodb') })).toBe(true)
+    expect(whoMay({ action: 'kms:ScheduleKeyDeletion', resource: ARNS.Key, context: via('dynamodb') })).toEqual([])
+  })
+
+  it.each<[FunctionName, string, string]>([
+    ['read', 'dynamodb:GetItem', ARNS.ResourceTable],
+    ['read', 's3:GetObject', object('overflow/default/Patient/1')],
+    ['history', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
+    ['search', 'es:ESHttpPost', index('fhir-patient,fhir-observation/_search')],
+    ['search', 's3:PutObject', object('queries/2026-01-01/x')],
+    ['create', 'es:ESHttpPost', index('_mget')],
+    ['bundle', 'dynamodb:ConditionCheckItem', ARNS.ResourceTable],
+    ['indexer', 'dynamodb:GetRecords', `${ARNS.ResourceTable}/stream/1`],
+    ['indexer', 's3:PutObject', object('aws/lambda/1/shard/x')],
+    ['indexer', 'es:ESHttpPut', index('fhir-patient-v1')],
+    ['indexer', 'es:ESHttpGet', index('fhir-patient-0123456789ab/_mapping')],
+    ['rebuild-step', 'es:ESHttpGet', index('fhir-patient-next-0123456789ab/_mapping')],
+    ['settle-transactions', 's3:ListBucket', ARNS.DataBucket],
+    ['rebuild-step', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
+  ])('%s may do what it has to: %s on %s', (name, action, resource) => expect(may(name, { action, resource })).toBe(true))
+
+  it('a search endpoint without an ARN is asked without a signature, and needs no permission', () => {
+    for (const name of names) {
+      expect(
+        statementsOf(local.service, name)
+          .flatMap(({ Action }) => [Action].flat() as string[])
+          .filter((action) => /^es:/.test(action)),
+      ).toEqual([])
+    }
+    expect(functionsOf(local.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('none')
+    expect(functionsOf(demo.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
+  })
+
+  it("a domain of one's own is asked with a signature, and permitted by its ARN", () => {
+    const call = { action: 'es:ESHttpPost', resource: 'arn:aws:es:us-east-1:111111111111:domain/own/fhir-patient/_search' }
+    expect(allowed(elsewhere.service, 'search', call)).toBe(true)
+    expect(functionsOf(elsewhere.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
+  })
+
+  it('the domain takes signed requests of these roles only', () => {
+    const [domain] = Object.values(ofType(demo.data, 'AWS::OpenSearchService::Domain'))
+    const [statement, ...others] = domain!.AccessPolicies.Statement
+    expect(others).toEqual([])
+    expect(JSON.stringify(statement.Condition.ArnLike['aws:PrincipalArn'])).toContain(':role/fhir-dev/*')
+    const roles = Object.values(ofType(demo.service, 'AWS::IAM::Role')).filter(({ Description }) => /may do$/.test(Description ?? ''))
+    expect(roles.map(({ Path }) => Path)).toEqual(names.map(() => '/fhir-dev/'))
+    expect(domain).toMatchObject({
+      EncryptionAtRestOptions: { Enabled: true },
+      NodeToNodeEncryptionOptions: { Enabled: true },
+      DomainEndpointOptions: { EnforceHTTPS: true },
+    })
+  })
+})
+
+it('Packages are read by who validates, who writes, which tells what a definition redefines, and who tells what the server can', () => {
+  const reading = names.filter((name) => portsOfStage(name, 'iam').includes('packages')).toSorted()
+  expect(reading).toEqual(['apply-fhirpath', 'bundle', 'capabilities', 'create', 'delete', 'patch', 'update', 'validate'])
+})
+
+it('Who evaluates what is sent with it reads the definitions of tenants, and no other resource', () => {
+  const reads = (action: string, partition: string): boolean =>
+    allowed(tokens.service, 'apply-fhirpath', { action, resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': [partition] } })
+  const definitions = ['default#StructureDefinition#a', 'default#ValueSet#a', 'acme#CodeSystem#a', 'default#TXN#a']
+  for (const partition of definitions) expect([partition, reads('dynamodb:GetItem', partition)]).toEqual([partition, true])
+  for (const partition of ['default#Patient#StructureDefinition', 'default#Basic#a', 'default#CFG', 'default#UNQ#a'])
+    expect([partition, reads('dynamodb:GetItem', partition)]).toEqual([partition, false])
+  for (const partition of ['default#CFG', 'default#CANONICAL#ValueSet#a']) expect(reads('dynamodb:Query', partition)).toBe(true)
+  expect(reads('dynamodb:Query', 'default#Patient#c#0')).toBe(false)
+  const bodies = ['overflow/default/ValueSet/a~1~b', 'overflow/default/Patient/a~1~b', 'queries/default/a']
+  const isRead = (key: string) =>
+    allowed(tokens.service, 'apply-fhirpath', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/${key}` })
+  expect(bodies.map(isRead)).toEqual([true, false, false])
+})
