@@ -6,14 +6,12 @@ import { describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
-import { SqliteResourceReader } from '../../lambdas/adapters/sqlite-store/resource-reader.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { StoreFileError } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import { Writer } from '../../lambdas/adapters/sqlite-store/writing/writer.ts'
 import type { Change } from '../../lambdas/ports/change-feed.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
-import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { knownTenantsContract } from '../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { settledVersionsContract } from '../contracts/settled-versions.contract.ts'
@@ -22,7 +20,7 @@ import { damageBody } from '../fixtures/damaged-body.ts'
 import { TestClock } from '../fixtures/dynamodb/store.ts'
 import { firstPage } from '../fixtures/scans.ts'
 import { turn } from '../fixtures/turns.ts'
-import { patientOf, writeOf } from '../fixtures/versions.ts'
+import { writesOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
 
@@ -33,17 +31,6 @@ resourceStoreContract('SQLite', async () => {
   const file = newFile()
   const store = await SqliteResourceStore.open({ file })
   return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
-})
-
-resourceStoreContract("A reader of SQLite on another connection than the writer's, whose keys are taken over all the time", async () => {
-  const file = newFile()
-  const store = await SqliteResourceStore.open({ file, mostRecent: 1 })
-  const reader = new SqliteResourceReader(file)
-  const close = async () => {
-    reader.close()
-    await store.close()
-  }
-  return { reader, writer: store, close, damage: async (key) => damageBody(file, key) }
 })
 
 knownTenantsContract('SQLite', async () => {
@@ -75,37 +62,6 @@ it('The tenants of a SQLite store are looked up in an index, one by one', () => 
   const plan = db.prepare('EXPLAIN QUERY PLAN SELECT min(tenant) AS tenant FROM kind WHERE tenant > ?').all('')
   expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^SEARCH kind USING COVERING INDEX/)])
   db.close()
-})
-
-it('A scan on another connection finds each resource once as of its instant, while keys of racing writes are taken over', async () => {
-  const file = newFile()
-  const store = await SqliteResourceStore.open({ file, mostRecent: 20 })
-  const ids = Array.from({ length: 60 }, (_, i) => `r${i}`)
-  const at = async (version: number) => {
-    const { kind } = await store.commit(
-      writesOf(ids, version - 1).map((write) => ({ ...write, lastUpdated: 1_000 * version })),
-      [],
-    )
-    expect(kind).toBe('committed')
-  }
-  await at(1)
-  const reader = new SqliteResourceReader(file)
-  const racing = (async () => {
-    for (let version = 2; version < 40; version++) await at(version)
-  })()
-  const found: string[][] = []
-  for (let isDone = false; !isDone; ) {
-    const seen: string[] = []
-    for await (const { versions } of reader.scan({ tenant: 't', type: 'Patient', asOf: 1_500, limit: 7 })) {
-      seen.push(...versions.map(({ id, versionId }) => `${id}/${versionId}`))
-      isDone = await Promise.race([racing.then(() => true), turn().then(() => false)])
-    }
-    found.push(seen.sort())
-  }
-  expect(found.length).toBeGreaterThan(1)
-  for (const each of found) expect(each).toEqual(ids.map((id) => `${id}/1`).sort())
-  reader.close()
-  await store.close()
 })
 
 describe('A reading of several resources in SQLite', () => {
@@ -404,7 +360,3 @@ describe('A broken machine under SQLite', () => {
     await store.close()
   })
 })
-
-function writesOf(ids: readonly string[], expected: number, body = new Uint8Array(300).fill(expected)): readonly Write[] {
-  return ids.map((id) => writeOf(patientOf(id), { expected, lastUpdated: expected + 1, body }))
-}
