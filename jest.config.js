@@ -29,6 +29,7 @@ const LONG = [
   'api/search-parameters',
   'api/settings-tried',
   'api/too-costly',
+  'auth/embedded',
   'auth/fhirclient',
   'auth/in-browser',
   'auth/leaks-exports',

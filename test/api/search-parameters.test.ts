@@ -43,14 +43,14 @@ const define = async (resource: Tree): Promise<void> => {
   expect([status < 300, status < 300 ? '' : text]).toEqual([true, ''])
   await settled()
 }
-/** Asked again where the index is behind, as an index made anew is for some time. */
+/** Repeats the request while the index is behind. Many slow expressions keep it behind for minutes. */
 async function got(...asked: Parameters<Client['get']>): ReturnType<Client['get']> {
   const ask = async (): ReturnType<Client['get']> => {
     const answer = await client.get(...asked)
     if (answer.status === 503) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
     return answer
   }
-  return eventually(ask, { until: ({ status }) => status !== 503, every: 100 })
+  return eventually(ask, { until: ({ status }) => status !== 503, every: 100, within: 15 * 60_000 })
 }
 /** Everything that was defined is built. */
 async function settled(): Promise<void> {

@@ -7,7 +7,6 @@ import type { Tree } from '../api/server.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
-import { isWhole } from '../fixtures/long-runs.ts'
 import { fhir, type Running, started, startedUnder } from './process.ts'
 
 const headers = { 'content-type': 'application/fhir+json' }
@@ -41,10 +40,7 @@ const canMount = mounted(newFolder())
 if (!canMount) process.stderr.write('Only root can make a small disk: that servers survive a full one is not tested\n')
 const itOnSmallDisk = canMount ? it : it.skip
 
-/** Without a flush of its own there is less that could go wrong. */
-const DURABILITIES = isWhole ? ['strict', 'batched'] : ['strict']
-
-describe.each(DURABILITIES)('With %s audit records', (durability) => {
+describe.each(['strict', 'batched'])('With %s audit records', (durability) => {
   const settings = ['env', `FHIR_AUDIT_DURABILITY=${durability}`]
 
   itOnFaultyDisk.each([['fsync'], ['fsync write']])(
