@@ -159,11 +159,11 @@ onCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, delet
     const acknowledged = await write(mark, 40)
     const [damaged, refused] = [newId(), newId()]
     const table = home.functions.read!.environment.FHIR_TABLE!
-    const names: Tree = await aws.json('dynamodb', `${DYNAMODB}.Scan`, { TableName: table, Limit: 1_000 })
-    const head = names.Items.find(({ pk, sk }: Tree) => sk.S === 'H' && pk.S.includes(mark))
+    const key = (id: string) => ({ pk: { S: `default#Patient#${id}` }, sk: { S: 'H' } })
+    const { Item: head }: Tree = await aws.json('dynamodb', `${DYNAMODB}.GetItem`, { TableName: table, Key: key(`${mark}-0`) })
     const body = Object.keys(head.v.M).find((name) => head.v.M[name].B !== undefined)!
     const v = { M: { ...head.v.M, [body]: { B: Buffer.from('this is no body').toString('base64') } } }
-    await aws.json('dynamodb', `${DYNAMODB}.PutItem`, { TableName: table, Item: { ...head, pk: { S: `default#Patient#${damaged}` }, v } })
+    await aws.json('dynamodb', `${DYNAMODB}.PutItem`, { TableName: table, Item: { ...head, ...key(damaged), v } })
     await put(`/Patient/${refused}`, patient(refused, { identifier: [{ system: 'urn:mark', value: mark }] }))
     plan = ({ path, body }) =>
       path.startsWith('/_bulk') && body.includes(refused) && body.includes(mark)
@@ -176,10 +176,7 @@ onCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, delet
     expect(figures.failures).toBeLessThan(3)
     expect(discarded).toEqual([])
     // The head made by hand is no resource: later tests would read it.
-    await aws.json('dynamodb', `${DYNAMODB}.DeleteItem`, {
-      TableName: table,
-      Key: { pk: { S: `default#Patient#${damaged}` }, sk: { S: 'H' } },
-    })
+    await aws.json('dynamodb', `${DYNAMODB}.DeleteItem`, { TableName: table, Key: key(damaged) })
   })
 })
 
