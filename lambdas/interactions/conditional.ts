@@ -49,6 +49,7 @@ export async function matchesOf(
   const searcher = searcherOf(request)
   const types = searcher.within([type])
   const where = await resolved(criteria.where, searcher, index)
+  // guard: condition-is-matched-with-access
   const plan: Plan = { tenant, types, where, access: searcher.rules(types), order: [], limit: 2, total: 'none' }
   const { hits } = await index.find(plan)
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))

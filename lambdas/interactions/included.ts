@@ -152,6 +152,7 @@ async function referring(
       }),
     )
     if (where.kind === 'some' && where.of.length === 0) continue
+    // guard: included-resources-need-access
     const matching = { tenant, types: [source], where, access: searcher.rules([source]) }
     const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST - found.length, total: 'none' })
     found.push(...(await versionsOf(ports, request, hits)))
