@@ -108,6 +108,7 @@ async function* idsOf(stages: Stages, type: string, where: Predicate): AsyncIter
     yield* foundIds(stages.index, { ...matching(stages, type, part), order: [], limit: PAGE, total: 'none' })
 }
 
+// guard: export-filter-needs-access
 const matching = ({ searcher }: Stages, type: string, where: Predicate): Matching => ({
   ...{ tenant: searcher.tenant, types: [type], where, access: searcher.rules([type]) },
 })

@@ -29,6 +29,7 @@ export const search =
     const searcher = searcherOf(request, letters)
     checkIncludes(searcher, asked.includes)
     const types = typesOf(request, asked.types, searcher)
+    // guard: search-needs-access
     const matching: Matching = {
       tenant: request.tenant,
       types,

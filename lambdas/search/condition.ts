@@ -112,6 +112,7 @@ async function distinct(stages: Stages, type: string, where: Predicate, field: s
   const { searcher, index, began } = stages
   const { tenant, rules } = searcher
   if (performance.now() - began > LONGEST) throw new SearchTooCostly('the stages of the search took too long')
+  // guard: chained-resources-need-access
   const found = await index.distinct({ tenant, types: [type], where, access: rules([type]) }, field, MOST_BETWEEN + 1)
   if (found.length > MOST_BETWEEN) throw tooMany(`${MOST_BETWEEN} resources of type ${type} are between two parts`)
   stages.left -= found.length
