@@ -8,7 +8,7 @@ import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: { readonly start: string } }
 /** What follows `node`. */
-const ofStart = scripts.start.split(' ').slice(1)
+const ofStart = scripts.start.replace(/^exec node /, '').split(' ')
 
 /** Of the servers that ask for a token, by their ports. */
 const AUTHORIZED = new Map<string, Authorize>()
