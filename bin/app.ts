@@ -1,14 +1,14 @@
 /**
- * The two stacks of a stage. `-c stage=NAME`; its settings (lib/settings.ts, where they differ from the defaults) are in the file named by
+ * The two stacks of a stage. `-c stage=NAME`; its settings (lib/settings/settings.ts, where they differ from the defaults) are in the file named by
  * `-c settings=FILE`, else in .fhir/NAME.settings.json, if that is there.
  */
 import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'
 import { bundle } from '../lib/bundle.ts'
-import { DataStack } from '../lib/data-stack.ts'
-import { FLAGS } from '../lib/flags.ts'
-import { ServiceStack } from '../lib/service-stack.ts'
-import { DEFAULTS } from '../lib/settings.ts'
+import { DataStack } from '../lib/stacks/data-stack.ts'
+import { FLAGS } from '../lib/stacks/flags.ts'
+import { ServiceStack } from '../lib/stacks/service-stack.ts'
+import { DEFAULTS } from '../lib/settings/settings.ts'
 import { settingsOfStage } from './stage-settings.ts'
 
 const app = new App({ context: FLAGS })

@@ -23,12 +23,12 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
-  profiles: { entry: './lambdas/interactions/profile-findings.ts', imported: /\/profile-findings\.ts$/ },
+  profiles: { entry: './lambdas/interactions/validation/profile-findings.ts', imported: /\/profile-findings\.ts$/ },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/ },
-  granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/ },
+  granular: { entry: './lambdas/access/scope-conditions.ts', imported: /\/granular\.ts$/ },
   'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },
-  expressions: { entry: './lambdas/runtime/expressions.ts', imported: /^\.\/expressions\.ts$/ },
-  'expression-process': { entry: './lambdas/runtime/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
+  expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /^\.\/expressions\.ts$/ },
+  'expression-process': { entry: './lambdas/runtime/expressions/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
 }
@@ -38,12 +38,12 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
  * Else each file would have a class of its own, and who answers would not know an error that came out of one that was loaded later.
  */
 const ONCE: readonly string[] = [
-  'ports/machine-error',
-  'ports/unavailable',
-  'ports/overloaded',
-  'ports/fetch-document',
+  'ports/faults/machine-error',
+  'ports/faults/unavailable',
+  'ports/faults/overloaded',
+  'ports/security/fetch-document',
   'fhir/outcome',
-  'fhir/path/work',
+  'fhir/path/work-budget',
   'fhir/path/tokens',
   'fhir/validate/findings',
 ].map((name) => `./lambdas/${name}.ts`)

@@ -1,6 +1,6 @@
 /**
  * The two tables: of the resources, and of what functions share besides them. Their keys and what they hold are described in
- * lambdas/adapters/dynamodb/table.ts; a test compares.
+ * lambdas/adapters/dynamodb/table-keys.ts; a test compares.
  */
 import { RemovalPolicy } from 'aws-cdk-lib'
 import {
@@ -14,7 +14,7 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { Construct } from 'constructs'
-import type { Capacity } from './settings.ts'
+import type { Capacity } from './settings/settings.ts'
 
 export const INDEX = 'gsi1'
 

@@ -1,7 +1,7 @@
 /** Generates the files of a package that is committed, from its archive: `node search-mappings/generate-package.ts FILE.tgz`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { packageOf } from '../lambdas/fhir/profile/package.ts'
+import { packageOf } from '../lambdas/fhir/profile/definitions/package-files.ts'
 import { archived } from './generate/archive.ts'
 import { filesOf, keysOfR4 } from './generate/packages.ts'
 import { withRules } from './generate/rules.ts'

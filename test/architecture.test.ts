@@ -12,7 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Who may do what: scopes, rules, verified tokens.
   'lambdas/access': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'aws-jwt-verify', 'node:crypto'],
   // The authorization server. It knows nothing of searches.
-  'lambdas/auth': ['lambdas/fhir', 'lambdas/ports', 'lambdas/access', 'lambdas/search/pairs.ts', 'jose', 'node:crypto', 'node:util'],
+  'lambdas/auth': ['lambdas/fhir', 'lambdas/ports', 'lambdas/access', 'lambdas/search/query/parameter-pairs.ts', 'jose', 'node:crypto', 'node:util'],
   'lambdas/interactions': [
     'lambdas/fhir',
     'lambdas/search',
@@ -45,7 +45,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Many short texts that are alike, each in few bytes.
   'lambdas/adapters/dictionary-codec': [],
   'lambdas/adapters/sqlite-store': ['lambdas/ports', 'lambdas/adapters/dictionary-codec', 'node:*'],
-  'lambdas/adapters/sqlite-index': ['lambdas/ports', 'lambdas/search/plan.ts', 'lambdas/search/doubles.ts', 'node:*'],
+  'lambdas/adapters/sqlite-index': ['lambdas/ports', 'lambdas/ports/search/plan.ts', 'lambdas/ports/search/doubles.ts', 'node:*'],
   // A small file of SQLite beside the store.
   'lambdas/adapters/sqlite-file': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/sqlite-grants': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
@@ -55,13 +55,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/cloudfront': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/kms': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/filesystem': ['lambdas/ports', 'tar-stream', 'node:*'],
-  'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'aws-local-stepfunctions', 'node:*'],
+  'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/ports/search/plan.ts', 'aws-local-stepfunctions', 'node:*'],
   'lambdas/adapters/dynamodb': ['lambdas/ports', '@aws-sdk/client-dynamodb', '@aws-sdk/lib-dynamodb', 'node:*'],
   'lambdas/adapters/s3': ['lambdas/ports', '@aws-sdk/client-s3', 'node:*'],
   'lambdas/adapters/opensearch': [
     'lambdas/ports',
-    'lambdas/search/plan.ts',
-    'lambdas/search/doubles.ts',
+    'lambdas/ports/search/plan.ts',
+    'lambdas/ports/search/doubles.ts',
     '@opensearch-project/opensearch',
     'node:*',
   ],
@@ -71,26 +71,26 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/auth',
     'lambdas/runtime',
     'lambdas/http/pipelines',
-    'lambdas/http/perform.ts',
+    'lambdas/http/entry-runner.ts',
     'lambdas/interactions',
     'lambdas/indexing',
     'lambdas/ports',
   ],
   'search-mappings': ['lambdas/fhir', 'lambdas/adapters/filesystem/package-archive.ts', 'node:*'],
   lib: [
-    'lambdas/adapters/dynamodb/adopt-table.ts',
+    'lambdas/adapters/dynamodb/stream/restored-table.ts',
     'lambdas/http/client-address.ts',
-    'lambdas/interactions/routes.ts',
+    'lambdas/catalogue/routes.ts',
     'lambdas/functions/functions.ts',
     'lambdas/indexing/workflow.ts',
     'lambdas/export/additional-resources.ts',
-    'lambdas/export/lifetimes.ts',
+    'lambdas/export/job/lifetimes.ts',
     'lambdas/export/workflow.ts',
-    'lambdas/export/schedules.ts',
+    'lambdas/export/schedules/schedules.ts',
     'lambdas/fhir/resource-types.ts',
-    'lambdas/ports/canonicals.ts',
-    'lambdas/ports/known-tenants.ts',
-    'lambdas/runtime/aws-log.ts',
+    'lambdas/ports/definitions/canonicals.ts',
+    'lambdas/ports/store/tenants.ts',
+    'lambdas/runtime/aws/log.ts',
     'lambdas/runtime/config.ts',
     'aws-cdk-lib',
     'constructs',
@@ -225,7 +225,7 @@ describe('the map', () => {
       (path) =>
         /^(?:bin|lambdas)\//.test(path) && /console\.\w+\(|process\.std(?:out|err)\.|print\w*Sync\(/.test(readFileSync(path, 'utf8')),
     )
-    expect(printers).toEqual(['lambdas/runtime/aws-log.ts'])
+    expect(printers).toEqual(['lambdas/runtime/aws/log.ts'])
   })
 
   it('waits by time in fixtures only', () => {

@@ -3,7 +3,7 @@
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html; https://hl7.org/fhir/smart-app-launch/backend-services.html
  */
 import { createPrivateKey, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
-import { askForToken, tokenEndpointOf } from '../load/token-endpoint.ts'
+import { askForToken, tokenEndpointOf } from './token-endpoint.ts'
 
 /** `kid`: as it was registered. */
 export type SigningKey = { readonly kid: string; readonly alg: 'RS384' | 'ES384'; readonly key: KeyObject }

@@ -2,8 +2,8 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
-import { linkFrom } from '../exporting/link-from.ts'
-import type { Answer } from './answer.ts'
+import { linkFrom } from './safe-link.ts'
+import type { Answer } from './server-response.ts'
 
 /** Rejects when the server cannot be reached, or stays busy. */
 export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) => Promise<Answer>

@@ -1,7 +1,7 @@
 /** Requests to a stage on AWS that lets in whoever signs them. */
-import { type Credentials, signer } from '../../adapters/sigv4/signer.ts'
-import { readIdentity } from '../config.ts'
-import type { Authorize } from './post.ts'
+import { type Credentials, signer } from '../../lambdas/adapters/sigv4/signer.ts'
+import { readIdentity } from '../../lambdas/runtime/config.ts'
+import type { Authorize } from './http-post.ts'
 
 /** Of API Gateway. https://docs.aws.amazon.com/apigateway/latest/developerguide/how-to-call-api.html */
 const ADDRESS = /^[^.]+\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/

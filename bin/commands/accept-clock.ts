@@ -1,6 +1,6 @@
 /** `fhir accept-clock`: says that the clock of a server is right, which had stopped writing because it jumped. */
 import { Command } from 'commander'
-import { acceptClock } from '../../lambdas/runtime/accept-clock.ts'
+import { acceptClock } from '../../lambdas/runtime/control/clock-command.ts'
 import { say } from '../output.ts'
 import { dataOption, withExamples } from './options.ts'
 

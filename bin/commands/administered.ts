@@ -1,9 +1,9 @@
 /** What the commands share that say who may use a server. */
 import { existsSync, readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { type Administration, holdsData, openAdministration } from '../../lambdas/runtime/administration.ts'
+import { type Administration, holdsData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { folderAt } from '../../lambdas/runtime/running-server.ts'
+import { folderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { warn } from '../output.ts'
 import { dataOption, placeOf, portOption, type ServerOptions } from './options.ts'
 
@@ -42,7 +42,7 @@ async function closing<T>(ports: Administration, work: (ports: Administration) =
 }
 
 async function settingsOfStage(stage: string) {
-  const { serviceEnvironment, settingsOf } = await import('../../lib/settings.ts')
+  const { serviceEnvironment, settingsOf } = await import('../../lib/settings/settings.ts')
   const usual = `.fhir/${stage}.settings.json`
   const settings = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
   return { region: settings.region, config: readConfig(serviceEnvironment(settings)) }
@@ -58,7 +58,7 @@ export async function deployment(stage: string) {
 
 async function openStage(stage: string): Promise<Administration> {
   const { bucket: _, ...deployed } = await deployment(stage)
-  const { openDeployment } = await import('../../lambdas/runtime/aws-administration.ts')
+  const { openDeployment } = await import('../../lambdas/runtime/aws/administration.ts')
   return openDeployment(deployed)
 }
 

@@ -1,9 +1,9 @@
 /** Which server is asked for a load, an export or a reindex, and as whom: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
 import type { Command } from 'commander'
-import { clientToken } from '../../lambdas/runtime/load/client-token.ts'
-import type { Authorize } from '../../lambdas/runtime/load/post.ts'
-import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
-import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
+import { clientToken } from '../client/client-token.ts'
+import type { Authorize } from '../client/http-post.ts'
+import { renewed } from '../client/token-renewal.ts'
+import { tokenOfServer } from '../../lambdas/runtime/control/token-command.ts'
 import { baseUrl, dataOption, sigv4Option } from './options.ts'
 import { readText } from './read-text.ts'
 import { BASE, baseMeant } from './server-meant.ts'
@@ -46,7 +46,7 @@ export const noToken = (why: string | undefined, isRefused: boolean): string =>
 export async function authorizeAs({ to, data, tenant, client, secretFile, sigv4 }: As): Promise<Authorized> {
   if (sigv4 === true) {
     if (client !== undefined || tenant !== undefined) throw new Error('--sigv4 is of who signs: without --client and --tenant')
-    const { signedFor } = await import('../../lambdas/runtime/load/signed.ts')
+    const { signedFor } = await import('../client/sigv4-signing.ts')
     return { authorize: signedFor(to) }
   }
   if ((client === undefined) !== (secretFile === undefined))

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { backupStore } from '../../lambdas/runtime/backup.ts'
+import { backupStore } from '../../lambdas/runtime/control/backup-command.ts'
 import { say, warn } from '../output.ts'
 import { dataOption, withExamples } from './options.ts'
 

@@ -13,7 +13,7 @@ import {
   removeClient,
   rotateClient,
   wallBeforeKeys,
-} from '../../lambdas/runtime/administration.ts'
+} from '../../lambdas/runtime/control/administration.ts'
 import { say, warn } from '../output.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table, warnOfTenants } from './administered.ts'
 import { withExamples } from './options.ts'

@@ -1,6 +1,6 @@
 /** `fhir keys`: what tokens are signed with. */
 import { Command } from 'commander'
-import { type Administration, COPIES_LIVE, FOUND_WITHIN, rotateKeys, usedAt } from '../../lambdas/runtime/administration.ts'
+import { type Administration, COPIES_LIVE, FOUND_WITHIN, rotateKeys, usedAt } from '../../lambdas/runtime/control/administration.ts'
 import { say } from '../output.ts'
 import { administered, type PlaceOptions, placed, table } from './administered.ts'
 import { withExamples } from './options.ts'

@@ -1,8 +1,8 @@
 /** `fhir launch`: opens an app for a patient, as a health record would. */
 import { Command } from 'commander'
-import { type Launch, launchFrom } from '../../lambdas/runtime/administration.ts'
-import { launchAt } from '../../lambdas/runtime/launch-command.ts'
-import { nameOfOperator } from '../../lambdas/runtime/operator.ts'
+import { type Launch, launchFrom } from '../../lambdas/runtime/control/administration.ts'
+import { launchAt } from '../../lambdas/runtime/control/launch-command.ts'
+import { nameOfOperator } from '../../lambdas/runtime/operator-name.ts'
 import { say } from '../output.ts'
 import { administered, type PlaceOptions, placed } from './administered.ts'
 import { placeOf, withExamples } from './options.ts'

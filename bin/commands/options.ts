@@ -1,6 +1,6 @@
 /** What several commands take, checked before anything is opened. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Place } from '../../lambdas/runtime/running-server.ts'
+import type { Place } from '../../lambdas/runtime/control/server-socket.ts'
 
 /** InvalidArgumentError where no path can be put after it. Without a slash at the end. */
 export function baseUrl(text: string): string {

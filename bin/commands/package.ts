@@ -14,8 +14,8 @@ import {
   removePackage,
   type Source,
   wantedFrom,
-} from '../../lambdas/runtime/package-command.ts'
-import { folderAt } from '../../lambdas/runtime/running-server.ts'
+} from '../../lambdas/runtime/control/package-commands.ts'
+import { folderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { oneLine, say, warn } from '../output.ts'
 import { deployment, type PlaceOptions, placed, table } from './administered.ts'
 import { placeOf, withExamples } from './options.ts'
@@ -80,7 +80,7 @@ async function openFolder(place: PlaceOptions): Promise<PackagePlace> {
 async function openStage(stage: string): Promise<PackagePlace> {
   const { bucket, ...deployed } = await deployment(stage)
   if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
-  const { openDeployedPackages } = await import('../../lambdas/runtime/aws-packages.ts')
+  const { openDeployedPackages } = await import('../../lambdas/runtime/aws/packages.ts')
   return openDeployedPackages({ ...deployed, bucket })
 }
 

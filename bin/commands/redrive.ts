@@ -11,7 +11,7 @@ const command = new Command('redrive')
     const [{ LambdaClient }, { S3Client }, { redrive }] = await Promise.all([
       import('@aws-sdk/client-lambda'),
       import('@aws-sdk/client-s3'),
-      import('../../lib/redrive.ts'),
+      import('../../lib/deploy/redrive.ts'),
     ])
     const { region, bucket } = await deployment(stage)
     if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)

@@ -1,6 +1,6 @@
 /** `fhir reindex`: has what searches go by made again. */
 import { Command } from 'commander'
-import { type Progress, reindex } from '../../lambdas/runtime/load/reindex.ts'
+import { type Progress, reindex } from '../load/reindex.ts'
 import { complain, oneLine, say } from '../output.ts'
 import { type Asked, authorizedTo, noToken, withAsked } from './authorize.ts'
 import { withExamples } from './options.ts'

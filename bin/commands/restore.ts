@@ -1,6 +1,6 @@
 /** `fhir restore`: puts a backup in the place of a data folder's resources. */
 import { Command } from 'commander'
-import { restoreStore } from '../../lambdas/runtime/backup.ts'
+import { restoreStore } from '../../lambdas/runtime/control/backup-command.ts'
 import { say, warn } from '../output.ts'
 import { dataOption, withExamples } from './options.ts'
 

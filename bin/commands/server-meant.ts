@@ -1,6 +1,6 @@
 /** Which server files are loaded into, or exported from. */
 import type { Command } from 'commander'
-import { baseOfServer, nobodyAt } from '../../lambdas/runtime/running-server.ts'
+import { baseOfServer, nobodyAt } from '../../lambdas/runtime/control/server-socket.ts'
 
 /** Where a server listens when nothing else is said. */
 const USUAL = 'http://127.0.0.1:8080/fhir'

@@ -1,7 +1,7 @@
 /** `fhir token`: an access token of a server that runs on this machine, for who may read its data anyway. */
 import { Command } from 'commander'
-import { nobodyAt, type Place } from '../../lambdas/runtime/running-server.ts'
-import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
+import { nobodyAt, type Place } from '../../lambdas/runtime/control/server-socket.ts'
+import { tokenOfServer } from '../../lambdas/runtime/control/token-command.ts'
 import { say } from '../output.ts'
 import { dataOption, placeOf, portOption, type ServerOptions, withExamples } from './options.ts'
 

@@ -1,6 +1,6 @@
 /** `fhir user`: who may log in. */
 import { Command } from 'commander'
-import { addUser, changePassword, registeredUser, removeUser } from '../../lambdas/runtime/administration.ts'
+import { addUser, changePassword, registeredUser, removeUser } from '../../lambdas/runtime/control/administration.ts'
 import { say, warn } from '../output.ts'
 import { typedPassword } from '../typed-line.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table, warnOfTenants } from './administered.ts'

@@ -4,10 +4,10 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
-import { isMissing, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
+import { isMissing, replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
 import { ExportFault } from './export-fault.ts'
 import type { ExportedFile } from './manifest.ts'
-import { type Asking, Passing, pathOf, patiently, reasonIn, send, textOf } from './patient-asking.ts'
+import { type Asking, Passing, pathOf, patiently, reasonIn, send, textOf } from './retrying-requests.ts'
 
 /** `lines`: of which none is empty. */
 export type Downloaded = { readonly bytes: number; readonly lines: number }

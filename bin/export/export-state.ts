@@ -1,7 +1,7 @@
 /** What is known of the exports into a folder: the job that is under way, and up to when all is there. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
+import { isMissing, replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
 
 /**
  * `job`: its URL, and what it was asked for. `transactionTime`: of the last export of which every file was as the server had said; `of`: what

@@ -1,7 +1,7 @@
 /** A job of a server, until it is done. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
 import { ExportFault } from './export-fault.ts'
 import { type Manifest, manifestOf } from './manifest.ts'
-import { type Asking, ask, reasonIn, waitOf } from './patient-asking.ts'
+import { type Asking, ask, reasonIn, waitOf } from './retrying-requests.ts'
 
 /** Milliseconds between two questions where the server does not say. */
 const PAUSE = { first: 500, longest: 30_000 }

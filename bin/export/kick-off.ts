@@ -1,8 +1,8 @@
 /** What an export is asked for, as any server of Bulk Data takes it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
 
 import { ExportFault } from './export-fault.ts'
-import { linkFrom } from './link-from.ts'
-import { type Asking, ask, pathOf, reasonIn } from './patient-asking.ts'
+import { linkFrom } from '../client/safe-link.ts'
+import { type Asking, ask, pathOf, reasonIn } from './retrying-requests.ts'
 
 /** Instants and lists of names are texts as FHIR has them. */
 export type Wanted = {

@@ -1,8 +1,8 @@
 /** Asks a server of Bulk Data, and again where what it answers passes: it is busy, somebody restarts it, a network fails. */
 import { setTimeout } from 'node:timers/promises'
-import { isElement } from '../../fhir/resource.ts'
-import type { Authorize } from '../load/post.ts'
-import { TokenRefused } from '../load/token-endpoint.ts'
+import { isElement } from '../../lambdas/fhir/resource.ts'
+import type { Authorize } from '../client/http-post.ts'
+import { TokenRefused } from '../client/token-endpoint.ts'
 import { ExportFault } from './export-fault.ts'
 
 /** `attempts`: that fail in a row, until it is given up; `unheard`: of those the ones that nobody answers. `wait`: milliseconds. */

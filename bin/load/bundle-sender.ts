@@ -2,12 +2,12 @@
  * Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails; what takes
  * the server too long in halves.
  */
-import { parseJsonBytes } from '../../fhir/json.ts'
-import { isSuccess, json, type Outcome, reasonOf } from './answer.ts'
-import type { Failure, LoadEntry } from './entries.ts'
-import { Memory } from './memory.ts'
-import { bytesOf, sizeOf, write } from './patched.ts'
-import type { Post } from './post.ts'
+import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
+import { isSuccess, json, type Outcome, reasonOf } from '../client/server-response.ts'
+import type { Failure, LoadEntry } from './load-entries.ts'
+import { Memory } from './reused-buffer.ts'
+import { bytesOf, sizeOf, write } from './patched-bytes.ts'
+import type { Post } from '../client/http-post.ts'
 
 export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
 

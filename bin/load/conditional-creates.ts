@@ -1,6 +1,6 @@
 /** Resources that are only to be made unless one is there: two files may tell of the same hospital under different ids. */
-import type { Failure, Opened } from './entries.ts'
-import type { LookUp } from './look-up.ts'
+import type { Failure, Opened } from './load-entries.ts'
+import type { LookUp } from './reference-lookup.ts'
 
 /** By Type/id: the keys of what is there already instead, and why others can be neither made nor replaced. */
 export type Replacement = { readonly others: ReadonlyMap<string, string>; readonly refused: ReadonlyMap<string, Failure> }

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { outcomeIn } from '../exporting/patient-asking.ts'
-import type { Source } from './read-files.ts'
+import { outcomeIn } from '../export/retrying-requests.ts'
+import type { Source } from './file-reader.ts'
 
 /** A file, and what it is instead of resources. */
 export type Beside = { readonly file: string; readonly what: string }

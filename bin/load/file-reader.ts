@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createGunzip, gunzipSync } from 'node:zlib'
-import type { Memory } from './memory.ts'
+import type { Memory } from './reused-buffer.ts'
 
 /** `exported`: as of when the export is that it is of, ms since 1970. */
 export type Source = { readonly file: string; readonly size: number; readonly exported?: number }

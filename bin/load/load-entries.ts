@@ -1,10 +1,10 @@
 /** What a load sends of a file: every resource under its own id, references between them resolved, so that loading twice is safe. */
-import { meantIn, type ToldVersion } from '../../fhir/full-urls.ts'
-import { parseJson, writeJson } from '../../fhir/json.ts'
-import { isConditional, linksReplaced, replaceReferences } from '../../fhir/references.ts'
-import type { Resource } from '../../fhir/resource.ts'
-import { bytesOf, type Patched, type Text, textOf } from './patched.ts'
-import { type FoundResource, type Reference, resourceIn, resourcesIn } from './resources-in.ts'
+import { meantIn, type ToldVersion } from '../../lambdas/fhir/full-urls.ts'
+import { parseJson, writeJson } from '../../lambdas/fhir/json.ts'
+import { isConditional, linksReplaced, replaceReferences } from '../../lambdas/fhir/references.ts'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import { bytesOf, type Patched, type Text, textOf } from './patched-bytes.ts'
+import { type FoundResource, type Reference, resourceIn, resourcesIn } from './resource-scanner.ts'
 
 /** `key`: Type/id. `url`: the same in JSON. `resource`: its JSON, without white space. */
 export type LoadEntry = {

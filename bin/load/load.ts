@@ -2,18 +2,18 @@
  * Loads files into a server, in turns: first what refers to others by their ids or not at all, then, as long as that brings something in,
  * what refers to others by search. So it does not matter which file is read first, and nothing is stored with a reference that means nothing.
  */
-import { checkBase } from './check-base.ts'
-import { type Chunk, chunksOf } from './chunks.ts'
-import type { Failure, LoadEntry } from './entries.ts'
-import { type Beside, oneAfterTheOther, withoutBooks } from './exported.ts'
-import { type LookUp, lookUpAt } from './look-up.ts'
-import { Memory } from './memory.ts'
-import { textOf } from './patched.ts'
-import { type Authorize, askWith, postTo } from './post.ts'
-import type { Memories, Source } from './read-files.ts'
-import { isSearchable } from './searchable.ts'
-import { type Sender, senderBy } from './send.ts'
-import { type Replaced, replacing } from './unless.ts'
+import { checkBase } from './base-url-check.ts'
+import { type Chunk, chunksOf } from './bundle-chunks.ts'
+import type { Failure, LoadEntry } from './load-entries.ts'
+import { type Beside, oneAfterTheOther, withoutBooks } from './export-folders.ts'
+import { type LookUp, lookUpAt } from './reference-lookup.ts'
+import { Memory } from './reused-buffer.ts'
+import { textOf } from './patched-bytes.ts'
+import { type Authorize, askWith, postTo } from '../client/http-post.ts'
+import type { Memories, Source } from './file-reader.ts'
+import { isSearchable } from './index-wait.ts'
+import { type Sender, senderBy } from './bundle-sender.ts'
+import { type Replaced, replacing } from './conditional-creates.ts'
 
 /** What was sent and read since the last call. `again`: bytes that turn out to be read once more. */
 export type LoadProgress = { readonly resources: number; readonly bytes: number; readonly again: number }

@@ -1,9 +1,9 @@
 /** The resources of a text, as ranges of bytes with the places of what refers to others. */
 import { isUtf8 } from 'node:buffer'
-import { parseJsonBytes } from '../../fhir/json.ts'
-import { hasLinks } from '../../fhir/references.ts'
+import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
+import { hasLinks } from '../../lambdas/fhir/references.ts'
 import { CompactJson, namesOf } from './compact-json.ts'
-import type { Text } from './patched.ts'
+import type { Text } from './patched-bytes.ts'
 
 /** A resource of a file, and where it stands in the copy. */
 export type FoundResource = {

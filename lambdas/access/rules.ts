@@ -1,9 +1,9 @@
 /** What of a type may be seen, as a predicate: indexes narrow searches by it, and single versions are judged by it. */
 import { patientCompartmentTypes } from '../fhir/compartment.ts'
-import { ALWAYS, all, isAlways, isNever, NEVER, type Predicate, some } from '../search/plan.ts'
-import type { Reading } from '../search/reading.ts'
+import { ALWAYS, all, isAlways, isNever, NEVER, type Predicate, some } from '../ports/search/plan.ts'
+import type { Reading } from '../search/search-context.ts'
 import { type Access, type Clause, clausesFor } from './access.ts'
-import { conditionOf } from './granular.ts'
+import { conditionOf } from './scope-conditions.ts'
 import type { Letter } from './scopes.ts'
 
 type Rules = Map<string, Predicate | undefined>

@@ -2,7 +2,7 @@
 import { parseJsonBytes } from '../fhir/json.ts'
 import { type Bases, localReference } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
-import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
 
 /** undefined: it has none; `elsewhere`: none that can be looked at here. A Binary is nobody's context: chains of them need no end. */
 export function securityContextOf({ tenant, type, deleted, body }: ResourceVersion, bases: Bases): ResourceKey | 'elsewhere' | undefined {

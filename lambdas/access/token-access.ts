@@ -1,7 +1,7 @@
 /** What a token may do. */
 import type { Bases } from '../fhir/references.ts'
 import { type Access, accessOf } from './access.ts'
-import { actingFor } from './acting-for.ts'
+import { actingFor } from './user-patients.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
 
 /** What was made of a token is remembered with it: its rules are made once. */

@@ -1,5 +1,5 @@
 /** Parameters of requests: each at most once, an empty one is as none. https://www.rfc-editor.org/rfc/rfc6749#section-3.2 */
-import type { Pairs } from '../search/pairs.ts'
+import type { Pairs } from '../search/query/parameter-pairs.ts'
 import { OAuthError } from './oauth-error.ts'
 
 export type Parameters = ReadonlyMap<string, string>

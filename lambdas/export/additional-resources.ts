@@ -2,7 +2,7 @@
 import { isElement } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import defaults from './additional-resources.json' with { type: 'json' }
-import type { Level } from './asked.ts'
+import type { Level } from './export-request.ts'
 import { compilePath } from './json-path.ts'
 
 export type AdditionalResource = {

@@ -1,11 +1,11 @@
 /** The steps of the export workflow (workflow.ts): what they need of the world, what they are given and what they give. */
-import type { BlobStore } from '../ports/blob-store.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import type { KeptRows } from '../ports/kept-rows.ts'
-import type { ResourceReader } from '../ports/resource-store.ts'
-import type { SearchIndex } from '../ports/search-index.ts'
-import type { SettledVersions } from '../ports/settled-versions.ts'
-import type { Reading } from '../search/reading.ts'
+import type { BlobStore } from '../ports/blobs/blob-store.ts'
+import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
+import type { KeptRows } from '../ports/rows/rows.ts'
+import type { ResourceReader } from '../ports/store/resource-store.ts'
+import type { SearchIndex } from '../ports/search/search-index.ts'
+import type { SettledVersions } from '../ports/store/settled-versions.ts'
+import type { Reading } from '../search/search-context.ts'
 import type { AdditionalResources } from './additional-resources.ts'
 
 export type ExportParts = {

@@ -1,6 +1,6 @@
 /** Copies of parts of a resource, no larger and no deeper than a resource may be. */
 import { type FhirError, fhirError } from './outcome.ts'
-import { CHARACTERS, spend, type Work } from './path/work.ts'
+import { CHARACTERS, spend, type Work } from './path/work-budget.ts'
 
 /** `levels`: of objects and arrays it may be nested in; FhirError 422 where it is deeper. TooCostly where it is larger than the work that is left. */
 export function copied(tree: unknown, levels: number, work: Work): unknown {

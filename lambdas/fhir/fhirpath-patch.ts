@@ -1,10 +1,10 @@
 /** FHIRPath Patch on a resource. https://hl7.org/fhir/R4/fhirpatch.html */
-import { checkDepth, copied } from './copied.ts'
+import { checkDepth, copied } from './bounded-copy.ts'
 import { DEEPEST } from './json.ts'
 import { type FhirError, fhirError } from './outcome.ts'
-import type { elementNamed, List, Location } from './path/locate.ts'
+import type { elementNamed, List, Location } from './path/element-location.ts'
 import { Unsupported } from './path/tokens.ts'
-import type { Work } from './path/work.ts'
+import type { Work } from './path/work-budget.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
 type Paths = {
@@ -19,7 +19,7 @@ type Paths = {
  * each naming the operation; TooCostly.
  */
 export async function fhirPathPatch(operations: readonly FhirPathOperation[]): Promise<(resource: Resource, work: Work) => Resource> {
-  const { locate, locateLists, elementNamed } = await import('./path/locate.ts')
+  const { locate, locateLists, elementNamed } = await import('./path/element-location.ts')
   return (resource, work) => {
     const paths: Paths = {
       places: (path) => locate(path, resource, work),

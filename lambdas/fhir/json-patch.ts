@@ -1,9 +1,9 @@
 /** JSON Patch on a resource, by fast-json-patch. https://www.rfc-editor.org/rfc/rfc6902 */
 import jsonpatch, { type Operation } from 'fast-json-patch'
-import { checkDepth, copied } from './copied.ts'
+import { checkDepth, copied } from './bounded-copy.ts'
 import { DEEPEST, decimalText, isDecimal } from './json.ts'
 import { type FhirError, fhirError } from './outcome.ts'
-import type { Work } from './path/work.ts'
+import type { Work } from './path/work-budget.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
 export type JsonOperation =

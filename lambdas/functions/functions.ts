@@ -2,7 +2,7 @@
  * The deployed functions, as data: the file of this folder that is each one's entry point, and the ports it is given. Its bundle holds their
  * adapters, its role may use what they stand on, its environment names it. Drives the stacks; imports types only.
  */
-import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
+import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 
 /**
  * resources: reads versions. own-definitions: reads those that say how resources are checked, and no others. canonicals: tells which

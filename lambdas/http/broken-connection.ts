@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import { lengthOf } from './answers.ts'
+import { lengthOf } from './response-memory.ts'
 import type { HttpResponse } from './exchange.ts'
 
 /** undefined: the client is gone. */

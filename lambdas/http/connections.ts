@@ -4,7 +4,7 @@
  * answered one after the other, as on many: a client that does not wait for its answers has no more of the server than others.
  */
 import type { IncomingMessage } from 'node:http'
-import { othersPass } from '../interactions/slices.ts'
+import { othersPass } from '../interactions/time-slices.ts'
 
 type Socket = IncomingMessage['socket']
 

@@ -3,9 +3,9 @@ import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Noted } from '../auth/endpoint.ts'
 import type { Asked, Caller, FhirRequest, FhirResponse, Written } from '../interactions/interaction.ts'
-import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
-import type { Part } from '../search/part.ts'
-import type { ReadingOf } from '../search/reading.ts'
+import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
+import type { Part } from '../search/query/response-part.ts'
+import type { ReadingOf } from '../search/search-context.ts'
 
 export type HttpRequest = {
   /** HEAD comes as GET: the server leaves the body out. */

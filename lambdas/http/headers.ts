@@ -1,5 +1,5 @@
 /** Headers as steps read them: names in lower case, repeated ones joined. https://www.rfc-editor.org/rfc/rfc9110#section-5.2 */
-import { tokenRefused } from '../access/verification/refusals.ts'
+import { tokenRefused } from '../access/verification/token-errors.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 
 /** What somebody else on the way may read otherwise, were it given twice. */

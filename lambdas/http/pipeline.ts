@@ -2,7 +2,7 @@
 import middy from '@middy/core'
 import type { Endpoint } from '../auth/endpoint.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
-import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
+import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 import { authRequestOf, authResponse } from './auth-exchange.ts'
 import { type Exchange, type HttpResponse, requestOf, type Step } from './exchange.ts'
 import { entryStepsOf, type StepName, stepsOf } from './order.ts'

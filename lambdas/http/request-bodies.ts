@@ -3,9 +3,9 @@
  * waited for as long as its sender likes. Where there are too many bytes, the body that has kept most of them for longest gives way.
  */
 import type { IncomingMessage } from 'node:http'
-import { Gathered } from '../fhir/gathered.ts'
+import { Gathered } from '../fhir/chunk-buffer.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import { Overloaded } from '../ports/overloaded.ts'
+import { Overloaded } from '../ports/faults/overloaded.ts'
 
 /** `most`: bytes of all bodies that are read or worked on; `tick`: milliseconds between two looks at them, 1,000 but in tests. */
 export type BodyLimits = { readonly most: number; readonly tick: number }

@@ -13,7 +13,7 @@ import {
   isHeadToo,
   ROUTES,
   type Route,
-} from '../interactions/routes.ts'
+} from '../catalogue/routes.ts'
 
 /** `named`: by the path. */
 export type Matched = {

@@ -1,12 +1,12 @@
 /** How texts are read and which indices answer, as of a moment ago: several processes share that, and each looks it up again from time to time. */
-import type { LiveIndices } from '../ports/live-indices.ts'
-import type { Changes } from '../search/changed-keys.ts'
-import type { Reading } from '../search/reading.ts'
-import { extractionOf } from './extraction.ts'
+import type { LiveIndices } from '../ports/search/serving-indices.ts'
+import type { Changes } from '../search/documents/changed-keys.ts'
+import type { Reading } from '../search/search-context.ts'
+import { extractionOf } from './document-format.ts'
 import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
-import { changesOf } from './kept-indices.ts'
-import { NO_INDICES } from './live-indices.ts'
-import { Readings } from './reading-now.ts'
+import { changesOf } from './index-retention.ts'
+import { NO_INDICES } from './serving-indices.ts'
+import { Readings } from './tenant-search-contexts.ts'
 
 /** ms. */
 const KNOWN_FOR = 10_000

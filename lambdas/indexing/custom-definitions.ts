@@ -1,11 +1,11 @@
 /** The search parameters somebody defined: which are being built, and which are searched by. As data, so that an index can keep it with its documents. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { failureOf } from '../ports/reindex.ts'
-import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
-import { customMappings } from '../search/custom.ts'
+import { failureOf } from '../ports/search/index-status.ts'
+import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
+import { customMappings } from '../search/custom/custom-parameters.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
-import { isRoomAmongAll, isRoomFor } from '../search/room.ts'
+import { isRoomAmongAll, isRoomFor } from '../search/custom/custom-parameter-limits.ts'
 
 /** `id`: of the SearchParameter resource. */
 export type Definition = {

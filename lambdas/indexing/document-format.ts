@@ -1,8 +1,8 @@
 /** What documents are made with: those of another extraction are made again. */
-import type { Release } from '../search/changed-keys.ts'
-import { EXTRACTOR } from '../search/extract.ts'
+import type { Release } from '../search/documents/changed-keys.ts'
+import { EXTRACTOR } from '../search/documents/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
-import type { Reading } from '../search/reading.ts'
+import type { Reading } from '../search/search-context.ts'
 
 /** Other addresses of this server are left out: whoever gives it another makes nothing anew for it. */
 export const extractionOf = (reading: Reading): string =>

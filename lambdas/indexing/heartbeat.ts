@@ -1,11 +1,11 @@
 /**
- * The pulse (ports/pulse.ts), as all processes know of it. One stream is many, each in order for itself: a pulse is sent in so many beats that
+ * The pulse (ports/search/heartbeat.ts), as all processes know of it. One stream is many, each in order for itself: a pulse is sent in so many beats that
  * they go through all of them, and has arrived when the last beat has. Then all that was acknowledged before it was sent is indexed, so it may be told
  * to the indices. A beat that never came tells that what was sent with it never came either. Changes are pure.
  */
-import type { KeptState } from '../ports/kept-state.ts'
-import { isLive, type LiveIndices } from '../ports/live-indices.ts'
-import type { Beat, Held } from '../ports/pulse.ts'
+import type { KeptState } from '../ports/rows/shared-state.ts'
+import { isLive, type LiveIndices } from '../ports/search/serving-indices.ts'
+import type { Beat, Held } from '../ports/search/heartbeat.ts'
 
 /** Of n streams of the same size one is without a beat with a probability of n · (1 − 1/n)^64 at most: of 4 with 4 in 100 million, of 8 with 2 in 1,000. */
 export const BEATS = 64

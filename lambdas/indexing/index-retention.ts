@@ -3,10 +3,10 @@
  * so that going back to the code that made it is done soon. In the state that all processes share. Changes are pure.
  */
 import { resourceTypes } from '../fhir/resource-types.ts'
-import { isLive } from '../ports/live-indices.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { type Changes, changesBetween } from '../search/changed-keys.ts'
-import { releaseOf } from './extraction.ts'
+import { isLive } from '../ports/search/serving-indices.ts'
+import type { ResourceVersion } from '../ports/store/resource-store.ts'
+import { type Changes, changesBetween } from '../search/documents/changed-keys.ts'
+import { releaseOf } from './document-format.ts'
 import { type IndexState, type KeptIndex, requestNewIndices, takenBy, untaken } from './index-state.ts'
 
 /** What the live index of the type was made with; undefined where nobody knows. */

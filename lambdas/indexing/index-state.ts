@@ -1,13 +1,13 @@
 /**
  * What the processes of a deployment share about their index: what is defined, what is built, and by whom. Changes are pure; of racing ones
- * none is lost (ports/kept-state.ts).
+ * none is lost (ports/rows/shared-state.ts).
  */
 import { deflateRawSync } from 'node:zlib'
-import type { KeptState } from '../ports/kept-state.ts'
-import type { LiveIndices } from '../ports/live-indices.ts'
-import { Overloaded } from '../ports/overloaded.ts'
-import type { IndexStatus } from '../ports/reindex.ts'
-import type { HistoryPosition, ResourceVersion, VersionKey } from '../ports/resource-store.ts'
+import type { KeptState } from '../ports/rows/shared-state.ts'
+import type { LiveIndices } from '../ports/search/serving-indices.ts'
+import { Overloaded } from '../ports/faults/overloaded.ts'
+import type { IndexStatus } from '../ports/search/index-status.ts'
+import type { HistoryPosition, ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import {
   addRebuild,
   built,

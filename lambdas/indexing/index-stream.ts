@@ -1,12 +1,12 @@
 /** Feeds an index from a stream of versions that come at least once, those of a resource in order: what it could not take is named, to come again. */
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import { nameOf, newestOf } from '../ports/newest-of.ts'
-import { NotApplied } from '../ports/not-applied.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { SearchIndex } from '../ports/search-index.ts'
-import type { ReadingOf } from '../search/reading.ts'
-import { documentsOf, type OnPoison } from './index-changes.ts'
-import { readAhead } from './read-ahead.ts'
+import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
+import { nameOf, newestOf } from '../ports/store/newest-versions.ts'
+import { NotApplied } from '../ports/faults/not-applied.ts'
+import type { ResourceVersion } from '../ports/store/resource-store.ts'
+import type { SearchIndex } from '../ports/search/search-index.ts'
+import type { ReadingOf } from '../search/search-context.ts'
+import { documentsOf, type OnPoison } from './feed-indexing.ts'
+import { readAhead } from './parameter-prefetch.ts'
 
 /** `sequence`: the record's place in the stream. */
 export type StreamChange = { readonly sequence: string; readonly version: ResourceVersion }

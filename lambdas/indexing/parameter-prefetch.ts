@@ -1,11 +1,11 @@
 /** Somebody's own parameters that are watched, or evaluated elsewhere, are evaluated on many resources before their documents are made. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { evaluateAhead } from '../search/evaluated-ahead.ts'
-import { isWatched } from '../search/own-evaluation.ts'
-import type { Reading, ReadingOf } from '../search/reading.ts'
+import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
+import type { ResourceVersion } from '../ports/store/resource-store.ts'
+import { evaluateAhead } from '../search/custom/batch-evaluation.ts'
+import { isWatched } from '../search/custom-evaluation.ts'
+import type { Reading, ReadingOf } from '../search/search-context.ts'
 
 export type ReadAhead = ReadonlyMap<ResourceVersion, Resource>
 

@@ -2,7 +2,7 @@
  * Follows the stream of a store: what was written becomes searchable, what a SearchParameter defines is built. Failed records are named, and
  * come again with all after them. https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
  */
-import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import { indexStream, type StreamChange, type StreamParts } from './index-stream.ts'
 
 /** What every record of a stream has. */

@@ -1,6 +1,6 @@
 /** How texts are read now that somebody has defined parameters: each tenant's by what that tenant defined, and by nothing of another. */
 import type { CustomMapping } from '../search/custom-mapping.ts'
-import type { Reading } from '../search/reading.ts'
+import type { Reading } from '../search/search-context.ts'
 import type { Definition, Definitions } from './custom-definitions.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** Versions that could not be indexed, on their way into the state everybody shares. */
-import type { IndexDocument } from '../ports/search-index.ts'
+import type { IndexDocument } from '../ports/search/search-index.ts'
 import { afterPoison, type SharedState } from './index-state.ts'
 
 type Found = Pick<IndexDocument, 'tenant' | 'type' | 'id'> & { readonly versionId: number }

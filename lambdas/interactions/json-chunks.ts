@@ -1,8 +1,8 @@
 /** JSON that may be very large as bytes: in pieces that nobody joins, made in slices. */
 import { type BundlePage, bundleParts, sizeOf } from '../fhir/bundle.ts'
-import { Gathered } from '../fhir/gathered.ts'
-import { indented } from '../fhir/indented.ts'
-import { othersPass } from './slices.ts'
+import { Gathered } from '../fhir/chunk-buffer.ts'
+import { indented } from '../fhir/pretty-json.ts'
+import { othersPass } from './time-slices.ts'
 
 /** Entries, and bytes of their resources, of a page that is written in one go. */
 const SHORT = { entries: 100, bytes: 65_536 }

@@ -4,9 +4,9 @@ import { type Judge, maySeeBy } from '../access/judge.ts'
 import { isWholeType } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
-import type { Reading } from '../search/reading.ts'
+import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
+import type { Reading } from '../search/search-context.ts'
 import { forbidden } from './forbidden.ts'
 
 /** Who looks. */

@@ -1,6 +1,6 @@
 /** What the files of a package are, kept beside them: by it is seen that one is not as it was. */
 import { createHash } from 'node:crypto'
-import type { Label } from '../ports/packages.ts'
+import type { Label } from '../ports/definitions/package-store.ts'
 
 /** `files`: their SHA-256, hexadecimal. Absent in packages that were added before there was one. */
 export type Manifest = Label & { readonly files?: Readonly<Record<string, string>> }

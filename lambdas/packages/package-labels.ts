@@ -1,6 +1,6 @@
 /** Names and versions of packages. https://confluence.hl7.org/display/FHIR/NPM+Package+Specification */
-import { isR4 } from '../fhir/profile/usable.ts'
-import type { Label } from '../ports/packages.ts'
+import { isR4 } from '../fhir/profile/definitions/supported-definitions.ts'
+import type { Label } from '../ports/definitions/package-store.ts'
 
 /** A name is also that of a folder. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/

@@ -1,7 +1,7 @@
 /** The files of a package, each read when something in it is first asked for, and compared with what the package says of it. */
-import { LatelyUsed } from '../fhir/profile/lately-used.ts'
-import { type PackageFile, shardOf } from '../fhir/profile/package.ts'
-import type { KeptPackage } from '../ports/packages.ts'
+import { LatelyUsed } from '../fhir/profile/definitions/lru-cache.ts'
+import { type PackageFile, shardOf } from '../fhir/profile/definitions/package-files.ts'
+import type { KeptPackage } from '../ports/definitions/package-store.ts'
 import { digestOf, MANIFEST, type Manifest, manifestIn, objectIn } from './manifest.ts'
 
 /** Told what cannot be read, and why. */

@@ -2,10 +2,10 @@
 import type { Profile } from '../fhir/profile/definition.ts'
 import { partsOf } from '../fhir/profile/library.ts'
 import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
-import type { Conformance } from '../ports/conformance.ts'
-import type { AddedPackages, KeptPackage } from '../ports/packages.ts'
-import { inOrderOfCounting, type VersionedDefinition } from '../ports/version-order.ts'
-import { type List, newFiles, type OnDamage, OpenedPackage } from './opened-package.ts'
+import type { Conformance } from '../ports/definitions/conformance.ts'
+import type { AddedPackages, KeptPackage } from '../ports/definitions/package-store.ts'
+import { inOrderOfCounting, type VersionedDefinition } from '../ports/definitions/version-order.ts'
+import { type List, newFiles, type OnDamage, OpenedPackage } from './package-reader.ts'
 
 export type PackagesParts = {
   /** Packages that do not change, R4's first: what is in that is said by no other. */

@@ -1,6 +1,6 @@
 /** Which profiles the packages that were added have and do not retire, as a CapabilityStatement names them. */
-import type { AddedPackages } from '../ports/packages.ts'
-import { type OnDamage, OpenedPackage } from './opened-package.ts'
+import type { AddedPackages } from '../ports/definitions/package-store.ts'
+import { type OnDamage, OpenedPackage } from './package-reader.ts'
 
 /** By the type they are about: their canonicals. */
 type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>

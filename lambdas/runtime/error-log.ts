@@ -1,6 +1,6 @@
 /** What the log of the embedded home says of a machine error. */
-import { Damaged } from '../ports/damaged.ts'
-import { NotFetched } from '../ports/fetch-document.ts'
+import { Damaged } from '../ports/faults/damaged.ts'
+import { NotFetched } from '../ports/security/fetch-document.ts'
 
 /** Damage, what others do not give, what the operating system refuses, and a thread without memory, in one line. Of others where they failed, without the message, which may hold what was being worked on. */
 export function toldOf(error: unknown): string {

@@ -1,5 +1,5 @@
 /** When what a resource tells of was so: of each type that belongs to patients one date. https://hl7.org/fhir/R4/patient-operation-everything.html */
-import { ALWAYS, not, type Predicate, some } from './plan.ts'
+import { ALWAYS, not, type Predicate, some } from '../ports/search/plan.ts'
 
 /** The codes of search parameters. A type that is not here has no date of care that is searched by: when something was recorded is none. */
 export const CLINICAL_DATES: Readonly<Record<string, string>> = {

@@ -4,15 +4,15 @@
  */
 
 import type { Branch } from '../fhir/path/branch.ts'
-import { mayTakeLong } from '../fhir/path/may-take-long.ts'
+import { mayTakeLong } from '../fhir/path/costly-functions.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
-import { eachWithin, type Outcome } from '../fhir/path/within.ts'
-import { MOST_WORK, TooCostly, TookTooLong } from '../fhir/path/work.ts'
+import { eachWithin, type Outcome } from '../fhir/path/time-limit.ts'
+import { MOST_WORK, TooCostly, TookTooLong } from '../fhir/path/work-budget.ts'
 import { isElement } from '../fhir/resource.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
-import { Interpreted, type Place } from './interpreted.ts'
-import { type Purse, type Settled, Share } from './purse.ts'
+import { Interpreted, type Place } from './interpreted-values.ts'
+import { type Purse, type Settled, Share } from './evaluation-budget.ts'
 
 /** `code`: of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void

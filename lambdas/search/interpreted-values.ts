@@ -2,8 +2,8 @@
 import { writeJson } from '../fhir/json.ts'
 import type { TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
-import type { Evaluated, Evaluation, ExpressionRunner, FoundElement, FoundValue } from '../ports/expression-runner.ts'
-import { type Purse, type Settled, Share } from './purse.ts'
+import type { Evaluated, Evaluation, ExpressionRunner, FoundElement, FoundValue } from '../ports/execution/expression-runner.ts'
+import { type Purse, type Settled, Share } from './evaluation-budget.ts'
 
 /** `by`: what its values are remembered by. Without a focus it is the resource. */
 export type Place = { readonly by: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }

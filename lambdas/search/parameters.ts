@@ -5,14 +5,14 @@ import mappingsNumber from '../../search-mappings/number.json' with { type: 'jso
 import resourceTypes from '../fhir/definitions/resource-types.json' with { type: 'json' }
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
-import { Interpreted, type Place } from './interpreted.ts'
-import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './own-evaluation.ts'
-import { purseOf } from './purse.ts'
+import { Interpreted, type Place } from './interpreted-values.ts'
+import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './custom-evaluation.ts'
+import { purseOf } from './evaluation-budget.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
-export type { OnFailure } from './own-evaluation.ts'
+export type { OnFailure } from './custom-evaluation.ts'
 
 export type ParameterType = 'token' | 'string' | 'date' | 'reference' | 'uri' | 'number' | 'quantity' | 'composite' | 'special'
 

@@ -2,11 +2,11 @@
 import { CloudFormationClient, GetTemplateCommand, paginateListStackResources } from '@aws-sdk/client-cloudformation'
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms'
-import { unfit } from '../lambdas/adapters/dynamodb/adopt-table.ts'
-import type { Template } from './replaced.ts'
-import type { Restored } from './restored.ts'
-import type { Settings } from './settings.ts'
-import { unlessNamed } from './unless-named.ts'
+import { unfit } from '../../lambdas/adapters/dynamodb/stream/restored-table.ts'
+import type { Template } from './replacement-check.ts'
+import type { Restored } from '../settings/restored-tables.ts'
+import type { Settings } from '../settings/settings.ts'
+import { unlessNamed } from './error-names.ts'
 
 type Lines = readonly string[]
 

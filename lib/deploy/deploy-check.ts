@@ -11,9 +11,9 @@ import { ListInstanceTypeDetailsCommand, ListVersionsCommand, OpenSearchClient }
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { restoredTables } from './deploy-check-tables.ts'
-import { replaced, type Template } from './replaced.ts'
-import type { Settings } from './settings.ts'
-import { unlessNamed } from './unless-named.ts'
+import { replaced, type Template } from './replacement-check.ts'
+import type { Settings } from '../settings/settings.ts'
+import { unlessNamed } from './error-names.ts'
 
 export type Asked = {
   readonly settings: Settings

@@ -5,7 +5,7 @@
  */
 import { InvokeCommand, type LambdaClient, paginateListEventSourceMappings } from '@aws-sdk/client-lambda'
 import { DeleteObjectCommand, GetObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3'
-import { PUT_ASIDE } from './put-aside.ts'
+import { PUT_ASIDE } from './failed-records.ts'
 
 export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
 

@@ -20,12 +20,12 @@ import { type IKey, Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs'
-import { LINK_LIFETIME } from '../lambdas/export/lifetimes.ts'
-import { readConfig } from '../lambdas/runtime/config.ts'
+import { LINK_LIFETIME } from '../../lambdas/export/job/lifetimes.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
 import { exportViewer } from './export-viewer.ts'
-import { type Settings, serviceEnvironment } from './settings.ts'
+import { type Settings, serviceEnvironment } from '../settings/settings.ts'
 
-/** Files of jobs, and nothing else a job keeps there: as lambdas/export/job.ts calls them. */
+/** Files of jobs, and nothing else a job keeps there: as lambdas/export/job/job.ts calls them. */
 export const FILES = '/exports/*/files/*'
 
 export type LinkKey = { readonly key: IKey; readonly number: number }

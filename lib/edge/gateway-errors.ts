@@ -1,6 +1,6 @@
 /** What the gateway answers by itself, as OperationOutcomes that browsers may read. https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html */
 import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway'
-import type { Settings } from './settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 type Answer = { readonly type: ResponseType; readonly status?: number; readonly code: string; readonly text: string }
 

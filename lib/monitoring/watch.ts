@@ -1,5 +1,5 @@
 /** A watch: metrics of something that can go wrong, and the alarm that rings when it does. */
-import { type Measured, NAMESPACE } from '../lambdas/runtime/aws-log.ts'
+import { type Measured, NAMESPACE } from '../../lambdas/runtime/aws/log.ts'
 
 /** The one method that is watched by itself. */
 export const TOKEN_ROUTE = '/auth/token'

@@ -1,6 +1,6 @@
 /** What the ports of exports stand on: as grants.ts, of which this is a part. */
 import { ArnFormat, Stack } from 'aws-cdk-lib'
-import type { ExportPort } from '../lambdas/functions/functions.ts'
+import type { ExportPort } from '../../lambdas/functions/functions.ts'
 import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, type Links, onState } from './permissions.ts'
 
 /** Partitions of the table of state: jobs, how many of a client run, and what writers keep of each job. */

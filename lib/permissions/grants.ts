@@ -4,11 +4,11 @@
  */
 import { Stack } from 'aws-cdk-lib'
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
-import type { PortName } from '../lambdas/functions/functions.ts'
-import { DEFINITION_TYPES } from '../lambdas/ports/canonicals.ts'
+import type { PortName } from '../../lambdas/functions/functions.ts'
+import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
 import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, onState, READ_ITEMS } from './permissions.ts'
-import { INDEX } from './resource-table.ts'
+import { INDEX } from '../resource-table.ts'
 
 const WRITE_ITEMS = [
   'dynamodb:PutItem',
@@ -25,7 +25,7 @@ const ADDED_PACKAGES = 'packages/*'
 /** Where pages of searches and lists of tokens are kept. */
 const SEARCHES = ['queries/*', 'tokens/*']
 
-/** What partitions of the table of resources are called: each is one of lambdas/adapters/dynamodb/table.ts. */
+/** What partitions of the table of resources are called: each is one of lambdas/adapters/dynamodb/table-keys.ts. */
 const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'

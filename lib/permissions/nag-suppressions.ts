@@ -1,10 +1,10 @@
 /** Findings of cdk-nag that are accepted, where, and why. Whatever is not in here fails a test. https://github.com/cdklabs/cdk-nag */
 import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
-import { type ExportTarget, targetOf } from './export-settings.ts'
+import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import { OVERFLOW, OVERFLOW_OF_DEFINITIONS } from './grants.ts'
 import type { Table } from './permissions.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 type Accepted = {
   readonly rules: readonly string[]

@@ -5,7 +5,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
 import type { IConstruct } from 'constructs'
-import type { ExportTarget } from './export-settings.ts'
+import type { ExportTarget } from '../settings/export-settings.ts'
 
 /** Made by a stack, or restored. */
 export type Table = IConstruct & { readonly tableName: string; readonly tableArn: string }

@@ -1,7 +1,7 @@
 /** What can be set of exports that begin on schedules. */
-import type { ScheduledExport } from '../lambdas/export/schedules.ts'
-import { isResourceType } from '../lambdas/fhir/resource-types.ts'
-import { TENANT } from '../lambdas/ports/known-tenants.ts'
+import type { ScheduledExport } from '../../lambdas/export/schedules/schedules.ts'
+import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
+import { TENANT } from '../../lambdas/ports/store/tenants.ts'
 
 /** As of a schedule, and when. What is not said: everything (`system`) of the tenant `default`. */
 export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant' | 'epoch'> & {

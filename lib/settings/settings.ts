@@ -1,11 +1,11 @@
 /** Everything that can be chosen about a deployment, with its defaults. What the service itself can be told is in lambdas/runtime/config.ts. */
-import { type AdditionalResources, parseAdditionalResources } from '../lambdas/export/additional-resources.ts'
-import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
-import { REBUILD_WIDTH } from '../lambdas/indexing/workflow.ts'
-import { readConfig, SETTINGS, variableOf } from '../lambdas/runtime/config.ts'
+import { type AdditionalResources, parseAdditionalResources } from '../../lambdas/export/additional-resources.ts'
+import { FUNCTIONS, type FunctionName } from '../../lambdas/functions/functions.ts'
+import { REBUILD_WIDTH } from '../../lambdas/indexing/workflow.ts'
+import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
-import { checkRestored, type Restored } from './restored.ts'
-import { checkSettings, checkTogether } from './settings-checks.ts'
+import { checkRestored, type Restored } from './restored-tables.ts'
+import { checkSettings, checkTogether } from './setting-checks.ts'
 
 export type Settings = {
   /** Part of the names of stacks and the path of roles: several may stand in one account. */

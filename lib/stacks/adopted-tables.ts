@@ -5,10 +5,10 @@
 import { CustomResource, Duration, Stack } from 'aws-cdk-lib'
 import { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { Construct } from 'constructs'
-import { type AwsResources, allow, decrypts, type Granted, READ_ITEMS, type Table } from './permissions.ts'
-import { INDEX } from './resource-table.ts'
-import type { Restored } from './restored.ts'
-import type { Capacity } from './settings.ts'
+import { type AwsResources, allow, decrypts, type Granted, READ_ITEMS, type Table } from '../permissions/permissions.ts'
+import { INDEX } from '../resource-table.ts'
+import type { Restored } from '../settings/restored-tables.ts'
+import type { Capacity } from '../settings/settings.ts'
 
 export type Tables = Pick<AwsResources, 'resourceTable' | 'stateTable' | 'restoredTables'>
 

@@ -1,5 +1,5 @@
 /**
- * The REST API: a resource and its methods for each route of lambdas/interactions/routes.ts. Its stage is called `fhir`, so that paths are the
+ * The REST API: a resource and its methods for each route of lambdas/catalogue/routes.ts. Its stage is called `fhir`, so that paths are the
  * same at its own address and behind CloudFront. https://docs.aws.amazon.com/apigateway/latest/developerguide/
  */
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
@@ -18,11 +18,11 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { functionOf, type HttpFunction } from '../lambdas/functions/functions.ts'
-import { AUTH_ROUTES, isHeadToo, ROUTES } from '../lambdas/interactions/routes.ts'
-import { gatewayErrors } from './gateway-errors.ts'
-import type { Settings } from './settings.ts'
-import { TOKEN_ROUTE } from './watch.ts'
+import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
+import { AUTH_ROUTES, isHeadToo, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { gatewayErrors } from '../edge/gateway-errors.ts'
+import type { Settings } from '../settings/settings.ts'
+import { TOKEN_ROUTE } from '../monitoring/watch.ts'
 
 export const STAGE = 'fhir'
 

@@ -5,13 +5,13 @@ import { ManagedPolicy, PolicyDocument, PolicyStatement, Role, ServicePrincipal 
 import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { type FunctionName, functionsOfStage, type HttpFunction, portsOfStage, type Worker } from '../lambdas/functions/functions.ts'
-import type { Bundle } from './bundle.ts'
-import { granted } from './grants.ts'
-import type { AwsResources } from './permissions.ts'
-import { epochOf } from './restored.ts'
+import { type FunctionName, functionsOfStage, type HttpFunction, portsOfStage, type Worker } from '../../lambdas/functions/functions.ts'
+import type { Bundle } from '../bundle.ts'
+import { granted } from '../permissions/grants.ts'
+import type { AwsResources } from '../permissions/permissions.ts'
+import { epochOf } from '../settings/restored-tables.ts'
 import { rolePath } from './search-domain.ts'
-import { KINDS, type Settings, serviceEnvironment } from './settings.ts'
+import { KINDS, type Settings, serviceEnvironment } from '../settings/settings.ts'
 
 export type FhirFunctionProps = {
   readonly name: FunctionName

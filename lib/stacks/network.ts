@@ -14,7 +14,7 @@ import {
 } from 'aws-cdk-lib/aws-ec2'
 import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs'
-import type { VpcSettings } from './settings.ts'
+import type { VpcSettings } from '../settings/settings.ts'
 
 const FLOW_LOGS = 'vpc-flow-logs/'
 

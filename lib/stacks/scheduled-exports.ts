@@ -4,10 +4,10 @@ import { EventField, Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-eve
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
-import type { ScheduledExport, ScheduleEvent, WatchedSchedule } from '../lambdas/export/schedules.ts'
-import { TENANT } from '../lambdas/ports/known-tenants.ts'
-import { lateOf } from './export-settings.ts'
-import type { Settings } from './settings.ts'
+import type { ScheduledExport, ScheduleEvent, WatchedSchedule } from '../../lambdas/export/schedules/schedules.ts'
+import { TENANT } from '../../lambdas/ports/store/tenants.ts'
+import { lateOf } from '../settings/export-settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /** After which an export that a restore ended is begun anew, at the latest. */
 const AGAIN = Duration.minutes(10)

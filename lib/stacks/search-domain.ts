@@ -4,7 +4,7 @@ import { EbsDeviceVolumeType, type IVpc, SubnetType } from 'aws-cdk-lib/aws-ec2'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { type CfnDomain, Domain, type DomainProps, EngineVersion, TLSSecurityPolicy } from 'aws-cdk-lib/aws-opensearchservice'
 import type { Construct } from 'constructs'
-import type { Settings } from './settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 type Size = Extract<Settings['search'], { kind: 'domain' }>['size']
 

@@ -8,8 +8,8 @@ import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { DefinitionBody, LogLevel, StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
 import { Construct } from 'constructs'
-import { allow } from './permissions.ts'
-import type { Settings } from './settings.ts'
+import { allow } from '../permissions/permissions.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /** Seconds, for the call and its answer. */
 const SLACK = 60

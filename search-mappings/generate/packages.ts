@@ -1,5 +1,5 @@
 /** What R4 says beyond its structure, as a package: profiles, extensions, value sets, and what it advises. */
-import { type Package, packageFiles, packageOf } from '../../lambdas/fhir/profile/package.ts'
+import { type Package, packageFiles, packageOf } from '../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Inclusion, ValueSet } from '../../lambdas/fhir/profile/value-set.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { definitions } from './hl7.ts'

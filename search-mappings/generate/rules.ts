@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProfileElement } from '../../lambdas/fhir/profile/definition.ts'
-import type { Package } from '../../lambdas/fhir/profile/package.ts'
+import type { Package } from '../../lambdas/fhir/profile/definitions/package-files.ts'
 
 /** Canonical of a profile → elements that are said after its own. */
 type Rules = Readonly<Record<string, readonly ProfileElement[]>>

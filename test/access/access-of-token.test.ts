@@ -1,6 +1,6 @@
 /** Whom a token is about, by what it says of its user. */
 import { expect, it } from '@jest/globals'
-import { accessOfToken } from '../../lambdas/access/access-of-token.ts'
+import { accessOfToken } from '../../lambdas/access/token-access.ts'
 import { ANYBODY, type VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
 import { BASE } from './issuing.ts'
 

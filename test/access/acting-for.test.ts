@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals'
-import { actingFor } from '../../lambdas/access/acting-for.ts'
+import { actingFor } from '../../lambdas/access/user-patients.ts'
 import { BASE } from './issuing.ts'
 
 it.each([

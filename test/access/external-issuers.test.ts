@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { type ExternalIssuer, parseIssuers } from '../../lambdas/access/verification/external-issuers.ts'
-import { fetchedKeys } from '../../lambdas/access/verification/fetched-keys.ts'
+import { fetchedKeys } from '../../lambdas/access/verification/jwks-cache.ts'
 import type { VerifierParts } from '../../lambdas/access/verification/verifier.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { BASE, encoded, KEY, newKey, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'

@@ -1,7 +1,7 @@
 /** What a condition of a scope grants: nothing, unless each resource can be asked whether it holds. */
 import { expect, it } from '@jest/globals'
-import { isDecidable } from '../../lambdas/access/granular.ts'
-import { customMappings } from '../../lambdas/search/custom.ts'
+import { isDecidable } from '../../lambdas/access/scope-conditions.ts'
+import { customMappings } from '../../lambdas/search/custom/custom-parameters.ts'
 
 const own = {
   ...{ resourceType: 'SearchParameter', status: 'active', code: 'noted', type: 'string', base: ['Observation'] },

@@ -2,8 +2,8 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { AccessClaims } from '../../lambdas/access/claims.ts'
 import { type Verifier, type VerifierParts, verifier } from '../../lambdas/access/verification/verifier.ts'
-import type { Mark } from '../../lambdas/ports/revocations.ts'
-import type { PublicKey, SigningKey } from '../../lambdas/ports/signing-keys.ts'
+import type { Mark } from '../../lambdas/ports/rows/revocations.ts'
+import type { PublicKey, SigningKey } from '../../lambdas/ports/security/signing-keys.ts'
 
 export const BASE = 'https://fhir.example.org/fhir'
 export const SECOND = 1_000

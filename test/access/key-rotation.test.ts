@@ -1,7 +1,7 @@
 /** Tokens of our own while their keys are rotated: none is refused before it expires, and by an old key nothing is proved for longer. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { publishedBy, rotate, tendKeys } from '../../lambdas/auth/key-rotation.ts'
-import { signedToken } from '../../lambdas/auth/signed-token.ts'
+import { publishedBy, rotate, tendKeys } from '../../lambdas/auth/tokens/key-rotation.ts'
+import { signedToken } from '../../lambdas/auth/tokens/signed-token.ts'
 import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
 import { SECOND, settled, type World, world } from './issuing.ts'
 

@@ -2,7 +2,7 @@
 import { expect, it } from '@jest/globals'
 import type { Access } from '../../lambdas/access/access.ts'
 import { type Judge, maySee, mayWrite } from '../../lambdas/access/judge.ts'
-import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
 
 const PATIENT: Access = {
   ...{ clauses: [{ type: '*', letters: ['c', 'r', 'u', 'd', 's'], query: '', within: ['Patient/a'] }] },

@@ -1,7 +1,7 @@
 /** What the interactions cost on DynamoDB, in capacity units counted from the requests that are sent, the index included. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import type { ResourceKey } from '../../lambdas/ports/store/resource-store.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { metered } from '../fixtures/dynamodb/capacity.ts'
 import { faulty } from '../fixtures/dynamodb/faults.ts'

@@ -1,8 +1,8 @@
 /** Large transactions on DynamoDB: coordinators that die at any step, writers that race, readers that look: nothing torn, lost or twice. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
-import { Overloaded } from '../../lambdas/ports/overloaded.ts'
-import type { Guard, ResourceKey, Write } from '../../lambdas/ports/resource-store.ts'
+import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
+import type { Guard, ResourceKey, Write } from '../../lambdas/ports/store/resource-store.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'

@@ -4,13 +4,13 @@ import { createServer as createPlain, type IncomingMessage, type ServerResponse 
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { fetchedKeys } from '../../lambdas/access/verification/fetched-keys.ts'
+import { fetchedKeys } from '../../lambdas/access/verification/jwks-cache.ts'
 import { fetchDocument } from '../../lambdas/adapters/https/fetch-document.ts'
 import { mayReachOf, notReached, wallBefore } from '../../lambdas/adapters/https/private-hosts.ts'
 import { isPublic } from '../../lambdas/adapters/https/public-address.ts'
-import { hostsOf } from '../../lambdas/ports/private-hosts.ts'
+import { hostsOf } from '../../lambdas/ports/security/private-hosts.ts'
 import { readConfig, variableOf } from '../../lambdas/runtime/config.ts'
-import { toldOf } from '../../lambdas/runtime/told-error.ts'
+import { toldOf } from '../../lambdas/runtime/error-log.ts'
 
 const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8')) as [
   string,

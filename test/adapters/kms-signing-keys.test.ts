@@ -3,7 +3,7 @@ import { CreateKeyCommand, DescribeKeyCommand, KMSClient, ListResourceTagsComman
 import { describe, expect, it } from '@jest/globals'
 import { type KmsKey, publishedKeys } from '../../lambdas/adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../lambdas/adapters/kms/signing-keys.ts'
-import type { KeptState } from '../../lambdas/ports/kept-state.ts'
+import type { KeptState } from '../../lambdas/ports/rows/shared-state.ts'
 import { isSignedWith, signingKeysContract } from '../contracts/signing-keys.contract.ts'
 import { kmsInMemory } from '../fixtures/kms.ts'
 

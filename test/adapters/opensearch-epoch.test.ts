@@ -1,11 +1,11 @@
 /** An index whose store was set back: numbers of versions are used again, and what is from before is older than all that comes after. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { externalVersion } from '../../lambdas/adapters/opensearch/external-version.ts'
-import { hitOf } from '../../lambdas/adapters/opensearch/searching.ts'
-import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
-import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
-import { Unavailable } from '../../lambdas/ports/unavailable.ts'
-import { all, type Plan } from '../../lambdas/search/plan.ts'
+import { hitOf } from '../../lambdas/adapters/opensearch/search-requests.ts'
+import { tokenOf } from '../../lambdas/adapters/opensearch/visibility.ts'
+import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
+import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
+import { all, type Plan } from '../../lambdas/ports/search/plan.ts'
 import { document } from '../contracts/index-document.ts'
 import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
 

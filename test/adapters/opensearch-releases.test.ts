@@ -7,7 +7,7 @@ import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts
 import type { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import type { StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
-import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
+import { all, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
 import { indexOn, onOpenSearch, registerOf, type TestIndex } from '../engines/opensearch-index.ts'
 import { NEXT, type Release, releaseOf } from '../engines/releases.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'

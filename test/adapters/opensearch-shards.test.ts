@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
-import type { MachineFault } from '../../lambdas/ports/machine-error.ts'
-import { all, type Plan } from '../../lambdas/search/plan.ts'
+import { tokenOf } from '../../lambdas/adapters/opensearch/visibility.ts'
+import type { MachineFault } from '../../lambdas/ports/faults/machine-error.ts'
+import { all, type Plan } from '../../lambdas/ports/search/plan.ts'
 import { type AnsweringEngine, answering } from '../engines/opensearch-double.ts'
 
 type Shards = { readonly total: number; readonly successful: number; readonly failed: number }

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { all, type Plan } from '../../lambdas/search/plan.ts'
+import { all, type Plan } from '../../lambdas/ports/search/plan.ts'
 import { document } from '../contracts/index-document.ts'
 import { type AnsweringEngine, answering } from '../engines/opensearch-double.ts'
 

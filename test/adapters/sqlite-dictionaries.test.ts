@@ -11,8 +11,8 @@ import { openForWriting, StoreFileError } from '../../lambdas/adapters/sqlite-st
 import { pack, unpack } from '../../lambdas/adapters/sqlite-store/writing/commit-message.ts'
 import { commitAll } from '../../lambdas/adapters/sqlite-store/writing/committer.ts'
 import { LogWriter } from '../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
-import { Damaged } from '../../lambdas/ports/damaged.ts'
-import type { ResourceKey, Write } from '../../lambdas/ports/resource-store.ts'
+import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
+import type { ResourceKey, Write } from '../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { keyOf, noiseOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 

@@ -10,7 +10,7 @@ import {
   isIn,
   listOf,
   union,
-} from '../../lambdas/adapters/sqlite-index/lists/docs.ts'
+} from '../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 

@@ -8,7 +8,7 @@ import { type Commit, pack, unpack } from '../../lambdas/adapters/sqlite-store/w
 import { commitAll } from '../../lambdas/adapters/sqlite-store/writing/committer.ts'
 import { LogWriter } from '../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
 import { Staging } from '../../lambdas/adapters/sqlite-store/writing/staging.ts'
-import type { Guard, Write } from '../../lambdas/ports/resource-store.ts'
+import type { Guard, Write } from '../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { keyOf, patientOf, writeOf } from '../fixtures/versions.ts'
 

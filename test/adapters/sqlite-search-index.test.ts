@@ -2,8 +2,8 @@
 import { expect, it } from '@jest/globals'
 import { GaveWay } from '../../lambdas/adapters/sqlite-index/reading/budget.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { SearchTooCostly } from '../../lambdas/ports/too-costly.ts'
-import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
+import { SearchTooCostly } from '../../lambdas/ports/faults/too-costly.ts'
+import { all, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
 import { document } from '../contracts/index-document.ts'
 import { searchIndexContract } from '../contracts/search-index.contract.ts'
 

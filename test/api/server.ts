@@ -5,7 +5,7 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { type Credentials, tokensOf } from '../fixtures/given-tokens.ts'
 import { neverReports } from '../fixtures/never-reports.ts'

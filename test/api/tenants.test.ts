@@ -5,7 +5,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Embedded } from '../../lambdas/runtime/embedded.ts'
+import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { patient } from '../fixtures/resources.ts'

@@ -10,13 +10,13 @@ import {
   removeUser,
   rotateClient,
   rotateKeys,
-} from '../../lambdas/auth/administration.ts'
-import { DEMO, tendDemo } from '../../lambdas/auth/demo-client.ts'
-import { Passwords } from '../../lambdas/auth/passwords.ts'
-import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
-import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
-import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
-import type { Mark } from '../../lambdas/ports/revocations.ts'
+} from '../../lambdas/auth/administration/administration.ts'
+import { DEMO, tendDemo } from '../../lambdas/auth/clients/demo-client.ts'
+import { Passwords } from '../../lambdas/auth/login/passwords.ts'
+import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
+import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
+import { NotRecorded } from '../../lambdas/ports/faults/not-recorded.ts'
+import type { Mark } from '../../lambdas/ports/rows/revocations.ts'
 import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
 import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
 import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'

@@ -1,7 +1,7 @@
 /** Keys of clients, and assertions signed with them, right or wrong in any way a test likes. */
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { exportJWK } from 'jose'
-import { ASSERTION_TYPE } from '../../lambdas/auth/client-authentication.ts'
+import { ASSERTION_TYPE } from '../../lambdas/auth/clients/client-authentication.ts'
 import type { Element } from '../../lambdas/fhir/resource.ts'
 import { BASE } from './authorization.ts'
 

@@ -1,6 +1,6 @@
 /** For whom a user acts who is a RelatedPerson: in tokens, and among the patients to choose from. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { User } from '../../lambdas/ports/users.ts'
+import type { User } from '../../lambdas/ports/rows/users.ts'
 import { BASE, openSite, operatorOf, type Site } from './site.ts'
 
 let site: Site

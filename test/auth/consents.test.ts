@@ -1,9 +1,9 @@
 /** What is remembered of a user's consent, and what withdrawing it asks of the stores. */
 import { expect, it, jest } from '@jest/globals'
-import { consentOf, consentsOf, rememberConsent, withdrawConsent } from '../../lambdas/auth/consents.ts'
-import { isRevoked } from '../../lambdas/auth/revoked.ts'
-import { ownerOf, type UserGrant } from '../../lambdas/auth/user-grant.ts'
-import type { Client } from '../../lambdas/ports/clients.ts'
+import { consentOf, consentsOf, rememberConsent, withdrawConsent } from '../../lambdas/auth/grants/consents.ts'
+import { isRevoked } from '../../lambdas/auth/tokens/revocation-check.ts'
+import { ownerOf, type UserGrant } from '../../lambdas/auth/grants/user-grant.ts'
+import type { Client } from '../../lambdas/ports/rows/clients.ts'
 import { MemoryGrants } from '../fixtures/memory/grants.ts'
 import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
 

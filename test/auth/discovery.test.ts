@@ -1,6 +1,6 @@
 /** Where clients find the endpoints: SMART's configuration, OpenID's, and that of RFC 8414. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { capabilities } from '../../lambdas/interactions/capabilities.ts'
+import { capabilities } from '../../lambdas/interactions/capabilities/capabilities.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Authorization, authorization, BASE } from './authorization.ts'
 

@@ -1,7 +1,7 @@
 /** Apps, users and patients of the embedded server: who logs in, what may be chosen, and what the tokens open. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { addClient, addUser, launchFrom, openAdministration } from '../../lambdas/runtime/administration.ts'
-import type { Embedded } from '../../lambdas/runtime/embedded.ts'
+import { addClient, addUser, launchFrom, openAdministration } from '../../lambdas/runtime/control/administration.ts'
+import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
 import { startServer } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { timesOf } from '../fixtures/long-runs.ts'

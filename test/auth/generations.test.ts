@@ -8,7 +8,7 @@ import {
   removeClient,
   removeUser,
   rotateClient,
-} from '../../lambdas/auth/administration.ts'
+} from '../../lambdas/auth/administration/administration.ts'
 import { assertion, assertionForm, type KeyPair, keyPair } from './assertions.ts'
 import { type Authorization, authorization, BASE, SECRET } from './authorization.ts'
 import { allow, backOf, browser, logIn } from './browser.ts'

@@ -1,6 +1,6 @@
 /** Keys that a client publishes are held as long as it says: what Inferno has a person attest (jwks caching). */
 import { beforeEach, expect, it } from '@jest/globals'
-import { fetchedKeys } from '../../lambdas/access/verification/fetched-keys.ts'
+import { fetchedKeys } from '../../lambdas/access/verification/jwks-cache.ts'
 import { assertion, assertionForm, type KeyPair, keyPair } from './assertions.ts'
 import { type Authorization, authorization } from './authorization.ts'
 

@@ -1,7 +1,7 @@
 /** Rotations of the signing keys: a clock that is walked through them minute by minute finds no token refused, and no minute without a key. */
 import { describe, expect, it } from '@jest/globals'
-import { FOUND_WITHIN, publishedAt, rotate, tendKeys, usedAt } from '../../lambdas/auth/key-rotation.ts'
-import type { SigningKeys } from '../../lambdas/ports/signing-keys.ts'
+import { FOUND_WITHIN, publishedAt, rotate, tendKeys, usedAt } from '../../lambdas/auth/tokens/key-rotation.ts'
+import type { SigningKeys } from '../../lambdas/ports/security/signing-keys.ts'
 import { isSignedWith } from '../contracts/signing-keys.contract.ts'
 import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
 

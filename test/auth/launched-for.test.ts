@@ -1,9 +1,9 @@
 /** Whom a launch is about, as the data say. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { launchedFor } from '../../lambdas/auth/launched-for.ts'
-import { completing, type Launch } from '../../lambdas/auth/launches.ts'
-import type { Client } from '../../lambdas/ports/clients.ts'
-import type { User } from '../../lambdas/ports/users.ts'
+import { launchedFor } from '../../lambdas/auth/launch/launch-patient.ts'
+import { completing, type Launch } from '../../lambdas/auth/launch/launches.ts'
+import type { Client } from '../../lambdas/ports/rows/clients.ts'
+import type { User } from '../../lambdas/ports/rows/users.ts'
 import { BASE, openSite, operatorOf, type Site } from './site.ts'
 
 let site: Site

@@ -3,7 +3,7 @@
  * its canonical, its rules and what would be right, whoever asks, and nothing else that it says.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { WatchedClock } from '../../lambdas/adapters/in-process/watched-clock.ts'
+import { WatchedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
 import { codeSystem, JSON_PATCH, OTHERS, OWN, profile, REQUESTS, type Request, urlOf, valueSet } from './definitions.ts'
 import type { Json, Who } from './oracle.ts'
 import { TENANTS } from './population.ts'

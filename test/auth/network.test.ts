@@ -1,6 +1,6 @@
 /** Guesses are counted by network: who has one address of IPv6 has 2^64. */
 import { expect, it } from '@jest/globals'
-import { networkOf } from '../../lambdas/auth/network.ts'
+import { networkOf } from '../../lambdas/auth/login/client-network.ts'
 import { authorization } from './authorization.ts'
 
 it.each([

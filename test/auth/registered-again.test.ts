@@ -1,6 +1,6 @@
 /** A client or a user of a name that was another's before: nothing of the other's is theirs. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { checkedLaunch, makeLaunch } from '../../lambdas/auth/launches.ts'
+import { checkedLaunch, makeLaunch } from '../../lambdas/auth/launch/launches.ts'
 import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
 import { allow, backOf, browser, logIn } from './browser.ts'
 

@@ -1,6 +1,6 @@
 /** What is removed every hour, and by which clock. */
 import { expect, it } from '@jest/globals'
-import { sweep } from '../../lambdas/auth/sweep.ts'
+import { sweep } from '../../lambdas/auth/grants/grant-sweep.ts'
 import { MemoryGrants } from '../fixtures/memory/grants.ts'
 import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
 import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'

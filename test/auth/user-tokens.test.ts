@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
-import { Unavailable } from '../../lambdas/ports/unavailable.ts'
+import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
+import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
 import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET, type Settings, T0 } from './authorization.ts'
 import { allow, backOf, browser, logIn } from './browser.ts'
 

@@ -1,7 +1,7 @@
 /** `npm run bench -- profiles`: what the check against US Core takes, in microseconds a resource, base validation not counted: the shortest of many rounds. */
 
-import { checkProfiles } from '../../lambdas/fhir/profile/check.ts'
-import { Known } from '../../lambdas/fhir/profile/known.ts'
+import { checkProfiles } from '../../lambdas/fhir/profile/check/profile-check.ts'
+import { Known } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
 import { canonicalOf, isUnit } from '../../lambdas/search/types/ucum.ts'

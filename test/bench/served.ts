@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
-import type { Authorize } from '../../lambdas/runtime/load/post.ts'
-import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
-import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
+import type { Authorize } from '../../bin/client/http-post.ts'
+import { renewed } from '../../bin/client/token-renewal.ts'
+import { tokenOfServer } from '../../lambdas/runtime/control/token-command.ts'
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: { readonly start: string } }
 /** What follows `node`. */

@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import type { Write } from '../../lambdas/ports/resource-store.ts'
+import type { Write } from '../../lambdas/ports/store/resource-store.ts'
 
 const FILLER = new TextEncoder().encode('{"resourceType":"Observation","status":"final"}'.repeat(90))
 const TYPES = ['Observation', 'Observation', 'Observation', 'Encounter', 'Procedure', 'Patient']

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { assertionToken, signingKeyOf } from '../../lambdas/runtime/exporting/assertion-token.ts'
+import { assertionToken, signingKeyOf } from '../../bin/client/assertion-token.ts'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'

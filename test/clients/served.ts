@@ -1,7 +1,7 @@
 /** A server as clients find it: open, at an address its links lead to, and with the ids it chooses itself, for none of them sends one. */
 import { afterAll, beforeAll } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { neverReports } from '../fixtures/never-reports.ts'
 

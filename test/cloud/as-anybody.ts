@@ -3,7 +3,7 @@
  * stage in KMS. What stands in texts for the server's base is exchanged for the real one, both ways.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { openDeployment } from '../../lambdas/runtime/aws-administration.ts'
+import { openDeployment } from '../../lambdas/runtime/aws/administration.ts'
 import { encoded } from '../access/issuing.ts'
 import type { Who } from '../auth/oracle.ts'
 import { type Answer, type Ask, BASE, operatorOf } from '../auth/site.ts'

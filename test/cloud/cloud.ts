@@ -26,7 +26,7 @@ export type CloudOptions = {
 
 /**
  * `settings`: of the service, by their variables. `here`: the functions and their gateway run in this process, and their calls are recorded;
- * then `follows` is false for a stream that somebody else follows. `onto`: settings of the stage (lib/settings.ts) with which the stacks that
+ * then `follows` is false for a stream that somebody else follows. `onto`: settings of the stage (lib/settings/settings.ts) with which the stacks that
  * are there are deployed once more, and nothing is emptied.
  */
 export type Wish = {

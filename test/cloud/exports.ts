@@ -1,7 +1,7 @@
 /** An export of a deployed stage as its client sees it: begun, polled, and its files by their links. And the machine that works on it, run here. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { StateMachine } from 'aws-local-stepfunctions'
-import { jobAt } from '../../lambdas/export/schedules.ts'
+import { jobAt } from '../../lambdas/export/schedules/schedules.ts'
 import { STEPS } from '../../lambdas/export/workflow.ts'
 import type { Answer, Client, Tree } from '../api/server.ts'
 import { INTO_LAKE } from './assembly.ts'

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { checkedLaunch, makeLaunch } from '../../lambdas/auth/launches.ts'
-import { Passwords } from '../../lambdas/auth/passwords.ts'
+import { checkedLaunch, makeLaunch } from '../../lambdas/auth/launch/launches.ts'
+import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { clientOf, issues, type Tree } from '../api/server.ts'
 import { type Asked, allow, backOf, browser, formsOf, logIn } from '../auth/browser.ts'
 import type { Credentials } from '../fixtures/given-tokens.ts'

@@ -3,7 +3,7 @@
  * the functions answer is tested by `here`.
  */
 import { beforeAll, expect, it } from '@jest/globals'
-import { AUTH_ROUTES, ROUTES } from '../../lambdas/interactions/routes.ts'
+import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import type { Answer } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { onCloud } from './deployed.ts'

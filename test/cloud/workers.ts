@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { StateMachine } from 'aws-local-stepfunctions'
-import { jobAt } from '../../lambdas/export/schedules.ts'
-import { SMALLEST_PART } from '../../lambdas/export/uploads.ts'
+import { jobAt } from '../../lambdas/export/schedules/schedules.ts'
+import { SMALLEST_PART } from '../../lambdas/export/write/multipart-uploads.ts'
 import type { Answer, Client } from '../api/server.ts'
 import { INTO_LAKE } from './assembly.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'

@@ -1,8 +1,8 @@
-/** What lambdas/ports/blob-copier.ts promises, as tests: every adapter runs this suite. */
+/** What lambdas/ports/blobs/blob-copier.ts promises, as tests: every adapter runs this suite. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { BlobCopier, Copied, CopiedParts, Place } from '../../lambdas/ports/blob-copier.ts'
-import type { Blob, BlobStore } from '../../lambdas/ports/blob-store.ts'
+import type { BlobCopier, Copied, CopiedParts, Place } from '../../lambdas/ports/blobs/blob-copier.ts'
+import type { Blob, BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 
 export type BlobCopierUnderTest = {
   /** Where blobs are copied from. */

@@ -1,7 +1,7 @@
-/** What lambdas/ports/blob-store.ts promises, as tests: every adapter runs this suite. Each test works under a prefix of its own. */
+/** What lambdas/ports/blobs/blob-store.ts promises, as tests: every adapter runs this suite. Each test works under a prefix of its own. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../lambdas/ports/blob-store.ts'
+import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 
 export type BlobStoreUnderTest = {
   readonly store: BlobStore

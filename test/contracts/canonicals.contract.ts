@@ -1,8 +1,8 @@
-/** What lambdas/ports/canonicals.ts promises, as tests. Each test works in a tenant of its own. */
+/** What lambdas/ports/definitions/canonicals.ts promises, as tests. Each test works in a tenant of its own. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Canonicals, DefinitionType } from '../../lambdas/ports/canonicals.ts'
-import type { ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/resource-store.ts'
+import type { Canonicals, DefinitionType } from '../../lambdas/ports/definitions/canonicals.ts'
+import type { ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/store/resource-store.ts'
 
 export type CanonicalsUnderTest = {
   readonly canonicals: Canonicals

@@ -1,5 +1,5 @@
-/** What lambdas/ports/clients.ts promises, as tests: every adapter runs this suite. */
-import type { Client, Clients } from '../../lambdas/ports/clients.ts'
+/** What lambdas/ports/rows/clients.ts promises, as tests: every adapter runs this suite. */
+import type { Client, Clients } from '../../lambdas/ports/rows/clients.ts'
 import { type RegisteredUnderTest, registeredContract } from './registered.contract.ts'
 
 const make = (id: string, scopes: readonly string[]): Client => ({

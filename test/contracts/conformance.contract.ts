@@ -1,7 +1,7 @@
-/** What lambdas/ports/conformance.ts promises, as tests: every adapter runs this suite. */
+/** What lambdas/ports/definitions/conformance.ts promises, as tests: every adapter runs this suite. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import type { Conformance } from '../../lambdas/ports/conformance.ts'
+import type { Conformance } from '../../lambdas/ports/definitions/conformance.ts'
 
 export type ConformanceUnderTest = {
   readonly conformance: Conformance

@@ -1,6 +1,6 @@
-/** What lambdas/ports/grants.ts promises, as tests: every adapter runs this suite. */
+/** What lambdas/ports/rows/grants.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import type { GrantKind, Grants, KeptGrant } from '../../lambdas/ports/grants.ts'
+import type { GrantKind, Grants, KeptGrant } from '../../lambdas/ports/rows/grants.ts'
 
 export type GrantsUnderTest = {
   /** Each time as another process would open it, listing `PAGE_UNDER_TEST` at once; what was opened is closed at the end. */

@@ -1,5 +1,5 @@
 /** Index documents for tests: what is not named is empty. */
-import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 
 export const document = (fields: Partial<IndexDocument> & { readonly id: string }): IndexDocument => ({
   tenant: 'one',

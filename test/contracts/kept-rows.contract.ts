@@ -1,6 +1,6 @@
-/** What lambdas/ports/kept-rows.ts promises, as tests: every adapter runs this suite. */
+/** What lambdas/ports/rows/rows.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import type { KeptRows } from '../../lambdas/ports/kept-rows.ts'
+import type { KeptRows } from '../../lambdas/ports/rows/rows.ts'
 
 export type KeptRowsUnderTest = {
   /** Each time as another process would open it; what was opened is closed at the end. */

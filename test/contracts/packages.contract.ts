@@ -1,8 +1,8 @@
-/** What lambdas/ports/packages.ts promises, and what is made of it where something is damaged, as tests: every adapter runs this suite. */
+/** What lambdas/ports/definitions/package-store.ts promises, and what is made of it where something is damaged, as tests: every adapter runs this suite. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { withManifest } from '../../lambdas/packages/manifest.ts'
 import { PackagedDefinitions } from '../../lambdas/packages/packaged-definitions.ts'
-import type { AddedPackages, Label, PackageStore } from '../../lambdas/ports/packages.ts'
+import type { AddedPackages, Label, PackageStore } from '../../lambdas/ports/definitions/package-store.ts'
 
 export type PackagesUnderTest = {
   /** Of two operators. */

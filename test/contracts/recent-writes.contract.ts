@@ -1,9 +1,9 @@
-/** What lambdas/ports/recent-writes.ts promises, as tests. Each test works in a tenant of its own. */
+/** What lambdas/ports/store/recent-writes.ts promises, as tests. Each test works in a tenant of its own. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
-import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
-import type { ResourceWriter, Write } from '../../lambdas/ports/resource-store.ts'
+import { IndexBehind } from '../../lambdas/ports/faults/index-behind.ts'
+import type { RecentWrites } from '../../lambdas/ports/store/recent-writes.ts'
+import type { ResourceWriter, Write } from '../../lambdas/ports/store/resource-store.ts'
 
 export type RecentWritesUnderTest = { readonly store: RecentWrites & ResourceWriter; readonly close: () => Promise<void> }
 

@@ -1,7 +1,7 @@
-/** What lambdas/ports/resource-store.ts promises, as tests: every adapter runs this suite. Each test works in a tenant of its own. */
+/** What lambdas/ports/store/resource-store.ts promises, as tests: every adapter runs this suite. Each test works in a tenant of its own. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { Damaged } from '../../lambdas/ports/damaged.ts'
+import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
 import {
   type CommitResult,
   type Guard,
@@ -17,7 +17,7 @@ import {
   type ScanRequest,
   type VersionKey,
   type Write,
-} from '../../lambdas/ports/resource-store.ts'
+} from '../../lambdas/ports/store/resource-store.ts'
 import { turn } from '../fixtures/turns.ts'
 import { at, deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 

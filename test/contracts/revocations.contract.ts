@@ -1,6 +1,6 @@
-/** What lambdas/ports/revocations.ts promises, as tests: every adapter runs this suite. */
+/** What lambdas/ports/rows/revocations.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import type { Mark, Revocations } from '../../lambdas/ports/revocations.ts'
+import type { Mark, Revocations } from '../../lambdas/ports/rows/revocations.ts'
 
 export type RevocationsUnderTest = {
   /** Each time as another process would open it; what was opened is closed at the end. */

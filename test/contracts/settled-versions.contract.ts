@@ -1,10 +1,10 @@
-/** What lambdas/ports/settled-versions.ts promises, as tests. */
+/** What lambdas/ports/store/settled-versions.ts promises, as tests. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Clock } from '../../lambdas/ports/clock.ts'
-import { Overloaded } from '../../lambdas/ports/overloaded.ts'
-import type { CommitResult, ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/resource-store.ts'
-import type { SettledVersions } from '../../lambdas/ports/settled-versions.ts'
+import type { Clock } from '../../lambdas/ports/execution/clock.ts'
+import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
+import type { CommitResult, ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/store/resource-store.ts'
+import type { SettledVersions } from '../../lambdas/ports/store/settled-versions.ts'
 import { turn } from '../fixtures/turns.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 

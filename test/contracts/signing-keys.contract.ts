@@ -1,8 +1,8 @@
-/** What lambdas/ports/signing-keys.ts promises, as tests: every adapter runs this suite. */
+/** What lambdas/ports/security/signing-keys.ts promises, as tests: every adapter runs this suite. */
 import { createPublicKey, verify } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose'
-import type { SigningKey, SigningKeys } from '../../lambdas/ports/signing-keys.ts'
+import type { SigningKey, SigningKeys } from '../../lambdas/ports/security/signing-keys.ts'
 
 export type SigningKeysUnderTest = {
   /** Each time as another process would open it. */

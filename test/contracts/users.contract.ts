@@ -1,5 +1,5 @@
-/** What lambdas/ports/users.ts promises, as tests: every adapter runs this suite. */
-import type { User, Users } from '../../lambdas/ports/users.ts'
+/** What lambdas/ports/rows/users.ts promises, as tests: every adapter runs this suite. */
+import type { User, Users } from '../../lambdas/ports/rows/users.ts'
 import { type RegisteredUnderTest, registeredContract } from './registered.contract.ts'
 
 const make = (name: string, scopes: readonly string[]): User => ({

@@ -1,6 +1,6 @@
-/** What lambdas/ports/workflow.ts promises, as tests: every adapter that runs steps itself runs this suite. */
+/** What lambdas/ports/execution/workflow.ts promises, as tests: every adapter that runs steps itself runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import type { Workflow } from '../../lambdas/ports/workflow.ts'
+import type { Workflow } from '../../lambdas/ports/execution/workflow.ts'
 
 export type StepsInput = { readonly action: string; readonly job: string; readonly item?: number }
 export type Step = (input: StepsInput) => Promise<unknown>

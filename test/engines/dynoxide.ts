@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { CreateTableCommand, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { documentClient } from '../../lambdas/adapters/dynamodb/client.ts'
-import { TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
+import { TABLE } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { launch } from './engine.ts'
 
 const BINARY = 'node_modules/@dynoxide/linux-x64/dynoxide'

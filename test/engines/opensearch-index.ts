@@ -4,8 +4,8 @@ import { describe, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { NO_STATE, type SharedState } from '../../lambdas/indexing/index-state.ts'
-import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/live-indices.ts'
-import type { IndexRegister, LiveIndices } from '../../lambdas/ports/live-indices.ts'
+import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/serving-indices.ts'
+import type { IndexRegister, LiveIndices } from '../../lambdas/ports/search/serving-indices.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 
 const endpoint = process.env.OPENSEARCH_ENDPOINT

@@ -4,12 +4,12 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import type { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import type { extractionOf } from '../../lambdas/indexing/extraction.ts'
+import type { extractionOf } from '../../lambdas/indexing/document-format.ts'
 import type { indexStream } from '../../lambdas/indexing/index-stream.ts'
-import type { changesOf, followed, migrated } from '../../lambdas/indexing/kept-indices.ts'
+import type { changesOf, followed, migrated } from '../../lambdas/indexing/index-retention.ts'
 import type { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
-import type { outdatedIn } from '../../lambdas/search/outdated.ts'
-import type { parseSearch } from '../../lambdas/search/query.ts'
+import type { outdatedIn } from '../../lambdas/search/documents/outdated-parameters.ts'
+import type { parseSearch } from '../../lambdas/search/query/query.ts'
 
 export type Release = {
   readonly OpenSearchIndex: typeof OpenSearchIndex
@@ -26,9 +26,9 @@ export type Release = {
 type Change = { readonly file: string; readonly from: RegExp; readonly to: string }
 
 export const NEXT: readonly Change[] = [
-  { file: 'search/extract.ts', from: /EXTRACTOR = \d+$/m, to: 'EXTRACTOR = 1_000' },
-  { file: 'search/changed-keys.ts', from: /^ {2}9: .*$/m, to: "  1000: ['string']," },
-  { file: 'search/changed-keys.ts', from: /from \+ 1 \+ i/, to: '1_000' },
+  { file: 'search/documents/extract.ts', from: /EXTRACTOR = \d+$/m, to: 'EXTRACTOR = 1_000' },
+  { file: 'search/documents/changed-keys.ts', from: /^ {2}9: .*$/m, to: "  1000: ['string']," },
+  { file: 'search/documents/changed-keys.ts', from: /from \+ 1 \+ i/, to: '1_000' },
   { file: 'adapters/opensearch/index-definition.ts', from: /^ {2}keys: KEYWORD,$/m, to: '  keys: KEYWORD,\n  marks: KEYWORD,' },
   {
     file: 'adapters/opensearch/document-body.ts',
@@ -42,14 +42,14 @@ export const NEXT: readonly Change[] = [
 const ROOT = join(import.meta.dirname, '../../lambdas')
 const PARTS: Readonly<Record<keyof Release, string>> = {
   OpenSearchIndex: 'adapters/opensearch/search-index',
-  extractionOf: 'indexing/extraction',
+  extractionOf: 'indexing/document-format',
   indexStream: 'indexing/index-stream',
-  changesOf: 'indexing/kept-indices',
-  followed: 'indexing/kept-indices',
-  migrated: 'indexing/kept-indices',
+  changesOf: 'indexing/index-retention',
+  followed: 'indexing/index-retention',
+  migrated: 'indexing/index-retention',
   rebuildStep: 'indexing/rebuild-steps',
-  outdatedIn: 'search/outdated',
-  parseSearch: 'search/query',
+  outdatedIn: 'search/documents/outdated-parameters',
+  parseSearch: 'search/query/query',
 }
 
 /** `folder`: gets the file. */

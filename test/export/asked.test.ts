@@ -1,7 +1,7 @@
 /** What an export may be asked for, and what is refused, by name. */
 import { describe, expect, it } from '@jest/globals'
-import { type AskedExport, askedOf, type KickOff, type Level } from '../../lambdas/export/asked.ts'
-import type { Pairs } from '../../lambdas/search/pairs.ts'
+import { type AskedExport, askedOf, type KickOff, type Level } from '../../lambdas/export/export-request.ts'
+import type { Pairs } from '../../lambdas/search/query/parameter-pairs.ts'
 
 const NOW = Date.UTC(2026, 5, 1)
 const reading = { baseUrl: 'http://a.example' }

@@ -1,7 +1,7 @@
 /** Machines break at every call of an export of a Group, whether its patients' data is scanned for or looked up, while others write. */
 import { describe, expect, it } from '@jest/globals'
-import type { Job } from '../../lambdas/export/job.ts'
-import { resumeJobs } from '../../lambdas/export/sweep.ts'
+import type { Job } from '../../lambdas/export/job/job.ts'
+import { resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'

@@ -1,8 +1,8 @@
 /** Machines break at every call an export makes, others write all the while, and the files hold what was current at the time of the export. */
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { resumeJobs } from '../../lambdas/export/sweep.ts'
-import type { Workflow } from '../../lambdas/ports/workflow.ts'
+import { resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
+import type { Workflow } from '../../lambdas/ports/execution/workflow.ts'
 import { atEnd } from '../fixtures/at-end.ts'
 import { jobOf } from '../fixtures/exporting.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'

@@ -2,8 +2,8 @@
  * A machine that runs an export and breaks at one of its calls to the world: it dies before it, or when it was done and nobody heard of it; or
  * the call hangs, and goes on when another machine has taken over. Between calls others write.
  */
-import type { ExportParts } from '../../lambdas/export/steps.ts'
-import type { BlobParts } from '../../lambdas/ports/blob-store.ts'
+import type { ExportParts } from '../../lambdas/export/step-types.ts'
+import type { BlobParts } from '../../lambdas/ports/blobs/blob-store.ts'
 
 type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources'>
 export type Watching = <Output>(call: () => Promise<Output>) => Promise<Output>

@@ -1,7 +1,7 @@
 /** A store that others write into while it is exported, and what must stand in the files: told by loops over everything that was written. */
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
-import type { Job } from '../../lambdas/export/job.ts'
-import type { ExportParts } from '../../lambdas/export/steps.ts'
+import type { Job } from '../../lambdas/export/job/job.ts'
+import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import type { ExportWorld } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 import { neverReports } from '../fixtures/never-reports.ts'

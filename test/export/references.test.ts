@@ -5,8 +5,8 @@ import {
   DEFAULT_ADDITIONAL_RESOURCES,
   parseAdditionalResources,
 } from '../../lambdas/export/additional-resources.ts'
-import type { Level } from '../../lambdas/export/asked.ts'
-import { referencesOf } from '../../lambdas/export/references.ts'
+import type { Level } from '../../lambdas/export/export-request.ts'
+import { referencesOf } from '../../lambdas/export/select/exported-references.ts'
 import { readData } from '../fixtures/count-synthea.ts'
 import { observation, ref, type Tree } from '../fixtures/resources.ts'
 import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
-import type { Gathered, Planned, Sliced, StepInput } from '../../lambdas/export/steps.ts'
+import type { Gathered, Planned, Sliced, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 
 const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'

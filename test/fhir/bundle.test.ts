@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type BundleEntry, type BundlePage, bundleParts } from '../../lambdas/fhir/bundle.ts'
 import { writeJson } from '../../lambdas/fhir/json.ts'
-import { writtenBundle } from '../../lambdas/interactions/written.ts'
+import { writtenBundle } from '../../lambdas/interactions/json-chunks.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const PATIENT = '{"resourceType":"Patient","name":[{"text":"a\\nä"}],"active":true}'

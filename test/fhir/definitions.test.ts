@@ -6,7 +6,7 @@ import invariants from '../../lambdas/fhir/definitions/invariants.json' with { t
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import summaries from '../../lambdas/fhir/definitions/summaries.json' with { type: 'json' }
 import { primitiveCheck } from '../../lambdas/fhir/validate/primitive.ts'
-import { shapeOf } from '../../lambdas/fhir/validate/shape.ts'
+import { shapeOf } from '../../lambdas/fhir/validate/type-shapes.ts'
 import { structures } from '../../search-mappings/generate/hl7.ts'
 import { generated } from '../../search-mappings/generate.ts'
 

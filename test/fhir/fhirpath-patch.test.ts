@@ -1,7 +1,7 @@
 /** FHIRPath Patch on a tree. https://hl7.org/fhir/R4/fhirpatch.html */
 import { describe, expect, it } from '@jest/globals'
 import { fhirPathPatch, readFhirPathPatch } from '../../lambdas/fhir/fhirpath-patch.ts'
-import { TooCostly } from '../../lambdas/fhir/path/work.ts'
+import { TooCostly } from '../../lambdas/fhir/path/work-budget.ts'
 import type { Element, Resource } from '../../lambdas/fhir/resource.ts'
 
 const patient = (): Resource => ({

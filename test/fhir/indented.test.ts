@@ -1,6 +1,6 @@
 /** JSON made pretty from its bytes is what JSON.stringify would write, however the bytes come. */
 import { describe, expect, it } from '@jest/globals'
-import { indented } from '../../lambdas/fhir/indented.ts'
+import { indented } from '../../lambdas/fhir/pretty-json.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const pretty = (...parts: readonly Uint8Array[]): string => Buffer.concat([...indented(parts)]).toString()

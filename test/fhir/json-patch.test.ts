@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { parseJson, writeJson } from '../../lambdas/fhir/json.ts'
 import { jsonPatch, readJsonPatch } from '../../lambdas/fhir/json-patch.ts'
 import type { FhirError } from '../../lambdas/fhir/outcome.ts'
-import { TooCostly } from '../../lambdas/fhir/path/work.ts'
+import { TooCostly } from '../../lambdas/fhir/path/work-budget.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const patient = (): Resource => ({ resourceType: 'Patient', name: [{ family: 'a', given: ['b'] }] })

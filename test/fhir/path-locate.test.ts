@@ -1,6 +1,6 @@
 /** Where a FHIRPath points to in a resource: what FHIRPath Patch changes. https://hl7.org/fhir/R4/fhirpatch.html */
 import { describe, expect, it } from '@jest/globals'
-import { elementNamed, locate, locateLists } from '../../lambdas/fhir/path/locate.ts'
+import { elementNamed, locate, locateLists } from '../../lambdas/fhir/path/element-location.ts'
 import { Unsupported } from '../../lambdas/fhir/path/tokens.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 

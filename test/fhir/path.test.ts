@@ -4,7 +4,7 @@ import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import { compiler } from '../../lambdas/fhir/path/compile.ts'
 import { prepareTest, valuesOf } from '../../lambdas/fhir/path/steps.ts'
 import { Unsupported } from '../../lambdas/fhir/path/tokens.ts'
-import { TooCostly } from '../../lambdas/fhir/path/work.ts'
+import { TooCostly } from '../../lambdas/fhir/path/work-budget.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const patient: Resource = {

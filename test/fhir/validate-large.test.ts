@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Issue } from '../../lambdas/fhir/outcome.ts'
 import type { Element } from '../../lambdas/fhir/resource.ts'
-import { isLarge, PIECE } from '../../lambdas/fhir/validate/in-pieces.ts'
+import { isLarge, PIECE } from '../../lambdas/fhir/validate/incremental-walk.ts'
 import { validate, validateInPieces } from '../../lambdas/fhir/validate/validate.ts'
 
 const found = (resource: object): readonly string[] =>

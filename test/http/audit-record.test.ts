@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
 import { auditRecordOf } from '../../lambdas/http/audit-record.ts'
 import type { Exchange } from '../../lambdas/http/exchange.ts'
-import { longestRecord } from '../../lambdas/ports/audit-log.ts'
+import { longestRecord } from '../../lambdas/ports/security/audit-log.ts'
 
 const ENDED = { at: Date.UTC(9_999, 0), status: 200, duration: 1e15 }
 const ID = 'i'.repeat(64)

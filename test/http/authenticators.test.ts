@@ -1,6 +1,6 @@
 /** Who is let in, and as whom, by each way there is to be known. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { tokenRefused } from '../../lambdas/access/verification/refusals.ts'
+import { tokenRefused } from '../../lambdas/access/verification/token-errors.ts'
 import { withoutToken } from '../../lambdas/access/verification/verified-token.ts'
 import { byToken, namedByGateway, openToAll, type Verify } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest } from '../../lambdas/http/exchange.ts'

@@ -13,8 +13,8 @@ import { type WritingStepParts, writingSteps } from '../../lambdas/http/pipeline
 import { type Serve, server } from '../../lambdas/http/server.ts'
 import { type Authenticator, admission } from '../../lambdas/http/steps/authenticate.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
-import type { InteractionCode } from '../../lambdas/interactions/routes.ts'
-import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
+import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 
 export type Front = {
   readonly http: Server

@@ -6,9 +6,9 @@ import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import type { Exchange, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { awaitIndexToken, type TokenParts, tellIndexToken } from '../../lambdas/http/steps/index-token.ts'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import type { Blob } from '../../lambdas/ports/blob-store.ts'
-import { IndexBehind } from '../../lambdas/ports/index-behind.ts'
-import type { VersionKey } from '../../lambdas/ports/resource-store.ts'
+import type { Blob } from '../../lambdas/ports/blobs/blob-store.ts'
+import { IndexBehind } from '../../lambdas/ports/faults/index-behind.ts'
+import type { VersionKey } from '../../lambdas/ports/store/resource-store.ts'
 
 function world(isVisible: boolean | 'down' = true) {
   const kept = new Map<string, Blob>()

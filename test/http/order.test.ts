@@ -11,7 +11,7 @@ import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
 import { matchEntry, matchRoute } from '../../lambdas/http/route-table.ts'
-import { AUTH_ROUTES, ROUTES } from '../../lambdas/interactions/routes.ts'
+import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
 
 const parts = {
   audit: { prepare: () => undefined, record: () => undefined, close: async () => undefined },

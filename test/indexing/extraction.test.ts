@@ -1,8 +1,8 @@
 /** What documents are made with, and what of it may change without their being made again. */
 import { expect, it } from '@jest/globals'
-import { extractionOf } from '../../lambdas/indexing/extraction.ts'
-import { extract } from '../../lambdas/search/extract.ts'
-import { parseSearch } from '../../lambdas/search/query.ts'
+import { extractionOf } from '../../lambdas/indexing/document-format.ts'
+import { extract } from '../../lambdas/search/documents/extract.ts'
+import { parseSearch } from '../../lambdas/search/query/query.ts'
 import { observation } from '../fixtures/resources.ts'
 import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 

@@ -1,10 +1,10 @@
 /** How many documents are in memory while an index follows a store. */
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { Follower } from '../../lambdas/indexing/follower.ts'
-import { byWeight, indexChanges } from '../../lambdas/indexing/index-changes.ts'
-import { whole } from '../../lambdas/ports/in-pieces.ts'
-import type { Plan } from '../../lambdas/search/plan.ts'
+import { Follower } from '../../lambdas/indexing/feed-follower.ts'
+import { byWeight, indexChanges } from '../../lambdas/indexing/feed-indexing.ts'
+import { whole } from '../../lambdas/ports/execution/generator-driver.ts'
+import type { Plan } from '../../lambdas/ports/search/plan.ts'
 import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 function* inOnePiece(work: () => void): Generator<undefined, void> {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import { afterSearchParameter, GONE, type IndexState, NO_STATE, requestRebuild, taken } from '../../lambdas/indexing/index-state.ts'
-import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
 import { deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const MOST_OF_AN_ITEM = 400_000

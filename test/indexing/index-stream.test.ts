@@ -1,9 +1,9 @@
 /** The indexer of the cloud home: versions out of stream records, failures named, and in the end the index of the embedded home. */
 import { describe, expect, it } from '@jest/globals'
-import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream.ts'
+import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { followStream } from '../../lambdas/indexing/follow-stream.ts'
-import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
+import { followStream } from '../../lambdas/indexing/stream-follower.ts'
+import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { bothWaysAgree } from './same-index.ts'

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
-import { followed, isSomeOver, mended, migrated, missed, replaced, wayOf } from '../../lambdas/indexing/kept-indices.ts'
-import { begun, type Identified, identified, lost } from '../../lambdas/indexing/live-indices.ts'
+import { followed, isSomeOver, mended, migrated, missed, replaced, wayOf } from '../../lambdas/indexing/index-retention.ts'
+import { begun, type Identified, identified, lost } from '../../lambdas/indexing/serving-indices.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { patientOf, versionOf, writeOf } from '../fixtures/versions.ts'

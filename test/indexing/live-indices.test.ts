@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
 import { NO_STATE, taken, takenBy } from '../../lambdas/indexing/index-state.ts'
-import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/live-indices.ts'
+import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/serving-indices.ts'
 
 const FIRST = identified(NO_STATE, 'a')
 const BEGUN = begun(FIRST, ['Patient', 'Basic'], 'a')

@@ -1,9 +1,9 @@
 /** Which versions are listed as unreadable: what failed, until the same version or a later one is read. */
 import { describe, expect, it } from '@jest/globals'
 import { afterPoison, afterTry, type IndexState, NO_STATE, statusOf } from '../../lambdas/indexing/index-state.ts'
-import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
-import type { Kept } from '../../lambdas/ports/kept-state.ts'
-import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import { PoisonList } from '../../lambdas/indexing/unindexable-versions.ts'
+import type { Kept } from '../../lambdas/ports/rows/shared-state.ts'
+import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
 
 const version = (versionId: number, key: Partial<ResourceVersion> = {}): ResourceVersion => ({
   ...{ tenant: 'a', type: 'Patient', id: 'p', versionId, lastUpdated: 1, deleted: false, compartments: [], body: new Uint8Array() },

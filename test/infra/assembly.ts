@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Settings } from '../../lib/settings.ts'
+import type { Settings } from '../../lib/settings/settings.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to be there
 export type Tree = any

@@ -1,4 +1,4 @@
-import type { Settings } from '../../lib/settings.ts'
+import type { Settings } from '../../lib/settings/settings.ts'
 
 /** Settings of the stage whose bundled functions are tested: with rules for exports, which bundles carry, and restored tables. */
 export const BUNDLED = {

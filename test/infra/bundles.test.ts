@@ -100,7 +100,7 @@ describe('the code of a function', () => {
     const textOf = (name: string) => readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')
     expect(names.filter((name) => carried(textOf(name)).includes(true))).toEqual(['export-step'])
     expect(carried(textOf('export-step'))).toEqual([true, false])
-    const entryPoints = [{ in: './lambdas/functions/export-step.ts', out: 'export-step' }]
+    const entryPoints = [{ in: './lambdas/functions/workers/export-step.ts', out: 'export-step' }]
     const { outputFiles } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
     expect(carried(outputFiles.find(({ path }) => path.endsWith('/export-step.js'))!.text).at(-1)).toBe(true)
   })
@@ -123,7 +123,7 @@ describe('the code of a function', () => {
   it.each(names)('%s has each class of errors once, whichever of its files throws one', (name) => {
     const inProcess = filesOf(name).filter((file) => file !== 'expression-process.js')
     const found = inProcess.flatMap((file) => classesOf(file).map((source) => ({ file, source })))
-    expect(found.map(({ source }) => source)).toContain('lambdas/ports/machine-error.ts')
+    expect(found.map(({ source }) => source)).toContain('lambdas/ports/faults/machine-error.ts')
     const twice = Object.entries(Object.groupBy(found, ({ source }) => source)).filter(([, files = []]) => files.length > 1)
     expect(twice.map(([source, files = []]) => `${source}: ${files.map(({ file }) => file).join(', ')}`)).toEqual([])
   })
@@ -138,7 +138,7 @@ describe('the code of a function', () => {
         onLoad({ filter: /.*/, namespace: 'without-profiles' }, () => ({ contents }))
       },
     }
-    const entryPoints = [{ in: './lambdas/functions/create.ts', out: 'create' }]
+    const entryPoints = [{ in: './lambdas/functions/fhir/create.ts', out: 'create' }]
     const { outputFiles } = await build({ ...OPTIONS, plugins: [without, ...OPTIONS.plugins], entryPoints, outdir: 'elsewhere' })
     const least = outputFiles.find(({ path }) => path.endsWith('/create.js'))!.contents.length
     expect(sizeOf('create') - least).toBeGreaterThan(1_000)

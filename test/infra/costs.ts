@@ -2,7 +2,7 @@
  * What a deployment costs in a month: list prices of us-east-1 in US dollars, without free tiers but CloudFront's, and the work each interaction
  * is. https://aws.amazon.com/pricing/
  */
-import { BEATS } from '../../lambdas/indexing/pulse.ts'
+import { BEATS } from '../../lambdas/indexing/heartbeat.ts'
 
 const PRICES = {
   /** For a million. */

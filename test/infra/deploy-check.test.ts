@@ -17,9 +17,9 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
-import { lacking } from '../../lib/deploy-check.ts'
-import { type Settings, settingsOf } from '../../lib/settings.ts'
+import { TABLE } from '../../lambdas/adapters/dynamodb/table-keys.ts'
+import { lacking } from '../../lib/deploy/deploy-check.ts'
+import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { synthesized, type Tree } from './assembly.ts'
 
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }

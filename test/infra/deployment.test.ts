@@ -5,7 +5,7 @@ import validate from 'asl-validator'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { SETTINGS } from '../../lambdas/runtime/config.ts'
-import { type ServiceSetting, serviceEnvironment, settingsOf } from '../../lib/settings.ts'
+import { type ServiceSetting, serviceEnvironment, settingsOf } from '../../lib/settings/settings.ts'
 import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
 import { DOMAIN, demo, local, names, production, tokens } from './stages.ts'
 

@@ -1,9 +1,9 @@
 /** Where export files are and who is handed them: the bucket, its keys, CloudFront. */
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
-import { blobOf } from '../../lambdas/export/job.ts'
+import { blobOf } from '../../lambdas/export/job/job.ts'
 import { functionsOfStage } from '../../lambdas/functions/functions.ts'
-import { settingsOf } from '../../lib/settings.ts'
+import { settingsOf } from '../../lib/settings/settings.ts'
 import { findingsOf, functionsOf, ofType, synthesized, type Tree } from './assembly.ts'
 import { ARNS, allowed } from './iam.ts'
 

@@ -1,7 +1,7 @@
 /** CloudFront and the firewall, which stand before the API. */
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
-import { settingsOf } from '../../lib/settings.ts'
+import { settingsOf } from '../../lib/settings/settings.ts'
 import { ofType, type Synthesized, type Tree } from './assembly.ts'
 import { demo, each, tokens } from './stages.ts'
 

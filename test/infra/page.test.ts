@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
-import { settingsOf } from '../../lib/settings.ts'
+import { settingsOf } from '../../lib/settings/settings.ts'
 
 const PAGE = readFileSync('lib/README.md', 'utf8')
 

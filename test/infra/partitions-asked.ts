@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { deflateRawSync } from 'node:zlib'
-import type { PublicKey } from '../../lambdas/ports/signing-keys.ts'
+import type { PublicKey } from '../../lambdas/ports/security/signing-keys.ts'
 
 /** `bundle`: the file of a handler, loaded anew for each row. */
 export type AskedRow = { readonly bundle: string; readonly event: object }

@@ -3,8 +3,8 @@ import { InvokeCommand, LambdaClient, ListEventSourceMappingsCommand } from '@aw
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { PUT_ASIDE } from '../../lib/put-aside.ts'
-import { redrive } from '../../lib/redrive.ts'
+import { PUT_ASIDE } from '../../lib/deploy/failed-records.ts'
+import { redrive } from '../../lib/deploy/redrive.ts'
 import { type Discarded, type Mapping, pump, type StreamRecord } from '../cloud/pump.ts'
 
 const [s3, lambda] = [mockClient(S3Client), mockClient(LambdaClient)]

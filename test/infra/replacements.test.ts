@@ -3,8 +3,8 @@
  * https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
  */
 import { expect, it } from '@jest/globals'
-import { replaced } from '../../lib/replaced.ts'
-import type { Settings } from '../../lib/settings.ts'
+import { replaced } from '../../lib/deploy/replacement-check.ts'
+import type { Settings } from '../../lib/settings/settings.ts'
 import { synthesized, type Tree } from './assembly.ts'
 
 /** They say where a deployment is: with another it is another one, beside the first. */

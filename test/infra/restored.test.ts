@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import type { FunctionName } from '../../lambdas/functions/functions.ts'
-import { replaced } from '../../lib/replaced.ts'
-import { settingsOf } from '../../lib/settings.ts'
+import { replaced } from '../../lib/deploy/replacement-check.ts'
+import { settingsOf } from '../../lib/settings/settings.ts'
 import { findingsOf, functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
 import { ARNS, allowed, type Call } from './iam.ts'
 

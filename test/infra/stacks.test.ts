@@ -1,6 +1,6 @@
 /** What holds for the stacks, whatever their settings. The digests at the end show every change of what is deployed and who may do what. */
 import { describe, expect, it } from '@jest/globals'
-import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
+import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { PLACES, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { functionsOf, ofType, type Tree } from './assembly.ts'

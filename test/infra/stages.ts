@@ -1,6 +1,6 @@
 /** The stacks that several test files examine. The synthesizer makes each of them once per run. */
 import { functionsOfStage } from '../../lambdas/functions/functions.ts'
-import type { Settings } from '../../lib/settings.ts'
+import type { Settings } from '../../lib/settings/settings.ts'
 import { functionsOf, type Synthesized, synthesized } from './assembly.ts'
 
 export const DOMAIN = {

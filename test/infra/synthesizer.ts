@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { Settings } from '../../lib/settings.ts'
+import type { Settings } from '../../lib/settings/settings.ts'
 import { synthesize } from '../cloud/assembly.ts'
 import type { Work } from './assembly.ts'
 

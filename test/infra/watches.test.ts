@@ -1,7 +1,7 @@
 /** What is watched is what is told: the names under which metrics are written, and thresholds in the unit they are written in. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
-import { MEASURED, metric } from '../../lambdas/runtime/aws-log.ts'
-import { watchesOf } from '../../lib/watches.ts'
+import { MEASURED, metric } from '../../lambdas/runtime/aws/log.ts'
+import { watchesOf } from '../../lib/monitoring/watches.ts'
 
 const watches = watchesOf({
   stage: 'prod',

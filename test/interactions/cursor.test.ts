@@ -2,9 +2,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { sealOfEpoch } from '../../lambdas/adapters/in-process/epoch-seal.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
-import { openCursor, sealCursor } from '../../lambdas/interactions/cursor.ts'
-import { keepQuery, keptQuery } from '../../lambdas/interactions/stored-query.ts'
-import type { Blob, BlobStore } from '../../lambdas/ports/blob-store.ts'
+import { openCursor, sealCursor } from '../../lambdas/interactions/searching/cursor.ts'
+import { keepQuery, keptQuery } from '../../lambdas/interactions/searching/stored-query.ts'
+import type { Blob, BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const clockAt = (instant: number) => ({ now: () => instant, newId: () => 'id' })

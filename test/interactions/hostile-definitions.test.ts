@@ -1,10 +1,10 @@
 /** Definitions that nobody would write: each can be used, or it is said why not, and none takes more than its size is worth. */
 import { describe, expect, it } from '@jest/globals'
 import type { Profile } from '../../lambdas/fhir/profile/definition.ts'
-import { Known } from '../../lambdas/fhir/profile/known.ts'
-import { Unusable } from '../../lambdas/fhir/profile/slim.ts'
+import { Known } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
+import { Unusable } from '../../lambdas/fhir/profile/definitions/reduced-profile.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { contentOf } from '../../lambdas/interactions/read-definition.ts'
+import { contentOf } from '../../lambdas/interactions/validation/definition-reader.ts'
 
 const many = <T>(count: number, each: (i: number) => T): readonly T[] => Array.from({ length: count }, (_, i) => each(i))
 const URL = 'http://example.org/p'

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from '@jest/globals'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
-import { profilesOnWrite } from '../../lambdas/interactions/profiles-on-write.ts'
-import type { Conformance } from '../../lambdas/ports/conformance.ts'
-import { TENANT } from '../../lambdas/ports/known-tenants.ts'
+import { profilesOnWrite } from '../../lambdas/interactions/validation/write-validation.ts'
+import type { Conformance } from '../../lambdas/ports/definitions/conformance.ts'
+import { TENANT } from '../../lambdas/ports/store/tenants.ts'
 import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
 import { CLOCK } from '../fixtures/profiles/checking.ts'
 import { patient } from '../fixtures/resources.ts'

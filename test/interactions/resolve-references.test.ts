@@ -2,10 +2,10 @@
 import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { fhirError } from '../../lambdas/fhir/outcome.ts'
-import { type Resolve, resolving } from '../../lambdas/interactions/resolve-references.ts'
-import { inSlices, limited } from '../../lambdas/interactions/slices.ts'
-import { IndexAhead } from '../../lambdas/ports/index-ahead.ts'
-import type { Plan } from '../../lambdas/search/plan.ts'
+import { type Resolve, resolving } from '../../lambdas/interactions/writing/reference-resolution.ts'
+import { inSlices, limited } from '../../lambdas/interactions/time-slices.ts'
+import { IndexAhead } from '../../lambdas/ports/faults/index-ahead.ts'
+import type { Plan } from '../../lambdas/ports/search/plan.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
 

@@ -1,7 +1,7 @@
 /** What a load makes of the text of a file. */
 import { describe, expect, it } from '@jest/globals'
-import { open } from '../../lambdas/runtime/load/entries.ts'
-import { bytesOf, textOf } from '../../lambdas/runtime/load/patched.ts'
+import { open } from '../../bin/load/load-entries.ts'
+import { bytesOf, textOf } from '../../bin/load/patched-bytes.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 

@@ -1,9 +1,9 @@
 /** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { authorizeAs } from '../../bin/commands/authorize.ts'
-import { linkFrom } from '../../lambdas/runtime/exporting/link-from.ts'
-import { askWith, postTo } from '../../lambdas/runtime/load/post.ts'
-import { signedFor } from '../../lambdas/runtime/load/signed.ts'
+import { linkFrom } from '../../bin/client/safe-link.ts'
+import { askWith, postTo } from '../../bin/client/http-post.ts'
+import { signedFor } from '../../bin/client/sigv4-signing.ts'
 import { authorizationOf, CREDENTIALS, type Got, isSigned, serverThat } from '../fixtures/signed.ts'
 
 const given = async () => CREDENTIALS

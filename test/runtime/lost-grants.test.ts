@@ -5,9 +5,9 @@ import { uptime } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing-keys.ts'
-import { openAdministration } from '../../lambdas/runtime/administration.ts'
+import { openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 
 const DAY = 86_400_000

@@ -9,7 +9,7 @@ import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-stor
 import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
 import { backupStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { takeRestored } from '../../lambdas/runtime/backup.ts'
+import { takeRestored } from '../../lambdas/runtime/control/backup-command.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
 import { stepOf } from '../fixtures/long-runs.ts'

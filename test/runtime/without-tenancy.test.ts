@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 import { neverReports } from '../fixtures/never-reports.ts'
 

@@ -1,7 +1,7 @@
 /** Each type that belongs to patients has the clinical date this table names, or none that is searched by. */
 import { describe, expect, it } from '@jest/globals'
 import { typesOfPatients } from '../../lambdas/fhir/compartment.ts'
-import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { CLINICAL_DATES, during } from '../../lambdas/search/clinical-dates.ts'
 import { evaluate } from '../../lambdas/search/evaluate.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'

@@ -1,6 +1,6 @@
 /** The values of a resource are taken up with work that grows with their number, not with its square: these would take minutes. */
 import { expect, it } from '@jest/globals'
-import { extract, extracting } from '../../lambdas/search/extract.ts'
+import { extract, extracting } from '../../lambdas/search/documents/extract.ts'
 import { Fields, namesOf } from '../../lambdas/search/fields.ts'
 
 const MANY = 100_000

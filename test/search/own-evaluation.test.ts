@@ -2,12 +2,12 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import { compiler } from '../../lambdas/fhir/path/compile.ts'
-import type { Budget, Evaluation } from '../../lambdas/ports/expression-runner.ts'
+import type { Budget, Evaluation } from '../../lambdas/ports/execution/expression-runner.ts'
 import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
-import { Interpreted } from '../../lambdas/search/interpreted.ts'
-import { type OwnEvaluation, ownEvaluation } from '../../lambdas/search/own-evaluation.ts'
+import { Interpreted } from '../../lambdas/search/interpreted-values.ts'
+import { type OwnEvaluation, ownEvaluation } from '../../lambdas/search/custom-evaluation.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
-import { Chest, Purse, purseOf } from '../../lambdas/search/purse.ts'
+import { Chest, Purse, purseOf } from '../../lambdas/search/evaluation-budget.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 const LONGEST = 250

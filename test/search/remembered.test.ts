@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { remembered, rememberedPair } from '../../lambdas/search/remembered.ts'
+import { remembered, rememberedPair } from '../../lambdas/search/interned-texts.ts'
 
 describe('A cached result', () => {
   it('is computed once', () => {

@@ -2,7 +2,7 @@
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { FhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
-import { tokenRefused } from './refusals.ts'
+import { tokenRefused } from './token-errors.ts'
 
 /** Characters: what gateways let through. */
 const LONGEST = 8_192

@@ -2,9 +2,9 @@
  * JSON Web Key Sets that others publish: fetched when they are needed, held for minutes, and as long as they cannot be had again, but never for
  * longer than their owners say. https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
  */
-import type { Clock } from '../../ports/clock.ts'
-import { type FetchDocument, NotFetched } from '../../ports/fetch-document.ts'
-import { type HeldKey, HeldKeys } from './held-keys.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
+import { type FetchDocument, NotFetched } from '../../ports/security/fetch-document.ts'
+import { type HeldKey, HeldKeys } from './key-cache.ts'
 
 export type FetchedKeysParts = {
   readonly fetchDocument: FetchDocument

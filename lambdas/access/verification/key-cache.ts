@@ -1,7 +1,7 @@
 /** The public keys of an issuer, held so that nobody waits for them, and read again so that new ones are known and removed ones forgotten. */
 import { createPublicKey } from 'node:crypto'
 import type { Jwk } from 'aws-jwt-verify/jwk'
-import { Unavailable } from '../../ports/unavailable.ts'
+import { Unavailable } from '../../ports/faults/unavailable.ts'
 
 export type HeldKey = Jwk & { readonly kid: string }
 

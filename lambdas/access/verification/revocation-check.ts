@@ -1,4 +1,4 @@
-import { ALL, type Mark, type RevocationReader } from '../../ports/revocations.ts'
+import { ALL, type Mark, type RevocationReader } from '../../ports/rows/revocations.ts'
 
 /** Why something with these marks, issued at this instant (ms since 1970), does not count any more; undefined: it does. */
 export async function revokedBy(revocations: RevocationReader, marks: readonly Mark[], issuedAt: number): Promise<Mark | undefined> {

@@ -1,8 +1,8 @@
 /** Whose data a token opens, and which of them a request is about. */
 import { fhirError } from '../../fhir/outcome.ts'
-import { TENANT } from '../../ports/known-tenants.ts'
-import { isOfOneTenant } from '../acting-for.ts'
-import { tokenRefused } from './refusals.ts'
+import { TENANT } from '../../ports/store/tenants.ts'
+import { isOfOneTenant } from '../user-patients.ts'
+import { tokenRefused } from './token-errors.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 /** One; several to choose from; `*`: any; undefined: none. */

@@ -1,10 +1,10 @@
 /** What the claims of a proved token say: whose it is, what for, from when until when. */
 import { isId } from '../../fhir/resource.ts'
-import { type Mark, markOf } from '../../ports/revocations.ts'
+import { type Mark, markOf } from '../../ports/rows/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
 import { narrowedTo, scopeTexts } from '../scopes.ts'
 import type { ExternalIssuer } from './external-issuers.ts'
-import { tokenRefused } from './refusals.ts'
+import { tokenRefused } from './token-errors.ts'
 import { type TenantClaim, tenantClaim, tenantsWithin } from './tenant-claim.ts'
 import type { Claims } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'

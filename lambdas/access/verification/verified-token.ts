@@ -1,5 +1,5 @@
 /** What is known of who asks, once it is proved. */
-import { TENANT } from '../../ports/known-tenants.ts'
+import { TENANT } from '../../ports/store/tenants.ts'
 import type { ClientAuth } from '../claims.ts'
 
 export type VerifiedToken = {

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { KMSClient, SignCommand } from '@aws-sdk/client-kms'
-import type { ExportFile, ExportUrlSigner } from '../../ports/export-urls.ts'
+import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 
 export type CloudFrontLinks = {
   /** Of the distribution, without a slash at the end. */

@@ -1,7 +1,7 @@
 /** Which failures pass, and how long to wait for it. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { MachineError } from '../../ports/machine-error.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
+import { MachineError } from '../../ports/faults/machine-error.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /** Nothing was done. */
 const REFUSED = new Set([

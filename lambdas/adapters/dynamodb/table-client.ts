@@ -17,7 +17,7 @@ import {
   UpdateCommand,
   type UpdateCommandInput,
 } from '@aws-sdk/lib-dynamodb'
-import { inChunks } from '../../ports/parallel.ts'
+import { inChunks } from '../../ports/execution/parallel.ts'
 import { plainItem } from './attributes.ts'
 import { pause, Refused, retried, unanswered } from './retry.ts'
 

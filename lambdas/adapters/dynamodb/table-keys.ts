@@ -15,7 +15,7 @@
  * first, and the records of open transactions by their deadline.
  */
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
-import type { ResourceKey } from '../../ports/resource-store.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
 
 export const INDEX = 'gsi1'
 

@@ -5,10 +5,10 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { crc32, deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib'
-import type { BlobStore } from '../../ports/blob-store.ts'
-import { Damaged } from '../../ports/damaged.ts'
-import type { Write } from '../../ports/resource-store.ts'
-import { plain } from './table.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import type { Write } from '../../ports/store/resource-store.ts'
+import { plain } from './table-keys.ts'
 
 /** `crc`: of what was deflated, which has no checksum of its own in this format. Absent where an earlier version of the server wrote it. */
 export type Packed = { readonly z: Uint8Array; readonly crc?: number } | { readonly blob: string; readonly sha: Uint8Array }

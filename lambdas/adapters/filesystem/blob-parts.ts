@@ -11,7 +11,7 @@
 import { randomBytes } from 'node:crypto'
 import { access, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { BlobParts } from '../../ports/blob-store.ts'
+import type { BlobParts } from '../../ports/blobs/blob-store.ts'
 import { isMissing, removeDurably, replaceDurably } from './durable-file.ts'
 import { type PartSize, TAG } from './object-file.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { filesLeftUnfinished, isMissing, makeFolders, replaceDurably } from './durable-file.ts'
 import { checkEntries, checkEntry, DataFolderError, isOurs } from './folder-entries.ts'
 import { isNoLock, takeLock } from './folder-lock.ts'
-import { warnOfOldServer } from './old-lock.ts'
+import { warnOfOldServer } from './legacy-lock.ts'
 import { makePrivate } from './private-files.ts'
 
 /** The folder is another process's. */

@@ -4,8 +4,8 @@
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Blob } from '../../ports/blob-store.ts'
-import { Damaged } from '../../ports/damaged.ts'
+import type { Blob } from '../../ports/blobs/blob-store.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
 import { isMissing } from './durable-file.ts'
 
 /** `id`: of its parts; `size`: bytes of all of them. */

@@ -4,7 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/packages.ts'
+import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/definitions/package-store.ts'
 import { isMissing, isUnfinished } from './durable-file.ts'
 import { addFolder, alone, removeFolder } from './package-folders.ts'
 

@@ -3,7 +3,7 @@ import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type Ke
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { byAge, type PublicKey, type SigningKey, type SigningKeys } from '../../ports/signing-keys.ts'
+import { byAge, type PublicKey, type SigningKey, type SigningKeys } from '../../ports/security/signing-keys.ts'
 import { filesIn, filesLeftUnfinished, isMissing, makeFolder, removeDurably, replaceDurably } from './durable-file.ts'
 
 type KeptKey = SigningKey & { readonly secret: JsonWebKey }

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { type FetchDocument, type FetchedDocument, NotFetched } from '../../ports/fetch-document.ts'
+import { type FetchDocument, type FetchedDocument, NotFetched } from '../../ports/security/fetch-document.ts'
 import { type MayReach, mayReachOf, notReached } from './private-hosts.ts'
 
 /** `mayReach`: absent: what is public. For tests: who signed its certificate, and how long is waited, in milliseconds. */

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { type IncomingMessage, request as requestPlain } from 'node:http'
 import { request } from 'node:https'
 import { isIP } from 'node:net'
-import { compareVersions } from '../../ports/version-order.ts'
+import { compareVersions } from '../../ports/definitions/version-order.ts'
 import { guarded } from './fetch-document.ts'
 import { type MayReach, notReached } from './private-hosts.ts'
 

@@ -1,7 +1,7 @@
 /** Hosts behind our own walls that may be asked all the same: those a person has written down, by name, or by networks as `10.1.0.0/16`. */
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIPv6 } from 'node:net'
-import { networkOf } from '../../ports/private-hosts.ts'
+import { networkOf } from '../../ports/security/private-hosts.ts'
 import { isPublic } from './public-address.ts'
 
 /** `host`: as it stands in the URL. */

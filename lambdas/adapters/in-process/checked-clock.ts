@@ -12,7 +12,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { uptime } from 'node:os'
-import type { Clock } from '../../ports/clock.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
 
 /** Milliseconds. `wall`: since 1970. `steady`: never set; may stand while the machine sleeps. `sinceBoot`: never set; goes on meanwhile. */
 export type TimeSources = { readonly wall: () => number; readonly steady: () => number; readonly sinceBoot: () => number }

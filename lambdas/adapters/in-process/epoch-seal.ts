@@ -1,5 +1,5 @@
 /** A seal of a store that was set back so many times: what was sealed before that opens as such. */
-import type { Seal } from '../../ports/seal.ts'
+import type { Seal } from '../../ports/security/seal.ts'
 
 /** Epoch 0 seals as if there were none. */
 export const sealOfEpoch = (seal: Seal, epoch: number): Seal => ({

@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../ports/expression-runner.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
+import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /**
  * What the program of the process gets; it answers with outcomes in this order, up to the first that was stopped, or was not begun since

@@ -1,5 +1,5 @@
 /** A seal whose key is fetched before it is first used. */
-import type { Seal } from '../../ports/seal.ts'
+import type { Seal } from '../../ports/security/seal.ts'
 import { sealOfEpoch } from './epoch-seal.ts'
 import { AesSeal } from './seal.ts'
 

@@ -1,7 +1,7 @@
 /** Seal by AES-256-GCM with a key the caller keeps. */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { Seal } from '../../ports/seal.ts'
+import type { Seal } from '../../ports/security/seal.ts'
 
 const ALGORITHM = 'aes-256-gcm'
 const IV = 12

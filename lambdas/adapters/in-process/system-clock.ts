@@ -1,6 +1,6 @@
 /** The machine's clock, never going back within the process. */
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../ports/clock.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
 
 export class SystemClock implements Clock {
   #last = 0

@@ -1,6 +1,6 @@
 /** The list of the keys that KMS holds for us. Who only verifies needs nothing of KMS. */
-import type { KeptState } from '../../ports/kept-state.ts'
-import { byAge, type PublishedKeys, type SigningKey } from '../../ports/signing-keys.ts'
+import type { KeptState } from '../../ports/rows/shared-state.ts'
+import { byAge, type PublishedKeys, type SigningKey } from '../../ports/security/signing-keys.ts'
 
 /** `id`: of the key in KMS. */
 export type KmsKey = SigningKey & { readonly id: string }

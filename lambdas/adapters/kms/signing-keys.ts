@@ -17,7 +17,7 @@ import {
   ScheduleKeyDeletionCommand,
   SignCommand,
 } from '@aws-sdk/client-kms'
-import type { PublicKey, SigningKey, SigningKeys } from '../../ports/signing-keys.ts'
+import type { PublicKey, SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
 import { type KmsKey, type KmsKeyList, publishedKeys } from './published-keys.ts'
 
 /** Days after which KMS forgets a key: the fewest it takes. */

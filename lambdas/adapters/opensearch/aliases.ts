@@ -2,7 +2,7 @@
  * Which indices there are. A type has a live index behind an alias, and beside it, while it is rebuilt, the next one behind another, and
  * perhaps one that was live before and is kept, neither searched nor written:
  * `fhir-patient-ID` → `fhir-patient-v2-ID`, `fhir-patient-next-ID` → `fhir-patient-v3-ID`, `fhir-patient-kept-ID` → `fhir-patient-v1-ID`.
- * ID is an identity of ports/live-indices.ts: an index of another identity is another's, or from another time, and is never searched.
+ * ID is an identity of ports/search/serving-indices.ts: an index of another identity is another's, or from another time, and is never searched.
  */
 import { type Cluster, Failed } from './cluster.ts'
 import { indexDefinition, type Settings } from './index-definition.ts'

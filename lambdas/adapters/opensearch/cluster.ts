@@ -1,8 +1,8 @@
 /** Requests to OpenSearch: repeated while it is overloaded, unreachable or silent, and a failure says which it was. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '@opensearch-project/opensearch'
-import { MachineError } from '../../ports/machine-error.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
+import { MachineError } from '../../ports/faults/machine-error.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /** How often a request is tried, how long one try may take (ms), and the first pause between two (ms). */
 export type CallLimits = { readonly attempts: number; readonly patience: number; readonly pause: number }

@@ -1,6 +1,6 @@
 /** The distinct keys of a field among the matches. https://docs.opensearch.org/latest/aggregations/bucket/composite/ */
 import type { Query } from './query.ts'
-import type { Searching } from './searching.ts'
+import type { Searching } from './search-requests.ts'
 
 type Page<Bucket> = {
   readonly found?: { readonly buckets: readonly (Bucket & { readonly key: { readonly key: string } })[]; readonly after_key?: object }

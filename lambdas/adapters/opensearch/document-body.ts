@@ -1,6 +1,6 @@
 /** Turns an index document into what is sent to the index. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { IndexDocument, OrderKey } from '../../ports/search-index.ts'
+import type { IndexDocument, OrderKey } from '../../ports/search/search-index.ts'
 import { boundsOf } from './ranges.ts'
 import { sortText } from './sort-values.ts'
 

@@ -1,9 +1,9 @@
 /** A page of hits. A request gives a window of 10,000: what is larger, or lies deeper, is walked. */
-import type { Hit, HitPage } from '../../ports/search-index.ts'
-import type { Plan } from '../../search/plan.ts'
-import { type PulseAnswer, pulseOf, READ_PULSE } from './pulses.ts'
+import type { Hit, HitPage } from '../../ports/search/search-index.ts'
+import type { Plan } from '../../ports/search/plan.ts'
+import { type PulseAnswer, pulseOf, READ_PULSE } from './heartbeats.ts'
 import type { Query } from './query.ts'
-import { type FoundHit, hitOf, type SearchAnswer, type Searching, searchAfter, sortOf } from './searching.ts'
+import { type FoundHit, hitOf, type SearchAnswer, type Searching, searchAfter, sortOf } from './search-requests.ts'
 
 const WINDOW = 10_000
 /** Above so many matches the estimated total is absent. */

@@ -3,8 +3,8 @@
  * Bounds at infinity are left out, for infinity is no JSON. https://docs.opensearch.org/latest/field-types/supported-field-types/range/
  */
 
-import { above, below } from '../../search/doubles.ts'
-import type { RangeTest } from '../../search/plan.ts'
+import { above, below } from '../../ports/search/doubles.ts'
+import type { RangeTest } from '../../ports/search/plan.ts'
 import { NOTHING, type Query } from './query.ts'
 
 export type Bounds = { readonly gte?: number; readonly lte?: number }

@@ -1,5 +1,5 @@
 /** Sort values as keywords: text and numbers in one field, numbers by value, infinities included. Keywords are compared by code point. */
-import { doubleText, textDouble } from '../../search/doubles.ts'
+import { doubleText, textDouble } from '../../ports/search/doubles.ts'
 
 export const sortText = (value: string | number): string => (typeof value === 'number' ? `n${doubleText(value)}` : `s${value}`)
 

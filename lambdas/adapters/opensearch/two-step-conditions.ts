@@ -2,12 +2,12 @@
  * What a query cannot say exactly is asked in two steps: candidates are found by a wider query, their distinct values are judged here, and
  * those that pass become a list of keys. So pages and counts are exact, at any place of a predicate.
  */
-import { SearchTooCostly } from '../../ports/too-costly.ts'
-import { type Matching, metresBetween, type Predicate, rulesOf } from '../../search/plan.ts'
+import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
+import { type Matching, metresBetween, type Predicate, rulesOf } from '../../ports/search/plan.ts'
 import { containsQuery, type Resolved, scopeOf } from './compile-plan.ts'
 import { distinctKeys } from './distinct.ts'
 import { allOf, noneOf, oneOf, type Query, someOf } from './query.ts'
-import type { Searching } from './searching.ts'
+import type { Searching } from './search-requests.ts'
 
 type Near = Extract<Predicate, { kind: 'near' }>
 type Contains = Extract<Predicate, { kind: 'contains' }>

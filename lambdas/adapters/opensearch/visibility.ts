@@ -1,7 +1,7 @@
 /** Whether versions are seen by searches: they are asked for by id, which needs no refresh, and then shown by one. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { inParallel } from '../../ports/parallel.ts'
-import type { IndexDocument } from '../../ports/search-index.ts'
+import { inParallel } from '../../ports/execution/parallel.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'

@@ -1,5 +1,5 @@
 /** BlobCopier of a bucket of S3, whose client is loaded when it is first needed: few exports go to buckets of others. */
-import type { BlobCopier } from '../../ports/blob-copier.ts'
+import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 
 export function lazyS3BlobCopier(from: string): BlobCopier {
   let opened: Promise<BlobCopier> | undefined

@@ -1,5 +1,5 @@
 /** BlobStore in an S3 bucket, whose client is loaded when it is first needed: few versions are so large. */
-import type { BlobStore } from '../../ports/blob-store.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 
 export function lazyS3BlobStore(bucket: string): BlobStore {
   let opened: Promise<BlobStore> | undefined

@@ -1,5 +1,5 @@
 /** Packages in an S3 bucket, whose client is loaded when they are first asked for. */
-import type { AddedPackages } from '../../ports/packages.ts'
+import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 
 export function lazyS3Packages(bucket: string, now: () => number, warn: (line: string) => void): AddedPackages {
   let opened: Promise<AddedPackages> | undefined

@@ -1,7 +1,7 @@
 /** The store of a bucket, who copies out of it, and the packages in it, each with a client of its own. */
 import { S3Client } from '@aws-sdk/client-s3'
-import type { BlobCopier } from '../../ports/blob-copier.ts'
-import type { BlobStore } from '../../ports/blob-store.ts'
+import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { S3BlobCopier } from './blob-copier.ts'
 import { S3BlobStore } from './blob-store.ts'
 import { S3Packages, type S3PackagesOptions } from './packages.ts'

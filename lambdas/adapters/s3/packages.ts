@@ -13,9 +13,9 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3'
-import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/packages.ts'
-import { inParallel } from '../../ports/parallel.ts'
-import { Unavailable } from '../../ports/unavailable.ts'
+import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/definitions/package-store.ts'
+import { inParallel } from '../../ports/execution/parallel.ts'
+import { Unavailable } from '../../ports/faults/unavailable.ts'
 
 /** `at`: what the keys of its files begin with. */
 type Named = Label & { readonly at: string }

@@ -5,7 +5,7 @@
 import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isDamage } from './reason.ts'
+import { isDamage } from './sqlite-errors.ts'
 
 /** `applicationId`: marks the file as one of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 export type FileFormat = { readonly applicationId: number; readonly schemaVersion: number; readonly schema: string }

@@ -1,7 +1,7 @@
 /** What SQLite says of a file, in the words of the ports. https://www.sqlite.org/rescode.html */
-import { Damaged } from '../../ports/damaged.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
-import { Unavailable } from '../../ports/unavailable.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { Unavailable } from '../../ports/faults/unavailable.ts'
 
 const [BUSY, CORRUPT, FULL, NOT_A_DATABASE] = [5, 11, 13, 26]
 /** What a file that may not grow is told, and one in memory beside it. */

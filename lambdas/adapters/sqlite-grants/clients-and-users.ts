@@ -1,9 +1,9 @@
 /** Clients and users in the file of grants: changed by compare-and-set. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Client, type Clients, isClientId } from '../../ports/clients.ts'
-import { isUserName, type User, type Users } from '../../ports/users.ts'
-import type { RegisteredKind } from './changes.ts'
-import { reading } from './reading.ts'
+import { type Client, type Clients, isClientId } from '../../ports/rows/clients.ts'
+import { isUserName, type User, type Users } from '../../ports/rows/users.ts'
+import type { RegisteredKind } from './grant-changes.ts'
+import { reading } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
 /** Each that fails is one that another has done. */

@@ -1,7 +1,7 @@
 /** What is changed in the file of grants, one by one within a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { GrantKind } from '../../ports/grants.ts'
-import type { Revocation } from '../../ports/revocations.ts'
+import type { GrantKind } from '../../ports/rows/grants.ts'
+import type { Revocation } from '../../ports/rows/revocations.ts'
 
 export type RegisteredKind = 'client' | 'user'
 type GrantRow = { readonly owner: string; readonly expires: number | null; readonly json: string }

@@ -1,7 +1,7 @@
 /** The file of what the authorization server keeps: clients, users, grants, revocations. Commands of other processes write it beside a server. */
 import type { DatabaseSync } from 'node:sqlite'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
-import { reasonOf as reasonIn } from '../sqlite-file/reason.ts'
+import { reasonOf as reasonIn } from '../sqlite-file/sqlite-errors.ts'
 
 /** `FHIG` */
 const APPLICATION_ID = 0x46484947

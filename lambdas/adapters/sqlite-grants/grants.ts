@@ -1,7 +1,7 @@
 /** Grants in a file of SQLite. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Grant, GrantKind, Grants, KeptGrant } from '../../ports/grants.ts'
-import { reading } from './reading.ts'
+import type { Grant, GrantKind, Grants, KeptGrant } from '../../ports/rows/grants.ts'
+import { reading } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
 /** Grants. */

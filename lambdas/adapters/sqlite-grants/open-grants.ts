@@ -1,11 +1,11 @@
 /** What the authorization server keeps, in one file that other processes write as well. */
-import type { Clients } from '../../ports/clients.ts'
-import type { Grants } from '../../ports/grants.ts'
-import type { Revocations } from '../../ports/revocations.ts'
-import type { Users } from '../../ports/users.ts'
+import type { Clients } from '../../ports/rows/clients.ts'
+import type { Grants } from '../../ports/rows/grants.ts'
+import type { Revocations } from '../../ports/rows/revocations.ts'
+import type { Users } from '../../ports/rows/users.ts'
 import { PAGE, SqliteGrants } from './grants.ts'
 import { openGrantsFile } from './grants-file.ts'
-import { SqliteClients, SqliteUsers } from './registered.ts'
+import { SqliteClients, SqliteUsers } from './clients-and-users.ts'
 import { SqliteRevocations } from './revocations.ts'
 import { GrantsWriter } from './writer.ts'
 

@@ -1,7 +1,7 @@
 /** Revocations in a file of SQLite. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Mark, Revocation, Revocations } from '../../ports/revocations.ts'
-import { reading } from './reading.ts'
+import type { Mark, Revocation, Revocations } from '../../ports/rows/revocations.ts'
+import { reading } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
 export class SqliteRevocations implements Revocations {

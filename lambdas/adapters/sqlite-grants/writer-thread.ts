@@ -3,10 +3,10 @@
  * waits here. Whatever has arrived is committed in one go.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { Damaged } from '../../ports/damaged.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
-import { Unavailable } from '../../ports/unavailable.ts'
-import { type Change, Changes } from './changes.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { Unavailable } from '../../ports/faults/unavailable.ts'
+import { type Change, Changes } from './grant-changes.ts'
 import { openGrantsFile, reasonOf } from './grants-file.ts'
 
 export type Asked = { readonly number: number; readonly change: Change } | 'close'

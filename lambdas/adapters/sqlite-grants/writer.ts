@@ -1,9 +1,9 @@
 /** The thread that writes, as seen from the one that serves. It is started by the first change: who only reads has none. */
 import { Worker } from 'node:worker_threads'
-import { Damaged } from '../../ports/damaged.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
-import { Unavailable } from '../../ports/unavailable.ts'
-import type { Change } from './changes.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { Unavailable } from '../../ports/faults/unavailable.ts'
+import type { Change } from './grant-changes.ts'
 import type { Answered, Asked } from './writer-thread.ts'
 
 /** Beyond them changes are refused. */

@@ -1,5 +1,5 @@
 /** The forward entry of a document, column `held` of its row: where it stands in the lists, so that it can be taken out again, and the groups it belongs to. */
-import type { IndexDocument } from '../../ports/search-index.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
 
 export type Point = readonly [field: number, latitude: number, longitude: number, doc: number]
 

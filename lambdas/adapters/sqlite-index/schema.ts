@@ -5,7 +5,7 @@
  * store is part of each of its transactions.
  */
 import { DatabaseSync } from 'node:sqlite'
-import { metresBetween } from '../../search/plan.ts'
+import { metresBetween } from '../../ports/search/plan.ts'
 
 /** The field under which a document's compartments stand. */
 export const COMPARTMENT = '#compartment'

@@ -1,5 +1,5 @@
 /** The sort values a document keeps, as JSON in its row: by the number of the parameter's field a low and, where it is another, a high one. */
-import type { OrderKey } from '../../ports/search-index.ts'
+import type { OrderKey } from '../../ports/search/search-index.ts'
 
 /** Of the fields that a document has values of; `keys` has those it is sorted by. */
 export function writeSorting(

@@ -4,11 +4,11 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { checkRow, checkShelf, textOfRow } from '../../ports/check-row.ts'
-import { Damaged } from '../../ports/damaged.ts'
-import type { KeptRows } from '../../ports/kept-rows.ts'
+import { checkRow, checkShelf, textOfRow } from '../../ports/rows/row-limits.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
-import { isBusy, reasonOf } from '../sqlite-file/reason.ts'
+import { isBusy, reasonOf } from '../sqlite-file/sqlite-errors.ts'
 
 /** `FHIX` */
 const APPLICATION_ID = 0x46484958

@@ -1,7 +1,7 @@
 /** The version log as a change feed, on a connection of its own: usable from any thread. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
-import type { ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+import type { Change, ChangeFeed } from '../../ports/store/change-feed.ts'
+import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import { Contents } from './bodies/contents.ts'
 import { reading } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'

@@ -1,7 +1,7 @@
 /** What tells a damaged store from a sound one: SQLite's own errors, a checksum per version, and rows that are missing. */
 import { crc32 } from 'node:zlib'
-import { Damaged } from '../../ports/damaged.ts'
-import { Unavailable } from '../../ports/unavailable.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import { Unavailable } from '../../ports/faults/unavailable.ts'
 
 /** The disk failed to read: for a moment or for good, nobody can tell from it. */
 const UNREAD = 266

@@ -1,6 +1,6 @@
 /** ResourceReader on SQLite, on a connection of its own: usable from any thread, beside the one that writes. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { KnownTenants } from '../../ports/known-tenants.ts'
+import type { KnownTenants } from '../../ports/store/tenants.ts'
 import type {
   DamagedVersion,
   HistoryPage,
@@ -14,7 +14,7 @@ import type {
   ScanPage,
   ScanRequest,
   VersionKey,
-} from '../../ports/resource-store.ts'
+} from '../../ports/store/resource-store.ts'
 import { reading } from './damage.ts'
 import type { KeyFilter } from './keys/key-filter.ts'
 import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'

@@ -1,6 +1,6 @@
 /** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
-import { checkDistinct } from '../../ports/check-distinct.ts'
-import type { KnownTenants } from '../../ports/known-tenants.ts'
+import { checkDistinct } from '../../ports/store/commit-checks.ts'
+import type { KnownTenants } from '../../ports/store/tenants.ts'
 import type {
   CommitResult,
   DamagedVersion,
@@ -18,8 +18,8 @@ import type {
   ScanRequest,
   VersionKey,
   Write,
-} from '../../ports/resource-store.ts'
-import type { SettledVersions } from '../../ports/settled-versions.ts'
+} from '../../ports/store/resource-store.ts'
+import type { SettledVersions } from '../../ports/store/settled-versions.ts'
 import { backupStoreFile } from './backup.ts'
 import { KeyFilter } from './keys/key-filter.ts'
 import { SqliteResourceReader } from './resource-reader.ts'

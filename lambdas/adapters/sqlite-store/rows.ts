@@ -1,7 +1,7 @@
 /** Rows of the version log as versions of the port. */
 import type { DatabaseSync } from 'node:sqlite'
-import { Damaged } from '../../ports/damaged.ts'
-import { type DamagedVersion, MAKINGS, type ResourceKey, type ResourceVersion } from '../../ports/resource-store.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import { type DamagedVersion, MAKINGS, type ResourceKey, type ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Content, Contents } from './bodies/contents.ts'
 import { checksumOf, damaged } from './damage.ts'
 

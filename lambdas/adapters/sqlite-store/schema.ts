@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { Damaged } from '../../ports/damaged.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
 
 const SCHEMA_VERSION = 6
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */

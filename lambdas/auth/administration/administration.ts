@@ -2,20 +2,20 @@
  * What an operator does with clients, users and keys. What was issued to a client or a user before a change that takes something from them is
  * refused, wherever that is noticed within seconds.
  */
-import { type Client, type ClientAuthentication, type Clients, isClientId } from '../ports/clients.ts'
-import type { Grants } from '../ports/grants.ts'
-import type { Mark, Revocations } from '../ports/revocations.ts'
-import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
-import type { User, Users } from '../ports/users.ts'
-import { DEMO } from './demo-client.ts'
-import { changeGeneration, endForGood } from './generations.ts'
-import { rotate, tendKeys } from './key-rotation.ts'
-import { type Complete, checkedLaunch, type Launch, makeLaunch } from './launches.ts'
-import { LONGEST_LIFE } from './lifetimes.ts'
-import type { Passwords } from './passwords.ts'
-import { type Recorded, type RecordingPorts, recorded } from './recorded.ts'
-import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from './registration.ts'
-import { fingerprintOf, unguessable } from './unguessable.ts'
+import { type Client, type ClientAuthentication, type Clients, isClientId } from '../../ports/rows/clients.ts'
+import type { Grants } from '../../ports/rows/grants.ts'
+import type { Mark, Revocations } from '../../ports/rows/revocations.ts'
+import type { SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
+import type { User, Users } from '../../ports/rows/users.ts'
+import { DEMO } from '../clients/demo-client.ts'
+import { changeGeneration, endForGood } from '../tokens/credential-generations.ts'
+import { rotate, tendKeys } from '../tokens/key-rotation.ts'
+import { type Complete, checkedLaunch, type Launch, makeLaunch } from '../launch/launches.ts'
+import { LONGEST_LIFE } from '../tokens/lifetimes.ts'
+import type { Passwords } from '../login/passwords.ts'
+import { type Recorded, type RecordingPorts, recorded } from './audited-change.ts'
+import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../clients/registration.ts'
+import { fingerprintOf, unguessable } from '../random-secret.ts'
 
 export type AdministrationPorts = RecordingPorts & {
   readonly clients: Clients

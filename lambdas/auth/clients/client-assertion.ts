@@ -4,13 +4,13 @@
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#authenticating-to-the-token-endpoint
  */
 import { importJWK, type JWTPayload, jwtVerify } from 'jose'
-import { parseJsonBytes } from '../fhir/json.ts'
-import { type Element, isElement } from '../fhir/resource.ts'
-import { instant } from '../fhir/version.ts'
-import type { Client } from '../ports/clients.ts'
-import type { AuthPorts, AuthRequest } from './endpoint.ts'
-import { OAuthError } from './oauth-error.ts'
-import { fingerprintOf } from './unguessable.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { type Element, isElement } from '../../fhir/resource.ts'
+import { instant } from '../../fhir/version.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import type { AuthPorts, AuthRequest } from '../endpoint.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { fingerprintOf } from '../random-secret.ts'
 
 export type AssertionPorts = Pick<AuthPorts, 'clients' | 'grants' | 'clock' | 'keySource'>
 

@@ -3,16 +3,16 @@
  * https://www.rfc-editor.org/rfc/rfc6749#section-2.3, https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  */
 import { timingSafeEqual } from 'node:crypto'
-import type { ClientAuth } from '../access/claims.ts'
-import type { Client } from '../ports/clients.ts'
-import { countingFailures } from './attempts.ts'
+import type { ClientAuth } from '../../access/claims.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import { countingFailures } from '../login/guess-throttle.ts'
 import { type AssertionPorts, checkAssertion, clientNamedBy } from './client-assertion.ts'
-import type { AuthRequest } from './endpoint.ts'
-import { networkOf } from './network.ts'
-import { OAuthError } from './oauth-error.ts'
-import { type Parameters, parametersOf } from './parameters.ts'
-import { refreshOf } from './refresh-tokens.ts'
-import { fingerprintOf } from './unguessable.ts'
+import type { AuthRequest } from '../endpoint.ts'
+import { networkOf } from '../login/client-network.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { type Parameters, parametersOf } from '../request-parameters.ts'
+import { refreshOf } from '../tokens/refresh-tokens.ts'
+import { fingerprintOf } from '../random-secret.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 

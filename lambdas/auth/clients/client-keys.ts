@@ -1,6 +1,6 @@
 /** The keys a client registers: a JSON Web Key Set. https://www.rfc-editor.org/rfc/rfc7517#section-5 */
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
-import { type Element, isElement } from '../fhir/resource.ts'
+import { type Element, isElement } from '../../fhir/resource.ts'
 
 const MOST = 20
 const LEAST_BITS = 2_048

@@ -1,6 +1,6 @@
 /** An app to try the server with. Anybody on this machine may be it, so that it is there only where the server calls itself by a loopback address. */
-import type { Client, Clients } from '../ports/clients.ts'
-import type { RevocationReader } from '../ports/revocations.ts'
+import type { Client, Clients } from '../../ports/rows/clients.ts'
+import type { RevocationReader } from '../../ports/rows/revocations.ts'
 
 export const DEMO: Client = {
   id: 'demo',

@@ -1,10 +1,10 @@
 /** What may be registered as a client or a user. RangeError, which says what is wrong, for everything else. */
-import { parseScope, scopeTexts } from '../access/scopes.ts'
-import { isId } from '../fhir/resource.ts'
-import { type Client, type ClientAuthentication, isClientId } from '../ports/clients.ts'
-import { isUserName, type User } from '../ports/users.ts'
-import { tenantsOfPerson } from './common-tenants.ts'
-import { redirectFault } from './redirect-uri.ts'
+import { parseScope, scopeTexts } from '../../access/scopes.ts'
+import { isId } from '../../fhir/resource.ts'
+import { type Client, type ClientAuthentication, isClientId } from '../../ports/rows/clients.ts'
+import { isUserName, type User } from '../../ports/rows/users.ts'
+import { tenantsOfPerson } from '../tenant-intersection.ts'
+import { redirectFault } from '../redirect-uri.ts'
 
 /** How much of each there may be, so that a client has room. */
 const MOST = 100

@@ -2,11 +2,11 @@
  * Where clients find what they need. https://hl7.org/fhir/smart-app-launch/conformance.html#using-well-known,
  * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata, https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
-import { ASSERTION_ALGORITHMS } from './client-assertion.ts'
-import type { AuthChoices, Endpoint } from './endpoint.ts'
-import { CACHEABLE } from './jwks.ts'
-import { json } from './oauth-error.ts'
-import { GRANT_TYPES } from './token.ts'
+import { ASSERTION_ALGORITHMS } from '../clients/client-assertion.ts'
+import type { AuthChoices, Endpoint } from '../endpoint.ts'
+import { CACHEABLE } from './jwks-endpoint.ts'
+import { json } from '../oauth-error.ts'
+import { GRANT_TYPES } from './token-endpoint.ts'
 
 export const smartConfiguration =
   (choices: AuthChoices): Endpoint =>

@@ -1,12 +1,12 @@
 /** Every endpoint of the authorization server, in one process. */
 
 import { openidConfiguration, smartConfiguration } from './discovery.ts'
-import type { AuthPorts, Endpoint } from './endpoint.ts'
-import { introspect } from './introspect.ts'
-import { jwks } from './jwks.ts'
-import { pageEndpoints } from './page-endpoints.ts'
-import { revoke } from './revoke.ts'
-import { token } from './token.ts'
+import type { AuthPorts, Endpoint } from '../endpoint.ts'
+import { introspect } from './introspection-endpoint.ts'
+import { jwks } from './jwks-endpoint.ts'
+import { pageEndpoints } from '../pages/page-endpoints.ts'
+import { revoke } from './revocation-endpoint.ts'
+import { token } from './token-endpoint.ts'
 
 export const endpoints = (ports: AuthPorts) =>
   ({

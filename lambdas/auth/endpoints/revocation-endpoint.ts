@@ -1,12 +1,12 @@
 /** A token does not count any more. https://www.rfc-editor.org/rfc/rfc7009, specification 5.4 and 7 */
-import type { Client } from '../ports/clients.ts'
-import { authenticate } from './client-authentication.ts'
-import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
-import { NO_STORE, OAuthError } from './oauth-error.ts'
-import { required } from './parameters.ts'
-import { refreshOf } from './refresh-tokens.ts'
-import { readToken } from './signed-token.ts'
-import { isOf, revokeGrant } from './user-grant.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import { authenticate } from '../clients/client-authentication.ts'
+import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
+import { NO_STORE, OAuthError } from '../oauth-error.ts'
+import { required } from '../request-parameters.ts'
+import { refreshOf } from '../tokens/refresh-tokens.ts'
+import { readToken } from '../tokens/signed-token.ts'
+import { isOf, revokeGrant } from '../grants/user-grant.ts'
 
 export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 

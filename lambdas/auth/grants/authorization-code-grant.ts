@@ -1,11 +1,11 @@
 /** A code for tokens. https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3 */
-import type { Authenticated } from './client-authentication.ts'
-import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
-import { OAuthError } from './oauth-error.ts'
-import { required } from './parameters.ts'
+import type { Authenticated } from '../clients/client-authentication.ts'
+import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { required } from '../request-parameters.ts'
 import { checkVerifier } from './pkce.ts'
-import { nextRefresh, refreshKindOf } from './refresh-tokens.ts'
-import { fingerprintOf, unguessable } from './unguessable.ts'
+import { nextRefresh, refreshKindOf } from '../tokens/refresh-tokens.ts'
+import { fingerprintOf, unguessable } from '../random-secret.ts'
 import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** Milliseconds since 1970: `issuedAt`. */

@@ -2,7 +2,7 @@
  * What a user may leave of a whole type: US Core's categories of it. https://hl7.org/fhir/us/core/scopes.html; ONC asks for these choices where
  * an app wants the whole: https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
  */
-import { parseScope, type ResourceScope, textOf } from '../access/scopes.ts'
+import { parseScope, type ResourceScope, textOf } from '../../access/scopes.ts'
 
 const HL7 = 'http://terminology.hl7.org/CodeSystem'
 const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'

@@ -1,9 +1,9 @@
 /** What users allowed which clients, remembered until it is withdrawn. */
-import type { Client } from '../ports/clients.ts'
-import type { GrantKind, Grants, KeptGrant } from '../ports/grants.ts'
-import type { AuthPorts } from './endpoint.ts'
-import { narrowerOf } from './narrower-scopes.ts'
-import { OAuthError } from './oauth-error.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import type { GrantKind, Grants, KeptGrant } from '../../ports/rows/grants.ts'
+import type { AuthPorts } from '../endpoint.ts'
+import { narrowerOf } from './category-scopes.ts'
+import { OAuthError } from '../oauth-error.ts'
 import { isOf, ownerOf, registrationOf, revokeGrant, type UserGrant } from './user-grant.ts'
 
 /** `asked`: what was decided about; `granted`: what of it was allowed. `sids`: of grants whose tokens may still count, and until when (ms since 1970). */

@@ -1,9 +1,9 @@
 /** Frees the room of what the authorization server remembered and needs no more. */
-import type { Clock } from '../ports/clock.ts'
-import type { Grants } from '../ports/grants.ts'
-import type { Revocations } from '../ports/revocations.ts'
-import type { SigningKeys } from '../ports/signing-keys.ts'
-import { tendKeys } from './key-rotation.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
+import type { Grants } from '../../ports/rows/grants.ts'
+import type { Revocations } from '../../ports/rows/revocations.ts'
+import type { SigningKeys } from '../../ports/security/signing-keys.ts'
+import { tendKeys } from '../tokens/key-rotation.ts'
 
 export type SweptParts = {
   readonly keys: SigningKeys

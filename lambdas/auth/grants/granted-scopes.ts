@@ -1,11 +1,11 @@
 /** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
-import { isOfOneTenant } from '../access/acting-for.ts'
-import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../access/scopes.ts'
-import type { Client } from '../ports/clients.ts'
-import type { User } from '../ports/users.ts'
-import type { AuthPorts } from './endpoint.ts'
-import { OAuthError } from './oauth-error.ts'
-import { shown, shownAll } from './parameters.ts'
+import { isOfOneTenant } from '../../access/user-patients.ts'
+import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../../access/scopes.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import type { User } from '../../ports/rows/users.ts'
+import type { AuthPorts } from '../endpoint.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { shown, shownAll } from '../request-parameters.ts'
 
 /** Bytes of all texts: a token travels in a header, and those of gateways end at 10,240 bytes. */
 const LONGEST = 3_000

@@ -1,9 +1,9 @@
 /** Proof that who exchanges a code is who asked for it. https://www.rfc-editor.org/rfc/rfc7636 */
 import { timingSafeEqual } from 'node:crypto'
-import type { AuthChoices } from './endpoint.ts'
-import { OAuthError } from './oauth-error.ts'
-import type { Parameters } from './parameters.ts'
-import { fingerprintOf } from './unguessable.ts'
+import type { AuthChoices } from '../endpoint.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { Parameters } from '../request-parameters.ts'
+import { fingerprintOf } from '../random-secret.ts'
 
 /** Of a request for a code; undefined: there is none, or nobody looks at it. OAuthError `invalid_request`. */
 export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {

@@ -2,13 +2,13 @@
  * A refresh token for tokens, and for the next refresh token. One that comes twice was stolen, or its thief's came first: neither counts from
  * then on. https://www.rfc-editor.org/rfc/rfc6749#section-6, https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
  */
-import { narrowedTo } from '../access/scopes.ts'
-import type { Authenticated } from './client-authentication.ts'
-import type { AuthRequest, AuthResponse } from './endpoint.ts'
+import { narrowedTo } from '../../access/scopes.ts'
+import type { Authenticated } from '../clients/client-authentication.ts'
+import type { AuthRequest, AuthResponse } from '../endpoint.ts'
 import { wantedOf } from './granted-scopes.ts'
-import { OAuthError } from './oauth-error.ts'
-import { required, shownAll } from './parameters.ts'
-import { nextRefresh, refreshKindOf, refreshOf } from './refresh-tokens.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { required, shownAll } from '../request-parameters.ts'
+import { nextRefresh, refreshKindOf, refreshOf } from '../tokens/refresh-tokens.ts'
 import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** OAuthError `invalid_grant`. */

@@ -1,5 +1,5 @@
 /** Whom a launch is about: its patient, its encounter, and that they belong together. */
-import type { FoundRecord, PatientFinder } from './endpoint.ts'
+import type { FoundRecord, PatientFinder } from '../endpoint.ts'
 
 export type LaunchedFor = { readonly tenant?: string; readonly patient?: string } | { readonly fault: string }
 

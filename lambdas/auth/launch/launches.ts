@@ -1,13 +1,13 @@
 /** Launches from within a health record: who opened which app for which patient. https://hl7.org/fhir/smart-app-launch/app-launch.html#launch-app-ehr-launch */
-import { isId } from '../fhir/resource.ts'
-import type { Client } from '../ports/clients.ts'
-import type { User } from '../ports/users.ts'
-import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfUser } from './common-tenants.ts'
-import type { AuthPorts } from './endpoint.ts'
-import { launchedFor } from './launched-for.ts'
-import { isRevoked } from './revoked.ts'
-import { fingerprintOf, unguessable } from './unguessable.ts'
-import { isOf, registrationOf } from './user-grant.ts'
+import { isId } from '../../fhir/resource.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import type { User } from '../../ports/rows/users.ts'
+import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
+import type { AuthPorts } from '../endpoint.ts'
+import { launchedFor } from './launch-patient.ts'
+import { isRevoked } from '../tokens/revocation-check.ts'
+import { fingerprintOf, unguessable } from '../random-secret.ts'
+import { isOf, registrationOf } from '../grants/user-grant.ts'
 
 /** `user`: the name of who launched it, and nobody else may go on. `patient`, `encounter`: ids, without their types. */
 export type Launch = {

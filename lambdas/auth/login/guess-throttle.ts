@@ -1,8 +1,8 @@
 /** Guessing is slow: after some wrong attempts the next one has to wait, longer each time. */
-import type { KeptGrant } from '../ports/grants.ts'
-import type { AuthPorts } from './endpoint.ts'
-import { OAuthError } from './oauth-error.ts'
-import { fingerprintOf } from './unguessable.ts'
+import type { KeptGrant } from '../../ports/rows/grants.ts'
+import type { AuthPorts } from '../endpoint.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { fingerprintOf } from '../random-secret.ts'
 
 /**
  * Whose attempts they are. `name`: an address, an account. `spare`: counts instead where this one has to wait, for who guessed nothing himself and

@@ -1,5 +1,5 @@
 /** Whether what was typed is a user's password. One that was kept at a lower cost than is asked for now is kept anew: only now it is known. */
-import type { User, Users } from '../ports/users.ts'
+import type { User, Users } from '../../ports/rows/users.ts'
 import type { Passwords } from './passwords.ts'
 
 type Parts = { readonly users: Pick<Users, 'change'>; readonly passwords: Passwords }

@@ -6,7 +6,7 @@
  * - Two are worked on at once, so many wait; beyond them Overloaded, and nothing was done.
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { Overloaded } from '../ports/overloaded.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /** `N`: a power of two. About 130 ms and 64 MB, where RSA takes 1 ms to sign. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html */
 export type ScryptCost = { readonly N: number; readonly r: number; readonly p: number }

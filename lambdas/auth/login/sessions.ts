@@ -3,10 +3,10 @@
  * https://cheatsheetseries.owasp.org/cheatsheets/Session_Management_Cheat_Sheet.html
  */
 import { timingSafeEqual } from 'node:crypto'
-import type { User } from '../ports/users.ts'
-import type { AuthPorts, AuthRequest } from './endpoint.ts'
-import { isRevoked } from './revoked.ts'
-import { fingerprintOf, unguessable } from './unguessable.ts'
+import type { User } from '../../ports/rows/users.ts'
+import type { AuthPorts, AuthRequest } from '../endpoint.ts'
+import { isRevoked } from '../tokens/revocation-check.ts'
+import { fingerprintOf, unguessable } from '../random-secret.ts'
 
 /** `key`: of the session among grants. `authTime`: seconds since 1970. */
 export type Session = { readonly user: User; readonly key: string; readonly authTime: number }

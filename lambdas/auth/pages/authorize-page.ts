@@ -2,8 +2,8 @@
  * The authorization endpoint: login, choice of a patient, consent, and back to the app. Nothing is kept between its pages: each looks at the
  * whole request again, which stands in its URL. Specification 5.1; https://www.rfc-editor.org/rfc/rfc6749#section-4.1
  */
-import type { Client } from '../ports/clients.ts'
-import type { Pairs } from '../search/pairs.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import type { Pairs } from '../../search/query/parameter-pairs.ts'
 import {
   type Asker,
   type AuthorizationRequest,
@@ -12,22 +12,22 @@ import {
   PATIENT,
   queryOf,
   SEARCH,
-} from './authorization-request.ts'
-import { makeCode } from './code-grant.ts'
-import { isOne } from './common-tenants.ts'
-import { consentOf, rememberConsent } from './consents.ts'
-import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from './endpoint.ts'
-import { wantedOf } from './granted-scopes.ts'
-import { contextOf, type LaunchContext } from './launch-context.ts'
-import { useLaunch } from './launches.ts'
-import { leftOf } from './narrower-scopes.ts'
-import { OAuthError } from './oauth-error.ts'
-import { seeOther } from './page.ts'
-import { consentPage, type Form, isFixed, loginPage, pickerPage } from './pages.ts'
-import { withParameters } from './redirect-uri.ts'
-import { boundForm, isBound, type Session, sessionOf } from './sessions.ts'
-import { unguessable } from './unguessable.ts'
-import { generationsOf, registrationOf, type UserGrant } from './user-grant.ts'
+} from '../grants/authorization-request.ts'
+import { makeCode } from '../grants/authorization-code-grant.ts'
+import { isOne } from '../tenant-intersection.ts'
+import { consentOf, rememberConsent } from '../grants/consents.ts'
+import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
+import { wantedOf } from '../grants/granted-scopes.ts'
+import { contextOf, type LaunchContext } from '../launch/launch-context.ts'
+import { useLaunch } from '../launch/launches.ts'
+import { leftOf } from '../grants/category-scopes.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { seeOther } from './page-frame.ts'
+import { consentPage, type Form, isFixed, loginPage, pickerPage } from './page-templates.ts'
+import { withParameters } from '../redirect-uri.ts'
+import { boundForm, isBound, type Session, sessionOf } from '../login/sessions.ts'
+import { unguessable } from '../random-secret.ts'
+import { generationsOf, registrationOf, type UserGrant } from '../grants/user-grant.ts'
 
 export type AuthorizePorts = Pick<
   AuthPorts,

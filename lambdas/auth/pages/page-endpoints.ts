@@ -1,7 +1,7 @@
 /** The pages of the authorization server: one function answers them all on AWS. */
-import { type AccountPorts, account, logout } from './account.ts'
-import { type AuthorizePorts, authorize, consent } from './authorize.ts'
-import { type LoginPorts, login } from './login.ts'
+import { type AccountPorts, account, logout } from './account-page.ts'
+import { type AuthorizePorts, authorize, consent } from './authorize-page.ts'
+import { type LoginPorts, login } from './login-page.ts'
 import { style } from './style.ts'
 
 export const pageEndpoints = (ports: AuthorizePorts & LoginPorts & AccountPorts) => ({

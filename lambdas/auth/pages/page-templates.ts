@@ -1,12 +1,12 @@
 /** The pages of the authorization server. */
-import type { Client } from '../ports/clients.ts'
-import type { User } from '../ports/users.ts'
-import { PATIENT, SEARCH } from './authorization-request.ts'
-import type { AuthResponse, FoundPatient } from './endpoint.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import type { User } from '../../ports/rows/users.ts'
+import { PATIENT, SEARCH } from '../grants/authorization-request.ts'
+import type { AuthResponse, FoundPatient } from '../endpoint.ts'
 import { type Html, html } from './html.ts'
-import { narrowerOf } from './narrower-scopes.ts'
-import { page } from './page.ts'
-import { wordsOf } from './scope-words.ts'
+import { narrowerOf } from '../grants/category-scopes.ts'
+import { page } from './page-frame.ts'
+import { wordsOf } from './scope-descriptions.ts'
 
 /** Where forms go, what binds them to the browser, where they lead in the end, and headers of the page. */
 export type Form = {

@@ -1,6 +1,6 @@
 /** Scopes in words, for who decides about them. */
-import { type Letter, parseScope, type ResourceScope } from '../access/scopes.ts'
-import { categoryOf } from './narrower-scopes.ts'
+import { type Letter, parseScope, type ResourceScope } from '../../access/scopes.ts'
+import { categoryOf } from '../grants/category-scopes.ts'
 
 const NAMED: Readonly<Record<string, string>> = {
   openid: 'Know that it is you who signed in',

@@ -1,7 +1,7 @@
 /** How this server looks, for apps that would look alike. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#styling */
-import type { Endpoint } from './endpoint.ts'
-import { CACHEABLE } from './jwks.ts'
-import { json } from './oauth-error.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { CACHEABLE } from '../endpoints/jwks-endpoint.ts'
+import { json } from '../oauth-error.ts'
 
 const STYLE = {
   color_background: '#ffffff',

@@ -1,9 +1,9 @@
 /** Who logged in, for the client to know. https://openid.net/specs/openid-connect-core-1_0.html#IDToken */
 import { createHash } from 'node:crypto'
-import { ID_TYP } from '../access/claims.ts'
-import type { User } from '../ports/users.ts'
+import { ID_TYP } from '../../access/claims.ts'
+import type { User } from '../../ports/rows/users.ts'
 import type { Access, MadeToken } from './access-token.ts'
-import type { AuthPorts } from './endpoint.ts'
+import type { AuthPorts } from '../endpoint.ts'
 import { signedToken } from './signed-token.ts'
 
 export type IdTokenParts = {

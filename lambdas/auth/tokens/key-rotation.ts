@@ -2,8 +2,8 @@
  * When tokens are signed with a key, and until when it is published, so that a rotation refuses no token: a new key is published at once and
  * used once every copy of the published ones has it; an old one stays published until the last token signed with it has expired.
  */
-import type { Clock } from '../ports/clock.ts'
-import { byAge, type PublishedKeys, type SigningKey, type SigningKeys } from '../ports/signing-keys.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
+import { byAge, type PublishedKeys, type SigningKey, type SigningKeys } from '../../ports/security/signing-keys.ts'
 import { LONGEST_ACCESS } from './lifetimes.ts'
 
 const SECOND = 1_000

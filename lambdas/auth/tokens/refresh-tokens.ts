@@ -2,13 +2,13 @@
  * Refresh tokens of grants. Each grant has one entry, which knows the newest of its tokens: the two halves of a token are which grant it is of,
  * and which of its tokens. So that one used before is known as that as long as the newest counts, and nothing is kept of it.
  */
-import { narrowedTo } from '../access/scopes.ts'
-import type { Client } from '../ports/clients.ts'
-import type { Grant, KeptGrant } from '../ports/grants.ts'
-import type { AuthPorts } from './endpoint.ts'
+import { narrowedTo } from '../../access/scopes.ts'
+import type { Client } from '../../ports/rows/clients.ts'
+import type { Grant, KeptGrant } from '../../ports/rows/grants.ts'
+import type { AuthPorts } from '../endpoint.ts'
 import { REFRESH_LIFE } from './lifetimes.ts'
-import { fingerprintOf, unguessable } from './unguessable.ts'
-import { ownerOf, type UserGrant } from './user-grant.ts'
+import { fingerprintOf, unguessable } from '../random-secret.ts'
+import { ownerOf, type UserGrant } from '../grants/user-grant.ts'
 
 /**
  * `issuedAt`: of the newest, milliseconds since 1970. `newest`: SHA-256 of its second half; absent: of the time when tokens had one half, and an

@@ -2,9 +2,9 @@
  * A store of who may do what that was itself set back to an earlier time, or did not count for a while: it does not know what was revoked. So
  * nothing counts that was issued before it was adopted: access tokens, refresh tokens, codes, logins, launches.
  */
-import type { Clock } from '../ports/clock.ts'
-import type { KeptState } from '../ports/kept-state.ts'
-import { ALL, type Revocations } from '../ports/revocations.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
+import type { KeptState } from '../../ports/rows/shared-state.ts'
+import { ALL, type Revocations } from '../../ports/rows/revocations.ts'
 import { LONGEST_LIFE } from './lifetimes.ts'
 
 /** `store`: the name of the one that was adopted last; empty: none. */

@@ -1,8 +1,8 @@
 /** Our own tokens: signed and verified. https://www.rfc-editor.org/rfc/rfc7515#section-3.1 */
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import type { AccessClaims } from '../access/claims.ts'
-import { ACCESS_TYP } from '../access/claims.ts'
-import type { AuthPorts, VerifyingPorts } from './endpoint.ts'
+import type { AccessClaims } from '../../access/claims.ts'
+import { ACCESS_TYP } from '../../access/claims.ts'
+import type { AuthPorts, VerifyingPorts } from '../endpoint.ts'
 import { publishedAt, usedAt } from './key-rotation.ts'
 
 const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url')

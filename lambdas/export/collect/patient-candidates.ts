@@ -3,14 +3,14 @@
  * now, then whatever the store has written after the transaction time, for what left a patient since is in no index. What is so found is
  * judged as of the transaction time, as everything is: it may be too much, never too little.
  */
-import { DEVICE_PATIENT } from '../access/rules.ts'
-import type { HistoryPosition } from '../ports/resource-store.ts'
-import type { Plan, Position, Predicate } from '../search/plan.ts'
-import { foundIds } from './found-ids.ts'
-import { type Job, passingBlobOf } from './job.ts'
-import { putKeys } from './met-keys.ts'
+import { DEVICE_PATIENT } from '../../access/rules.ts'
+import type { HistoryPosition } from '../../ports/store/resource-store.ts'
+import type { Plan, Position, Predicate } from '../../ports/search/plan.ts'
+import { foundIds } from '../plan/search-ids.ts'
+import { type Job, passingBlobOf } from '../job/job.ts'
+import { putKeys } from '../write/key-buckets.ts'
 import type { Range } from './range.ts'
-import type { SliceOf } from './slice.ts'
+import type { SliceOf } from './range-slice.ts'
 
 /** Hits, or versions, of a page. */
 const PAGE = 1_000

@@ -1,11 +1,11 @@
 /** What one slice of a range has at hand. */
-import { keepRow } from './checkpoint.ts'
-import { type Job, rangesOf } from './job.ts'
+import { keepRow } from '../write/checkpoint.ts'
+import { type Job, rangesOf } from '../job/job.ts'
 import type { Range } from './range.ts'
-import type { Selection } from './selection.ts'
-import { selectionOf } from './selection-of.ts'
-import type { ExportParts } from './steps.ts'
-import { Watch } from './watch.ts'
+import type { Selection } from '../select/selection.ts'
+import { selectionOf } from '../select/job-selection.ts'
+import type { ExportParts } from '../step-types.ts'
+import { Watch } from '../job/job-watch.ts'
 
 export type SliceOf = {
   readonly parts: ExportParts

@@ -2,12 +2,12 @@
  * Jobs whose work dies: in a thread that runs out of memory, in a server that is killed, in an execution. It goes on from its last checkpoint, but
  * not for ever where it never comes further.
  */
-import type { KeptRows } from '../ports/kept-rows.ts'
-import { ASK_FOR_LESS, fail } from './fail.ts'
-import { goThrough } from './go-through.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
+import { ASK_FOR_LESS, fail } from './job-failure.ts'
+import { goThrough } from './error-aggregation.ts'
 import { JOBS, type Job, rangesOf, segmentsOf } from './job.ts'
-import { changeJob, died, isUnderWay, spared } from './jobs.ts'
-import type { ExportParts } from './steps.ts'
+import { changeJob, died, isUnderWay, spared } from './job-transitions.ts'
+import type { ExportParts } from '../step-types.ts'
 
 /** In a row, without a checkpoint between them. */
 const MOST = 10

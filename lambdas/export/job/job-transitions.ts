@@ -1,5 +1,5 @@
 /** How a job comes from state to state, as pure functions, and its row. Specification 3.1. */
-import type { KeptRows } from '../ports/kept-rows.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
 import { JOBS, type Job, type JobFile } from './job.ts'
 
 /** Whether a step of this attempt still has something to do. */

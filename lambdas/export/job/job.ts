@@ -2,8 +2,8 @@
  * An export job, from its kick-off to the removal of its files. Specification 3.1, 4.5. Its row stands on the shelf `exports` by its id; what
  * its writers have done stands on shelves of its own.
  */
-import type { Access } from '../access/access.ts'
-import type { AskedExport, Level } from './asked.ts'
+import type { Access } from '../../access/access.ts'
+import type { AskedExport, Level } from '../export-request.ts'
 
 /** The states of specification 3.1; a job that was stopped is no more. `in-progress`: until it is finished. */
 export type JobState = 'in-progress' | 'complete' | 'error' | 'stopped'

@@ -1,5 +1,5 @@
 /** What a client gets when its job is complete. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
-import { instant } from '../fhir/version.ts'
+import { instant } from '../../fhir/version.ts'
 import type { Job, JobFile } from './job.ts'
 
 type Item = { readonly type: string; readonly url: string; readonly count: number }

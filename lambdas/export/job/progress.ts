@@ -1,6 +1,6 @@
 /** How far an export has come, as its writers last noted. */
-import { isWholeTenant } from '../access/rules.ts'
-import type { KeptRows } from '../ports/kept-rows.ts'
+import { isWholeTenant } from '../../access/rules.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
 import { type Job, rangesOf, segmentsOf } from './job.ts'
 
 /** For X-Progress: begins with a percentage, as clients read it, and has less than 100 characters. How much there is is told to who may see all of it. */

@@ -1,8 +1,8 @@
 /** How many exports of a client run at once: a row with their ids for each client of a tenant, so that of kick-offs that race none is one too many. */
 import { createHash } from 'node:crypto'
-import type { KeptRows } from '../ports/kept-rows.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
 import type { Job } from './job.ts'
-import { readJob } from './jobs.ts'
+import { readJob } from './job-transitions.ts'
 
 const CLIENTS = 'export-clients'
 

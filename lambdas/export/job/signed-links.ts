@@ -3,7 +3,7 @@
  * https://www.rfc-editor.org/rfc/rfc2104
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { ExportFile, ExportUrlSigner } from '../ports/export-urls.ts'
+import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 
 /** What a link says. `expires`: seconds since 1970. */
 export type Link = ExportFile & { readonly expires: number; readonly signature: string }

@@ -2,10 +2,10 @@
  * What a plan reads of: between any two readings it looks whether the job still wants it, and whether there is time left. A large Group, or
  * filters, may take minutes; what would take longer than a step lasts would be begun again and again, and never be done.
  */
-import { ExportFault } from './fault.ts'
-import type { Job } from './job.ts'
-import type { ExportParts } from './steps.ts'
-import { Watch } from './watch.ts'
+import { ExportFault } from '../job/export-fault.ts'
+import type { Job } from '../job/job.ts'
+import type { ExportParts } from '../step-types.ts'
+import { Watch } from '../job/job-watch.ts'
 
 /** Error from the next reading on, where the job is not under way in its attempt any more; ExportFault where it takes too long. */
 export function whileWanted(parts: ExportParts, job: Job): ExportParts {

@@ -1,11 +1,11 @@
 /** The types of an export: those of its level that it was asked for, as far as its client may read and find them. */
-import { type Access, clausesFor } from '../access/access.ts'
-import { typesOfPatients } from '../fhir/compartment.ts'
-import { resourceTypes } from '../fhir/resource-types.ts'
-import { type AdditionalResources, rulesOf } from './additional-resources.ts'
-import type { Level } from './asked.ts'
-import type { Job } from './job.ts'
-import type { ExportParts } from './steps.ts'
+import { type Access, clausesFor } from '../../access/access.ts'
+import { typesOfPatients } from '../../fhir/compartment.ts'
+import { resourceTypes } from '../../fhir/resource-types.ts'
+import { type AdditionalResources, rulesOf } from '../additional-resources.ts'
+import type { Level } from '../export-request.ts'
+import type { Job } from '../job/job.ts'
+import type { ExportParts } from '../step-types.ts'
 
 export type ExportTypes = {
   readonly types: readonly string[]

@@ -2,17 +2,17 @@
  * The Patients an export is about: the members of its Group, as of an instant, and those it was asked for by name.
  * https://hl7.org/fhir/R4/group.html, https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
  */
-import { type Judge, maySee } from '../access/judge.ts'
-import { isWholeType } from '../access/rules.ts'
-import { dateRange } from '../fhir/date-range.ts'
-import { localReference } from '../fhir/references.ts'
-import { isElement } from '../fhir/resource.ts'
-import type { ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
-import { isDamaged, type VersionAsOf, versionsAsOf } from './as-of.ts'
-import { resourceOf } from './body.ts'
-import { ExportFault } from './fault.ts'
-import type { Job } from './job.ts'
-import { keyNamed } from './resource-name.ts'
+import { type Judge, maySee } from '../../access/judge.ts'
+import { isWholeType } from '../../access/rules.ts'
+import { dateRange } from '../../fhir/date-range.ts'
+import { localReference } from '../../fhir/references.ts'
+import { isElement } from '../../fhir/resource.ts'
+import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import { isDamaged, type VersionAsOf, versionsAsOf } from '../versions/versions-as-of.ts'
+import { resourceOf } from '../versions/version-body.ts'
+import { ExportFault } from '../job/export-fault.ts'
+import type { Job } from '../job/job.ts'
+import { keyNamed } from '../versions/resource-key.ts'
 
 export type Members = {
   /** `Patient/1`, each once. */

@@ -1,7 +1,7 @@
 /** Who judges what a job may see: its token, as it was when the job was kicked off, as is what the server was called. */
-import type { Judge } from '../access/judge.ts'
-import type { Job } from './job.ts'
-import type { ExportParts } from './steps.ts'
+import type { Judge } from '../../access/judge.ts'
+import type { Job } from '../job/job.ts'
+import type { ExportParts } from '../step-types.ts'
 
 export async function judgeOf(
   parts: Pick<ExportParts, 'readingOf' | 'expressions' | 'resources'>,

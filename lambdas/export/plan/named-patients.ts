@@ -1,7 +1,7 @@
 /** The patients an export is asked for by name, more than fit into the row of its job: rows of their own, which go with what its writers keep. */
-import type { KeptRows } from '../ports/kept-rows.ts'
-import { ExportFault } from './fault.ts'
-import { type Job, patientsOf } from './job.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
+import { ExportFault } from '../job/export-fault.ts'
+import { type Job, patientsOf } from '../job/job.ts'
 
 /** Names of a row: of up to 72 bytes each. */
 const EACH = 2_000

@@ -1,7 +1,7 @@
 /** Whether it is cheaper to look up the data of an export's patients (candidates.ts) than to scan the store for them. */
-import type { ResourceReader } from '../ports/resource-store.ts'
-import type { Job } from './job.ts'
-import type { Members } from './members.ts'
+import type { ResourceReader } from '../../ports/store/resource-store.ts'
+import type { Job } from '../job/job.ts'
+import type { Members } from './group-members.ts'
 
 /** A look-up costs about as much as so many versions of a scan. */
 const DEARER = 10

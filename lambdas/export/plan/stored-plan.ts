@@ -1,6 +1,6 @@
 /** What a plan leaves to the writers of its job, too large for rows: a blob of the job that each process reads and parses once. */
-import type { BlobStore } from '../ports/blob-store.ts'
-import { blobsOf } from './job.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import { blobsOf } from '../job/job.ts'
 
 /** Ids: a job that is planned again may come to another. */
 export type PlanOfJob = { readonly job: string; readonly plan: string }

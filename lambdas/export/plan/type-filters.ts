@@ -2,17 +2,17 @@
  * `_typeFilter` as predicates that each version is judged by. What chains and `_has` lead to is looked up once, when a job is planned, however
  * much it is: page by page, so that no look-up is long. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
-import type { Access } from '../access/access.ts'
-import { searcherUnder } from '../access/searcher.ts'
-import { FhirError, fhirError } from '../fhir/outcome.ts'
-import type { SearchIndex } from '../ports/search-index.ts'
-import { allowed, type Condition, ID, type Searcher } from '../search/condition.ts'
-import { all, type Matching, type Predicate } from '../search/plan.ts'
-import type { Reading } from '../search/reading.ts'
-import { parseFilter, type TypeFilter } from './asked.ts'
-import { ExportFault } from './fault.ts'
-import { foundIds } from './found-ids.ts'
-import type { Job } from './job.ts'
+import type { Access } from '../../access/access.ts'
+import { searcherUnder } from '../../access/search-access.ts'
+import { FhirError, fhirError } from '../../fhir/outcome.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
+import { allowed, type Condition, ID, type Searcher } from '../../search/query/condition.ts'
+import { all, type Matching, type Predicate } from '../../ports/search/plan.ts'
+import type { Reading } from '../../search/search-context.ts'
+import { parseFilter, type TypeFilter } from '../export-request.ts'
+import { ExportFault } from '../job/export-fault.ts'
+import { foundIds } from './search-ids.ts'
+import type { Job } from '../job/job.ts'
 
 /** By type; one of these holds. */
 export type Filters = Readonly<Record<string, readonly Predicate[]>>

@@ -2,12 +2,12 @@
  * Files of scheduled exports in the buckets of others: what is complete is copied there, the manifest last, so that who sees it sees all. Done in
  * slices; how far a copy is stands in the row of its schedule after each call, so that it goes on wherever it was left.
  */
-import { instant } from '../fhir/version.ts'
-import type { BlobCopier } from '../ports/blob-copier.ts'
-import { goThrough } from './go-through.ts'
-import { blobOf, type Job } from './job.ts'
-import { readJob } from './jobs.ts'
-import { manifestOf } from './manifest.ts'
+import { instant } from '../../fhir/version.ts'
+import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
+import { goThrough } from '../job/error-aggregation.ts'
+import { blobOf, type Job } from '../job/job.ts'
+import { readJob } from '../job/job-transitions.ts'
+import { manifestOf } from '../job/manifest.ts'
 import {
   type Copying,
   isToBeCopied,
@@ -18,8 +18,8 @@ import {
   type ScheduledExport,
   settleRuns,
 } from './schedules.ts'
-import type { ExportParts } from './steps.ts'
-import { NDJSON } from './uploads.ts'
+import type { ExportParts } from '../step-types.ts'
+import { NDJSON } from '../write/multipart-uploads.ts'
 
 export type CopyParts = Pick<ExportParts, 'rows' | 'now' | 'report'> & {
   readonly copier: BlobCopier

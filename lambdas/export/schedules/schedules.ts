@@ -2,11 +2,11 @@
  * Exports that are begun on schedules: what is remembered of each, in a row of the shelf `export-schedules` by its name. A run goes on from the
  * last one that is complete, where that asked for the same, for a client that might see the same.
  */
-import type { CopiedParts } from '../ports/blob-copier.ts'
-import type { KeptRows } from '../ports/kept-rows.ts'
-import type { Level } from './asked.ts'
-import { SET_BACK } from './fail.ts'
-import { readJob } from './jobs.ts'
+import type { CopiedParts } from '../../ports/blobs/blob-copier.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
+import type { Level } from '../export-request.ts'
+import { SET_BACK } from '../job/job-failure.ts'
+import { readJob } from '../job/job-transitions.ts'
 
 /** What a schedule asks for, and as whom. */
 export type ScheduledExport = {

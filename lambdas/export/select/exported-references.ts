@@ -2,14 +2,14 @@
  * What an exported resource refers to that is exported with it. Specification 4.5: Patients always, where patients are exported; others by the
  * rules of 2.8. Most resources are not parsed for it: their text tells that they refer to nothing of interest.
  */
-import { type Bases, localReference, referencesWritten } from '../fhir/references.ts'
-import { isElement } from '../fhir/resource.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { remembered } from '../search/remembered.ts'
-import { type AdditionalResource, type AdditionalResources, rulesOf } from './additional-resources.ts'
-import type { Level } from './asked.ts'
-import { plainOf } from './body.ts'
-import { compilePath, type JsonPath } from './json-path.ts'
+import { type Bases, localReference, referencesWritten } from '../../fhir/references.ts'
+import { isElement } from '../../fhir/resource.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { remembered } from '../../search/interned-texts.ts'
+import { type AdditionalResource, type AdditionalResources, rulesOf } from '../additional-resources.ts'
+import type { Level } from '../export-request.ts'
+import { plainOf } from '../versions/version-body.ts'
+import { compilePath, type JsonPath } from '../json-path.ts'
 
 /** `Type/id` of each, perhaps some twice. Damaged where it holds no JSON. */
 export type References = (version: ResourceVersion) => readonly string[]

@@ -1,11 +1,11 @@
 /** What a planned job exports, for its writers. */
-import { versionsAsOf } from './as-of.ts'
-import type { Job } from './job.ts'
-import { judgeOf } from './judge-of.ts'
-import { narrowedOf } from './narrowed.ts'
+import { versionsAsOf } from '../versions/versions-as-of.ts'
+import type { Job } from '../job/job.ts'
+import { judgeOf } from '../plan/job-access.ts'
+import { narrowedOf } from '../plan/job-scope.ts'
 import type { Selection } from './selection.ts'
-import type { ExportParts } from './steps.ts'
-import { typesOf } from './types-of.ts'
+import type { ExportParts } from '../step-types.ts'
+import { typesOf } from '../plan/exported-types.ts'
 
 export async function selectionOf(parts: ExportParts, job: Job): Promise<Selection> {
   const [narrowed, judge] = await Promise.all([narrowedOf(parts, job), judgeOf(parts, job)])

@@ -1,6 +1,6 @@
 /** Why a version is left out of an export though it may belong there, for the file of errors. */
-import { FhirError } from '../fhir/outcome.ts'
-import { Damaged } from '../ports/damaged.ts'
+import { FhirError } from '../../fhir/outcome.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
 
 export type Reason = 'damaged' | 'undecided'
 

@@ -2,12 +2,12 @@
  * Whose data a version is: who has it in a compartment, and, of types that are in none, who it says. Deletions are of whom the version before
  * was. https://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
-import { type Bases, localReference } from '../fhir/references.ts'
-import { isElement } from '../fhir/resource.ts'
-import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
-import { isDamaged, type VersionAsOf } from './as-of.ts'
-import { resourceOf } from './body.ts'
-import { keyNamed } from './resource-name.ts'
+import { type Bases, localReference } from '../../fhir/references.ts'
+import { isElement } from '../../fhir/resource.ts'
+import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
+import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
+import { resourceOf } from '../versions/version-body.ts'
+import { keyNamed } from '../versions/resource-key.ts'
 
 export type Whose = {
   readonly bases: Bases

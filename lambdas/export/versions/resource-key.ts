@@ -1,5 +1,5 @@
 /** `Patient/1` as the key of a store. */
-import type { ResourceKey } from '../ports/resource-store.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
 
 export function keyNamed(tenant: string, name: string): ResourceKey {
   const slash = name.indexOf('/')

@@ -1,8 +1,8 @@
 /** What a stored version holds. What a parser says of a body that is none quotes it, so nobody is told. */
-import { parseJsonBytes } from '../fhir/json.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { Damaged } from '../ports/damaged.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 
 /** Damaged where it holds no JSON. */
 export const resourceOf = ({ body }: Pick<ResourceVersion, 'body'>): Resource => parsed(() => parseJsonBytes(body) as Resource)

@@ -1,6 +1,6 @@
 /** What was current at an instant, of resources that are named. */
-import { Damaged } from '../ports/damaged.ts'
-import type { DamagedVersion, ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import type { DamagedVersion, ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 
 type Versions = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
 

@@ -2,19 +2,19 @@
  * A step of the export workflow. Each looks at its job first: one that is not under way, or under way in a later attempt, wants nothing
  * done. A fault that no repetition mends, damage too, ends the job; anything else is a broken machine: it is told here, and the step is tried again.
  */
-import { Damaged } from '../ports/damaged.ts'
-import { collectSlice } from './collect.ts'
-import { BROKEN, DAMAGED, EXHAUSTED, fail, SET_BACK } from './fail.ts'
-import { ExportFault } from './fault.ts'
-import { finish } from './finish.ts'
-import { gather } from './gather.ts'
-import type { Job } from './job.ts'
-import { begun, changeJob, isUnderWay, readJob } from './jobs.ts'
-import { plan } from './plan.ts'
-import { removeFiles, removePassing } from './remove-files.ts'
-import type { ExportParts, Gathered, Planned, Sliced, StepInput } from './steps.ts'
-import { ENDED } from './workflow.ts'
-import { writeSlice } from './write.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import { collectSlice } from '../collect/range-collector.ts'
+import { BROKEN, DAMAGED, EXHAUSTED, fail, SET_BACK } from '../job/job-failure.ts'
+import { ExportFault } from '../job/export-fault.ts'
+import { finish } from '../write/finish.ts'
+import { gather } from '../collect/range-planner.ts'
+import type { Job } from '../job/job.ts'
+import { begun, changeJob, isUnderWay, readJob } from '../job/job-transitions.ts'
+import { plan } from '../plan/plan.ts'
+import { removeFiles, removePassing } from '../job/remove-files.ts'
+import type { ExportParts, Gathered, Planned, Sliced, StepInput } from '../step-types.ts'
+import { ENDED } from '../workflow.ts'
+import { writeSlice } from '../write/segment-writer.ts'
 
 export type StepOutput = Planned | Gathered | Sliced | { readonly job: string; readonly attempt: number }
 

@@ -1,5 +1,5 @@
 /** How far a writer has come, in its row. */
-import type { KeptRows } from '../ports/kept-rows.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
 
 /** ms: what is written is checkpointed at least so often. */
 export const CHECKPOINT = 30_000

@@ -2,11 +2,11 @@
  * Writes lines into the files of a job, for one writer of many. What is enough for a part becomes one; the rest stands in a tail, a blob
  * that the checkpoint names. Nothing is overwritten: what a writer wrote whose checkpoint was refused is never named.
  */
-import { type Job, passingBlobOf } from './job.ts'
+import { type Job, passingBlobOf } from '../job/job.ts'
 import { LineBuffer } from './line-buffer.ts'
-import type { Tail, Written, WrittenFile } from './segment.ts'
-import type { ExportParts } from './steps.ts'
-import { partSize, SMALLEST_PART, Upload } from './uploads.ts'
+import type { Tail, Written, WrittenFile } from '../plan/segment.ts'
+import type { ExportParts } from '../step-types.ts'
+import { partSize, SMALLEST_PART, Upload } from './multipart-uploads.ts'
 
 /** Bytes that are held in memory for many small files together. */
 const MOST_HELD = 48 * 1024 * 1024

@@ -2,17 +2,17 @@
  * Finishes the files of a job: what was too little for parts is joined into the last ones, each file is completed, and the job with them.
  * May be repeated after a crash anywhere: a file that is there with its size is finished.
  */
-import { outcome } from '../fhir/outcome.ts'
-import { Damaged } from '../ports/damaged.ts'
-import { blobOf, blobsOf, type Job, type JobFile, rangesOf, segmentsOf } from './job.ts'
-import { changeJob, completed } from './jobs.ts'
-import { checkLeftOut, LEFT_OUT } from './left-out.ts'
-import { narrowedOf } from './narrowed.ts'
-import { REASONS } from './reason.ts'
-import { removePassing } from './remove-files.ts'
-import type { Segment, Tail, WrittenFile } from './segment.ts'
-import type { ExportParts } from './steps.ts'
-import { NDJSON, partSize, SMALLEST_PART, Upload } from './uploads.ts'
+import { outcome } from '../../fhir/outcome.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import { blobOf, blobsOf, type Job, type JobFile, rangesOf, segmentsOf } from '../job/job.ts'
+import { changeJob, completed } from '../job/job-transitions.ts'
+import { checkLeftOut, LEFT_OUT } from './omissions.ts'
+import { narrowedOf } from '../plan/job-scope.ts'
+import { REASONS } from '../select/omission-reason.ts'
+import { removePassing } from '../job/remove-files.ts'
+import type { Segment, Tail, WrittenFile } from '../plan/segment.ts'
+import type { ExportParts } from '../step-types.ts'
+import { NDJSON, partSize, SMALLEST_PART, Upload } from './multipart-uploads.ts'
 
 /** `rest`: what is in tails. */
 type Whole = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }

@@ -3,8 +3,8 @@
  * writers' blobs each collector reads its buckets and no more. A blob is where its buckets end (64 numbers of 32 bits, little-endian, counted
  * from the end of this head), then the keys, `Type/id` and a line feed each, bucket by bucket.
  */
-import type { BlobStore } from '../ports/blob-store.ts'
-import { hashOf } from '../ports/hash-of.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import { hashOf } from '../../ports/store/fnv-hash.ts'
 
 export const BUCKETS = 64
 

@@ -1,8 +1,8 @@
 /** The unfinished blobs of a job's files, which many writers write into at once: each file has one, and its parts have numbers of their own. */
-import type { BlobParts } from '../ports/blob-store.ts'
-import { ExportFault } from './fault.ts'
-import { blobOf, filesOf } from './job.ts'
-import type { ExportParts } from './steps.ts'
+import type { BlobParts } from '../../ports/blobs/blob-store.ts'
+import { ExportFault } from '../job/export-fault.ts'
+import { blobOf, filesOf } from '../job/job.ts'
+import type { ExportParts } from '../step-types.ts'
 
 export const NDJSON = 'application/fhir+ndjson'
 

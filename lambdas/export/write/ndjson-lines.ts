@@ -1,10 +1,10 @@
 /** A version as one line of a file. Its bytes go through as they are wherever nothing of it is to change. */
-import { withAbsoluteAttachments } from '../fhir/attachments.ts'
-import { writeJson } from '../fhir/json.ts'
-import { elementsOnly } from '../fhir/summary.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { AskedElement } from './asked.ts'
-import { resourceOf } from './body.ts'
+import { withAbsoluteAttachments } from '../../fhir/attachment-urls.ts'
+import { writeJson } from '../../fhir/json.ts'
+import { elementsOnly } from '../../fhir/summary.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { AskedElement } from '../export-request.ts'
+import { resourceOf } from '../versions/version-body.ts'
 
 /** `elements`: as summary.ts has them; none: all. */
 export type Lines = { readonly baseUrl: string; readonly elements: readonly string[] }

@@ -2,14 +2,14 @@
  * What is left out of an export though it may belong there: nobody can read it, or judge it. It stands once in the file of errors, whoever came to
  * it, and is named to who sees all of its type. Until the end its lines are a file of each writer's own, which is so small that it is in tails.
  */
-import { isWholeType, ruleFor } from '../access/rules.ts'
-import { outcome } from '../fhir/outcome.ts'
-import type { ResourceKey } from '../ports/resource-store.ts'
-import { isNever } from '../search/plan.ts'
-import { ExportFault } from './fault.ts'
+import { isWholeType, ruleFor } from '../../access/rules.ts'
+import { outcome } from '../../fhir/outcome.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
+import { isNever } from '../../ports/search/plan.ts'
+import { ExportFault } from '../job/export-fault.ts'
 import type { FileWriter } from './file-writer.ts'
-import { REASONS, type Reason } from './reason.ts'
-import type { Selection } from './selection.ts'
+import { REASONS, type Reason } from '../select/omission-reason.ts'
+import type { Selection } from '../select/selection.ts'
 
 /** Its name among the files of a writer. */
 export const LEFT_OUT = 'left-out'

@@ -1,11 +1,11 @@
 /** What a writer met in the versions it exported that others look for: keys of resources, in blobs that its checkpoints name. */
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { rulesOf } from './additional-resources.ts'
-import { passingBlobOf } from './job.ts'
-import { putKeys } from './met-keys.ts'
-import { type References, referencesOf } from './references.ts'
-import { isExportedAnyway, type Selection } from './selection.ts'
-import type { ExportParts } from './steps.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { rulesOf } from '../additional-resources.ts'
+import { passingBlobOf } from '../job/job.ts'
+import { putKeys } from './key-buckets.ts'
+import { type References, referencesOf } from '../select/exported-references.ts'
+import { isExportedAnyway, type Selection } from '../select/selection.ts'
+import type { ExportParts } from '../step-types.ts'
 
 /** Keys held in memory. */
 const MOST = 200_000

@@ -1,5 +1,5 @@
 /** Compiled FHIRPath is data: branches of a static type, each a list of steps. compile.ts makes them; steps.ts evaluates them. */
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 /** The type of what comes out (with a code's one system after a space), then the way to it. */
 export type Branch = readonly [type: string, ...steps: PathStep[]]

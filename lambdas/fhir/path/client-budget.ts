@@ -1,7 +1,7 @@
 /** What a client lets the server evaluate: expressions, patterns, patches. It has a budget of time and of size, whatever it is. */
 import { fhirError } from '../outcome.ts'
-import { within } from './within.ts'
-import { MOST_WORK, TooCostly, type Work } from './work.ts'
+import { within } from './time-limit.ts'
+import { MOST_WORK, TooCostly, type Work } from './work-budget.ts'
 
 /**
  * FhirError 422 `too-costly` about `what` where `evaluate` takes more than so many milliseconds of processor time, spends more work than

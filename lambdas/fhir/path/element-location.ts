@@ -11,7 +11,7 @@ import { type Member, membersIn } from './members.ts'
 import { type Ast, type Call, parse } from './parse.ts'
 import { prepareTest } from './steps.ts'
 import { Unsupported } from './tokens.ts'
-import type { Work } from './work.ts'
+import type { Work } from './work-budget.ts'
 
 /** `holder[member]`, or `holder[member][index]` where the element repeats. */
 export type Location = {

@@ -2,9 +2,9 @@
 import type { Branch, Collect, Evaluate, Expression, Scope } from './branch.ts'
 import { alike, allDifferent, NO_VALUE, same, sameLists, truth } from './compare.ts'
 import { OPERATORS, type Operator } from './operators.ts'
-import { refersTo } from './refers.ts'
+import { refersTo } from './reference-type.ts'
 import { finds, gather as gatherWith } from './walk.ts'
-import { CHARACTERS, spend } from './work.ts'
+import { CHARACTERS, spend } from './work-budget.ts'
 
 export function evaluator(expression: Expression): Evaluate {
   if (expression === null) return () => undefined

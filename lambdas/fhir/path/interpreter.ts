@@ -10,10 +10,10 @@ import { isResourceType } from '../resource-types.ts'
 import { asNumber } from './compare.ts'
 import { withoutInherited } from './inherited-names.ts'
 import { type MembersOf, membersIn } from './members.ts'
-import { targetType } from './refers.ts'
-import { shownFunctions } from './shown-functions.ts'
+import { targetType } from './reference-type.ts'
+import { shownFunctions } from './client-functions.ts'
 import type { TypedValue } from './steps.ts'
-import { CHARACTERS, MOST_WORK, spend } from './work.ts'
+import { CHARACTERS, MOST_WORK, spend } from './work-budget.ts'
 
 /** The values of an expression at an element; `resource`: what %resource stands for. TooCostly where they come to more than a million. */
 export type Evaluation = (focus: unknown, resource: Element) => readonly InterpretedValue[]
@@ -23,7 +23,7 @@ export type InterpretedValue = TypedValue & { readonly place?: Place }
 /** In an element, under a key, or as an item of what stands there. */
 export type Place = { readonly owner: object; readonly key: string; readonly index?: number }
 
-/** `isShown`: see ports/expression-runner.ts. */
+/** `isShown`: see ports/execution/expression-runner.ts. */
 export type Showing = { readonly isShown?: boolean }
 
 type Engine = Awaited<ReturnType<typeof engineOf>>

@@ -2,7 +2,7 @@
 
 import { decimalText, isDecimal } from '../json.ts'
 import { asNumber, compare, truth } from './compare.ts'
-import { TooCostly } from './work.ts'
+import { TooCostly } from './work-budget.ts'
 
 export type Operator = (...operands: readonly unknown[]) => unknown
 

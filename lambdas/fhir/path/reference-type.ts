@@ -1,6 +1,6 @@
 /** Which type of resource a Reference refers to, as its text says. https://hl7.org/fhir/R4/references.html#literal */
 import type { Element } from '../resource.ts'
-import { containedWith } from './contained.ts'
+import { containedWith } from './contained-resources.ts'
 
 /** `resource` is the one whose contained resources a `#id` is looked up in. */
 export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetType(reference, resource) === type

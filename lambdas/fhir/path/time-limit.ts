@@ -1,6 +1,6 @@
 /** Bounds the time of work that cannot be interrupted from inside: an expression, a pattern. https://nodejs.org/api/vm.html */
 import { createContext, Script } from 'node:vm'
-import { TookTooLong } from './work.ts'
+import { TookTooLong } from './work-budget.ts'
 
 /** `ms`: of processor time; what it was allowed where it was stopped, 0 where it was not begun. */
 export type Outcome<Result> = { readonly ms: number } & ({ readonly result: Result } | { readonly error: unknown })

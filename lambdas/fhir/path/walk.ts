@@ -2,7 +2,7 @@
 import type { Element } from '../resource.ts'
 import type { Branch, Collect, Evaluate, Expression, PathStep, Scope } from './branch.ts'
 import { distinct, identity, NO_VALUE, truth } from './compare.ts'
-import { spend } from './work.ts'
+import { spend } from './work-budget.ts'
 
 /** Walks on from a focus. It stops, and returns true, at its limit; without a list at the first item. */
 export type Walk = (focus: unknown, scope: Scope, found: Collected | undefined) => boolean

@@ -1,13 +1,13 @@
 /** What goes along on a check of profiles. */
 import type { Issue, IssueCode } from '../outcome.ts'
-import type { Work } from '../path/work.ts'
+import type { Work } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
-import type { Pending, Verdicts } from './elsewhere.ts'
-import type { Faults } from './faults.ts'
+import type { Pending, Verdicts } from './deferred-rules.ts'
+import type { Faults } from './profile-issues.ts'
 import type { Item } from './items.ts'
 import type { Library } from './library.ts'
-import type { Node, Tree } from './node.ts'
-import { clipped } from './shown.ts'
+import type { Node, Tree } from './profile-tree.ts'
+import { clipped } from './clipped-text.ts'
 
 export type Check = {
   readonly library: Library

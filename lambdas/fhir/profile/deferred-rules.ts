@@ -2,7 +2,7 @@
 import type { Issue, IssueCode } from '../outcome.ts'
 import type { Element } from '../resource.ts'
 import type { ProfileConstraint } from './definition.ts'
-import type { Faults } from './faults.ts'
+import type { Faults } from './profile-issues.ts'
 
 /** To be evaluated on the focus, and told where it is broken. `expression`: of the element. `by`: the profile. */
 export type Pending = {

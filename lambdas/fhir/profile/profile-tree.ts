@@ -1,6 +1,6 @@
 /** A profile as a tree of its elements, with slices beside them: what a check walks through. https://hl7.org/fhir/R4/profiling.html */
 import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileType, Slicing, Sourced } from './definition.ts'
-import { elementOf } from './types.ts'
+import { elementOf } from './type-elements.ts'
 
 export type Node = {
   /** `Observation.component:systolic.value[x]` */

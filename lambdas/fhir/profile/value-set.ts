@@ -2,8 +2,8 @@
  * Whether a code is in a value set: in, out, or unknown where what is loaded does not say. https://hl7.org/fhir/R4/valueset.html
  * A system that is included whole holds any code: whether it is one of the system's is not for a value set to say.
  */
-import { CHARACTERS, spend, type Work } from '../path/work.ts'
-import { clipped } from './shown.ts'
+import { CHARACTERS, spend, type Work } from '../path/work-budget.ts'
+import { clipped } from './clipped-text.ts'
 
 export type ValueSet = {
   readonly url: string

@@ -3,8 +3,8 @@
  * findings come in the same order.
  */
 import { type Element, isElement } from '../resource.ts'
-import { checkAreUsed } from './inside.ts'
-import type { LiveShape, Member, Rule } from './shape.ts'
+import { checkAreUsed } from './contained-references.ts'
+import type { LiveShape, Member, Rule } from './type-shapes.ts'
 import {
   checkItem,
   checkKind,

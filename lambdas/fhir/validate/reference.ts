@@ -1,5 +1,5 @@
 /** What a Reference may say: its type is one the element allows, and `#id` is contained. https://hl7.org/fhir/R4/references.html */
-import { typeOfUrl } from '../path/refers.ts'
+import { typeOfUrl } from '../path/reference-type.ts'
 import type { Element } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import type { Findings } from './findings.ts'

@@ -1,9 +1,9 @@
 /** Whether a resource has the structure R4 gives its type. One walk; every finding is named. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../outcome.ts'
-import { TooCostly } from '../path/work.ts'
+import { TooCostly } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
 import { Enough, Findings } from './findings.ts'
-import { type Pause, rootInPieces } from './in-pieces.ts'
+import { type Pause, rootInPieces } from './incremental-walk.ts'
 import { checkRoot, typeOf, type Walk } from './walk.ts'
 
 export type Options = {

@@ -1,13 +1,13 @@
 /** The walk of a validation: members, items, and the rules of each element. in-pieces.ts walks through what is large. */
 import type { Scope } from '../path/branch.ts'
-import type { Work } from '../path/work.ts'
+import type { Work } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { codingFault, isMimeType } from './codes.ts'
 import { type Findings, named } from './findings.ts'
-import { checkAreUsed, type Inside, insideOf, noteLocal } from './inside.ts'
+import { checkAreUsed, type Inside, insideOf, noteLocal } from './contained-references.ts'
 import { checkReference } from './reference.ts'
-import { type LiveShape, type Member, type Rule, shapeOf } from './shape.ts'
+import { type LiveShape, type Member, type Rule, shapeOf } from './type-shapes.ts'
 
 const DEEPEST = 400
 

@@ -1,10 +1,10 @@
 /** What the authorization server can, and the keys its tokens are verified with. */
-import { openidConfiguration, smartConfiguration } from '../auth/discovery.ts'
-import { jwks } from '../auth/jwks.ts'
-import { authorizingSteps } from '../http/pipelines/authorizing.ts'
-import { clock, config } from '../runtime/aws.ts'
-import { publicKeys } from '../runtime/aws-authorization.ts'
-import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
+import { openidConfiguration, smartConfiguration } from '../../auth/endpoints/discovery.ts'
+import { jwks } from '../../auth/endpoints/jwks-endpoint.ts'
+import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
+import { clock, config } from '../../runtime/aws/ports.ts'
+import { publicKeys } from '../../runtime/aws/authorization.ts'
+import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
 
 export const handler = httpHandler({
   endpoints: {

@@ -1,8 +1,8 @@
 /** Tells what a token says, and whether it counts. */
-import { introspect } from '../auth/introspect.ts'
-import { authorizingSteps } from '../http/pipelines/authorizing.ts'
-import { authenticating, publicKeys, revocations } from '../runtime/aws-authorization.ts'
-import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
+import { introspect } from '../../auth/endpoints/introspection-endpoint.ts'
+import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
+import { authenticating, publicKeys, revocations } from '../../runtime/aws/authorization.ts'
+import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
 
 export const handler = httpHandler({
   endpoints: { introspect: introspect({ ...authenticating(), revocations: revocations(), keys: publicKeys() }) },

@@ -1,9 +1,9 @@
 /** $apply-fhirpath: what an expression finds in a resource that is sent with it. */
-import { operatingSteps } from '../http/pipelines/operating.ts'
-import { applyFhirPath } from '../interactions/apply-fhirpath.ts'
-import { validated } from '../interactions/validated.ts'
-import { clock, config, definitions, expressions, reading } from '../runtime/aws.ts'
-import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+import { operatingSteps } from '../../http/pipelines/operating.ts'
+import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
+import { validated } from '../../interactions/validation/full-validation.ts'
+import { clock, config, definitions, expressions, reading } from '../../runtime/aws/ports.ts'
+import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 
 const parts = { expressions: expressions(), clock: clock(), ...definitions(0) }
 

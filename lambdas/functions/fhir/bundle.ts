@@ -1,13 +1,13 @@
 /** FHIR batch and transaction, whose entries may be any interaction. */
-import { performer } from '../http/perform.ts'
-import { searchingSteps } from '../http/pipelines/searching.ts'
-import { writingSteps } from '../http/pipelines/writing.ts'
-import { bundle } from '../interactions/bundle.ts'
-import { entryInteractions } from '../interactions/entry-interactions.ts'
-import { addedProfiles, blobs, progress, reading, seal } from '../runtime/aws.ts'
-import { httpHandler } from '../runtime/aws-handler.ts'
-import { bodyStepParts, index, writePorts } from '../runtime/aws-index.ts'
-import { entryInTime } from '../runtime/aws-time.ts'
+import { performer } from '../../http/entry-runner.ts'
+import { searchingSteps } from '../../http/pipelines/searching.ts'
+import { writingSteps } from '../../http/pipelines/writing.ts'
+import { bundle } from '../../interactions/bundle/bundle.ts'
+import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
+import { addedProfiles, blobs, progress, reading, seal } from '../../runtime/aws/ports.ts'
+import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { bodyStepParts, index, writePorts } from '../../runtime/aws/search-index.ts'
+import { entryInTime } from '../../runtime/aws/deadlines.ts'
 
 const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), progress: progress(), profilesOf: addedProfiles() }
 const parts = bodyStepParts()

@@ -1,10 +1,10 @@
 /** $meta of a resource, of a type, of everything. */
-import { operatingSteps } from '../http/pipelines/operating.ts'
-import { searchingSteps } from '../http/pipelines/searching.ts'
-import { meta } from '../interactions/meta.ts'
-import { reading, resources, seal } from '../runtime/aws.ts'
-import { httpHandler } from '../runtime/aws-handler.ts'
-import { bodyStepParts, index } from '../runtime/aws-index.ts'
+import { operatingSteps } from '../../http/pipelines/operating.ts'
+import { searchingSteps } from '../../http/pipelines/searching.ts'
+import { meta } from '../../interactions/operations/meta.ts'
+import { reading, resources, seal } from '../../runtime/aws/ports.ts'
+import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()
 

@@ -1,9 +1,9 @@
 /** FHIR update, also conditional. */
-import { writingSteps } from '../http/pipelines/writing.ts'
-import { update } from '../interactions/update.ts'
-import { reading, seal } from '../runtime/aws.ts'
-import { httpHandler } from '../runtime/aws-handler.ts'
-import { bodyStepParts, writePorts } from '../runtime/aws-index.ts'
+import { writingSteps } from '../../http/pipelines/writing.ts'
+import { update } from '../../interactions/rest/update.ts'
+import { reading, seal } from '../../runtime/aws/ports.ts'
+import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { bodyStepParts, writePorts } from '../../runtime/aws/search-index.ts'
 
 export const handler = httpHandler({
   interactions: { update: update(writePorts()) },

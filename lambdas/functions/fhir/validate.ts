@@ -1,11 +1,11 @@
 /** $validate: what is wrong with a resource, and whether it could be written. */
-import { operatingSteps } from '../http/pipelines/operating.ts'
-import { NO_WRITER } from '../interactions/rehearsal.ts'
-import { validate } from '../interactions/validate.ts'
-import { validated } from '../interactions/validated.ts'
-import { config, definitions, reading } from '../runtime/aws.ts'
-import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
-import { checkPorts } from '../runtime/aws-index.ts'
+import { operatingSteps } from '../../http/pipelines/operating.ts'
+import { NO_WRITER } from '../../interactions/operations/dry-run.ts'
+import { validate } from '../../interactions/operations/validate.ts'
+import { validated } from '../../interactions/validation/full-validation.ts'
+import { config, definitions, reading } from '../../runtime/aws/ports.ts'
+import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { checkPorts } from '../../runtime/aws/search-index.ts'
 
 const ports = checkPorts()
 

@@ -1,5 +1,5 @@
 /** CORS: browsers of the allowed origins may call the server and read its headers. https://fetch.spec.whatwg.org/#http-cors-protocol */
-import { isAuthPath, plainPath } from '../../interactions/routes.ts'
+import { isAuthPath, plainPath } from '../../catalogue/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
 const EXPOSED =

@@ -1,10 +1,10 @@
 /** Finds out who asks, and lets in who has proved it: before anything of what was sent is read. */
-import { accessOfToken } from '../../access/access-of-token.ts'
-import { tokenMissing } from '../../access/verification/refusals.ts'
+import { accessOfToken } from '../../access/token-access.ts'
+import { tokenMissing } from '../../access/verification/token-errors.ts'
 import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
-import { isAuthCode } from '../../interactions/routes.ts'
+import { isAuthCode } from '../../catalogue/routes.ts'
 import type { Code, HttpRequest, Site, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
 import { matchRoute } from '../route-table.ts'

@@ -1,7 +1,7 @@
 /** What is asked for is in scope: said before a body is read, or anything is looked up. */
 
-import type { InteractionCode } from '../../interactions/routes.ts'
-import { checkScope as check } from '../../interactions/scope-check.ts'
+import type { InteractionCode } from '../../catalogue/routes.ts'
+import { checkScope as check } from '../../interactions/resources/scope-check.ts'
 import { requestOf, type Step } from '../exchange.ts'
 
 export const checkScope: Step = {

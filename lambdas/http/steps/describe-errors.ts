@@ -1,13 +1,13 @@
 /** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
 import { errorAnswer, OAuthError } from '../../auth/oauth-error.ts'
-import { faultPage } from '../../auth/pages.ts'
+import { faultPage } from '../../auth/pages/page-templates.ts'
 import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { isAuthPath, isPage } from '../../interactions/routes.ts'
-import { IndexBehind } from '../../ports/index-behind.ts'
-import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
-import { MOST_GROUPS } from '../../ports/too-costly.ts'
+import { isAuthPath, isPage } from '../../catalogue/routes.ts'
+import { IndexBehind } from '../../ports/faults/index-behind.ts'
+import { MachineError, type MachineFault } from '../../ports/faults/machine-error.ts'
+import { MOST_GROUPS } from '../../ports/faults/too-costly.ts'
 import { authResponse, oauthErrorOf } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
 

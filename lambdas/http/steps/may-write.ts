@@ -1,5 +1,5 @@
 /** While writes are stopped nothing is stored, whoever asks: said before a body is read, or anything is looked up. */
-import { WritesStopped } from '../../ports/writes-stopped.ts'
+import { WritesStopped } from '../../ports/faults/writes-stopped.ts'
 import type { Step } from '../exchange.ts'
 
 export type Writes = 'on' | 'stopped'

@@ -1,6 +1,6 @@
 /** Search by POST: parameters of the form follow those of the URL. https://hl7.org/fhir/R4/http.html#search */
 import { fhirError } from '../../fhir/outcome.ts'
-import { MOST_PARAMETERS } from '../../search/pairs.ts'
+import { MOST_PARAMETERS } from '../../search/query/parameter-pairs.ts'
 import type { Step } from '../exchange.ts'
 import { mediaTypeOf } from '../media-types.ts'
 

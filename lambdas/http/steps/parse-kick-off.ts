@@ -1,5 +1,5 @@
 /** What an export is asked for: in the URL and, by POST, in Parameters. Specification 4.5 */
-import { othersPass } from '../../interactions/slices.ts'
+import { othersPass } from '../../interactions/time-slices.ts'
 import type { Step } from '../exchange.ts'
 import { resourceOf } from './parse-resource.ts'
 

@@ -4,9 +4,9 @@ import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { elementsOnly, summaryOnly } from '../../fhir/summary.ts'
 import type { Awaitable, FhirResponse } from '../../interactions/interaction.ts'
-import { inTurn, turn } from '../../interactions/slices.ts'
-import { isInclude } from '../../search/include.ts'
-import { type Part, partAsked } from '../../search/part.ts'
+import { inTurn, turn } from '../../interactions/time-slices.ts'
+import { isInclude } from '../../search/query/include.ts'
+import { type Part, partAsked } from '../../search/query/response-part.ts'
 import type { Code, Exchange, Step } from '../exchange.ts'
 
 export const shapeBody: Step = {

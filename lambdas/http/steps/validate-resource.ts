@@ -3,9 +3,9 @@
  * https://hl7.org/fhir/R4/validation.html
  */
 import { FhirError } from '../../fhir/outcome.ts'
-import { findingsOf } from '../../interactions/findings-of.ts'
-import { bodyOf } from '../../interactions/resource-body.ts'
-import { andThen } from '../../interactions/writing.ts'
+import { findingsOf } from '../../interactions/validation/structure-findings.ts'
+import { bodyOf } from '../../interactions/writing/request-body.ts'
+import { andThen } from '../../interactions/writing/write-loop.ts'
 import type { Step } from '../exchange.ts'
 
 export const validateResource: Step = {

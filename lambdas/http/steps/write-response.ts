@@ -3,7 +3,7 @@ import { type BundlePage, isBundlePage, sizeOf } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { written, writtenBundle } from '../../interactions/written.ts'
+import { written, writtenBundle } from '../../interactions/json-chunks.ts'
 import type { HttpResponse, Step } from '../exchange.ts'
 import type { Told } from './describe-errors.ts'
 

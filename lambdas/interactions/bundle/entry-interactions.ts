@@ -1,15 +1,15 @@
 /** The interactions an entry of a Bundle may be. https://hl7.org/fhir/R4/http.html#transaction */
-import { capabilities } from './capabilities.ts'
-import { create } from './create.ts'
-import { deleteResource } from './delete.ts'
-import { history } from './history.ts'
-import type { Interaction, Ports } from './interaction.ts'
-import { patch } from './patch.ts'
-import { read } from './read.ts'
-import type { InteractionCode } from './routes.ts'
-import { search } from './search.ts'
-import { update } from './update.ts'
-import { vread } from './vread.ts'
+import { capabilities } from '../capabilities/capabilities.ts'
+import { create } from '../rest/create.ts'
+import { deleteResource } from '../rest/delete.ts'
+import { history } from '../rest/history.ts'
+import type { Interaction, Ports } from '../interaction.ts'
+import { patch } from '../rest/patch.ts'
+import { read } from '../rest/read.ts'
+import type { InteractionCode } from '../../catalogue/routes.ts'
+import { search } from '../rest/search.ts'
+import { update } from '../rest/update.ts'
+import { vread } from '../rest/vread.ts'
 
 export function entryInteractions(ports: Omit<Ports, 'reindex'>): Partial<Record<InteractionCode, Interaction>> {
   const histories = history(ports)

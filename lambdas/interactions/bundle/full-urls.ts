@@ -1,13 +1,13 @@
 /** What the fullUrls of a transaction mean in its entries. https://hl7.org/fhir/R4/bundle.html#references */
 
-import { meantIn, type ToldVersion } from '../fhir/full-urls.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import { versionOfEtag } from '../fhir/version.ts'
-import type { EntryRequest } from './bundle-entry.ts'
-import { nameOf } from './key.ts'
-import type { MeaningOf } from './resolve-references.ts'
-import type { Answer, Target } from './writing.ts'
-import type { Head } from './written-head.ts'
+import { meantIn, type ToldVersion } from '../../fhir/full-urls.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { versionOfEtag } from '../../fhir/version.ts'
+import type { EntryRequest } from './entry.ts'
+import { nameOf } from '../resources/request-key.ts'
+import type { MeaningOf } from '../writing/reference-resolution.ts'
+import type { Answer, Target } from '../writing/write-loop.ts'
+import type { Head } from '../writing/head-access.ts'
 
 type Meant = ToldVersion & { readonly name: string; readonly versionId: number | undefined }
 

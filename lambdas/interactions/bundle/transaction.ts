@@ -1,19 +1,19 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
-import { FhirError, fhirError } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
-import type { BundleAnswers } from './bundle-answers.ts'
-import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './bundle-entry.ts'
-import { BundleUrls } from './bundle-urls.ts'
-import { creation } from './create.ts'
-import { deletion } from './delete.ts'
-import { findingsOf } from './findings-of.ts'
-import type { Awaitable, FhirRequest } from './interaction.ts'
-import { patching } from './patch.ts'
-import { BrokenReference } from './referential-integrity.ts'
-import { resolving } from './resolve-references.ts'
-import { inSlices, inTurn } from './slices.ts'
-import { updating } from './update.ts'
+import { FhirError, fhirError } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { CommitResult, Guard, ResourceKey } from '../../ports/store/resource-store.ts'
+import type { BundleAnswers } from './entry-responses.ts'
+import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './entry.ts'
+import { BundleUrls } from './full-urls.ts'
+import { creation } from '../rest/create.ts'
+import { deletion } from '../rest/delete.ts'
+import { findingsOf } from '../validation/structure-findings.ts'
+import type { Awaitable, FhirRequest } from '../interaction.ts'
+import { patching } from '../rest/patch.ts'
+import { BrokenReference } from '../writing/referential-integrity.ts'
+import { resolving } from '../writing/reference-resolution.ts'
+import { inSlices, inTurn } from '../time-slices.ts'
+import { updating } from '../rest/update.ts'
 import {
   type Answer,
   ATTEMPTS,
@@ -26,8 +26,8 @@ import {
   type Target,
   type WriteInteraction,
   type WritePorts,
-} from './writing.ts'
-import { type Head, headFor } from './written-head.ts'
+} from '../writing/write-loop.ts'
+import { type Head, headFor } from '../writing/head-access.ts'
 
 type PlannedWrite = {
   readonly entry: EntryRequest

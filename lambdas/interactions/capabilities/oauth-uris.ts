@@ -1,5 +1,5 @@
 /** Where clients get tokens, as a CapabilityStatement says it. http://hl7.org/fhir/smart-app-launch/1.0.0/conformance/index.html#using-cs */
-import type { Element } from '../fhir/resource.ts'
+import type { Element } from '../../fhir/resource.ts'
 
 const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris'
 const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'

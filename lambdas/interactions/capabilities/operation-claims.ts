@@ -1,6 +1,6 @@
 /** The operations a CapabilityStatement names, by the canonicals of their definitions. https://hl7.org/fhir/R4/operationslist.html */
-import type { Element, Resource } from '../fhir/resource.ts'
-import { US_CORE } from './us-core.ts'
+import type { Element, Resource } from '../../fhir/resource.ts'
+import { US_CORE } from './us-core-claims.ts'
 
 /** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 export const BULK_DATA = 'http://hl7.org/fhir/uv/bulkdata'

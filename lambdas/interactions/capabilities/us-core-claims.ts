@@ -1,9 +1,9 @@
 /** What a CapabilityStatement says of US Core: of what its package asks of servers, that which this server answers. https://hl7.org/fhir/us/core/STU6.1/ */
-import profiles from '../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
-import searches from '../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/searches.json' with { type: 'json' }
-import type { Element } from '../fhir/resource.ts'
-import { isSearchable } from '../search/criterion.ts'
-import { searchParameter } from '../search/parameters.ts'
+import profiles from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
+import searches from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/searches.json' with { type: 'json' }
+import type { Element } from '../../fhir/resource.ts'
+import { isSearchable } from '../../search/query/criterion.ts'
+import { searchParameter } from '../../search/parameters.ts'
 
 export const US_CORE = 'http://hl7.org/fhir/us/core'
 

@@ -1,5 +1,5 @@
 /** An index for who would rather have an answer at once than one with everything: `X-Consistency: eventual`. */
-import type { HitPage, SearchIndex } from '../ports/search-index.ts'
+import type { HitPage, SearchIndex } from '../../ports/search/search-index.ts'
 
 /** `headers`: how many versions the answers were without, where the index knows that. */
 export type EventualIndex = { readonly index: SearchIndex; readonly headers: () => Readonly<Record<string, string>> }

@@ -2,11 +2,11 @@
  * An index for conditional interactions, which must not take a resource for absent because nobody knows: where somebody's own parameter has no
  * values of a version, for its expression failed or took too long there, nothing is made conditional on it.
  */
-import { fhirError } from '../fhir/outcome.ts'
-import { failureOf, type IndexProgress, type Unreadable } from '../ports/reindex.ts'
-import type { SearchIndex } from '../ports/search-index.ts'
-import type { Matching, Predicate } from '../search/plan.ts'
-import { nameOf } from './key.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { failureOf, type IndexProgress, type Unreadable } from '../../ports/search/index-status.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Matching, Predicate } from '../../ports/search/plan.ts'
+import { nameOf } from '../resources/request-key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>
 

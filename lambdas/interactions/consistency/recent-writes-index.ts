@@ -2,22 +2,22 @@
  * An index that follows its store, for conditional interactions: what it may not have come to yet is looked up among the latest writes. Together
  * with the guards of commits this leaves only what the store itself shows late. https://hl7.org/fhir/R4/http.html#cond-update
  */
-import { parseJsonBytes } from '../fhir/json.ts'
-import { FhirError } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import { IndexBehind } from '../ports/index-behind.ts'
-import type { RecentWrites } from '../ports/recent-writes.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Hit, HitPage, IndexDocument, SearchIndex } from '../ports/search-index.ts'
-import { evaluate, positionOf } from '../search/evaluate.ts'
-import { evaluateAhead } from '../search/evaluated-ahead.ts'
-import { extract } from '../search/extract.ts'
-import { comparePositions, type Plan, ruleOf, whereOf } from '../search/plan.ts'
-import type { ReadingOf } from '../search/reading.ts'
-import { mustBeDecided } from './decided-index.ts'
-import { nameOf } from './key.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { FhirError } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import { IndexBehind } from '../../ports/faults/index-behind.ts'
+import type { RecentWrites } from '../../ports/store/recent-writes.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { Hit, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
+import { evaluate, positionOf } from '../../search/evaluate.ts'
+import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
+import { extract } from '../../search/documents/extract.ts'
+import { comparePositions, type Plan, ruleOf, whereOf } from '../../ports/search/plan.ts'
+import type { ReadingOf } from '../../search/search-context.ts'
+import { mustBeDecided } from './fully-evaluated-index.ts'
+import { nameOf } from '../resources/request-key.ts'
 
 export type LatestParts = {
   readonly index: SearchIndex
@@ -44,7 +44,7 @@ const PAGE = 100
 
 /**
  * For the searches of one attempt. What the index may lack is read once for each type: all that was written since the pulse the index has
- * (ports/pulse.ts), or, where it has none, ever. `find` is from the first hit on; FhirError 503 where the index is too far behind, 403 as of decidedIndex;
+ * (ports/search/heartbeat.ts), or, where it has none, ever. `find` is from the first hit on; FhirError 503 where the index is too far behind, 403 as of decidedIndex;
  * all else is as of the index.
  */
 export function latestIndex(parts: LatestParts): SearchIndex {

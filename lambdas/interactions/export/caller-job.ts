@@ -1,11 +1,11 @@
 /** The job a request is about, for the client that started it. Specification 4.5 */
-import type { Job } from '../export/job.ts'
-import { readJob } from '../export/jobs.ts'
-import { manifestEnds } from '../export/lifetimes.ts'
-import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import type { KeptRows } from '../ports/kept-rows.ts'
-import { forbidden } from './forbidden.ts'
-import type { Choices, FhirRequest } from './interaction.ts'
+import type { Job } from '../../export/job/job.ts'
+import { readJob } from '../../export/job/job-transitions.ts'
+import { manifestEnds } from '../../export/job/lifetimes.ts'
+import { type FhirError, fhirError } from '../../fhir/outcome.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
+import { forbidden } from '../forbidden.ts'
+import type { Choices, FhirRequest } from '../interaction.ts'
 
 /** FhirError 404 where there is none any more, or of another tenant, 403 for another client. */
 export async function ownJob(rows: KeptRows, request: FhirRequest, now: number, choices: Choices): Promise<Job> {

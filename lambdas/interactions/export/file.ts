@@ -1,12 +1,12 @@
 /** A file of an export, by its link. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-output-file-request */
-import { blobOf, type JobFile } from '../export/job.ts'
-import { readJob } from '../export/jobs.ts'
-import type { Link, Links } from '../export/links.ts'
-import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import type { BlobStore } from '../ports/blob-store.ts'
-import type { KeptRows } from '../ports/kept-rows.ts'
-import { forbidden } from './forbidden.ts'
-import type { FhirRequest, Interaction, Ports, StoredFile } from './interaction.ts'
+import { blobOf, type JobFile } from '../../export/job/job.ts'
+import { readJob } from '../../export/job/job-transitions.ts'
+import type { Link, Links } from '../../export/job/signed-links.ts'
+import { type FhirError, fhirError } from '../../fhir/outcome.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
+import { forbidden } from '../forbidden.ts'
+import type { FhirRequest, Interaction, Ports, StoredFile } from '../interaction.ts'
 
 type FilePorts = Pick<Ports, 'clock'> & {
   readonly exports: { readonly rows: KeptRows; readonly blobs: Pick<BlobStore, 'get'> }

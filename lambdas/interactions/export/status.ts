@@ -1,14 +1,14 @@
 /** Poll of a bulk export. Specification 3.1, 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
-import type { Job } from '../export/job.ts'
-import { changeJob, retrieved } from '../export/jobs.ts'
-import { LINK_LIFETIME } from '../export/lifetimes.ts'
-import { manifestOf } from '../export/manifest.ts'
-import { progressOf } from '../export/progress.ts'
-import { FhirError } from '../fhir/outcome.ts'
-import { lastModified as httpDate } from '../fhir/version.ts'
-import { noJob, ownJob } from './export-job.ts'
-import type { ExportPorts } from './export-ports.ts'
-import type { FhirResponse, Interaction, Ports } from './interaction.ts'
+import type { Job } from '../../export/job/job.ts'
+import { changeJob, retrieved } from '../../export/job/job-transitions.ts'
+import { LINK_LIFETIME } from '../../export/job/lifetimes.ts'
+import { manifestOf } from '../../export/job/manifest.ts'
+import { progressOf } from '../../export/job/progress.ts'
+import { FhirError } from '../../fhir/outcome.ts'
+import { lastModified as httpDate } from '../../fhir/version.ts'
+import { noJob, ownJob } from './caller-job.ts'
+import type { ExportPorts } from './ports.ts'
+import type { FhirResponse, Interaction, Ports } from '../interaction.ts'
 
 type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'urls'> }
 

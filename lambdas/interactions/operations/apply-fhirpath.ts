@@ -1,16 +1,16 @@
 /** `POST [base]/$apply-fhirpath`: what a FHIRPath expression finds in a resource, which is validated besides. Specification 4.4 */
-import { writeJson } from '../fhir/json.ts'
-import { type FhirError, fhirError, outcome } from '../fhir/outcome.ts'
-import { type Element, isElement, type Resource } from '../fhir/resource.ts'
-import type { Budget, Evaluated, FoundValue } from '../ports/expression-runner.ts'
-import { Overloaded } from '../ports/overloaded.ts'
-import { faultIn } from './expression-fault.ts'
+import { writeJson } from '../../fhir/json.ts'
+import { type FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
+import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
+import type { Budget, Evaluated, FoundValue } from '../../ports/execution/expression-runner.ts'
+import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { faultIn } from '../validation/fhirpath-fault.ts'
 import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
-import { checkParameters, type Input, inputsOf, orNoIssues, required } from './input-parameters.ts'
-import type { Interaction, Ports } from './interaction.ts'
-import { bodyOf } from './resource-body.ts'
-import { othersPass } from './slices.ts'
-import type { Validate } from './validated.ts'
+import { checkParameters, type Input, inputsOf, orNoIssues, required } from './operation-input.ts'
+import type { Interaction, Ports } from '../interaction.ts'
+import { bodyOf } from '../writing/request-body.ts'
+import { othersPass } from '../time-slices.ts'
+import type { Validate } from '../validation/full-validation.ts'
 
 export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Validate }
 

@@ -2,13 +2,13 @@
  * `$docref`: the documents of a patient that are stored; none is made. It is a search of DocumentReference, newest first, and its links are
  * those of that search. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html
  */
-import { fhirError } from '../fhir/outcome.ts'
-import { MOST_PARAMETERS, type Pairs } from '../search/pairs.ts'
-import { INSTANT, pairsPosted } from '../search/posted.ts'
-import type { FhirRequest, FhirResponse, Interaction } from './interaction.ts'
-import { dateAsked, READ_BY_EVERY_INTERACTION } from './page.ts'
-import { search } from './search.ts'
-import type { SearchPorts } from './search-entries.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { MOST_PARAMETERS, type Pairs } from '../../search/query/parameter-pairs.ts'
+import { INSTANT, pairsPosted } from '../../search/query/posted-parameters.ts'
+import type { FhirRequest, FhirResponse, Interaction } from '../interaction.ts'
+import { dateAsked, READ_BY_EVERY_INTERACTION } from '../searching/page-limits.ts'
+import { search } from '../rest/search.ts'
+import type { SearchPorts } from '../searching/page-entries.ts'
 
 const TYPE = 'DocumentReference'
 

@@ -1,14 +1,14 @@
 /** What `$everything` is asked for, and the links of its pages. https://hl7.org/fhir/R4/patient-operation-everything.html */
-import type { Link } from '../fhir/bundle.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
-import type { Window } from '../search/clinical-dates.ts'
-import { pageSize } from '../search/page-size.ts'
-import { checkOnce, MOST_PARAMETERS, type Pairs } from '../search/pairs.ts'
-import { INSTANT, pairsPosted, TEXT } from '../search/posted.ts'
-import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
-import type { FhirRequest, Ports } from './interaction.ts'
-import { dateAsked, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from './page.ts'
+import type { Link } from '../../fhir/bundle.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { isResourceType } from '../../fhir/resource-types.ts'
+import type { Window } from '../../search/clinical-dates.ts'
+import { pageSize } from '../../search/query/page-size.ts'
+import { checkOnce, MOST_PARAMETERS, type Pairs } from '../../search/query/parameter-pairs.ts'
+import { INSTANT, pairsPosted, TEXT } from '../../search/query/posted-parameters.ts'
+import { mustPage, openCursor, type Paged, sealCursor } from '../searching/cursor.ts'
+import type { FhirRequest, Ports } from '../interaction.ts'
+import { dateAsked, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from '../searching/page-limits.ts'
 
 /**
  * Where a page goes on. `own`: with what belongs to the patient, after this one; `gathering`: by looking for what that refers to, as far as it

@@ -2,15 +2,15 @@
  * `$everything` of a patient: the Patient, what belongs to it, and what that refers to, each once over all pages.
  * https://hl7.org/fhir/R4/patient-operation-everything.html
  */
-import type { BundleEntry } from '../fhir/bundle.ts'
-import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { type AskedEverything, everythingAsked, linksTo, type Place } from './everything-asked.ts'
-import { liveHead } from './found.ts'
-import { Gathering, liveVersions, Work } from './gathering.ts'
-import type { FhirRequest, Interaction } from './interaction.ts'
-import { keyOf, nameOf } from './key.ts'
-import { HEAVIEST_PAGE } from './page.ts'
+import type { BundleEntry } from '../../fhir/bundle.ts'
+import { type FhirError, fhirError } from '../../fhir/outcome.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { type AskedEverything, everythingAsked, linksTo, type Place } from './everything-request.ts'
+import { liveHead } from '../resources/version-response.ts'
+import { Gathering, liveVersions, Work } from './linked-resources.ts'
+import type { FhirRequest, Interaction } from '../interaction.ts'
+import { keyOf, nameOf } from '../resources/request-key.ts'
+import { HEAVIEST_PAGE } from '../searching/page-limits.ts'
 import { HANDFUL, ownVersions, type PatientRecord, type RecordPorts, recordOf } from './patient-record.ts'
 
 export const everything =

@@ -1,10 +1,10 @@
 /** What a FHIRPath expression found, item by item, as out parameters of $apply-fhirpath. Specification 4.4 */
-import { R4 } from '../fhir/definitions/r4.ts'
-import { followed } from '../fhir/path/followed.ts'
-import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
-import { primitiveCheck } from '../fhir/validate/primitive.ts'
-import type { FoundValue } from '../ports/expression-runner.ts'
+import { R4 } from '../../fhir/definitions/r4.ts'
+import { followed } from '../../fhir/path/selected-elements.ts'
+import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
+import { isResourceType } from '../../fhir/resource-types.ts'
+import { primitiveCheck } from '../../fhir/validate/primitive.ts'
+import type { FoundValue } from '../../ports/execution/expression-runner.ts'
 
 /** `value`: as in the resource, its decimals kept. `path`: FHIRPath of it, where it is an element. `companion`: id and extensions of a primitive. */
 export type Item = { readonly type: string; readonly value: unknown; readonly path?: string; readonly companion?: Element }

@@ -2,14 +2,14 @@
  * Looks for what a patient's data refers to, and what that refers to in turn; and for provenance of the patient's data, which refers to it. What
  * it found so far is kept between two pages: each begins where the one before ended, and none comes twice.
  */
-import { fhirError } from '../fhir/outcome.ts'
-import { localReference, referencesWritten } from '../fhir/references.ts'
-import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
-import { all, not, type Position } from '../search/plan.ts'
-import { nameOf } from './key.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { localReference, referencesWritten } from '../../fhir/references.ts'
+import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
+import { all, not, type Position } from '../../ports/search/plan.ts'
+import { nameOf } from '../resources/request-key.ts'
 import { HANDFUL, ownVersions, type PatientRecord, REFERRED } from './patient-record.ts'
-import { othersPass } from './slices.ts'
-import { keepQuery, keptQuery } from './stored-query.ts'
+import { othersPass } from '../time-slices.ts'
+import { keepQuery, keptQuery } from '../searching/stored-query.ts'
 
 /** Names that are gathered, of one patient. */
 const MOST = 200_000

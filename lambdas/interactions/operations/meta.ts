@@ -2,17 +2,17 @@
  * `$meta`: of a resource its meta, of a type and of everything the profiles, security labels and tags in use, each once, of what may be seen. A
  * profile that is only named together with its version is told with it. https://hl7.org/fhir/R4/resource-operation-meta.html
  */
-import { parseJsonBytes } from '../fhir/json.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import { withoutVersion } from '../fhir/profile/library.ts'
-import type { Element, Resource } from '../fhir/resource.ts'
-import { resourceTypes } from '../fhir/resource-types.ts'
-import { ALWAYS, all, type Matching, not, type Predicate } from '../search/plan.ts'
-import { liveHead } from './found.ts'
-import type { FhirRequest, Interaction, Ports } from './interaction.ts'
-import { keyOf } from './key.ts'
-import { searcherOf } from './searcher.ts'
-import { inSlices } from './slices.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { withoutVersion } from '../../fhir/profile/library.ts'
+import type { Element, Resource } from '../../fhir/resource.ts'
+import { resourceTypes } from '../../fhir/resource-types.ts'
+import { ALWAYS, all, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
+import { liveHead } from '../resources/version-response.ts'
+import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
+import { keyOf } from '../resources/request-key.ts'
+import { searcherOf } from '../searching/request-search-access.ts'
+import { inSlices } from '../time-slices.ts'
 
 type MetaPorts = Pick<Ports, 'resources' | 'index'>
 

@@ -1,9 +1,9 @@
 /** Parameters that an operation is sent. Specification 2.4; https://hl7.org/fhir/R4/parameters.html */
-import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
-import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
-import type { Pairs } from '../search/pairs.ts'
-import { findingsOf } from './findings-of.ts'
+import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
+import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
+import { isResourceType } from '../../fhir/resource-types.ts'
+import type { Pairs } from '../../search/query/parameter-pairs.ts'
+import { findingsOf } from '../validation/structure-findings.ts'
 
 /** How each may be sent: `resource`, or forms of value[x]. */
 export type Forms = Readonly<Record<string, readonly string[]>>

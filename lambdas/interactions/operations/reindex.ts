@@ -1,9 +1,9 @@
 /** Making documents of the index again: how far it has come, and on demand. For people who run the server. */
-import { fhirError } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
-import type { Definition, IndexStatus } from '../ports/reindex.ts'
-import type { FhirRequest, Interaction, Ports } from './interaction.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
+import type { Definition, IndexStatus } from '../../ports/search/index-status.ts'
+import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 
 /** `GET [base]/$reindex-status`: Parameters with the parameters somebody defined, and the types that are made again. */
 export const reindexStatus =

@@ -1,15 +1,15 @@
 /** `$validate` of a type and of a resource that is there; nothing is written. https://hl7.org/fhir/R4/resource-operation-validate.html */
-import { parseJsonBytes } from '../fhir/json.ts'
-import { fhirError, type Issue, outcome } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { gone, notFound } from './found.ts'
-import { checkParameters, type Input, inputsOf, orNoIssues } from './input-parameters.ts'
-import type { FhirRequest, Interaction, Ports } from './interaction.ts'
-import { keyOf, typeOf } from './key.ts'
-import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './rehearsal.ts'
-import { bodyOf } from './resource-body.ts'
-import { checkScope } from './scope-check.ts'
-import type { Validate } from './validated.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { fhirError, type Issue, outcome } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { gone, notFound } from '../resources/version-response.ts'
+import { checkParameters, type Input, inputsOf, orNoIssues } from './operation-input.ts'
+import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
+import { keyOf, typeOf } from '../resources/request-key.ts'
+import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './dry-run.ts'
+import { bodyOf } from '../writing/request-body.ts'
+import { checkScope } from '../resources/scope-check.ts'
+import type { Validate } from '../validation/full-validation.ts'
 
 export type ValidatePorts = RehearsalPorts & Pick<Ports, 'resources'> & { readonly validated: Validate }
 

@@ -1,9 +1,9 @@
 /** A Binary served as what it is. https://hl7.org/fhir/R4/binary.html#rest */
-import { parseJsonBytes } from '../fhir/json.ts'
-import { type MediaRange, qualityOf } from '../fhir/media-range.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { FhirResponse } from './interaction.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { type MediaRange, qualityOf } from '../../fhir/media-range.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { FhirResponse } from '../interaction.ts'
 
 /** FhirError 406 where the client takes none of its type. */
 export function rawBinary(

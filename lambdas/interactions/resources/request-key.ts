@@ -1,8 +1,8 @@
 /** The resource a request names. */
-import { fhirError } from '../fhir/outcome.ts'
-import { isId } from '../fhir/resource.ts'
-import type { ResourceKey } from '../ports/resource-store.ts'
-import type { FhirRequest } from './interaction.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { isId } from '../../fhir/resource.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
+import type { FhirRequest } from '../interaction.ts'
 
 /** FhirError 400 where the id is none. https://hl7.org/fhir/R4/datatypes.html#id */
 export function keyOf({ tenant, type, id }: FhirRequest): ResourceKey {

@@ -2,8 +2,8 @@
  * Versions that were read last, in memory: searches find the same ones again and again. A version never changes, so that none that is kept is
  * wrong. Of a resource there is at most one, and none once a commit has superseded it.
  */
-import { LatelyUsed } from '../fhir/profile/lately-used.ts'
-import type { ResourceKey, ResourceReader, ResourceVersion, ResourceWriter } from '../ports/resource-store.ts'
+import { LatelyUsed } from '../../fhir/profile/definitions/lru-cache.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion, ResourceWriter } from '../../ports/store/resource-store.ts'
 
 /** Bytes of all of them. */
 const ROOM = 16_000_000

@@ -1,9 +1,9 @@
 /** Answers that show a stored version, and the errors of versions that are not to be shown. https://hl7.org/fhir/R4/http.html#read */
-import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import { etag, lastModified } from '../fhir/version.ts'
-import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
-import { rawBinary } from './binary.ts'
-import type { FhirRequest, FhirResponse } from './interaction.ts'
+import { type FhirError, fhirError } from '../../fhir/outcome.ts'
+import { etag, lastModified } from '../../fhir/version.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
+import { rawBinary } from './raw-binary.ts'
+import type { FhirRequest, FhirResponse } from '../interaction.ts'
 
 export const notFound = ({ type, id }: { readonly type: string; readonly id: string }): FhirError =>
   fhirError(404, 'not-found', `There is no resource ${type}/${id}`)

@@ -1,16 +1,16 @@
 /** FHIR create and conditional create. https://hl7.org/fhir/R4/http.html#create */
-import { fhirError } from '../fhir/outcome.ts'
-import { type Bases, relative } from '../fhir/references.ts'
-import { isId, type Resource } from '../fhir/resource.ts'
-import type { ResourceKey } from '../ports/resource-store.ts'
-import { pairsOf } from '../search/pairs.ts'
-import { criteriaOf, guardOf, matchesOf, tooManyMatches } from './conditional.ts'
-import type { FhirRequest, Interaction } from './interaction.ts'
-import { malformedId, typeOf } from './key.ts'
-import { save, unchanged } from './next-version.ts'
-import { bodyOf } from './resource-body.ts'
-import { type AttemptPorts, andThen, movedOn, type WriteInteraction, type WritePorts, writing } from './writing.ts'
-import { shownTo } from './written-head.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { type Bases, relative } from '../../fhir/references.ts'
+import { isId, type Resource } from '../../fhir/resource.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
+import { pairsOf } from '../../search/query/parameter-pairs.ts'
+import { criteriaOf, guardOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
+import type { FhirRequest, Interaction } from '../interaction.ts'
+import { malformedId, typeOf } from '../resources/request-key.ts'
+import { save, unchanged } from '../writing/next-version.ts'
+import { bodyOf } from '../writing/request-body.ts'
+import { type AttemptPorts, andThen, movedOn, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
+import { shownTo } from '../writing/head-access.ts'
 
 export const creation: WriteInteraction = {
   async locate(ports, request, holder) {

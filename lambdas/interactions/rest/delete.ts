@@ -1,9 +1,9 @@
 /** FHIR delete and conditional delete. https://hl7.org/fhir/R4/http.html#delete */
-import { criteriaOf, matchesOf, tooManyMatches } from './conditional.ts'
-import type { Interaction } from './interaction.ts'
-import { keyOf, typeOf } from './key.ts'
-import { checkIfMatch, remove } from './next-version.ts'
-import { type Answer, type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { criteriaOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
+import type { Interaction } from '../interaction.ts'
+import { keyOf, typeOf } from '../resources/request-key.ts'
+import { checkIfMatch, remove } from '../writing/next-version.ts'
+import { type Answer, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
 
 export const deletion: WriteInteraction = {
   async locate(ports, request) {

@@ -1,12 +1,12 @@
 /** FHIR read. https://hl7.org/fhir/R4/http.html#read */
-import { parseJsonBytes } from '../fhir/json.ts'
-import type { Resource } from '../fhir/resource.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { found, liveHead, secondOf } from './found.ts'
-import type { FhirRequest, Interaction, Ports } from './interaction.ts'
-import { keyOf } from './key.ts'
-import { withState } from './reindex.ts'
-import type { Seen } from './seen.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { found, liveHead, secondOf } from '../resources/version-response.ts'
+import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
+import { keyOf } from '../resources/request-key.ts'
+import { withState } from '../operations/reindex.ts'
+import type { Seen } from '../visible-store.ts'
 
 export const read =
   ({ resources, progress }: Pick<Ports, 'resources' | 'progress'>): Interaction =>

@@ -1,10 +1,10 @@
 /** Compartment search: only what belongs to one patient, encounter, practitioner, related person or device. https://hl7.org/fhir/R4/compartmentdefinition.html */
-import { OWNERS } from '../fhir/compartment.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import { resourceTypes } from '../fhir/resource-types.ts'
-import type { Searcher } from '../search/condition.ts'
-import type { Predicate } from '../search/plan.ts'
-import type { FhirRequest } from './interaction.ts'
+import { OWNERS } from '../../fhir/compartment.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { resourceTypes } from '../../fhir/resource-types.ts'
+import type { Searcher } from '../../search/query/condition.ts'
+import type { Predicate } from '../../ports/search/plan.ts'
+import type { FhirRequest } from '../interaction.ts'
 
 /** FhirError 404 for a type that has no compartments. */
 export function compartmentOf({ compartment }: FhirRequest): readonly Predicate[] {

@@ -1,9 +1,9 @@
 /** Cursors of paging links: where the next page begins, sealed, bound to who asked and what they page through, good for a day. */
 import { createHash } from 'node:crypto'
-import { fhirError } from '../fhir/outcome.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Seal } from '../ports/seal.ts'
-import type { Caller } from './interaction.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
+import type { Seal } from '../../ports/security/seal.ts'
+import type { Caller } from '../interaction.ts'
 
 /** Whom a link is good for. */
 export type Owner = Pick<Caller, 'tenant' | 'client'>

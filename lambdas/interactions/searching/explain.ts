@@ -1,9 +1,9 @@
 /** `Prefer: explain`: how a search was understood and what the index is asked, for people who tune it. */
-import type { BundleEntry } from '../fhir/bundle.ts'
-import type { SearchIndex } from '../ports/search-index.ts'
-import type { Matching, Plan } from '../search/plan.ts'
-import type { SearchRequest } from '../search/query.ts'
-import { outcomeEntry } from './search-entries.ts'
+import type { BundleEntry } from '../../fhir/bundle.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Matching, Plan } from '../../ports/search/plan.ts'
+import type { SearchRequest } from '../../search/query/query.ts'
+import { outcomeEntry } from './page-entries.ts'
 
 export async function explanation(
   { index }: { readonly index: SearchIndex },

@@ -1,13 +1,13 @@
 /** The entries of a grouped search: the first resources of each group, each told its group's key and size. */
-import type { BundleEntry } from '../fhir/bundle.ts'
-import type { Grouping } from '../search/group.ts'
-import type { GroupPlan, GroupPosition, Matching } from '../search/plan.ts'
-import type { SearchRequest } from '../search/query.ts'
-import type { FhirRequest } from './interaction.ts'
-import { HEAVIEST_PAGE, lightEnough } from './page.ts'
-import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
-import type { Asked } from './search-page.ts'
-import { weighed } from './weighed.ts'
+import type { BundleEntry } from '../../fhir/bundle.ts'
+import type { Grouping } from '../../search/query/group.ts'
+import type { GroupPlan, GroupPosition, Matching } from '../../ports/search/plan.ts'
+import type { SearchRequest } from '../../search/query/query.ts'
+import type { FhirRequest } from '../interaction.ts'
+import { HEAVIEST_PAGE, lightEnough } from './page-limits.ts'
+import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from './page-entries.ts'
+import type { Asked } from './page-request.ts'
+import { weighed } from './page-weight.ts'
 
 /** Of `entry.search`, below the base of the server, with the extensions `key` (valueString) and `size` (valueInteger). */
 const GROUP = 'StructureDefinition/search-group'

@@ -1,13 +1,13 @@
 /** What the pages of a search are made of. */
 import { createHash } from 'node:crypto'
-import type { BundleEntry } from '../fhir/bundle.ts'
-import { type Issue, outcome } from '../fhir/outcome.ts'
-import { IndexAhead } from '../ports/index-ahead.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Hit } from '../ports/search-index.ts'
-import type { GroupPosition, Position } from '../search/plan.ts'
-import type { FhirRequest, Ports } from './interaction.ts'
-import { inHandfuls } from './slices.ts'
+import type { BundleEntry } from '../../fhir/bundle.ts'
+import { type Issue, outcome } from '../../fhir/outcome.ts'
+import { IndexAhead } from '../../ports/faults/index-ahead.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { Hit } from '../../ports/search/search-index.ts'
+import type { GroupPosition, Position } from '../../ports/search/plan.ts'
+import type { FhirRequest, Ports } from '../interaction.ts'
+import { inHandfuls } from '../time-slices.ts'
 
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 

@@ -1,10 +1,10 @@
 /** Pages and their links, for searches, histories and `$everything` alike. */
-import { type DateRange, dateRange } from '../fhir/date-range.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Pairs } from '../search/pairs.ts'
-import { elementsAsked } from '../search/part.ts'
-import type { Reading } from '../search/reading.ts'
+import { type DateRange, dateRange } from '../../fhir/date-range.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { Pairs } from '../../search/query/parameter-pairs.ts'
+import { elementsAsked } from '../../search/query/response-part.ts'
+import type { Reading } from '../../search/search-context.ts'
 
 /** A page ends early when its resources weigh more than this many bytes. */
 export const HEAVIEST_PAGE = 4_500_000

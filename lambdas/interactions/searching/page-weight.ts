@@ -1,11 +1,11 @@
 /** How much of what was found a page holds, with what comes along. */
-import type { BundleEntry } from '../fhir/bundle.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Include } from '../search/include.ts'
-import { included } from './included.ts'
-import type { FhirRequest } from './interaction.ts'
-import { HEAVIEST_PAGE, lightCount } from './page.ts'
-import type { SearchPorts } from './search-entries.ts'
+import type { BundleEntry } from '../../fhir/bundle.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { Include } from '../../search/query/include.ts'
+import { included } from './included-resources.ts'
+import type { FhirRequest } from '../interaction.ts'
+import { HEAVIEST_PAGE, lightCount } from './page-limits.ts'
+import type { SearchPorts } from './page-entries.ts'
 
 /** Resources that come along, at most, as long as the page can be shortened. */
 const MOST_INCLUDED = 1_000

@@ -1,8 +1,8 @@
 /** Who searches by a request. */
-import type { Letter } from '../access/scopes.ts'
-import { type Searching, searcherUnder } from '../access/searcher.ts'
-import type { Searcher } from '../search/condition.ts'
-import { outOfScope } from './forbidden.ts'
+import type { Letter } from '../../access/scopes.ts'
+import { type Searching, searcherUnder } from '../../access/search-access.ts'
+import type { Searcher } from '../../search/query/condition.ts'
+import { outOfScope } from '../forbidden.ts'
 
 /** `letters`: under all of which one finds. */
 export const searcherOf = (request: Searching, letters: readonly Letter[] = ['s']): Searcher =>

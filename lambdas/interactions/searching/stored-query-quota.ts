@@ -2,7 +2,7 @@
  * A BlobStore whose kept queries take no more than so many bytes, of each tenant and of all: the oldest goes, of the tenant that has most. Who only
  * reads fills no disk. Known to one process: where several keep queries, each would have to ask for all.
  */
-import type { Blob, BlobParts, BlobStore } from '../ports/blob-store.ts'
+import type { Blob, BlobParts, BlobStore } from '../../ports/blobs/blob-store.ts'
 import { ownerOf, QUERIES } from './stored-query.ts'
 
 /** Bytes. */

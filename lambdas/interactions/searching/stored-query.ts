@@ -1,8 +1,8 @@
 /** What links cannot carry: parameters they must not show, long ones and those that came in a body, and what was gathered for the next page. Kept a little longer than a cursor is good. */
 import { createHash } from 'node:crypto'
-import type { BlobStore } from '../ports/blob-store.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Pairs } from '../search/pairs.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import type { Clock } from '../../ports/execution/clock.ts'
+import type { Pairs } from '../../search/query/parameter-pairs.ts'
 import type { Owner } from './cursor.ts'
 
 export const QUERIES = 'queries/'

@@ -1,16 +1,16 @@
 /** A definition that somebody wrote, as checks read it. https://hl7.org/fhir/R4/structuredefinition.html */
-import { isConstraintOfR4 } from '../fhir/definitions/constraint-keys.ts'
-import { parseJsonBytes } from '../fhir/json.ts'
-import type { Profile } from '../fhir/profile/definition.ts'
-import { LatelyUsed } from '../fhir/profile/lately-used.ts'
-import { withoutPlain } from '../fhir/profile/plain.ts'
-import { slim, Unusable } from '../fhir/profile/slim.ts'
-import { slimCodeSystem, slimValueSet } from '../fhir/profile/slim-value-set.ts'
-import { whyNotTaken } from '../fhir/profile/usable.ts'
-import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
-import type { Resource } from '../fhir/resource.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { turn } from './slices.ts'
+import { isConstraintOfR4 } from '../../fhir/definitions/constraint-keys.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import type { Profile } from '../../fhir/profile/definition.ts'
+import { LatelyUsed } from '../../fhir/profile/definitions/lru-cache.ts'
+import { withoutPlain } from '../../fhir/profile/definitions/base-rule-filter.ts'
+import { slim, Unusable } from '../../fhir/profile/definitions/reduced-profile.ts'
+import { slimCodeSystem, slimValueSet } from '../../fhir/profile/definitions/slim-value-set.ts'
+import { whyNotTaken } from '../../fhir/profile/definitions/supported-definitions.ts'
+import type { CodeSystem, ValueSet } from '../../fhir/profile/value-set.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { turn } from '../time-slices.ts'
 
 export type Usable = Profile | ValueSet | CodeSystem
 

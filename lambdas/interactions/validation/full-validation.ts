@@ -2,11 +2,11 @@
  * All that is found about a resource: what R4 says of it, what the profiles say that it names or is to be checked against, and what is told
  * where it is stored. https://hl7.org/fhir/R4/validation.html
  */
-import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { isDefinitionType } from '../ports/canonicals.ts'
-import type { Reading } from '../search/reading.ts'
-import { findingsOf } from './findings-of.ts'
+import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { isDefinitionType } from '../../ports/definitions/canonicals.ts'
+import type { Reading } from '../../search/search-context.ts'
+import { findingsOf } from './structure-findings.ts'
 import {
   damaged,
   type FindInProfiles,
@@ -19,7 +19,7 @@ import {
   type ProfileParts,
   typeOfR4,
 } from './profile-findings.ts'
-import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
+import { definitionWarnings, longStringWarnings } from '../writing/write-warnings.ts'
 
 /** `profiles`: canonicals it is to be checked against, besides those it names. */
 export type Validating = { readonly tenant: string; readonly profiles: readonly string[]; readonly reading: Reading }

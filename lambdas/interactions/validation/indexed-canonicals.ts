@@ -2,11 +2,11 @@
  * Canonicals of a home whose writes all come from one process, and whose index says which position of the change feed it has come to: what it has
  * not come to yet is remembered here, so that nobody waits for it.
  */
-import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../ports/canonicals.ts'
-import type { ResourceKey, ResourceReader, ResourceWriter } from '../ports/resource-store.ts'
-import type { SearchIndex } from '../ports/search-index.ts'
-import type { Plan, Position } from '../search/plan.ts'
-import { announcedBy } from './announcing-writer.ts'
+import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../../ports/definitions/canonicals.ts'
+import type { ResourceKey, ResourceReader, ResourceWriter } from '../../ports/store/resource-store.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Plan, Position } from '../../ports/search/plan.ts'
+import { announcedBy } from '../writing/canonical-announcements.ts'
 
 export type IndexedParts = {
   /** `find` answers when it has come to `upTo`; absent: to everything acknowledged. `position`: to which it has come. */

@@ -1,10 +1,10 @@
 /** What is wrong with the structure of a resource. What is large is looked at in pieces, between which others pass. */
-import type { Issue } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { isLarge } from '../fhir/validate/in-pieces.ts'
-import { validate, validateInPieces } from '../fhir/validate/validate.ts'
-import type { Awaitable } from './interaction.ts'
-import { othersPass, turn } from './slices.ts'
+import type { Issue } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { isLarge } from '../../fhir/validate/incremental-walk.ts'
+import { validate, validateInPieces } from '../../fhir/validate/validate.ts'
+import type { Awaitable } from '../interaction.ts'
+import { othersPass, turn } from '../time-slices.ts'
 
 export const findingsOf = (resource: Resource): Awaitable<readonly Issue[]> => (isLarge(resource) ? inPieces(resource) : validate(resource))
 

@@ -1,8 +1,8 @@
 /** What profiles say of a resource that is to be stored, where the server is to ask them. https://hl7.org/fhir/R4/validation.html */
-import { FhirError, type Issue } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { isDefinitionType } from '../ports/canonicals.ts'
-import type { Awaitable, Choices, Ports } from './interaction.ts'
+import { FhirError, type Issue } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { isDefinitionType } from '../../ports/definitions/canonicals.ts'
+import type { Awaitable, Choices, Ports } from '../interaction.ts'
 import type { ProfileParts } from './profile-findings.ts'
 
 const NOTHING: readonly Issue[] = []

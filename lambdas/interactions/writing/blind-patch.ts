@@ -1,10 +1,10 @@
 /** Patches of who may change what it may not see: they say what is to be, and ask nothing about what is. */
-import { FhirError, fhirError } from '../fhir/outcome.ts'
-import { replaceReferences } from '../fhir/references.ts'
-import type { Resource } from '../fhir/resource.ts'
-import type { ResourceKey } from '../ports/resource-store.ts'
-import { outOfScope } from './forbidden.ts'
-import type { FhirRequest } from './interaction.ts'
+import { FhirError, fhirError } from '../../fhir/outcome.ts'
+import { replaceReferences } from '../../fhir/references.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
+import { outOfScope } from '../forbidden.ts'
+import type { FhirRequest } from '../interaction.ts'
 import type { PatchDocument } from './patch-document.ts'
 
 /** `hide` takes away the references that are there while those of the patch are resolved; `show` gives them back. */

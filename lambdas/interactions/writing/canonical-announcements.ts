@@ -1,9 +1,9 @@
 /** Before definitions are committed it is told which canonicals they carry: where others look them up, none is missing then. */
-import { parseJsonBytes } from '../fhir/json.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { type AnnouncedCanonical, type CanonicalNotes, isDefinitionType } from '../ports/canonicals.ts'
-import type { ResourceReader, ResourceWriter, Write } from '../ports/resource-store.ts'
-import { inTurn } from './slices.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { type AnnouncedCanonical, type CanonicalNotes, isDefinitionType } from '../../ports/definitions/canonicals.ts'
+import type { ResourceReader, ResourceWriter, Write } from '../../ports/store/resource-store.ts'
+import { inTurn } from '../time-slices.ts'
 
 /** A version that is written, or was. */
 type Defining = Pick<Write, 'tenant' | 'type' | 'id' | 'deleted' | 'body'>

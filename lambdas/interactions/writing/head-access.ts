@@ -1,10 +1,10 @@
 /** What the access of a request says of a write: about the version it follows, before anything else is said about that, and the one it makes. */
-import { type Judge, maySee, mayWrite } from '../access/judge.ts'
-import { isWholeTenant } from '../access/rules.ts'
-import type { Letter } from '../access/scopes.ts'
-import type { DamagedVersion, ResourceVersion, Write } from '../ports/resource-store.ts'
-import { forbidden } from './forbidden.ts'
-import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
+import { type Judge, maySee, mayWrite } from '../../access/judge.ts'
+import { isWholeTenant } from '../../access/rules.ts'
+import type { Letter } from '../../access/scopes.ts'
+import type { DamagedVersion, ResourceVersion, Write } from '../../ports/store/resource-store.ts'
+import { forbidden } from '../forbidden.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Ports } from '../interaction.ts'
 
 /** What a write follows: it may also replace what cannot be read. */
 export type Head = ResourceVersion | DamagedVersion

@@ -1,9 +1,9 @@
 /** A patch as it was sent: JSON Patch or FHIRPath Patch. https://hl7.org/fhir/R4/http.html#patch */
-import { type FhirPathOperation, fhirPathPatch, readFhirPathPatch } from '../fhir/fhirpath-patch.ts'
-import { type JsonOperation, jsonPatch, readJsonPatch } from '../fhir/json-patch.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import type { Work } from '../fhir/path/work.ts'
-import { isElement, type Resource } from '../fhir/resource.ts'
+import { type FhirPathOperation, fhirPathPatch, readFhirPathPatch } from '../../fhir/fhirpath-patch.ts'
+import { type JsonOperation, jsonPatch, readJsonPatch } from '../../fhir/json-patch.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import type { Work } from '../../fhir/path/work-budget.ts'
+import { isElement, type Resource } from '../../fhir/resource.ts'
 
 /** What it says, whatever it is applied to. */
 export type PatchDocument =

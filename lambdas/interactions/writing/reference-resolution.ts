@@ -1,14 +1,14 @@
 /** References that say a search, or the fullUrl of an entry, become what they mean before a resource is stored. https://hl7.org/fhir/R4/http.html#trules */
-import { FhirError, fhirError } from '../fhir/outcome.ts'
-import { conditionalReferences, placeOf, replaceReferences } from '../fhir/references.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
-import { IndexAhead } from '../ports/index-ahead.ts'
-import { pairsOf } from '../search/pairs.ts'
-import { criteriaOf, matchesOf } from './conditional.ts'
-import type { Awaitable, FhirRequest, Ports } from './interaction.ts'
-import { nameOf } from './key.ts'
-import { limited } from './slices.ts'
+import { FhirError, fhirError } from '../../fhir/outcome.ts'
+import { conditionalReferences, placeOf, replaceReferences } from '../../fhir/references.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { isResourceType } from '../../fhir/resource-types.ts'
+import { IndexAhead } from '../../ports/faults/index-ahead.ts'
+import { pairsOf } from '../../search/query/parameter-pairs.ts'
+import { criteriaOf, matchesOf } from './conditional-criteria.ts'
+import type { Awaitable, FhirRequest, Ports } from '../interaction.ts'
+import { nameOf } from '../resources/request-key.ts'
+import { limited } from '../time-slices.ts'
 
 /**
  * `meaningOf`: what a reference means that is no search, as `Type/id`. FhirError with the element: 412 where a search has no match, or

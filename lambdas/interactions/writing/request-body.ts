@@ -1,7 +1,7 @@
 /** The resource a request carries. */
-import { fhirError } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import type { FhirRequest } from './interaction.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { FhirRequest } from '../interaction.ts'
 
 /** FhirError 400 where there is none, or one of another type than the URL names. */
 export function bodyOf({ resource, type }: Pick<FhirRequest, 'resource' | 'type'>): Resource {

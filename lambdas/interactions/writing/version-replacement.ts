@@ -1,13 +1,13 @@
 /** What update and patch do with the version they follow: another one after it, unless nothing changes and the server is to say so. */
-import { parseJsonBytes } from '../fhir/json.ts'
-import { isElement, type Resource } from '../fhir/resource.ts'
-import { stamp } from '../fhir/version.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Awaitable, FhirRequest } from './interaction.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { isElement, type Resource } from '../../fhir/resource.ts'
+import { stamp } from '../../fhir/version.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { Awaitable, FhirRequest } from '../interaction.ts'
 import { leftAsItIs, type SavePorts, save } from './next-version.ts'
-import { keptAs } from './warnings-of.ts'
-import { type Answer, type AttemptPorts, andThen, type Change, type Target } from './writing.ts'
-import { type Head, isShownTo } from './written-head.ts'
+import { keptAs } from './write-warnings.ts'
+import { type Answer, type AttemptPorts, andThen, type Change, type Target } from './write-loop.ts'
+import { type Head, isShownTo } from './head-access.ts'
 
 export function saveOver(
   { choices, ...ports }: SavePorts & Pick<AttemptPorts, 'choices'>,

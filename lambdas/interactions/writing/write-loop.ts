@@ -2,12 +2,12 @@
  * How a write happens: find the resource it means, read its head, make the next version, commit it if the head is still that one.
  * A lost race starts over, so that what a write decided was decided on the version it follows.
  */
-import { fhirError } from '../fhir/outcome.ts'
-import { IndexAhead } from '../ports/index-ahead.ts'
-import type { Guard, ResourceKey, Write } from '../ports/resource-store.ts'
-import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
-import { type Resolve, resolving } from './resolve-references.ts'
-import { type Head, headFor } from './written-head.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { IndexAhead } from '../../ports/faults/index-ahead.ts'
+import type { Guard, ResourceKey, Write } from '../../ports/store/resource-store.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
+import { type Resolve, resolving } from './reference-resolution.ts'
+import { type Head, headFor } from './head-access.ts'
 
 export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'choices'>
 

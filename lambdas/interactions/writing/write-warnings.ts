@@ -1,10 +1,10 @@
 /** What is told of a resource that is stored all the same. */
-import type { Issue } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { definedByR4 } from '../search/custom.ts'
-import { LONGEST } from '../search/fold.ts'
-import { longStrings } from '../search/long-strings.ts'
-import type { Reading } from '../search/reading.ts'
+import type { Issue } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { definedByR4 } from '../../search/custom/custom-parameters.ts'
+import { LONGEST } from '../../search/text-folding.ts'
+import { longStrings } from '../../search/documents/long-strings.ts'
+import type { Reading } from '../../search/search-context.ts'
 
 /** One for each string that search will pass over. Specification 2.5, 4.2, 8. */
 export const longStringWarnings = (resource: Resource, reading: Reading): readonly Issue[] =>

@@ -6,7 +6,7 @@
  *   among them, and some that are deleted. However many there are, a page holds a hundred at most.
  * - `state` is '' for tenants that never had a definition. Else it is another text after each commit of one, and none that another tenant has.
  */
-import type { ResourceKey } from './resource-store.ts'
+import type { ResourceKey } from '../store/resource-store.ts'
 
 /** https://hl7.org/fhir/R4/profiling.html, https://hl7.org/fhir/R4/terminology-module.html */
 export const DEFINITION_TYPES = ['StructureDefinition', 'ValueSet', 'CodeSystem'] as const

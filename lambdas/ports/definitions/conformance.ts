@@ -3,8 +3,8 @@
  * the newest that is loaded counts. What is retired comes only where there is nothing else, so that it can be told: it takes no part. undefined:
  * none is loaded under that name. A profile that cannot be used fails with the reason (Unusable); else they fail only where the machine does.
  */
-import type { Profile } from '../fhir/profile/definition.ts'
-import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
+import type { Profile } from '../../fhir/profile/definition.ts'
+import type { CodeSystem, ValueSet } from '../../fhir/profile/value-set.ts'
 
 export type Conformance = {
   readonly profile: (canonical: string) => Promise<Profile | undefined>

@@ -4,7 +4,7 @@
  * Guarantees: `get` and `list` see every change that resolved before, from any process; of racing changes to one client none is lost, and what
  * resolved survives the machine. A client has room for 100 kB of JSON. Any text may be asked for, and be nobody's id.
  */
-import type { Element } from '../fhir/resource.ts'
+import type { Element } from '../../fhir/resource.ts'
 
 export type Client = {
   /** As it stands in tokens and URLs: `[A-Za-z0-9._-]{1,64}`. */

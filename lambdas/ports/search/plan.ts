@@ -92,7 +92,7 @@ export type Plan = Matching &
     readonly skip?: number
     /** `estimate`: exact up to 10,000, absent above. */
     readonly total: 'none' | 'estimate' | 'accurate'
-    /** Whether it is also asked what is in the index for certain (ports/pulse.ts). */
+    /** Whether it is also asked what is in the index for certain (ports/search/heartbeat.ts). */
     readonly pulse?: true
   }
 

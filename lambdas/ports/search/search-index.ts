@@ -9,12 +9,12 @@
  * - What `caughtUp` reported as visible is seen by every later `find`.
  * - The index never decides what a value means: it compares keys by code point and numbers by value.
  */
-import type { AskedOf } from '../search/outdated.ts'
-import type { Freshness, GroupPlan, Matching, Plan, Position } from '../search/plan.ts'
+import type { AskedOf } from '../../search/documents/outdated-parameters.ts'
+import type { Freshness, GroupPlan, Matching, Plan, Position } from './plan.ts'
 
 export type OrderKey = { readonly low: string | number; readonly high: string | number }
 
-/** What search/extract.ts makes of a resource version: dumb values only. */
+/** What search/documents/extract.ts makes of a resource version: dumb values only. */
 export type IndexDocument = {
   readonly tenant: string
   readonly type: string

@@ -1,6 +1,6 @@
 /**
  * The keys our tokens are signed with: RSA of 2,048 bits, RS256. What is secret stays behind the port. When a key is used, and until when it
- * is published, is auth/key-rotation.ts's to say.
+ * is published, is auth/tokens/key-rotation.ts's to say.
  *
  * Guarantees: a key that `make` resolved with is in each later `list`, in any process, until it is removed; `sign` works for each that is.
  */

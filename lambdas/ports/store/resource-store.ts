@@ -9,7 +9,7 @@
  * - A reader sees a commit that resolved before the read began, and never a part of one.
  * - Bodies are 0 bytes to 20 MB and come back byte for byte, or what was asked is Damaged. Tenants never see each other's versions.
  */
-import type { Damaged } from './damaged.ts'
+import type { Damaged } from '../faults/damaged.ts'
 
 export type ResourceKey = { readonly tenant: string; readonly type: string; readonly id: string }
 export type VersionKey = ResourceKey & { readonly versionId: number }

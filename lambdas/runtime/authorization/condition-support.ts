@@ -1,8 +1,8 @@
 /** Whether conditions of scopes can be decided, by what each tenant has defined. */
-import { isDecidable } from '../access/granular.ts'
-import type { AuthPorts } from '../auth/endpoint.ts'
-import { TENANT } from '../ports/known-tenants.ts'
-import type { ReadingOf } from '../search/reading.ts'
+import { isDecidable } from '../../access/scope-conditions.ts'
+import type { AuthPorts } from '../../auth/endpoint.ts'
+import { TENANT } from '../../ports/store/tenants.ts'
+import type { ReadingOf } from '../../search/search-context.ts'
 
 export const decidable =
   (reading: ReadingOf): AuthPorts['isDecidable'] =>

@@ -1,12 +1,12 @@
 /** The patients a person cares for, as the RelatedPerson says. https://hl7.org/fhir/R4/relatedperson.html */
-import { WHOLE_ACCESS } from '../access/access.ts'
-import { dateRange } from '../fhir/date-range.ts'
-import { parseJsonBytes } from '../fhir/json.ts'
-import { type Bases, localReference } from '../fhir/references.ts'
-import { type Element, isElement } from '../fhir/resource.ts'
-import type { Ports } from '../interactions/interaction.ts'
-import type { ResourceKey } from '../ports/resource-store.ts'
-import type { ReadingOf } from '../search/reading.ts'
+import { WHOLE_ACCESS } from '../../access/access.ts'
+import { dateRange } from '../../fhir/date-range.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { type Bases, localReference } from '../../fhir/references.ts'
+import { type Element, isElement } from '../../fhir/resource.ts'
+import type { Ports } from '../../interactions/interaction.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
+import type { ReadingOf } from '../../search/search-context.ts'
 
 export type CaredForParts = { readonly ports: Pick<Ports, 'resources' | 'clock'>; readonly reading: ReadingOf }
 

@@ -1,7 +1,7 @@
 /** How this server verifies access tokens, in both homes: it issues them to itself, under its base URL. */
-import { type Verifier, type VerifierParts, verifier } from '../access/verification/verifier.ts'
-import { publishedBy } from '../auth/key-rotation.ts'
-import type { Config } from './config.ts'
+import { type Verifier, type VerifierParts, verifier } from '../../access/verification/verifier.ts'
+import { publishedBy } from '../../auth/tokens/key-rotation.ts'
+import type { Config } from '../config.ts'
 
 export type VerifyingPorts = Pick<VerifierParts, 'keys' | 'revocations' | 'clock' | 'fetchDocument' | 'report'>
 

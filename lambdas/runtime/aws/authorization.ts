@@ -1,14 +1,14 @@
 /** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in aws-signing.ts. */
-import { fetchedKeys } from '../access/verification/fetched-keys.ts'
-import { DynamoDbGrants } from '../adapters/dynamodb/grants.ts'
-import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
-import { DynamoDbClients, DynamoDbUsers } from '../adapters/dynamodb/registered.ts'
-import { DynamoDbRevocations } from '../adapters/dynamodb/revocations.ts'
-import { KEY_LIST, type KmsKeyList, publishedKeys } from '../adapters/kms/published-keys.ts'
-import type { FetchDocument } from '../ports/fetch-document.ts'
-import { clock, config, stateTable } from './aws.ts'
-import { report } from './aws-log.ts'
-import { once } from './once.ts'
+import { fetchedKeys } from '../../access/verification/jwks-cache.ts'
+import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
+import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
+import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
+import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
+import { KEY_LIST, type KmsKeyList, publishedKeys } from '../../adapters/kms/published-keys.ts'
+import type { FetchDocument } from '../../ports/security/fetch-document.ts'
+import { clock, config, stateTable } from './ports.ts'
+import { report } from './log.ts'
+import { once } from '../once.ts'
 
 const now = (): number => clock().now()
 
@@ -24,8 +24,8 @@ export const publicKeys = /* @__PURE__ */ once(() => publishedKeys(keyList()))
 /** Its code is loaded when somebody else's keys are first needed. */
 export const fetched: FetchDocument = async (url) => {
   const [{ fetchDocument }, { mayReachOf }] = await Promise.all([
-    import('../adapters/https/fetch-document.ts'),
-    import('../adapters/https/private-hosts.ts'),
+    import('../../adapters/https/fetch-document.ts'),
+    import('../../adapters/https/private-hosts.ts'),
   ])
   return fetchDocument({ mayReach: mayReachOf(config().privateHosts) })(url)
 }

@@ -2,7 +2,7 @@
  * A function as a resource of a stack: it answers to an address it is given, whatever happens, or the deployment would hang.
  * https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html
  */
-import { report } from './aws-log.ts'
+import { report } from './log.ts'
 
 export type CustomResourceEvent = {
   readonly RequestType: 'Create' | 'Update' | 'Delete'

@@ -3,9 +3,9 @@
  * process is woken for another request, sends nothing any more.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Ends } from '../adapters/dynamodb/dynamo.ts'
-import { NotBegun } from '../ports/not-begun.ts'
-import { TimedOut } from '../ports/timed-out.ts'
+import type { Ends } from '../../adapters/dynamodb/table-client.ts'
+import { NotBegun } from '../../ports/faults/not-begun.ts'
+import { TimedOut } from '../../ports/faults/timed-out.ts'
 
 /** As Lambda gives it. https://docs.aws.amazon.com/lambda/latest/dg/nodejs-context.html */
 export type LambdaContext = { readonly getRemainingTimeInMillis: () => number }

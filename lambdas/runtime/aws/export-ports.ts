@@ -1,14 +1,14 @@
 /** The cloud home's exports: jobs in the table of state, files in a bucket of their own, work in executions of a state machine. */
-import { DynamoDbKeptRows } from '../adapters/dynamodb/kept-rows.ts'
-import { lazyS3BlobCopier } from '../adapters/s3/lazy-blob-copier.ts'
-import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
-import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
-import type { BlobCopier } from '../ports/blob-copier.ts'
-import type { BlobStore } from '../ports/blob-store.ts'
-import type { KeptRows } from '../ports/kept-rows.ts'
-import type { Workflow } from '../ports/workflow.ts'
-import { places, stateTable } from './aws.ts'
-import { once } from './once.ts'
+import { DynamoDbKeptRows } from '../../adapters/dynamodb/rows/rows.ts'
+import { lazyS3BlobCopier } from '../../adapters/s3/lazy-blob-copier.ts'
+import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
+import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
+import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
+import type { Workflow } from '../../ports/execution/workflow.ts'
+import { places, stateTable } from './ports.ts'
+import { once } from '../once.ts'
 
 /** Jobs, and what their writers keep of them. */
 export const jobRows: () => KeptRows = /* @__PURE__ */ once(() => new DynamoDbKeptRows(stateTable()))

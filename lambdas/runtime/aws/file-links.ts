@@ -1,10 +1,10 @@
 /** The cloud home's links to export files: signed by KMS, for CloudFront. */
-import { CloudFrontExportUrls } from '../adapters/cloudfront/export-urls.ts'
-import { publicKeyPem } from '../adapters/kms/public-key.ts'
-import { blobOf } from '../export/job.ts'
-import type { ExportUrlSigner } from '../ports/export-urls.ts'
-import { places } from './aws.ts'
-import { once } from './once.ts'
+import { CloudFrontExportUrls } from '../../adapters/cloudfront/export-urls.ts'
+import { publicKeyPem } from '../../adapters/kms/public-key.ts'
+import { blobOf } from '../../export/job/job.ts'
+import type { ExportUrlSigner } from '../../ports/blobs/file-links.ts'
+import { places } from './ports.ts'
+import { once } from '../once.ts'
 
 export const exportUrls: () => ExportUrlSigner = /* @__PURE__ */ once(() => {
   const { exportOrigin: origin, linkKey: keyId, linkKeyPair: keyPairId } = places()

@@ -1,15 +1,15 @@
 /** A deployed function that answers requests of API Gateway. */
 
-import { namedByGateway } from '../http/authenticators.ts'
-import type { Site } from '../http/exchange.ts'
-import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../http/gateway-event.ts'
-import type { Steps } from '../http/pipeline.ts'
-import type { StepParts } from '../http/pipelines/reading.ts'
-import { type ServerParts, server } from '../http/server.ts'
-import { audit, clock, config, reading as known, places } from './aws.ts'
-import { authenticator } from './aws-access.ts'
-import { report } from './aws-log.ts'
-import { inTime, type LambdaContext, timed } from './aws-time.ts'
+import { namedByGateway } from '../../http/authenticators.ts'
+import type { Site } from '../../http/exchange.ts'
+import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../../http/gateway-event.ts'
+import type { Steps } from '../../http/pipeline.ts'
+import type { StepParts } from '../../http/pipelines/reading.ts'
+import { type ServerParts, server } from '../../http/server.ts'
+import { audit, clock, config, reading as known, places } from './ports.ts'
+import { authenticator } from './authenticator.ts'
+import { report } from './log.ts'
+import { inTime, type LambdaContext, timed } from './deadlines.ts'
 
 export type HttpFunctionParts = {
   readonly interactions?: ServerParts['interactions']

@@ -1,6 +1,6 @@
 /** What functions print: one line of JSON each, for CloudWatch. Nothing of what a request or a resource holds. */
 
-import { NotFetched } from '../ports/fetch-document.ts'
+import { NotFetched } from '../../ports/security/fetch-document.ts'
 
 type Thrown = { readonly name?: string; readonly code?: string; readonly message?: string; readonly stack?: string }
 
@@ -40,7 +40,7 @@ export const tellPulseAge = (age: number, about: Pick<Told, 'stage' | 'at'>): vo
 
 export const NAMESPACE = 'FHIR'
 
-/** What this code measures; an alarm looks at each (lib/watches.ts). */
+/** What this code measures; an alarm looks at each (lib/monitoring/watches.ts). */
 export const MEASURED = [
   'AuditRefused',
   'ExportAge',

@@ -1,5 +1,5 @@
 /** The cloud home's tables that were restored: what the template says of them. */
-import { adoptTable, type Units, type WantedTable } from '../adapters/dynamodb/adopt-table.ts'
+import { adoptTable, type Units, type WantedTable } from '../../adapters/dynamodb/stream/restored-table.ts'
 import { type Properties, Told } from './custom-resource.ts'
 
 /**

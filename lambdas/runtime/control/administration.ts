@@ -2,18 +2,18 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { CommandAuditLog } from '../adapters/filesystem/command-audit-log.ts'
-import { makeFolder } from '../adapters/filesystem/durable-file.ts'
-import { checkEntry } from '../adapters/filesystem/folder-entries.ts'
-import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
-import { mayReachOf, wallBefore } from '../adapters/https/private-hosts.ts'
-import { SystemClock } from '../adapters/in-process/system-clock.ts'
-import { openGrants } from '../adapters/sqlite-grants/open-grants.ts'
-import type { AdministrationPorts } from '../auth/administration.ts'
-import { Passwords } from '../auth/passwords.ts'
-import type { Grants } from '../ports/grants.ts'
-import { readConfig } from './config.ts'
-import { nameOfOperator } from './operator.ts'
+import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
+import { makeFolder } from '../../adapters/filesystem/durable-file.ts'
+import { checkEntry } from '../../adapters/filesystem/folder-entries.ts'
+import { FilesystemSigningKeys } from '../../adapters/filesystem/signing-keys.ts'
+import { mayReachOf, wallBefore } from '../../adapters/https/private-hosts.ts'
+import { SystemClock } from '../../adapters/in-process/system-clock.ts'
+import { openGrants } from '../../adapters/sqlite-grants/open-grants.ts'
+import type { AdministrationPorts } from '../../auth/administration/administration.ts'
+import { Passwords } from '../../auth/login/passwords.ts'
+import type { Grants } from '../../ports/rows/grants.ts'
+import { readConfig } from '../config.ts'
+import { nameOfOperator } from '../operator-name.ts'
 
 export {
   addClient,
@@ -28,12 +28,12 @@ export {
   removeUser,
   rotateClient,
   rotateKeys,
-} from '../auth/administration.ts'
-export { clientKeysOf } from '../auth/client-keys.ts'
-export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../auth/key-rotation.ts'
-export type { Launch } from '../auth/launches.ts'
-export { registeredUser } from '../auth/registration.ts'
-export type { Client } from '../ports/clients.ts'
+} from '../../auth/administration/administration.ts'
+export { clientKeysOf } from '../../auth/clients/client-keys.ts'
+export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../../auth/tokens/key-rotation.ts'
+export type { Launch } from '../../auth/launch/launches.ts'
+export { registeredUser } from '../../auth/clients/registration.ts'
+export type { Client } from '../../ports/rows/clients.ts'
 
 /** In a data folder. */
 export const GRANTS = 'grants.db'

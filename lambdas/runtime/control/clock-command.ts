@@ -1,5 +1,5 @@
 /** How who runs a server tells it that its clock is right. */
-import { askServer, type Command } from '../adapters/filesystem/command-socket.ts'
+import { askServer, type Command } from '../../adapters/filesystem/command-socket.ts'
 
 export async function acceptClock(folder: string): Promise<void> {
   const done = await askServer(folder, 'accept-clock', '')

@@ -1,7 +1,7 @@
 /** How an operator launches an app on a server that runs, which looks at what it keeps. */
-import type { Command } from '../adapters/filesystem/command-socket.ts'
-import type { Authorization, Launched } from './authorization.ts'
-import { heardAt, nobodyAt, type Place } from './running-server.ts'
+import type { Command } from '../../adapters/filesystem/command-socket.ts'
+import type { Authorization, Launched } from '../embedded/authorization.ts'
+import { heardAt, nobodyAt, type Place } from './server-socket.ts'
 
 /** What the app is given. Error: why there is nothing. */
 export async function launchAt(place: Place, launched: Launched): Promise<string> {

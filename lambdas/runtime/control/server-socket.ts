@@ -2,7 +2,7 @@
 import { chmodSync, copyFileSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { ADDRESS, type Command, heardFromServer } from '../adapters/filesystem/command-socket.ts'
+import { ADDRESS, type Command, heardFromServer } from '../../adapters/filesystem/command-socket.ts'
 
 /** A data folder; the port of a server started with --memory. */
 export type Place = { readonly folder: string } | { readonly port: number }

@@ -1,8 +1,8 @@
 /** How who may read what a server keeps gets a token of it. */
-import type { Command } from '../adapters/filesystem/command-socket.ts'
-import type { Asked, Authorization } from './authorization.ts'
-import { nameOfOperator } from './operator.ts'
-import { heardAt, type Place } from './running-server.ts'
+import type { Command } from '../../adapters/filesystem/command-socket.ts'
+import type { Asked, Authorization } from '../embedded/authorization.ts'
+import { nameOfOperator } from '../operator-name.ts'
+import { heardAt, type Place } from './server-socket.ts'
 
 /** undefined: no server runs there. Error: why it gives none. */
 export const tokenOfServer = (place: Place, asked: Asked): Promise<string | undefined> =>

@@ -1,6 +1,6 @@
 /** Holds writes back while the index is so far behind that searches would wait too long for it. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ResourceWriter } from '../ports/resource-store.ts'
+import type { ResourceWriter } from '../../ports/store/resource-store.ts'
 
 /** Versions: what the index takes in in about as long as a search may wait. */
 const FARTHEST_BEHIND = 180_000

@@ -1,6 +1,6 @@
 /** Refuses writes whose stamps cannot be believed. */
-import type { RequestWriter } from '../interactions/interaction.ts'
-import { ClockJumped } from '../ports/clock-jumped.ts'
+import type { RequestWriter } from '../../interactions/interaction.ts'
+import { ClockJumped } from '../../ports/faults/clock-jumped.ts'
 
 export const stampedWriter = (writer: RequestWriter, clock: { readonly mayStamp: () => boolean }): RequestWriter => ({
   async commit(writes, guards, by) {

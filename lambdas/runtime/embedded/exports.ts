@@ -1,17 +1,17 @@
 /** Exports of the embedded home: rows of jobs, files, and the thread that writes them, which is there once something is exported. */
-import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
-import { NotOurFile } from '../adapters/sqlite-file/open-file.ts'
-import { SqliteKeptRows } from '../adapters/sqlite-rows/kept-rows.ts'
-import { spareOthers } from '../export/deaths.ts'
-import { type Links, signedLinks } from '../export/links.ts'
-import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
-import { Readings } from '../indexing/reading-now.ts'
-import type { ExportPorts } from '../interactions/export-ports.ts'
-import type { BlobStore } from '../ports/blob-store.ts'
-import { additionalResourcesOf } from './additional-resources-of.ts'
-import type { Config } from './config.ts'
-import { Exporter } from './exporter/exporter.ts'
-import { readingOf } from './reading-of.ts'
+import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
+import { NotOurFile } from '../../adapters/sqlite-file/open-file.ts'
+import { SqliteKeptRows } from '../../adapters/sqlite-rows/rows.ts'
+import { spareOthers } from '../../export/job/failed-attempts.ts'
+import { type Links, signedLinks } from '../../export/job/signed-links.ts'
+import { removeExpired, removeStopped, resumeJobs } from '../../export/job/job-sweep.ts'
+import { Readings } from '../../indexing/tenant-search-contexts.ts'
+import type { ExportPorts } from '../../interactions/export/ports.ts'
+import type { BlobStore } from '../../ports/blobs/blob-store.ts'
+import { additionalResourcesOf } from '../export-rules-setting.ts'
+import type { Config } from '../config.ts'
+import { Exporter } from '../threads/export/threaded-workflow.ts'
+import { readingOf } from '../search-context.ts'
 import type { Stores } from './stores.ts'
 
 export type ExportsParts = {
@@ -60,7 +60,7 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
   const readings = new Readings(readingOf(config, { baseUrl }), 'searches')
   const requests = new Int32Array(new SharedArrayBuffer(4))
   const exporter = new Exporter({
-    thread: new URL('./exporter/exporter-thread.ts', import.meta.url),
+    thread: new URL('../threads/export/export-thread.ts', import.meta.url),
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes: config.groupExportTypes },
     ...(additionalResources === undefined ? {} : { additionalResources }),
     answers: {

@@ -1,15 +1,15 @@
 /** What the embedded home keeps open while it serves: the store, the thread of its index, and who evaluates expressions. */
 
-import type { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
-import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
-import type { Definitions } from '../indexing/custom-definitions.ts'
-import { keptVersions, type RequestStore } from '../interactions/kept-versions.ts'
-import { Damaged } from '../ports/damaged.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Reading } from '../search/reading.ts'
-import { expressionRunner } from './expressions.ts'
-import { DefinitionsInUse } from './searcher/definitions-in-use.ts'
-import { Searcher } from './searcher/searcher.ts'
+import type { ForkedExpressionRunner } from '../../adapters/in-process/expression-runner.ts'
+import { SqliteResourceStore } from '../../adapters/sqlite-store/resource-store.ts'
+import type { Definitions } from '../../indexing/custom-definitions.ts'
+import { keptVersions, type RequestStore } from '../../interactions/resources/version-cache.ts'
+import { Damaged } from '../../ports/faults/damaged.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { Reading } from '../../search/search-context.ts'
+import { expressionRunner } from '../expressions/forked-expressions.ts'
+import { DefinitionsInUse } from '../threads/search/definitions-in-use.ts'
+import { Searcher } from '../threads/search/threaded-index.ts'
 
 export type Stores = {
   readonly store: SqliteResourceStore
@@ -40,7 +40,7 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
   opened.defer(() => store.close())
   const defining = await definingIn(store)
   const searcher = new Searcher({
-    thread: new URL('./searcher/searcher-thread.ts', import.meta.url),
+    thread: new URL('../threads/search/search-thread.ts', import.meta.url),
     store: path('store.db'),
     index: path('index.db'),
     acknowledged: (tenant) => store.lastPosition(tenant),

@@ -2,12 +2,12 @@
  * The program of the process that evaluates FHIRPath of clients with fhirpath.js. A process, since a thread that runs out of memory may end
  * all others with it; and it can be ended in the middle of anything.
  */
-import type { Group } from '../adapters/in-process/expression-runner.ts'
-import { type Evaluation as Evaluate, type InterpretedValue, interpreted, loadInterpreter, reasonOf } from '../fhir/path/interpreter.ts'
-import { eachWithin, type Outcome } from '../fhir/path/within.ts'
-import { CHARACTERS, spend, TooCostly } from '../fhir/path/work.ts'
-import { isElement, type Resource } from '../fhir/resource.ts'
-import type { Evaluated, Evaluation, FoundElement, FoundValue } from '../ports/expression-runner.ts'
+import type { Group } from '../../adapters/in-process/expression-runner.ts'
+import { type Evaluation as Evaluate, type InterpretedValue, interpreted, loadInterpreter, reasonOf } from '../../fhir/path/interpreter.ts'
+import { eachWithin, type Outcome } from '../../fhir/path/time-limit.ts'
+import { CHARACTERS, spend, TooCostly } from '../../fhir/path/work-budget.ts'
+import { isElement, type Resource } from '../../fhir/resource.ts'
+import type { Evaluated, Evaluation, FoundElement, FoundValue } from '../../ports/execution/expression-runner.ts'
 
 /** Values, and texts counted as such, that are told of one evaluation. */
 const MOST_VALUES = 100_000

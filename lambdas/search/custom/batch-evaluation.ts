@@ -1,8 +1,8 @@
 /** Somebody's own parameters that are watched, or evaluated elsewhere, are evaluated on many resources at once, before extraction. */
-import type { Resource } from '../fhir/resource.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import { parametersOf } from './parameters.ts'
-import type { Reading } from './reading.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import { parametersOf } from '../parameters.ts'
+import type { Reading } from '../search-context.ts'
 
 /** The resources know their values of these parameters from now on. */
 export async function evaluateAhead(

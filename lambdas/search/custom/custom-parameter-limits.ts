@@ -1,5 +1,5 @@
 /** How many search parameters somebody may define: each is evaluated on every resource of its type, and known to every thread that searches. */
-import type { CustomMapping } from './custom-mapping.ts'
+import type { CustomMapping } from '../custom-mapping.ts'
 
 /** Of a tenant. Several times what R4 has on its largest types. */
 const MOST_OF_TYPE = 200

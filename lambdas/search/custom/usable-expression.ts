@@ -1,6 +1,6 @@
 /** Whether an expression that is not compiled can be what somebody searches by. */
-import { isResourceType } from '../fhir/resource-types.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import { isResourceType } from '../../fhir/resource-types.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 
 /** What is wrong: it is no FHIRPath, has a meaning that does not last or is not at hand, or costs too much on no elements at all. */
 export async function unusableFor(

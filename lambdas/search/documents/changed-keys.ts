@@ -2,7 +2,7 @@
  * What each number of the extractor, and of the registry of parameters, changes about keys: until an index that was made by another release is
  * made anew, what is asked by these parameters is not found in it reliably. A release adds a row where it raises a number.
  */
-import type { ParameterType } from './parameters.ts'
+import type { ParameterType } from '../parameters.ts'
 
 /** Types of parameters whose keys, or fields in an index, are others than by the number before; a folder of fields that is new counts for all that it is for. */
 export const CHANGED_TYPES: Readonly<Record<number, readonly ParameterType[]>> = {

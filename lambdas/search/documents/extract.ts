@@ -1,15 +1,15 @@
 /** Turns a resource version into what an index holds: dumb values only. */
-import { localReferences } from '../fhir/references.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { whole } from '../ports/in-pieces.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { IndexDocument } from '../ports/search-index.ts'
-import { CALLED, calledBy, hasCanonical } from './canonical.ts'
-import { Fields } from './fields.ts'
-import { type OnFailure, parametersOf, registryNumber, type SearchParameter } from './parameters.ts'
-import type { Reading } from './reading.ts'
-import type { Extract } from './types/search-type.ts'
-import { SEARCH_TYPES } from './types/search-types.ts'
+import { localReferences } from '../../fhir/references.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { whole } from '../../ports/execution/generator-driver.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
+import { CALLED, calledBy, hasCanonical } from '../canonical.ts'
+import { Fields } from '../fields.ts'
+import { type OnFailure, parametersOf, registryNumber, type SearchParameter } from '../parameters.ts'
+import type { Reading } from '../search-context.ts'
+import type { Extract } from '../types/search-type.ts'
+import { SEARCH_TYPES } from '../types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number answers until a new one is made. */
 export const EXTRACTOR = 9

@@ -1,8 +1,8 @@
 /** Which of the parameters that are asked by are not found reliably in documents of another release. */
 import type { Changes } from './changed-keys.ts'
-import { type ParameterType, parametersOf, type SearchParameter } from './parameters.ts'
-import { type Matching, type Predicate, rulesOf, type SortKey } from './plan.ts'
-import type { Reading } from './reading.ts'
+import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
+import { type Matching, type Predicate, rulesOf, type SortKey } from '../../ports/search/plan.ts'
+import type { Reading } from '../search-context.ts'
 
 /** What is looked up at once. `field`: of groups, or of what is looked up by a stage. */
 export type AskedOf = Matching & { readonly order?: readonly SortKey[]; readonly field?: string }

@@ -1,8 +1,8 @@
 /** What comes along with the matches. https://hl7.org/fhir/R4/search.html#include */
-import { fhirError } from '../fhir/outcome.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
-import { parametersOf, type SearchParameter, searchParameter } from './parameters.ts'
-import type { Reading } from './reading.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { isResourceType } from '../../fhir/resource-types.ts'
+import { parametersOf, type SearchParameter, searchParameter } from '../parameters.ts'
+import type { Reading } from '../search-context.ts'
 
 export type Include = {
   readonly reverse: boolean

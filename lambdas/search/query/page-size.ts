@@ -1,5 +1,5 @@
 /** How many resources a page has, in searches and histories alike. https://hl7.org/fhir/R4/search.html#count */
-import { fhirError } from '../fhir/outcome.ts'
+import { fhirError } from '../../fhir/outcome.ts'
 
 const DEFAULT = 20
 const LARGEST = 1_000

@@ -1,5 +1,5 @@
 /** The text of a search (`identifier=s|1&active=true`) as pairs. https://url.spec.whatwg.org/#urlencoded-parsing */
-import { fhirError } from '../fhir/outcome.ts'
+import { fhirError } from '../../fhir/outcome.ts'
 
 export type Pairs = readonly (readonly [name: string, value: string])[]
 

@@ -1,5 +1,5 @@
 /** How much one search may ask for: lists without a bound would hold everyone else. */
-import { fhirError } from '../fhir/outcome.ts'
+import { fhirError } from '../../fhir/outcome.ts'
 
 /** What is left, counted down while the search is read. */
 export type Budget = { values: number; types: number }

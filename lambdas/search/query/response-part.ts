@@ -1,7 +1,7 @@
 /** Which part of each resource an answer shows. https://hl7.org/fhir/R4/search.html#summary, https://hl7.org/fhir/R4/search.html#elements */
-import { fhirError } from '../fhir/outcome.ts'
-import { isRootElement } from '../fhir/summary.ts'
-import { checkOnce, type Pairs } from './pairs.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { isRootElement } from '../../fhir/summary.ts'
+import { checkOnce, type Pairs } from './parameter-pairs.ts'
 
 /** Absent: all of it. */
 export type Part = { readonly summary?: string; readonly elements?: readonly string[] }

@@ -1,6 +1,6 @@
 /** Numbers as text that is compared like them, so that a unit and its value stand in one key. */
-import { doubleText } from '../doubles.ts'
-import type { Predicate, RangeTest } from '../plan.ts'
+import { doubleText } from '../../ports/search/doubles.ts'
+import type { Predicate, RangeTest } from '../../ports/search/plan.ts'
 
 /** Behind every number. */
 const LAST = 'g'

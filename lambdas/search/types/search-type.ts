@@ -4,8 +4,8 @@ import { fhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
 import type { OnFailure, SearchParameter, TypedValue } from '../parameters.ts'
-import type { Predicate } from '../plan.ts'
-import type { Reading } from '../reading.ts'
+import type { Predicate } from '../../ports/search/plan.ts'
+import type { Reading } from '../search-context.ts'
 
 /** `now`: milliseconds since 1970. */
 export type QueryContext = Reading & { readonly now?: number }

@@ -3,7 +3,7 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
 import { type FieldNames, type Fields, namesOf } from '../fields.ts'
-import { fold, LONGEST } from '../fold.ts'
+import { fold, LONGEST } from '../text-folding.ts'
 import type { SearchParameter } from '../parameters.ts'
 import { prefixed, type SearchType, unescapeValue } from './search-type.ts'
 

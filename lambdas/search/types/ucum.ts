@@ -1,6 +1,6 @@
 /** Quantities of UCUM units as quantities of base units, so that 5 g equals 5000 mg. https://ucum.org/ucum */
 import { UcumLhcUtils } from '@lhncbc/ucum-lhc'
-import { remembered } from '../remembered.ts'
+import { remembered } from '../interned-texts.ts'
 
 export const UCUM = 'http://unitsofmeasure.org'
 

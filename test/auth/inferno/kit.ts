@@ -5,7 +5,7 @@
  * https://github.com/inferno-framework/bulk-data-test-kit, https://github.com/inferno-framework/ipa-test-kit
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { addClient, addUser, launchFrom, openAdministration } from '../../../lambdas/runtime/administration.ts'
+import { addClient, addUser, launchFrom, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
 import { startServer } from '../../api/server.ts'
 import { atEnd, newFolder } from '../../fixtures/at-end.ts'
 import { assertion, assertionForm, type Changed, type KeyPair, keyPair } from '../assertions.ts'

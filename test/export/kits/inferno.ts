@@ -1,6 +1,6 @@
 /** What Inferno's Bulk Data kit asserts of STU2. https://github.com/inferno-framework/bulk-data-test-kit, lib/bulk_data_test_kit/v2.0.0 */
 import { expect } from '@jest/globals'
-import { findingsOf } from '../../../lambdas/interactions/findings-of.ts'
+import { findingsOf } from '../../../lambdas/interactions/validation/structure-findings.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 import { accepts, begun, entry, exported, outcome, whole } from './holds.ts'
 import { LEVELS, type Level, type Row, type Site, URL_OF_SERVER } from './site.ts'

@@ -2,7 +2,7 @@
  * A server with some records and a Group, and a client of backend services that asks it over the network as BDT and Inferno's Bulk Data kit do.
  * https://github.com/smart-on-fhir/bdt, https://github.com/inferno-framework/bulk-data-test-kit
  */
-import { addClient, openAdministration } from '../../../lambdas/runtime/administration.ts'
+import { addClient, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
 import { startServer } from '../../api/server.ts'
 import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
 import { RECORD } from '../../auth/inferno/record.ts'

@@ -1,6 +1,6 @@
 /** Bindings: in, out or unknown, and what that means by strength; codes of systems that are known. https://hl7.org/fhir/R4/terminologies.html */
 import { expect, it } from '@jest/globals'
-import { packageOf } from '../../../lambdas/fhir/profile/package.ts'
+import { packageOf } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { finding, profile, URL } from '../../fixtures/profiles/checking.ts'
 

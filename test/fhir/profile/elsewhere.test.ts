@@ -1,7 +1,7 @@
 /** Rules that are evaluated elsewhere count wherever a profile is asked: also where it decides what else counts. */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
+import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
 

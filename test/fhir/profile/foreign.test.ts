@@ -1,9 +1,9 @@
 /** What definitions that are not built in let be evaluated: here what is linear in the resource, all else where it can be ended. */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
-import { TENANT } from '../../../lambdas/ports/known-tenants.ts'
-import { Overloaded } from '../../../lambdas/ports/overloaded.ts'
+import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
+import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
+import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
 

@@ -1,6 +1,6 @@
 /** What profiles do not ask, and where what they ask ends: circles, chains, what is named twice. https://hl7.org/fhir/R4/profiling.html */
 import { describe, expect, it } from '@jest/globals'
-import { packageOf } from '../../../lambdas/fhir/profile/package.ts'
+import { packageOf } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { BASE, errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
 

@@ -1,6 +1,6 @@
 /** Profiles and resources that are meant to hurt: nothing throws, the work is bounded, and no finding says a value. */
 import { expect, it } from '@jest/globals'
-import { Faults } from '../../../lambdas/fhir/profile/faults.ts'
+import { Faults } from '../../../lambdas/fhir/profile/profile-issues.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { Enough } from '../../../lambdas/fhir/validate/findings.ts'
 import { finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'

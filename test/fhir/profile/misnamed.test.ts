@@ -1,7 +1,7 @@
 /** Elements, types and slices of a profile that there are not: told, and none of those that there are. */
 import { describe, expect, it } from '@jest/globals'
 import type { Profile } from '../../../lambdas/fhir/profile/definition.ts'
-import { misnamedIn } from '../../../lambdas/fhir/profile/misnamed.ts'
+import { misnamedIn } from '../../../lambdas/fhir/profile/definitions/unknown-names.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 
 const of = (type: string, elements: readonly object[], more: object = {}): Resource =>

@@ -1,6 +1,6 @@
 /** A large resource is checked in pieces, between which others pass, however it is nested and whatever its profiles try on it. */
 import { afterEach, expect, it, jest } from '@jest/globals'
-import { Known } from '../../../lambdas/fhir/profile/known.ts'
+import { Known } from '../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
 import { turnsDuring } from '../../fixtures/turns.ts'

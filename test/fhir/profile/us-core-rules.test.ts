@@ -2,9 +2,9 @@
 
 import { afterEach, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { findInProfiles } from '../../../lambdas/interactions/profile-findings.ts'
-import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
-import { TENANT } from '../../../lambdas/ports/known-tenants.ts'
+import { findInProfiles } from '../../../lambdas/interactions/validation/profile-findings.ts'
+import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
+import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
 import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
 import { CLOCK, HOLDS } from '../../fixtures/profiles/checking.ts'
 import { EXAMPLES } from '../../fixtures/us-core/examples.ts'

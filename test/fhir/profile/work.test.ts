@@ -1,8 +1,8 @@
 /** What a check takes: it counts what it looks at, so that what is looked at more often than it has to be shows. */
 import { expect, it } from '@jest/globals'
-import { checkProfiles } from '../../../lambdas/fhir/profile/check.ts'
+import { checkProfiles } from '../../../lambdas/fhir/profile/check/profile-check.ts'
 import type { ProfileElement } from '../../../lambdas/fhir/profile/definition.ts'
-import { type Tree, treeOf } from '../../../lambdas/fhir/profile/node.ts'
+import { type Tree, treeOf } from '../../../lambdas/fhir/profile/profile-tree.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))

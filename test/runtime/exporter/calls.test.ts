@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { type CallMessage, Calls } from '../../../lambdas/runtime/exporter/calls.ts'
+import { type CallMessage, Calls } from '../../../lambdas/adapters/in-process/thread-calls.ts'
 
 /** Two sides; what one posts the other gets a little later, as a copy. */
 function pair() {

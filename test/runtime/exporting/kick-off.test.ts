@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { importJWK, type JWK, jwtVerify } from 'jose'
-import { assertionToken, signingKeyOf } from '../../../lambdas/runtime/exporting/assertion-token.ts'
-import { requestOf, type Wanted } from '../../../lambdas/runtime/exporting/kick-off.ts'
+import { assertionToken, signingKeyOf } from '../../../bin/client/assertion-token.ts'
+import { requestOf, type Wanted } from '../../../bin/export/kick-off.ts'
 import { bulkServer } from './bulk-server.ts'
 
 const NOTHING: Wanted = { base: 'http://x/fhir', of: 'system', types: [], elements: [], filters: [], patients: [] }

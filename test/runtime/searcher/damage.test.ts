@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync, wri
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { Damaged } from '../../../lambdas/ports/damaged.ts'
+import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { timesOf } from '../../fixtures/long-runs.ts'
 import { noiseOf } from '../../fixtures/versions.ts'

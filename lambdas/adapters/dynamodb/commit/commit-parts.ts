@@ -1,10 +1,10 @@
 /** What all ways of committing share. */
-import type { BlobStore } from '../../ports/blob-store.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { CommitResult } from '../../ports/resource-store.ts'
-import type { Dynamo } from './dynamo.ts'
-import type { HeadItem, Staged } from './item.ts'
-import { versionSort } from './table.ts'
+import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
+import type { Clock } from '../../../ports/execution/clock.ts'
+import type { CommitResult } from '../../../ports/store/resource-store.ts'
+import type { Dynamo } from '../table-client.ts'
+import type { HeadItem, Staged } from '../version-item.ts'
+import { versionSort } from '../table-keys.ts'
 
 export type CommitParts = {
   readonly dynamo: Dynamo

@@ -1,8 +1,8 @@
 /** Guards as items. */
 import { createHash } from 'node:crypto'
-import type { Guard, ResourceKey } from '../../ports/resource-store.ts'
-import type { Item, Key } from './dynamo.ts'
-import { EXPIRY, tenantKey } from './table.ts'
+import type { Guard, ResourceKey } from '../../../ports/store/resource-store.ts'
+import type { Item, Key } from '../table-client.ts'
+import { EXPIRY, tenantKey } from '../table-keys.ts'
 
 /** Seconds. Longer than the hour that is promised. */
 const LIFETIME = 2 * 60 * 60

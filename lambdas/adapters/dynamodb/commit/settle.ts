@@ -1,10 +1,10 @@
 /** Settles what a transaction staged: forward when it was committed, back when it was not. Every step may be repeated by anybody. */
 
-import { inParallel } from '../../ports/parallel.ts'
-import type { Dynamo, Item, Key } from './dynamo.ts'
+import { inParallel } from '../../../ports/execution/parallel.ts'
+import type { Dynamo, Item, Key } from '../table-client.ts'
 import { guardExpiry } from './guards.ts'
-import { HEAD } from './table.ts'
-import { LAG, STAMP_TIME } from './times.ts'
+import { HEAD } from '../table-keys.ts'
+import { LAG, STAMP_TIME } from '../time-limits.ts'
 import {
   closeRecord,
   type Decided,

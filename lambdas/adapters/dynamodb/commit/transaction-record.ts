@@ -3,8 +3,8 @@
  * PENDING until one conditional write makes it COMMITTED or ABORTED; a record that is missing counts as ABORTED.
  */
 import { gunzipSync, gzipSync } from 'node:zlib'
-import type { Dynamo, Item, Key } from './dynamo.ts'
-import { INDEX, tenantKey } from './table.ts'
+import type { Dynamo, Item, Key } from '../table-client.ts'
+import { INDEX, tenantKey } from '../table-keys.ts'
 
 export type State = 'PENDING' | 'COMMITTED' | 'ABORTED'
 export type Decided = Exclude<State, 'PENDING'>

@@ -1,9 +1,9 @@
 /** Audit records as items that expire: by minute, spread over partitions. */
-import type { AuditDurability, AuditLog, AuditRecord } from '../../ports/audit-log.ts'
-import { hashOf } from '../../ports/hash-of.ts'
-import { NotRecorded } from '../../ports/not-recorded.ts'
-import type { Dynamo, Item } from './dynamo.ts'
-import { EXPIRY } from './table.ts'
+import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
+import { hashOf } from '../../../ports/store/fnv-hash.ts'
+import { NotRecorded } from '../../../ports/faults/not-recorded.ts'
+import type { Dynamo, Item } from '../table-client.ts'
+import { EXPIRY } from '../table-keys.ts'
 
 export type DynamoDbAuditLogOptions = {
   readonly dynamo: Dynamo

@@ -5,10 +5,10 @@
  *   pk OWNED#kind#digest of the owner  sk K#key  where to look for one of an owner; it may lead to none
  */
 import { createHash, randomInt, randomUUID } from 'node:crypto'
-import type { Grant, GrantKind, Grants, KeptGrant } from '../../ports/grants.ts'
-import type { Actions, Dynamo, Item, Key } from './dynamo.ts'
-import { pause } from './retry.ts'
-import { EXPIRY } from './table.ts'
+import type { Grant, GrantKind, Grants, KeptGrant } from '../../../ports/rows/grants.ts'
+import type { Actions, Dynamo, Item, Key } from '../table-client.ts'
+import { pause } from '../retry.ts'
+import { EXPIRY } from '../table-keys.ts'
 
 /** Grants. */
 const PAGE = 1_000

@@ -1,9 +1,9 @@
 /** Clients and users as items of one partition each (CLIENTS, USERS), by their names: changed by compare-and-set. */
 import { randomUUID } from 'node:crypto'
-import { type Client, type Clients, isClientId } from '../../ports/clients.ts'
-import { isUserName, type User, type Users } from '../../ports/users.ts'
-import type { Dynamo } from './dynamo.ts'
-import { pause } from './retry.ts'
+import { type Client, type Clients, isClientId } from '../../../ports/rows/clients.ts'
+import { isUserName, type User, type Users } from '../../../ports/rows/users.ts'
+import type { Dynamo } from '../table-client.ts'
+import { pause } from '../retry.ts'
 
 const ATTEMPTS = 30
 

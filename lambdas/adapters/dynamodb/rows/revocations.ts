@@ -1,9 +1,9 @@
 /** Revocations as items that expire (REVOKED# and a digest of the mark): b, the instant before; ms, the instant until. */
 import { createHash } from 'node:crypto'
-import type { Mark, Revocation, Revocations } from '../../ports/revocations.ts'
-import type { Dynamo, Item, Key } from './dynamo.ts'
-import { pause } from './retry.ts'
-import { EXPIRY } from './table.ts'
+import type { Mark, Revocation, Revocations } from '../../../ports/rows/revocations.ts'
+import type { Dynamo, Item, Key } from '../table-client.ts'
+import { pause } from '../retry.ts'
+import { EXPIRY } from '../table-keys.ts'
 
 const ATTEMPTS = 30
 

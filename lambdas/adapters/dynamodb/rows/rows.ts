@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import { checkRow, checkShelf, textOfRow } from '../../ports/check-row.ts'
-import type { KeptRows } from '../../ports/kept-rows.ts'
-import type { Dynamo, Item, Key } from './dynamo.ts'
-import { pause } from './retry.ts'
+import { checkRow, checkShelf, textOfRow } from '../../../ports/rows/row-limits.ts'
+import type { KeptRows } from '../../../ports/rows/rows.ts'
+import type { Dynamo, Item, Key } from '../table-client.ts'
+import { pause } from '../retry.ts'
 
 const ATTEMPTS = 30
 /** Rows whose keys are read before they are removed. */

@@ -1,6 +1,6 @@
 /** A key of 32 random bytes that all functions of a deployment share. The first who asks for it makes it; the table is encrypted. */
 import { randomBytes } from 'node:crypto'
-import type { Dynamo } from './dynamo.ts'
+import type { Dynamo } from '../table-client.ts'
 
 const KEY = { pk: 'SEAL', sk: 'S' }
 const BYTES = 32

@@ -1,9 +1,9 @@
 /** KeptState as one item, deflated: changed by compare-and-set. */
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import type { Kept, KeptState } from '../../ports/kept-state.ts'
-import type { Dynamo } from './dynamo.ts'
-import { pause } from './retry.ts'
+import type { Kept, KeptState } from '../../../ports/rows/shared-state.ts'
+import type { Dynamo } from '../table-client.ts'
+import { pause } from '../retry.ts'
 
 const SORT = 'S'
 const ATTEMPTS = 30

@@ -10,13 +10,13 @@ import {
   type DefinitionType,
   isDefinitionType,
   type NotedCanonical,
-} from '../../ports/canonicals.ts'
-import type { Clock } from '../../ports/clock.ts'
-import { inParallel } from '../../ports/parallel.ts'
-import type { ResourceKey } from '../../ports/resource-store.ts'
-import type { Dynamo, Key } from './dynamo.ts'
-import { tenantKey } from './table.ts'
-import { Types } from './types.ts'
+} from '../../../ports/definitions/canonicals.ts'
+import type { Clock } from '../../../ports/execution/clock.ts'
+import { inParallel } from '../../../ports/execution/parallel.ts'
+import type { ResourceKey } from '../../../ports/store/resource-store.ts'
+import type { Dynamo, Key } from '../table-client.ts'
+import { tenantKey } from '../table-keys.ts'
+import { Types } from './type-shards.ts'
 
 export type DynamoDbCanonicalsOptions = {
   /** The table of resources. */

@@ -1,8 +1,8 @@
 /** Entries of the index with what they stand for; those that were current at an instant, where one is given. */
-import type { VersionKey } from '../../ports/resource-store.ts'
-import type { Content } from './item.ts'
+import type { VersionKey } from '../../../ports/store/resource-store.ts'
+import type { Content } from '../version-item.ts'
 import type { Reader } from './reader.ts'
-import type { Entry } from './windows.ts'
+import type { Entry } from './index-windows.ts'
 
 export type FoundVersion<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: Content }
 

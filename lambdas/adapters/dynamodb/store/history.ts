@@ -1,15 +1,15 @@
 /** Histories: of one resource from its own items, of types from the index, merged. */
-import type { Clock } from '../../ports/clock.ts'
-import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
-import { type FoundVersion, readEntries } from './current-at.ts'
-import type { Dynamo } from './dynamo.ts'
-import { type Content, placeOf } from './item.ts'
+import type { Clock } from '../../../ports/execution/clock.ts'
+import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../../ports/store/resource-store.ts'
+import { type FoundVersion, readEntries } from './entries-at.ts'
+import type { Dynamo } from '../table-client.ts'
+import { type Content, placeOf } from '../version-item.ts'
 import type { Reader } from './reader.ts'
-import { behind, instantPlace, place } from './table.ts'
-import { LAG } from './times.ts'
-import { openTransactions, readRecord } from './transaction-record.ts'
-import type { Types } from './types.ts'
-import { distinct, type Entry, type Range, readSources, type Source } from './windows.ts'
+import { behind, instantPlace, place } from '../table-keys.ts'
+import { LAG } from '../time-limits.ts'
+import { openTransactions, readRecord } from '../commit/transaction-record.ts'
+import type { Types } from './type-shards.ts'
+import { distinct, type Entry, type Range, readSources, type Source } from './index-windows.ts'
 
 /** Bytes after which a page ends early. */
 export const PAGE_WEIGHT = 16_000_000

@@ -3,10 +3,10 @@
  * is in both, never in neither.
  */
 
-import { inParallel } from '../../ports/parallel.ts'
-import type { VersionKey } from '../../ports/resource-store.ts'
-import type { Dynamo } from './dynamo.ts'
-import { HEAD, INDEX, type Kind, partition, placed } from './table.ts'
+import { inParallel } from '../../../ports/execution/parallel.ts'
+import type { VersionKey } from '../../../ports/store/resource-store.ts'
+import type { Dynamo } from '../table-client.ts'
+import { HEAD, INDEX, type Kind, partition, placed } from '../table-keys.ts'
 
 export type Source = { readonly tenant: string; readonly type: string; readonly shard: number }
 

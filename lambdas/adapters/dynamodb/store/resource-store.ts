@@ -1,10 +1,10 @@
 /** ResourceReader, RecentWrites and ResourceWriter on DynamoDB: one table, large bodies in a blob store. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import type { BlobStore } from '../../ports/blob-store.ts'
-import { checkDistinct } from '../../ports/check-distinct.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { KnownTenants } from '../../ports/known-tenants.ts'
-import type { RecentWrites } from '../../ports/recent-writes.ts'
+import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
+import { checkDistinct } from '../../../ports/store/commit-checks.ts'
+import type { Clock } from '../../../ports/execution/clock.ts'
+import type { KnownTenants } from '../../../ports/store/tenants.ts'
+import type { RecentWrites } from '../../../ports/store/recent-writes.ts'
 import type {
   CommitResult,
   DamagedVersion,
@@ -22,20 +22,20 @@ import type {
   ScanRequest,
   VersionKey,
   Write,
-} from '../../ports/resource-store.ts'
-import type { SettledVersions } from '../../ports/settled-versions.ts'
-import { commit } from './commit.ts'
-import { Dynamo, type Ends, NEVER } from './dynamo.ts'
+} from '../../../ports/store/resource-store.ts'
+import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
+import { commit } from '../commit/commit.ts'
+import { Dynamo, type Ends, NEVER } from '../table-client.ts'
 import { History } from './history.ts'
 import { Reader } from './reader.ts'
-import { recentHeads } from './recent.ts'
-import { Unanswered } from './retry.ts'
+import { recentHeads } from './recent-heads.ts'
+import { Unanswered } from '../retry.ts'
 import { type ScanOptions, scanExtent, scanPages } from './scan.ts'
-import { settleTransaction, sweepTransactions } from './settle.ts'
-import { sweepBodies, type Written } from './sweep-bodies.ts'
+import { settleTransaction, sweepTransactions } from '../commit/settle.ts'
+import { sweepBodies, type Written } from './body-sweep.ts'
 import { Tenants } from './tenants.ts'
-import { STAMP_TIME } from './times.ts'
-import { type Shards, Types } from './types.ts'
+import { STAMP_TIME } from '../time-limits.ts'
+import { type Shards, Types } from './type-shards.ts'
 
 export type DynamoDbStoreOptions = {
   /** Without retries of its own: the store knows which calls may be repeated. */

@@ -1,8 +1,8 @@
 /** Which tenants there may be resources of: an item for each, which stands before the first of them does. */
-import { TENANT } from '../../ports/known-tenants.ts'
-import type { Write } from '../../ports/resource-store.ts'
-import type { Dynamo } from './dynamo.ts'
-import { plain, tenantKey, tenantOf } from './table.ts'
+import { TENANT } from '../../../ports/store/tenants.ts'
+import type { Write } from '../../../ports/store/resource-store.ts'
+import type { Dynamo } from '../table-client.ts'
+import { plain, tenantKey, tenantOf } from '../table-keys.ts'
 
 /** No tenant has an empty name. */
 const PK = tenantKey('', 'TENANTS')

@@ -1,8 +1,8 @@
 /** Which types a tenant has resources of, and over how many partitions of the index each is spread. */
-import type { Write } from '../../ports/resource-store.ts'
-import type { Dynamo } from './dynamo.ts'
-import { tenantKey } from './table.ts'
-import type { Source } from './windows.ts'
+import type { Write } from '../../../ports/store/resource-store.ts'
+import type { Dynamo } from '../table-client.ts'
+import { tenantKey } from '../table-keys.ts'
+import type { Source } from './index-windows.ts'
 
 /** How many partitions of the index a type is spread over: 1,000 writes a second each. May only grow. */
 export type Shards = (type: string) => number

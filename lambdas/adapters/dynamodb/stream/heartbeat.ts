@@ -1,6 +1,6 @@
 /** The beats of a pulse as items of the table, each in a partition of its own: its stream tells them where it tells heads. */
-import type { Beat } from '../../ports/pulse.ts'
-import type { Item } from './dynamo.ts'
+import type { Beat } from '../../../ports/search/heartbeat.ts'
+import type { Item } from '../table-client.ts'
 import type { StreamRecord } from './stream.ts'
 
 /** The sort key of beats. */

@@ -14,7 +14,7 @@ import {
   type UpdateTableCommandInput,
   UpdateTimeToLiveCommand,
 } from '@aws-sdk/client-dynamodb'
-import { EXPIRY, INDEX, TABLE } from './table.ts'
+import { EXPIRY, INDEX, TABLE } from '../table-keys.ts'
 
 export type Units = { readonly reads: number; readonly writes: number }
 

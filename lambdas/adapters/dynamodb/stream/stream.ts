@@ -2,13 +2,13 @@
  * Records of the table's stream as versions. A record may come again, also after later ones of its resource; within one delivery those of
  * a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
  */
-import type { BlobStore } from '../../ports/blob-store.ts'
-import { Damaged } from '../../ports/damaged.ts'
-import type { ResourceVersion } from '../../ports/resource-store.ts'
-import { type EventValue, plainItem } from './attributes.ts'
-import { type HeadItem, versionOf } from './item.ts'
-import { HEAD, keyOfHead } from './table.ts'
-import { RECORD, type Transaction } from './transaction-record.ts'
+import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
+import { Damaged } from '../../../ports/faults/damaged.ts'
+import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
+import { type EventValue, plainItem } from '../attributes.ts'
+import { type HeadItem, versionOf } from '../version-item.ts'
+import { HEAD, keyOfHead } from '../table-keys.ts'
+import { RECORD, type Transaction } from '../commit/transaction-record.ts'
 
 export type StreamRecord = {
   readonly eventSourceARN?: string

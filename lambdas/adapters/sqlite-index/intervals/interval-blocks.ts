@@ -1,7 +1,7 @@
 /** The blocks of intervals on disk, with their lowest and highest bounds. What was read lately is kept decoded. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from '../lists/block-lists.ts'
-import { ALL, type DocSet, firstOf, lastOf } from '../lists/docs.ts'
+import { ALL, type DocSet, firstOf, lastOf } from '../lists/document-sets.ts'
 import { packed, unpack } from '../lists/packing.ts'
 import { type Budget, TICK } from '../reading/budget.ts'
 import { Statements } from '../statements.ts'

@@ -1,5 +1,5 @@
 /** The documents of blocks of intervals that pass a test. */
-import { compact, type Dense, type DocSet, type Docs, dense, docsOf, isList, isMany, markBetween, NO_DOCS } from '../lists/docs.ts'
+import { compact, type Dense, type DocSet, type Docs, dense, docsOf, isList, isMany, markBetween, NO_DOCS } from '../lists/document-sets.ts'
 import { type Bounds, extremesOf, type IntervalTest, passes } from './interval-test.ts'
 
 /** Intervals with their documents, those of a document together. */

@@ -1,6 +1,6 @@
 /** What a predicate asks of single intervals of one field, or of the ranges of a tuple. */
-import { above } from '../../../search/doubles.ts'
-import type { Predicate, RangeTest } from '../../../search/plan.ts'
+import { above } from '../../../ports/search/doubles.ts'
+import type { Predicate, RangeTest } from '../../../ports/search/plan.ts'
 
 /** The ends of an interval, each from one number to another, these among them. NaN: no interval passes. */
 export type Bounds = { readonly lowFrom: number; readonly lowTo: number; readonly highFrom: number; readonly highTo: number }

@@ -3,7 +3,7 @@
  * commit. All intervals of a document in a field are in one place. A field is a number: below zero it is a list of tuples.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { ALL, type DocSet, difference, docsOf, lastOf, union } from '../lists/docs.ts'
+import { ALL, type DocSet, difference, docsOf, lastOf, union } from '../lists/document-sets.ts'
 import type { Budget } from '../reading/budget.ts'
 import { IntervalBlocks } from './interval-blocks.ts'
 import { type Entries, passing, passingOf } from './interval-scan.ts'

@@ -1,5 +1,5 @@
 /** Blocks of the lists of documents of terms, as they stand on disk. */
-import { type DocSet, type Docs, docsOf, isList } from './docs.ts'
+import { type DocSet, type Docs, docsOf, isList } from './document-sets.ts'
 import { packed, unpack } from './packing.ts'
 
 /** Documents of a block, at most. */

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Budget } from '../reading/budget.ts'
-import { type DocSet, denseOf, docsOf, isIn, union } from './docs.ts'
+import { type DocSet, denseOf, docsOf, isIn, union } from './document-sets.ts'
 import { BLOCK_SIZE, docsOfBlock, type PackedBlock, packBlock } from './packed-blocks.ts'
 import { packed } from './packing.ts'
 import { sorted } from './sorted.ts'

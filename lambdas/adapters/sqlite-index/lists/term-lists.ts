@@ -4,7 +4,7 @@ import { type Budget, TICK } from '../reading/budget.ts'
 import type { Sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
-import { ALL, compact, type DocSet, firstOf, intersection, lastOf } from './docs.ts'
+import { ALL, compact, type DocSet, firstOf, intersection, lastOf } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, docsOfBlocks, type PackedBlock } from './packed-blocks.ts'
 
 /** Terms that are asked for. */

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Budget, TICK } from '../reading/budget.ts'
 import { Statements } from '../statements.ts'
 import { type Block, type BlockList, BlockLists } from './block-lists.ts'
-import { compact, type Dense, type DocSet, denseOf, isIn, meets } from './docs.ts'
+import { compact, type Dense, type DocSet, denseOf, isIn, meets } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, type PackedBlock, unpackBlock } from './packed-blocks.ts'
 
 /** Bytes of what is kept decoded. */

@@ -1,6 +1,6 @@
 /** Ends a search that takes too long. Nothing outside can stop a running statement, not even the end of its thread: SQLite asks at every row it looks at. */
 import type { DatabaseSync } from 'node:sqlite'
-import { SearchTooCostly } from '../../../ports/too-costly.ts'
+import { SearchTooCostly } from '../../../ports/faults/too-costly.ts'
 
 /** A condition that holds until the budget is used up. */
 export const TICK = { text: 'within_budget()', values: [] } as const

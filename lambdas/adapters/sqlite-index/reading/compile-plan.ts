@@ -1,8 +1,8 @@
 /** What a condition of a plan reads in the index. */
-import { compareText, type Predicate } from '../../../search/plan.ts'
+import { compareText, type Predicate } from '../../../ports/search/plan.ts'
 import { intervalTestOf, rangesTestOf } from '../intervals/interval-test.ts'
 import type { Intervals } from '../intervals/intervals.ts'
-import { type DocSet, type Docs, union } from '../lists/docs.ts'
+import { type DocSet, type Docs, union } from '../lists/document-sets.ts'
 import type { Postings } from '../lists/postings.ts'
 import type { Terms } from '../lists/term-lists.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'

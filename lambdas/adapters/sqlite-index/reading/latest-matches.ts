@@ -1,7 +1,7 @@
 /** What the latest searches matched, until the index changes: further pages of a search need not find it again. */
 import { isDeepStrictEqual } from 'node:util'
-import { type Matching, matchingOf, type Predicate } from '../../../search/plan.ts'
-import { type DocSet, isList } from '../lists/docs.ts'
+import { type Matching, matchingOf, type Predicate } from '../../../ports/search/plan.ts'
+import { type DocSet, isList } from '../lists/document-sets.ts'
 
 /** Searches that are remembered. */
 const MOST = 8

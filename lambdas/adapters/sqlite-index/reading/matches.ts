@@ -1,6 +1,6 @@
 /** The documents of one kind that match a predicate: sets read from the index, the smallest first, each narrowed by the next. */
-import { conjuncts, type Predicate } from '../../../search/plan.ts'
-import { type DocSet, difference, intersection, NO_DOCS, union } from '../lists/docs.ts'
+import { conjuncts, type Predicate } from '../../../ports/search/plan.ts'
+import { type DocSet, difference, intersection, NO_DOCS, union } from '../lists/document-sets.ts'
 import { ID } from '../schema.ts'
 import { type AccessPath, accessPathOf, intervalsOf, type Leaf, presenceOf, type Sources } from './compile-plan.ts'
 

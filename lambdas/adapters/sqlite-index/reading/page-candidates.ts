@@ -2,7 +2,7 @@
  * Which documents a page can have, before SQLite reads and sorts them: by what is known by heart of the values they are sorted by. A number stands
  * for each value, never greater than that of a value that stands after it, and all documents with the same number stay.
  */
-import { type DocSet, type Docs, lastOf, listOf } from '../lists/docs.ts'
+import { type DocSet, type Docs, lastOf, listOf } from '../lists/document-sets.ts'
 import type { Statements } from '../statements.ts'
 import { TICK } from './budget.ts'
 

@@ -1,5 +1,5 @@
 /** Sort values in SQL: their columns, and what stands after a position. Missing values stand last, ascending and descending. */
-import type { Position, SortKey } from '../../../search/plan.ts'
+import type { Position, SortKey } from '../../../ports/search/plan.ts'
 import { sideOf } from '../sorting.ts'
 import type { Numbers } from './compile-plan.ts'
 import { joined, type Sql, sql } from './sql.ts'

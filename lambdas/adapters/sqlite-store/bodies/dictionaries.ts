@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
-import { Damaged } from '../../../ports/damaged.ts'
+import { Damaged } from '../../../ports/faults/damaged.ts'
 import { damaged, damageOf } from '../damage.ts'
 
 const TABLES = ['dictionary', 'dictionary_copy'] as const

@@ -7,7 +7,7 @@ import type {
   HistoryWindow,
   ResourceKey,
   ResourceVersion,
-} from '../../../ports/resource-store.ts'
+} from '../../../ports/store/resource-store.ts'
 import { Contents } from '../bodies/contents.ts'
 import { promised } from '../damage.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'

@@ -1,6 +1,6 @@
 /** Where versions stand in the order of histories, read from the index alone: newest first. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { HistoryPosition, HistoryWindow } from '../../../ports/resource-store.ts'
+import type { HistoryPosition, HistoryWindow } from '../../../ports/store/resource-store.ts'
 import { nextOf } from '../keys/recent-keys.ts'
 import { isThere } from '../rows.ts'
 

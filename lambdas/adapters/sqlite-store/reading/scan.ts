@@ -1,6 +1,6 @@
 /** The versions of a type that were current at an instant, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/resource-store.ts'
+import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import { Contents } from '../bodies/contents.ts'
 import { promised } from '../damage.ts'
 import { oldNextOf, type RecentKeys } from '../keys/recent-keys.ts'

@@ -1,6 +1,6 @@
 /** The tenants of the file, from the index over what kinds of versions it has: one look for each, however much it has. */
 import type { DatabaseSync } from 'node:sqlite'
-import { TENANT } from '../../../ports/known-tenants.ts'
+import { TENANT } from '../../../ports/store/tenants.ts'
 
 const NEXT = 'SELECT min(tenant) AS tenant FROM kind WHERE tenant > ?'
 

@@ -1,7 +1,7 @@
 /** Single versions by their key: the reading that everything else waits for. Rows come as arrays and kinds from memory, which halves its cost. */
 import type { DatabaseSync } from 'node:sqlite'
-import { Damaged } from '../../../ports/damaged.ts'
-import type { DamagedVersion, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/resource-store.ts'
+import { Damaged } from '../../../ports/faults/damaged.ts'
+import type { DamagedVersion, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
 import { Contents } from '../bodies/contents.ts'
 import { damageOf, promised } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'

@@ -1,5 +1,5 @@
 /** A commit on its way to the writer thread: one text and one buffer, which cost a fraction of a structured clone. */
-import { type Guard, MAKINGS, type Write } from '../../../ports/resource-store.ts'
+import { type Guard, MAKINGS, type Write } from '../../../ports/store/resource-store.ts'
 
 export type PackedWrite = {
   readonly type: string

@@ -1,5 +1,5 @@
 /** Applies commits, many of them in one transaction of SQLite. */
-import { Damaged } from '../../../ports/damaged.ts'
+import { Damaged } from '../../../ports/faults/damaged.ts'
 import { damageOf } from '../damage.ts'
 import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
 import type { LogWriter, Stop } from './log-writer.ts'

@@ -1,6 +1,6 @@
 /** What commits look at and add to the version log, on the writing connection. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Guard } from '../../../ports/resource-store.ts'
+import type { Guard } from '../../../ports/store/resource-store.ts'
 import { ContentPacker } from '../bodies/content-packer.ts'
 import { checksumOf } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'

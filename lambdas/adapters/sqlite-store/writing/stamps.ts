@@ -1,5 +1,5 @@
 /** Which stamps are on their way into the log, and up to which instant none comes any more. */
-import type { Write } from '../../../ports/resource-store.ts'
+import type { Write } from '../../../ports/store/resource-store.ts'
 
 export class Stamps {
   /** The oldest stamp of each commit under way. */

@@ -1,8 +1,8 @@
 /** The writer thread as seen from the thread that serves: a commit goes out, its result comes back. */
 import { Worker } from 'node:worker_threads'
-import { Damaged } from '../../../ports/damaged.ts'
-import { Overloaded } from '../../../ports/overloaded.ts'
-import type { CommitResult, Guard, Write } from '../../../ports/resource-store.ts'
+import { Damaged } from '../../../ports/faults/damaged.ts'
+import { Overloaded } from '../../../ports/faults/overloaded.ts'
+import type { CommitResult, Guard, Write } from '../../../ports/store/resource-store.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import { type BatchReply, type CommitReply, pack } from './commit-message.ts'
 import type { ThreadData, WriterData, WriterMessage } from './writer-thread.ts'

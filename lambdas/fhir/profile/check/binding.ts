@@ -1,12 +1,12 @@
 /** Bindings to value sets. https://hl7.org/fhir/R4/terminologies.html#strength */
-import type { Issue } from '../outcome.ts'
-import { type Element, isElement } from '../resource.ts'
-import { type Check, report } from './checking.ts'
-import type { Binding } from './definition.ts'
-import type { Item } from './items.ts'
-import { isMistyped } from './known-codes.ts'
-import { clipped } from './shown.ts'
-import { type Membership, membership } from './value-set.ts'
+import type { Issue } from '../../outcome.ts'
+import { type Element, isElement } from '../../resource.ts'
+import { type Check, report } from '../check-context.ts'
+import type { Binding } from '../definition.ts'
+import type { Item } from '../items.ts'
+import { isMistyped } from '../rule-based-systems.ts'
+import { clipped } from '../clipped-text.ts'
+import { type Membership, membership } from '../value-set.ts'
 
 type Severity = Issue['severity']
 

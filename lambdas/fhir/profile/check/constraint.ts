@@ -2,17 +2,17 @@
  * Constraints of profiles: FHIRPath that our compiler knows is evaluated here, other FHIRPath elsewhere, and so is what may take long where
  * somebody else wrote it. http://hl7.org/fhirpath/N1/
  */
-import { R4 } from '../definitions/r4.ts'
-import { type Compiler, compiler } from '../path/compile.ts'
-import { mayTakeLong } from '../path/may-take-long.ts'
-import { prepareTest } from '../path/steps.ts'
-import { Unsupported } from '../path/tokens.ts'
-import { spend, TooCostly, type Work } from '../path/work.ts'
-import type { Rule } from '../validate/shape.ts'
-import { type Check, sayer } from './checking.ts'
-import type { ProfileConstraint, Sourced } from './definition.ts'
-import { judge, type Pending, tell } from './elsewhere.ts'
-import type { Item } from './items.ts'
+import { R4 } from '../../definitions/r4.ts'
+import { type Compiler, compiler } from '../../path/compile.ts'
+import { mayTakeLong } from '../../path/costly-functions.ts'
+import { prepareTest } from '../../path/steps.ts'
+import { Unsupported } from '../../path/tokens.ts'
+import { spend, TooCostly, type Work } from '../../path/work-budget.ts'
+import type { Rule } from '../../validate/type-shapes.ts'
+import { type Check, sayer } from '../check-context.ts'
+import type { ProfileConstraint, Sourced } from '../definition.ts'
+import { judge, type Pending, tell } from '../deferred-rules.ts'
+import type { Item } from '../items.ts'
 
 let fhirpath: Compiler | undefined
 const COMPILED = new WeakMap<ProfileConstraint, Map<string, Compiled | undefined>>()

@@ -1,11 +1,11 @@
 /** What the path of a discriminator leads to, in an item and in a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
-import { targetType } from '../path/refers.ts'
-import { spend } from '../path/work.ts'
-import { isElement } from '../resource.ts'
-import { type Check, typeOfItem } from './checking.ts'
-import { type Item, itemOf, itemsOf } from './items.ts'
-import { resolved } from './target.ts'
-import { elementsOf, typeOfElement } from './types.ts'
+import { targetType } from '../../path/reference-type.ts'
+import { spend } from '../../path/work-budget.ts'
+import { isElement } from '../../resource.ts'
+import { type Check, typeOfItem } from '../check-context.ts'
+import { type Item, itemOf, itemsOf } from '../items.ts'
+import { resolved } from './reference-target.ts'
+import { elementsOf, typeOfElement } from '../type-elements.ts'
 
 /** In the item. */
 export type Found = {

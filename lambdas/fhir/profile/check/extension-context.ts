@@ -1,13 +1,13 @@
 /** Where an extension may stand. https://hl7.org/fhir/R4/defining-extensions.html#context */
-import type { Element } from '../resource.ts'
-import { pathOf as placeOf } from '../validate/findings.ts'
-import { type Check, report } from './checking.ts'
+import type { Element } from '../../resource.ts'
+import { pathOf as placeOf } from '../../validate/findings.ts'
+import { type Check, report } from '../check-context.ts'
 import { postpone } from './constraint.ts'
-import type { Context } from './definition.ts'
-import type { Way } from './elsewhere.ts'
-import type { Tree } from './node.ts'
-import { listed } from './shown.ts'
-import { basesOf, elementOf } from './types.ts'
+import type { Context } from '../definition.ts'
+import type { Way } from '../deferred-rules.ts'
+import type { Tree } from '../profile-tree.ts'
+import { listed } from '../clipped-text.ts'
+import { basesOf, elementOf } from '../type-elements.ts'
 
 /** Where the walk is: the element's FHIR type, and how it came there. */
 export type Here = {

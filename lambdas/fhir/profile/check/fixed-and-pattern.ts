@@ -1,7 +1,7 @@
 /** Fixed values and patterns. https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.pattern_x_ */
-import { same } from '../path/compare.ts'
-import { spend, type Work } from '../path/work.ts'
-import { isElement } from '../resource.ts'
+import { same } from '../../path/compare.ts'
+import { spend, type Work } from '../../path/work-budget.ts'
+import { isElement } from '../../resource.ts'
 
 export function isFixed(value: unknown, fixed: unknown, work: Work): boolean {
   spend(work, PART * sizeOf(fixed))

@@ -1,7 +1,7 @@
 /** Whether an item is as a profile says: what R4 says of its type is checked before. https://hl7.org/fhir/R4/profiling.html */
-import { spend, TooCostly, type Work } from '../path/work.ts'
-import { isElement, type Resource } from '../resource.ts'
-import { Enough } from '../validate/findings.ts'
+import { spend, TooCostly, type Work } from '../../path/work-budget.ts'
+import { isElement, type Resource } from '../../resource.ts'
+import { Enough } from '../../validate/findings.ts'
 import { checkBinding } from './binding.ts'
 import {
   type Check,
@@ -19,19 +19,19 @@ import {
   trialOf,
   typeOfItem,
   type Visit,
-} from './checking.ts'
+} from '../check-context.ts'
 import { checkConstraint } from './constraint.ts'
-import type { ProfileType } from './definition.ts'
-import type { Pending, Verdicts } from './elsewhere.ts'
-import { checkEverywhere } from './everywhere.ts'
-import { Faults } from './faults.ts'
-import { type Item, itemOf, itemsOf } from './items.ts'
-import { type Library, ownType } from './library.ts'
-import { type Node, type Tree, treeOf } from './node.ts'
+import type { ProfileType } from '../definition.ts'
+import type { Pending, Verdicts } from '../deferred-rules.ts'
+import { checkEverywhere } from './universal-checks.ts'
+import { Faults } from '../profile-issues.ts'
+import { type Item, itemOf, itemsOf } from '../items.ts'
+import { type Library, ownType } from '../library.ts'
+import { type Node, type Tree, treeOf } from '../profile-tree.ts'
 import { checkSlices } from './slices.ts'
-import { checkTargets } from './target.ts'
-import { isKindOf, typeOfElement } from './types.ts'
-import { checkValue } from './value.ts'
+import { checkTargets } from './reference-target.ts'
+import { isKindOf, typeOfElement } from '../type-elements.ts'
+import { checkValue } from './value-rules.ts'
 
 /** Only where the profile is about that type. `type`: the FHIR type of the item. */
 function checkAs(tree: Tree, item: Item, type: string, check: Check): Rest {

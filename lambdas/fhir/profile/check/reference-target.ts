@@ -1,13 +1,13 @@
 /** What a reference refers to: of what type, and as which profile where it is at hand. https://hl7.org/fhir/R4/references.html */
-import { containedWith } from '../path/contained.ts'
-import { targetType } from '../path/refers.ts'
-import { spend } from '../path/work.ts'
-import { type Element, isElement, isResource } from '../resource.ts'
-import { isResourceType } from '../resource-types.ts'
-import { type Check, NOTHING, notLoaded, type Pieces, type Rest, report, trialOf } from './checking.ts'
-import { type Item, itemOf } from './items.ts'
-import { ownType } from './library.ts'
-import { listed } from './shown.ts'
+import { containedWith } from '../../path/contained-resources.ts'
+import { targetType } from '../../path/reference-type.ts'
+import { spend } from '../../path/work-budget.ts'
+import { type Element, isElement, isResource } from '../../resource.ts'
+import { isResourceType } from '../../resource-types.ts'
+import { type Check, NOTHING, notLoaded, type Pieces, type Rest, report, trialOf } from '../check-context.ts'
+import { type Item, itemOf } from '../items.ts'
+import { ownType } from '../library.ts'
+import { listed } from '../clipped-text.ts'
 
 /** `profiles`: of what it may refer to. The store is never asked: only what is contained, or in the same Bundle, is looked at. */
 export function checkTargets(profiles: readonly string[], { value }: Item, check: Check): Rest {

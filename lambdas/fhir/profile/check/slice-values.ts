@@ -1,10 +1,10 @@
 /** What a slice says where the path of a discriminator leads to. https://hl7.org/fhir/R4/profiling.html#discriminator */
-import { spend } from '../path/work.ts'
-import { isElement } from '../resource.ts'
-import type { Check } from './checking.ts'
-import { withoutVersion } from './library.ts'
-import type { Node, Tree } from './node.ts'
-import { capitalOf, type Step, stepsOf } from './place.ts'
+import { spend } from '../../path/work-budget.ts'
+import { isElement } from '../../resource.ts'
+import type { Check } from '../check-context.ts'
+import { withoutVersion } from '../library.ts'
+import type { Node, Tree } from '../profile-tree.ts'
+import { capitalOf, type Step, stepsOf } from './discriminator-path.ts'
 
 export type Said = {
   readonly nodes: readonly Node[]

@@ -1,5 +1,5 @@
 /** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
-import { spend } from '../path/work.ts'
+import { spend } from '../../path/work-budget.ts'
 import {
   atItem,
   type Check,
@@ -14,13 +14,13 @@ import {
   type Rest,
   report,
   typeOfItem,
-} from './checking.ts'
-import type { Slicing } from './definition.ts'
+} from '../check-context.ts'
+import type { Slicing } from '../definition.ts'
 import { type Belonging, belongs, type Candidate, type Told } from './discriminator.ts'
-import type { Item } from './items.ts'
-import type { Node } from './node.ts'
-import { shown } from './said-value.ts'
-import { listed } from './shown.ts'
+import type { Item } from '../items.ts'
+import type { Node } from '../profile-tree.ts'
+import { shown } from './value-text.ts'
+import { listed } from '../clipped-text.ts'
 
 const DEFAULT = '@default'
 

@@ -2,18 +2,18 @@
  * What is checked on every element, whatever the profile: what R4 advises on its type, and each extension against its definition.
  * https://hl7.org/fhir/R4/extensibility.html
  */
-import type { Issue } from '../outcome.ts'
-import { spend } from '../path/work.ts'
-import { type Element, isElement } from '../resource.ts'
-import { isResourceType } from '../resource-types.ts'
+import type { Issue } from '../../outcome.ts'
+import { spend } from '../../path/work-budget.ts'
+import { type Element, isElement } from '../../resource.ts'
+import { isResourceType } from '../../resource-types.ts'
 import { checkCode } from './binding.ts'
-import { type Check, isDue, NOTHING, notLoaded, type Pieces, type Rest, report } from './checking.ts'
-import { checkContextInvariant, checkContexts, type Here } from './context.ts'
-import { type Item, itemOf } from './items.ts'
-import { misnamed, namedBy, typeOfR4, uncheckedFor } from './named.ts'
-import type { Tree } from './node.ts'
-import { listed } from './shown.ts'
-import { elementOf } from './types.ts'
+import { type Check, isDue, NOTHING, notLoaded, type Pieces, type Rest, report } from '../check-context.ts'
+import { checkContextInvariant, checkContexts, type Here } from './extension-context.ts'
+import { type Item, itemOf } from '../items.ts'
+import { misnamed, namedBy, typeOfR4, uncheckedFor } from './declared-profiles.ts'
+import type { Tree } from '../profile-tree.ts'
+import { listed } from '../clipped-text.ts'
+import { elementOf } from '../type-elements.ts'
 
 /** Checks an item against a tree. */
 export type Against = (tree: Tree, item: Item, type: string, check: Check) => Rest

@@ -1,12 +1,12 @@
 /** Least and greatest values. https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.minValue_x_ */
-import { dateRange } from '../date-range.ts'
-import { decimalText, isDecimal } from '../json.ts'
-import { compare } from '../path/compare.ts'
-import { type Element, isElement } from '../resource.ts'
-import { type Check, nameOf, report } from './checking.ts'
-import { UCUM } from './known-codes.ts'
-import type { Node } from './node.ts'
-import { shown } from './said-value.ts'
+import { dateRange } from '../../date-range.ts'
+import { decimalText, isDecimal } from '../../json.ts'
+import { compare } from '../../path/compare.ts'
+import { type Element, isElement } from '../../resource.ts'
+import { type Check, nameOf, report } from '../check-context.ts'
+import { UCUM } from '../rule-based-systems.ts'
+import type { Node } from '../profile-tree.ts'
+import { shown } from './value-text.ts'
 
 type Limit = { readonly rule: 'minValue' | 'maxValue'; readonly limit: unknown; readonly isLeast: boolean }
 

@@ -1,14 +1,14 @@
 /** What a profile says of one value: https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.fixed_x_ and after. */
-import { decimalText, isDecimal } from '../json.ts'
-import { isElement } from '../resource.ts'
-import { type Check, nameOf, report } from './checking.ts'
+import { decimalText, isDecimal } from '../../json.ts'
+import { isElement } from '../../resource.ts'
+import { type Check, nameOf, report } from '../check-context.ts'
 import { postpone } from './constraint.ts'
-import type { Sourced } from './definition.ts'
-import type { Item } from './items.ts'
-import { checkLimit } from './limit.ts'
-import { fits, isFixed } from './matching.ts'
-import type { Node } from './node.ts'
-import { shown } from './said-value.ts'
+import type { Sourced } from '../definition.ts'
+import type { Item } from '../items.ts'
+import { checkLimit } from './value-limits.ts'
+import { fits, isFixed } from './fixed-and-pattern.ts'
+import type { Node } from '../profile-tree.ts'
+import { shown } from './value-text.ts'
 
 export function checkValue(node: Node, { value }: Item, type: string, check: Check): void {
   const { fixed, pattern, maxLength, regex, minValue, maxValue, types } = node

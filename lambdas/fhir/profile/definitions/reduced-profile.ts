@@ -1,5 +1,5 @@
 /** StructureDefinition to Profile. https://hl7.org/fhir/R4/structuredefinition.html */
-import { type Element, isElement, type Resource } from '../resource.ts'
+import { type Element, isElement, type Resource } from '../../resource.ts'
 import type {
   Binding,
   Context,
@@ -10,7 +10,7 @@ import type {
   ProfileType,
   Slicing,
   Strength,
-} from './definition.ts'
+} from '../definition.ts'
 
 /** Why a StructureDefinition cannot be used. */
 export class Unusable extends Error {}

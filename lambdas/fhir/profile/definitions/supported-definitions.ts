@@ -1,6 +1,6 @@
 /** Which definitions of a package of others a server of R4 takes. https://hl7.org/fhir/R4/structuredefinition.html */
-import { R4 } from '../definitions/r4.ts'
-import type { Resource } from '../resource.ts'
+import { R4 } from '../../definitions/r4.ts'
+import type { Resource } from '../../resource.ts'
 
 const R4_VERSION = /^4\.0(?:\.|$)/
 const PRIMITIVE =

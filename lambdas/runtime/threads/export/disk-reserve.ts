@@ -1,7 +1,7 @@
 /** Export files leave room on the disk for what must not fail: what clients write. */
 import { mkdir, statfs } from 'node:fs/promises'
-import { ExportFault } from '../../export/fault.ts'
-import type { BlobStore } from '../../ports/blob-store.ts'
+import { ExportFault } from '../../../export/job/export-fault.ts'
+import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 
 /** Bytes: of the whole disk, and those nobody has. */
 export type Room = { readonly whole: number; readonly free: number }

@@ -1,5 +1,5 @@
 /** What the thread of the index tells about SearchParameters, put together for those who serve. */
-import { type Definitions, NO_DEFINITIONS } from '../../indexing/custom-definitions.ts'
+import { type Definitions, NO_DEFINITIONS } from '../../../indexing/custom-definitions.ts'
 
 export class DefinitionsInUse {
   readonly #known: Promise<void>

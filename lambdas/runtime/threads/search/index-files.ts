@@ -1,13 +1,13 @@
 /** The files of the index: the one that answers, and after an upgrade the one beside it that is made to take its place. */
 import { createHash } from 'node:crypto'
 import { existsSync, renameSync, rmSync } from 'node:fs'
-import { SCHEMA } from '../../adapters/sqlite-index/schema.ts'
-import { type IndexOptions, SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
-import { isDamaged } from '../../adapters/sqlite-store/damage.ts'
-import { extractionOf } from '../../indexing/extraction.ts'
-import { positionOf } from '../../indexing/index-changes.ts'
-import { INDEX_FORMAT } from '../../search/extract.ts'
-import type { Reading } from '../../search/reading.ts'
+import { SCHEMA } from '../../../adapters/sqlite-index/schema.ts'
+import { type IndexOptions, SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
+import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
+import { extractionOf } from '../../../indexing/document-format.ts'
+import { positionOf } from '../../../indexing/feed-indexing.ts'
+import { INDEX_FORMAT } from '../../../search/documents/extract.ts'
+import type { Reading } from '../../../search/search-context.ts'
 
 /** The note of an index that says what its documents are made with. The first files had it under this name. */
 const EXTRACTION = 'maker'

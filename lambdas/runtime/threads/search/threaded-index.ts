@@ -1,12 +1,12 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
-import { Damaged } from '../../ports/damaged.ts'
-import { IndexBehind } from '../../ports/index-behind.ts'
-import type { ResourceVersion } from '../../ports/resource-store.ts'
-import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
-import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
-import { type Freshness, type GroupPlan, type Matching, NEVER, type Plan } from '../../search/plan.ts'
-import { Pace } from './pace.ts'
+import { Damaged } from '../../../ports/faults/damaged.ts'
+import { IndexBehind } from '../../../ports/faults/index-behind.ts'
+import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
+import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
+import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
+import { type Freshness, type GroupPlan, type Matching, NEVER, type Plan } from '../../../ports/search/plan.ts'
+import { Pace } from './catch-up-rate.ts'
 
 /**
  * Files of the store and the index; `reading`: how texts are read, for the program of the thread; `defining`: the current SearchParameters of

@@ -1,0 +1,25 @@
+/** What a user granted to a client in one go. Codes and refresh tokens stand for it; all tokens made of it have its `sid`, and are revoked by it. */
+export type UserGrant = {
+  readonly client: string
+  /** Of the client: what an earlier one of its id was granted is not its own. */
+  readonly registeredAt?: number
+  /** Of the client and the user, as they were when it was granted. */
+  readonly generations?: { readonly client?: string; readonly user?: string }
+  /** The name, and what stays of a user when a name is given again. */
+  readonly user: string
+  readonly subject: string
+  readonly sid: string
+  readonly scopes: readonly string[]
+  readonly tenants: readonly string[]
+  /** Ids, without their types. */
+  readonly patient?: string
+  readonly encounter?: string
+  /** The ids of the patients a RelatedPerson cares for, as of when it was granted. */
+  readonly actsFor?: readonly string[]
+  /** Whether the app shows who the patient is: nobody else does. */
+  readonly banner: boolean
+  /** Seconds since 1970: when the user logged in. */
+  readonly authTime: number
+  /** The key of the session it was granted in: online access ends with it. */
+  readonly session: string
+}

@@ -1,0 +1,14 @@
+import type { Resource } from '../../fhir/resource.ts'
+import type { Definition } from '../../ports/search/index-status.ts'
+
+/** Of a SearchParameter that is read, below the base of the server: whether it is searched by already. */
+const STATE = 'StructureDefinition/search-parameter-state'
+
+/** The resource with its state as an extension: active when all its types are searched by. */
+export function withState(resource: Resource, definitions: readonly Definition[], baseUrl: string): Resource {
+  const mine = definitions.filter(({ id }) => id === resource.id)
+  if (mine.length === 0) return resource
+  const state = mine.every(({ state }) => state === 'active') ? 'active' : 'building'
+  const extension = Array.isArray(resource.extension) ? resource.extension : []
+  return { ...resource, extension: [...extension, { url: `${baseUrl}/${STATE}`, valueCode: state }] }
+}

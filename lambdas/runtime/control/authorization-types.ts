@@ -1,0 +1,8 @@
+/** What operators ask of the authorization server of a data folder. */
+import type { Launch } from '../../auth/launch/launches.ts'
+
+/** `operator`: who says so. */
+export type Launched = { readonly launch: Launch; readonly operator: string }
+
+/** `tenant`: where each has its own. `operator`: who asks; absent: the server itself. */
+export type Asked = { readonly isAdministrator: boolean; readonly tenant?: string; readonly operator?: string }
