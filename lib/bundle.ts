@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import type { AdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
@@ -25,9 +25,9 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
   profiles: { entry: './lambdas/interactions/validation/profile-findings.ts', imported: /\/profile-findings\.ts$/ },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/ },
-  granular: { entry: './lambdas/access/scope-conditions.ts', imported: /\/granular\.ts$/ },
+  granular: { entry: './lambdas/access/scope-conditions.ts', imported: /\/scope-conditions\.ts$/ },
   'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },
-  expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /^\.\/expressions\.ts$/ },
+  expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /\/forked-expressions\.ts$/ },
   'expression-process': { entry: './lambdas/runtime/expressions/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
@@ -49,6 +49,20 @@ const ONCE: readonly string[] = [
 ].map((name) => `./lambdas/${name}.ts`)
 
 const ROOT = join(import.meta.dirname, '..')
+/** Entry points of the functions, by their names. */
+const ENTRY_POINTS: ReadonlyMap<string, string> = new Map(
+  readdirSync(join(ROOT, 'lambdas/functions'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => [basename(path, '.ts'), `./lambdas/functions/${path}`]),
+)
+
+/** Returns the path of a function's entry point, from the root. */
+export function entryPointOf(name: FunctionName): string {
+  const path = ENTRY_POINTS.get(name)
+  if (path === undefined) throw new Error(`lambdas/functions has no file ${name}.ts`)
+  return path
+}
+
 /** A folder for each package of definitions. */
 const PACKAGES = 'lambdas/fhir/definitions/packages'
 
@@ -63,7 +77,7 @@ type Outputs = Metafile['outputs']
 export async function bundle(to: string, { additional }: BundleOptions = {}): Promise<Bundles> {
   const names = Object.keys(FUNCTIONS) as FunctionName[]
   const entryPoints = [
-    ...names.map((name) => ({ in: `./lambdas/functions/${name}.ts`, out: name })),
+    ...names.map((name) => ({ in: entryPointOf(name), out: name })),
     ...Object.entries(LATER).map(([out, { entry }]) => ({ in: entry, out })),
   ]
   const builds = await Promise.all([
@@ -76,6 +90,8 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
     }),
   ])
   const outputs: Outputs = Object.assign({}, ...builds.map(({ metafile }) => metafile.outputs))
+  const unmatched = unmatchedIn(builds[0].metafile, additional !== undefined)
+  if (unmatched.length > 0) throw new Error(`lib/bundle.ts: no import matches the pattern of ${unmatched.join(', ')}`)
   const built = new Map(
     builds.flatMap(({ outputFiles }) => outputFiles).map(({ path, contents }) => [path.slice(path.lastIndexOf('/') + 1), contents]),
   )
@@ -84,6 +100,15 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
   const packages = packageFiles()
   const besides = (name: FunctionName) => (FUNCTIONS[name].includes('conformance') ? packages : new Map())
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, outputs, besides(name))])) as Bundles
+}
+
+/** Returns the replacements that no import of all functions asked for: a moved file would go unnoticed else. */
+function unmatchedIn({ inputs, outputs }: Metafile, hasAdditional: boolean): readonly string[] {
+  const external = new Set(Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path)))
+  const spaces = new Set(Object.keys(inputs).map((path) => path.split(':')[0]!))
+  const files = [...Object.keys(LATER), ERRORS].filter((name) => !external.has(`./${name}.js`))
+  const replaced = [...REPLACED, ...(hasAdditional ? [ADDITIONAL] : [])].filter((name) => !spaces.has(name))
+  return [...files, ...replaced]
 }
 
 /** What `bundle` made there before. */
@@ -165,6 +190,9 @@ function hashOf(files: ReadonlyMap<string, Uint8Array>): string {
 
 /** The file of ONCE. */
 const ERRORS = 'errors'
+/** Names of the plugins that replace a module, and of the one that a stage adds. */
+const REPLACED = ['programs', 'packages', 'credentials', 'transport']
+const ADDITIONAL = 'additional-resources'
 
 function once(): Plugin {
   const paths = new Set(ONCE.map((path) => join(ROOT, path)))
@@ -220,7 +248,7 @@ function programs(): Plugin {
 }
 
 function packages(): Plugin {
-  return replacing('packages', /^\.\/packages\.ts$/, /\/runtime\/[^/]+$/, [
+  return replacing('packages', /^\.\/builtin-packages\.ts$/, /\/runtime\/[^/]+$/, [
     "import { join } from 'node:path'",
     `export const PACKAGES = ${JSON.stringify(readdirSync(join(ROOT, PACKAGES)))}.map((name) => join(__dirname, 'packages', name))`,
   ])
@@ -241,9 +269,10 @@ function transportOnly(): Plugin {
 /** Bundled as the file that it replaces is. */
 function additionalResources(additional: AdditionalResources): Plugin {
   return {
-    name: 'additional-resources',
-    setup({ onLoad }) {
-      onLoad({ filter: /export\/additional-resources\.json$/ }, () => ({ contents: JSON.stringify(additional), loader: 'json' }))
+    name: ADDITIONAL,
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /\/additional-resources\.json$/ }, () => ({ path: ADDITIONAL, namespace: ADDITIONAL }))
+      onLoad({ filter: /.*/, namespace: ADDITIONAL }, () => ({ contents: JSON.stringify(additional), loader: 'json' }))
     },
   }
 }
