@@ -79,3 +79,6 @@ export type PatientFinder = {
   /** Of a RelatedPerson: the ids of the patients it cares for; none in several tenants. */
   readonly caredForBy: (user: User, tenants: readonly string[]) => Promise<readonly string[]>
 }
+
+/** A key is published longer than this before it is used. */
+export const CACHEABLE = { 'cache-control': 'public, max-age=300' }

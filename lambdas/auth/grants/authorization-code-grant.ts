@@ -6,7 +6,8 @@ import { required } from '../request-parameters.ts'
 import { checkVerifier } from './pkce.ts'
 import { nextRefresh, refreshKindOf } from '../tokens/refresh-tokens.ts'
 import { fingerprintOf, unguessable } from '../random-secret.ts'
-import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
+import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
+import type { UserGrant } from '../user-grant-type.ts'
 
 /** Milliseconds since 1970: `issuedAt`. */
 type Code = {

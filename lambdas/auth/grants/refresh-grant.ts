@@ -9,7 +9,8 @@ import { wantedOf } from './granted-scopes.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { required, shownAll } from '../request-parameters.ts'
 import { nextRefresh, refreshKindOf, refreshOf } from '../tokens/refresh-tokens.ts'
-import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
+import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
+import type { UserGrant } from '../user-grant-type.ts'
 
 /** OAuthError `invalid_grant`. */
 export async function exchangeRefresh(

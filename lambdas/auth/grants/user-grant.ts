@@ -12,31 +12,7 @@ import { idToken } from '../tokens/id-token.ts'
 import { LONGEST_ACCESS } from '../tokens/lifetimes.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
-
-export type UserGrant = {
-  readonly client: string
-  /** Of the client: what an earlier one of its id was granted is not its own. */
-  readonly registeredAt?: number
-  /** Of the client and the user, as they were when it was granted. */
-  readonly generations?: { readonly client?: string; readonly user?: string }
-  /** The name, and what stays of a user when a name is given again. */
-  readonly user: string
-  readonly subject: string
-  readonly sid: string
-  readonly scopes: readonly string[]
-  readonly tenants: readonly string[]
-  /** Ids, without their types. */
-  readonly patient?: string
-  readonly encounter?: string
-  /** The ids of the patients a RelatedPerson cares for, as of when it was granted. */
-  readonly actsFor?: readonly string[]
-  /** Whether the app shows who the patient is: nobody else does. */
-  readonly banner: boolean
-  /** Seconds since 1970: when the user logged in. */
-  readonly authTime: number
-  /** The key of the session it was granted in: online access ends with it. */
-  readonly session: string
-}
+import type { UserGrant } from '../user-grant-type.ts'
 
 export type UserGrantPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource'>
 
@@ -48,9 +24,6 @@ export const isOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'cli
 /** What a grant keeps of it. */
 export const registrationOf = ({ registeredAt }: Pick<UserGrant, 'registeredAt'>): Pick<UserGrant, 'registeredAt'> =>
   registeredAt === undefined ? {} : { registeredAt }
-
-/** By which a client's refresh tokens of a user are listed. */
-export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`
 
 /** OAuthError `invalid_grant` where what was granted at this instant (ms since 1970) no longer counts. */
 export async function userOf(

@@ -27,7 +27,8 @@ import { consentPage, type Form, isFixed, loginPage, pickerPage } from './page-t
 import { withParameters } from '../redirect-uri.ts'
 import { boundForm, isBound, type Session, sessionOf } from '../login/sessions.ts'
 import { unguessable } from '../random-secret.ts'
-import { generationsOf, registrationOf, type UserGrant } from '../grants/user-grant.ts'
+import { generationsOf, registrationOf } from '../grants/user-grant.ts'
+import type { UserGrant } from '../user-grant-type.ts'
 
 export type AuthorizePorts = Pick<
   AuthPorts,

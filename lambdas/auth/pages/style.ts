@@ -1,6 +1,5 @@
 /** How this server looks, for apps that would look alike. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#styling */
-import type { Endpoint } from '../endpoint.ts'
-import { CACHEABLE } from '../endpoints/jwks-endpoint.ts'
+import { CACHEABLE, type Endpoint } from '../endpoint.ts'
 import { json } from '../oauth-error.ts'
 
 const STYLE = {

@@ -8,7 +8,7 @@ import type { Grant, KeptGrant } from '../../ports/rows/grants.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { REFRESH_LIFE } from './lifetimes.ts'
 import { fingerprintOf, unguessable } from '../random-secret.ts'
-import { ownerOf, type UserGrant } from '../grants/user-grant.ts'
+import type { UserGrant } from '../user-grant-type.ts'
 
 /**
  * `issuedAt`: of the newest, milliseconds since 1970. `newest`: SHA-256 of its second half; absent: of the time when tokens had one half, and an
@@ -55,3 +55,6 @@ export function nextRefresh(grant: UserGrant, kind: RefreshKind, at: number, hal
   const entry = { owner: ownerOf(grant), value, expires: at + life }
   return { token: `${half}.${second}`, life: life / 1000, key: fingerprintOf(half), entry }
 }
+
+/** By which a client's refresh tokens of a user are listed. */
+export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`

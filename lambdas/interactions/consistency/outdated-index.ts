@@ -1,13 +1,13 @@
 /** An index that was made by another release, until it is made anew: who depends on what it does not find is refused, who only searches is told. */
 import { IndexOutdated } from '../../ports/faults/index-outdated.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
-import type { AskedOf } from '../../search/documents/outdated-parameters.ts'
+import type { SearchSubject } from '../../ports/search/plan.ts'
 
 /** Codes of the parameters that are asked by and not found reliably. */
-export type OutdatedOf = (asked: AskedOf) => Promise<readonly string[]>
+export type OutdatedOf = (asked: SearchSubject) => Promise<readonly string[]>
 
 /** `before`: is told of all that is looked up, before it is. */
-const watched = (index: SearchIndex, before: (asked: AskedOf) => Promise<void>): SearchIndex => ({
+const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<void>): SearchIndex => ({
   apply: (documents) => index.apply(documents),
   explain: (plan) => index.explain(plan),
   caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),

@@ -2,7 +2,7 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
-import type { Definition, IndexStatus } from '../../ports/search/index-status.ts'
+import type { IndexStatus } from '../../ports/search/index-status.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 
 /** `GET [base]/$reindex-status`: Parameters with the parameters somebody defined, and the types that are made again. */
@@ -56,16 +56,4 @@ function statusOf({ lag, definitions, rebuilds, unreadable }: IndexStatus): Reso
     })),
   ]
   return { resourceType: 'Parameters', parameter }
-}
-
-/** Of a SearchParameter that is read, below the base of the server: whether it is searched by already. */
-const STATE = 'StructureDefinition/search-parameter-state'
-
-/** The resource with its state as an extension: active when all its types are searched by. */
-export function withState(resource: Resource, definitions: readonly Definition[], baseUrl: string): Resource {
-  const mine = definitions.filter(({ id }) => id === resource.id)
-  if (mine.length === 0) return resource
-  const state = mine.every(({ state }) => state === 'active') ? 'active' : 'building'
-  const extension = Array.isArray(resource.extension) ? resource.extension : []
-  return { ...resource, extension: [...extension, { url: `${baseUrl}/${STATE}`, valueCode: state }] }
 }

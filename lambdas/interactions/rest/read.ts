@@ -5,7 +5,7 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { found, liveHead, secondOf } from '../resources/version-response.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { withState } from '../operations/reindex.ts'
+import { withState } from '../resources/parameter-state.ts'
 import type { Seen } from '../visible-store.ts'
 
 export const read =

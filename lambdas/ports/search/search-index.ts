@@ -9,7 +9,7 @@
  * - What `caughtUp` reported as visible is seen by every later `find`.
  * - The index never decides what a value means: it compares keys by code point and numbers by value.
  */
-import type { AskedOf } from '../../search/documents/outdated-parameters.ts'
+import type { SearchSubject } from './plan.ts'
 import type { Freshness, GroupPlan, Matching, Plan, Position } from './plan.ts'
 
 export type OrderKey = { readonly low: string | number; readonly high: string | number }
@@ -84,5 +84,5 @@ export interface SearchIndex {
   /** Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean>
   /** Codes of parameters by which documents of another release may not be found. Absent: they never are of another. */
-  readonly outdated?: (asked: AskedOf) => Promise<readonly string[]>
+  readonly outdated?: (asked: SearchSubject) => Promise<readonly string[]>
 }

@@ -1,6 +1,6 @@
 /** How an operator launches an app on a server that runs, which looks at what it keeps. */
 import type { Command } from '../../adapters/filesystem/command-socket.ts'
-import type { Authorization, Launched } from '../embedded/authorization.ts'
+import type { Launched } from './authorization-types.ts'
 import { heardAt, nobodyAt, type Place } from './server-socket.ts'
 
 /** What the app is given. Error: why there is nothing. */
@@ -11,6 +11,6 @@ export async function launchAt(place: Place, launched: Launched): Promise<string
 }
 
 /** What a server does for it. */
-export const launchCommands = ({ launch }: Pick<Authorization, 'launch'>): Readonly<Record<'launch', Command>> => ({
+export const launchCommands = ({ launch }: { readonly launch: (launched: Launched) => Promise<string> }): Readonly<Record<'launch', Command>> => ({
   launch: (argument) => launch(JSON.parse(argument) as Launched),
 })

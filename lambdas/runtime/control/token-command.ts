@@ -1,6 +1,6 @@
 /** How who may read what a server keeps gets a token of it. */
 import type { Command } from '../../adapters/filesystem/command-socket.ts'
-import type { Asked, Authorization } from '../embedded/authorization.ts'
+import type { Asked } from './authorization-types.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { heardAt, type Place } from './server-socket.ts'
 
@@ -9,6 +9,6 @@ export const tokenOfServer = (place: Place, asked: Asked): Promise<string | unde
   heardAt(place, 'token', JSON.stringify({ ...asked, operator: nameOfOperator() }))
 
 /** What a server does for it. */
-export const tokenCommands = ({ issue }: Pick<Authorization, 'issue'>): Readonly<Record<'token', Command>> => ({
+export const tokenCommands = ({ issue }: { readonly issue: (asked: Asked) => Promise<string> }): Readonly<Record<'token', Command>> => ({
   token: (argument) => issue(JSON.parse(argument) as Asked),
 })

@@ -12,7 +12,7 @@ import { tendDemo } from '../../auth/clients/demo-client.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
 import { endpoints } from '../../auth/endpoints/endpoints.ts'
 import { tendKeys } from '../../auth/tokens/key-rotation.ts'
-import { completing, type Launch } from '../../auth/launch/launches.ts'
+import { completing } from '../../auth/launch/launches.ts'
 import { LONGEST_ACCESS } from '../../auth/tokens/lifetimes.ts'
 import { passwordCheck } from '../../auth/login/password-check.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
@@ -26,6 +26,7 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { SigningKeys } from '../../ports/security/signing-keys.ts'
 import { GRANTS, isLost, SIGNING_KEYS } from '../control/administration.ts'
+import type { Asked, Launched } from '../control/authorization-types.ts'
 import type { Config } from '../config.ts'
 import { verifierOf } from '../authorization/token-verifier.ts'
 
@@ -44,12 +45,6 @@ export type AuthorizationParts = {
   /** Told what the person who starts the server should know, in one line. */
   readonly warn: (line: string) => void
 }
-
-/** `operator`: who says so. */
-export type Launched = { readonly launch: Launch; readonly operator: string }
-
-/** `tenant`: where each has its own. `operator`: who asks; absent: the server itself. */
-export type Asked = { readonly isAdministrator: boolean; readonly tenant?: string; readonly operator?: string }
 
 export type Authorization = {
   readonly authenticator: Authenticator

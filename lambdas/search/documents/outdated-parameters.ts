@@ -1,14 +1,11 @@
 /** Which of the parameters that are asked by are not found reliably in documents of another release. */
 import type { Changes } from './changed-keys.ts'
 import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
-import { type Matching, type Predicate, rulesOf, type SortKey } from '../../ports/search/plan.ts'
+import { type Predicate, rulesOf, type SearchSubject } from '../../ports/search/plan.ts'
 import type { Reading } from '../search-context.ts'
 
-/** What is looked up at once. `field`: of groups, or of what is looked up by a stage. */
-export type AskedOf = Matching & { readonly order?: readonly SortKey[]; readonly field?: string }
-
 /** Their codes, each once. `changesOf`: undefined where the type's documents are what is asked for. */
-export function outdatedIn(asked: AskedOf, changesOf: (type: string) => Changes | undefined, { custom }: Reading): readonly string[] {
+export function outdatedIn(asked: SearchSubject, changesOf: (type: string) => Changes | undefined, { custom }: Reading): readonly string[] {
   const found = new Set<string>()
   for (const type of asked.types) {
     const changes = changesOf(type)
@@ -23,7 +20,7 @@ export function outdatedIn(asked: AskedOf, changesOf: (type: string) => Changes 
 }
 
 /** Without what is looked at of their values. */
-function fieldsOf(asked: AskedOf): ReadonlySet<string> {
+function fieldsOf(asked: SearchSubject): ReadonlySet<string> {
   const fields = [asked.where, ...rulesOf(asked)].flatMap((each) => [...fieldsIn(each)])
   const all = [...fields, ...(asked.order ?? []).map(({ field }) => field), ...(asked.field === undefined ? [] : [asked.field])]
   return new Set(all.map((field) => field.split(':')[0]!))
