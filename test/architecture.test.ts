@@ -8,7 +8,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/fhir': ['fast-json-patch', 'fhirpath', 'node:vm'],
   'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings', '@lhncbc/ucum-lhc', 'node:crypto'],
   // What an address is: nothing is opened.
-  'lambdas/ports': ['lambdas/fhir', 'lambdas/search', 'node:net'],
+  'lambdas/ports': ['lambdas/fhir', 'node:net'],
   // Who may do what: scopes, rules, verified tokens.
   'lambdas/access': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'aws-jwt-verify', 'node:crypto'],
   // The authorization server. It knows nothing of searches.
@@ -107,7 +107,90 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   test: ['lambdas', 'lib', 'bin', 'search-mappings', '*'],
 }
 
+/**
+ * Folder → sub-folder → the sub-folders that it may import besides itself. Every sub-folder may import the files of the folder itself, which
+ * import no sub-folder unless `.` says so.
+ */
+const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'lambdas/interactions': {
+    '.': [],
+    resources: [],
+    searching: ['resources'],
+    writing: ['resources', 'searching'],
+    validation: ['writing'],
+    consistency: ['resources'],
+    capabilities: [],
+    rest: ['resources', 'searching', 'writing', 'validation', 'consistency'],
+    operations: ['rest', 'resources', 'searching', 'writing', 'validation'],
+    export: ['resources', 'searching'],
+    bundle: ['rest', 'resources', 'writing', 'validation', 'consistency', 'capabilities'],
+  },
+  'lambdas/export': {
+    '.': [],
+    versions: [],
+    job: [],
+    plan: ['job', 'versions'],
+    select: ['plan', 'job', 'versions'],
+    write: ['select', 'plan', 'job', 'versions'],
+    collect: ['write', 'select', 'plan', 'job', 'versions'],
+    schedules: ['job', 'write'],
+    workflow: ['versions', 'job', 'plan', 'select', 'write', 'collect', 'schedules'],
+  },
+  'lambdas/auth': {
+    '.': [],
+    tokens: [],
+    login: ['tokens'],
+    clients: ['login', 'tokens'],
+    grants: ['clients', 'tokens'],
+    launch: ['grants', 'tokens'],
+    pages: ['launch', 'grants', 'login'],
+    endpoints: ['pages', 'grants', 'clients', 'tokens'],
+    administration: ['launch', 'clients', 'login', 'tokens'],
+  },
+  'lambdas/search': { '.': [], types: [], query: ['types'], documents: ['types'], custom: [] },
+  'lambdas/ports': {
+    '.': [],
+    faults: ['search'],
+    search: [],
+    store: ['faults'],
+    definitions: ['store'],
+    blobs: [],
+    rows: [],
+    security: [],
+    execution: [],
+  },
+  'lambdas/fhir/profile': { '.': [], definitions: [], check: ['definitions'] },
+  'lambdas/adapters/dynamodb': { '.': [], commit: [], rows: [], store: ['commit'], stream: ['commit'] },
+  'lambdas/runtime': {
+    '.': [],
+    expressions: [],
+    'threads/search': ['expressions'],
+    'threads/export': ['expressions'],
+    authorization: [],
+    control: ['threads/search'],
+    aws: ['authorization', 'control', 'expressions'],
+    embedded: ['authorization', 'control', 'expressions', 'threads/search', 'threads/export'],
+  },
+  lib: {
+    '.': ['settings'],
+    settings: [],
+    edge: ['settings'],
+    deploy: ['settings'],
+    permissions: ['settings'],
+    monitoring: ['settings'],
+    stacks: ['settings', 'edge', 'deploy', 'permissions', 'monitoring'],
+  },
+  bin: {
+    '.': ['commands'],
+    client: [],
+    export: ['client'],
+    load: ['client'],
+    commands: ['client', 'export', 'load'],
+  },
+}
+
 const LONGEST_FILE = 300
+const MOST_FILES = 25
 const GENERATED = 'search-mappings/all.ts'
 const FORBIDDEN_NAMES = /(?:^|\/)(?:utils?|helpers?|common|shared|services?|managers?|misc|index)(?:\.ts|\/)/
 
@@ -174,6 +257,41 @@ describe('the map', () => {
           .map((target) => `${path} → ${target}`),
       )
     expect(broken).toEqual([])
+  })
+
+  it.each(Object.entries(ROOMS))('is kept by imports between the sub-folders of %s', (folder, rooms) => {
+    const names = Object.keys(rooms).sort((a, b) => b.length - a.length)
+    const roomOf = (path: string): string | undefined => {
+      if (!path.startsWith(`${folder}/`)) return undefined
+      const rest = path.slice(folder.length + 1)
+      return rest.includes('/') ? (names.find((name) => rest.startsWith(`${name}/`)) ?? rest) : '.'
+    }
+    const broken = sources.flatMap((path) => {
+      const room = roomOf(path)
+      if (room === undefined) return []
+      const isFree = (target: string): boolean => {
+        const other = roomOf(target)
+        return other === undefined || other === room || (other === '.' && rooms[room] !== undefined) || rooms[room]?.includes(other) === true
+      }
+      return importsOf(path)
+        .filter((target) => !isFree(target))
+        .map((target) => `${path} → ${target}`)
+    })
+    expect(broken).toEqual([])
+  })
+
+  it.each(Object.entries(ROOMS).filter(([folder]) => folder !== 'bin'))('has no cycle between the sub-folders of %s', (_, rooms) => {
+    const reaches = (from: string, to: string, seen: ReadonlySet<string> = new Set()): boolean =>
+      !seen.has(from) && (rooms[from] ?? []).some((next) => next === to || reaches(next, to, new Set([...seen, from])))
+    expect(Object.keys(rooms).filter((name) => reaches(name, name))).toEqual([])
+  })
+
+  it(`has no folder with more than ${MOST_FILES} files`, () => {
+    const count = Object.groupBy(
+      sources.filter((path) => !path.startsWith('test/')),
+      (path) => dirname(path),
+    )
+    expect(Object.entries(count).flatMap(([folder, files = []]) => (files.length > MOST_FILES ? [`${folder}: ${files.length}`] : []))).toEqual([])
   })
 
   it('loads fhirpath only where it is asked for', () => {
