@@ -5,10 +5,10 @@
 import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'
 import { bundle } from '../lib/bundle.ts'
+import { DEFAULTS } from '../lib/settings/settings.ts'
 import { DataStack } from '../lib/stacks/data-stack.ts'
 import { FLAGS } from '../lib/stacks/flags.ts'
 import { ServiceStack } from '../lib/stacks/service-stack.ts'
-import { DEFAULTS } from '../lib/settings/settings.ts'
 import { settingsOfStage } from './stage-settings.ts'
 
 const app = new App({ context: FLAGS })

@@ -1,10 +1,10 @@
 /** What an account lacks for a stage, one line each; nothing is changed. `npm run deploy:check`, before `npm run deploy`. */
 import { App } from 'aws-cdk-lib'
-import { DataStack } from '../lib/stacks/data-stack.ts'
 import { lacking } from '../lib/deploy/deploy-check.ts'
-import { FLAGS } from '../lib/stacks/flags.ts'
 import type { Template } from '../lib/deploy/replacement-check.ts'
 import { DEFAULTS } from '../lib/settings/settings.ts'
+import { DataStack } from '../lib/stacks/data-stack.ts'
+import { FLAGS } from '../lib/stacks/flags.ts'
 import { complain, say } from './output.ts'
 import { settingsOfStage } from './stage-settings.ts'
 

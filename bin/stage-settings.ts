@@ -1,7 +1,7 @@
 /** What was set of a stage. What is wrong with it ends this process, in one line. */
 import { existsSync, readFileSync } from 'node:fs'
-import { type Settings, settingsOf } from '../lib/settings/settings.ts'
 import { checkSettings } from '../lib/settings/setting-checks.ts'
+import { type Settings, settingsOf } from '../lib/settings/settings.ts'
 import { complain, faultIn } from './output.ts'
 
 /** `named`: the file; absent: .fhir/STAGE.settings.json, which may be missing. */

@@ -12,7 +12,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Who may do what: scopes, rules, verified tokens.
   'lambdas/access': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'aws-jwt-verify', 'node:crypto'],
   // The authorization server. It knows nothing of searches.
-  'lambdas/auth': ['lambdas/fhir', 'lambdas/ports', 'lambdas/access', 'lambdas/search/query/parameter-pairs.ts', 'jose', 'node:crypto', 'node:util'],
+  'lambdas/auth': [
+    'lambdas/fhir',
+    'lambdas/ports',
+    'lambdas/access',
+    'lambdas/search/query/parameter-pairs.ts',
+    'jose',
+    'node:crypto',
+    'node:util',
+  ],
   'lambdas/interactions': [
     'lambdas/fhir',
     'lambdas/search',
@@ -271,7 +279,9 @@ describe('the map', () => {
       if (room === undefined) return []
       const isFree = (target: string): boolean => {
         const other = roomOf(target)
-        return other === undefined || other === room || (other === '.' && rooms[room] !== undefined) || rooms[room]?.includes(other) === true
+        return (
+          other === undefined || other === room || (other === '.' && rooms[room] !== undefined) || rooms[room]?.includes(other) === true
+        )
       }
       return importsOf(path)
         .filter((target) => !isFree(target))
@@ -291,7 +301,9 @@ describe('the map', () => {
       sources.filter((path) => !path.startsWith('test/')),
       (path) => dirname(path),
     )
-    expect(Object.entries(count).flatMap(([folder, files = []]) => (files.length > MOST_FILES ? [`${folder}: ${files.length}`] : []))).toEqual([])
+    expect(
+      Object.entries(count).flatMap(([folder, files = []]) => (files.length > MOST_FILES ? [`${folder}: ${files.length}`] : [])),
+    ).toEqual([])
   })
 
   it('loads fhirpath only where it is asked for', () => {

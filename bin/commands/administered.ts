@@ -1,8 +1,8 @@
 /** What the commands share that say who may use a server. */
 import { existsSync, readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { type Administration, holdsData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
+import { type Administration, holdsData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { folderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { warn } from '../output.ts'
 import { dataOption, placeOf, portOption, type ServerOptions } from './options.ts'

@@ -1,9 +1,9 @@
 /** Which server is asked for a load, an export or a reindex, and as whom: as a registered client of the server, with a token of one that runs here, or signed with credentials of AWS. */
 import type { Command } from 'commander'
+import { tokenOfServer } from '../../lambdas/runtime/control/token-command.ts'
 import { clientToken } from '../client/client-token.ts'
 import type { Authorize } from '../client/http-post.ts'
 import { renewed } from '../client/token-renewal.ts'
-import { tokenOfServer } from '../../lambdas/runtime/control/token-command.ts'
 import { baseUrl, dataOption, sigv4Option } from './options.ts'
 import { readText } from './read-text.ts'
 import { BASE, baseMeant } from './server-meant.ts'

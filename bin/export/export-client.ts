@@ -10,10 +10,10 @@ import { flushFolder, makeFolder, replaceDurably } from '../../lambdas/adapters/
 import { type Downloaded, download, partOf, wholeOf } from './download.ts'
 import { ExportFault } from './export-fault.ts'
 import { type ExportState, keepState, stateIn } from './export-state.ts'
+import { cancel, JobGone, untilDone } from './job-poll.ts'
 import { kickOff, requestOf, type Wanted } from './kick-off.ts'
 import type { ExportedFile, Manifest } from './manifest.ts'
 import { type Asking, outcomeIn } from './retrying-requests.ts'
-import { cancel, JobGone, untilDone } from './job-poll.ts'
 
 export type ExportOptions = Asking & {
   readonly wanted: Wanted

@@ -1,7 +1,7 @@
 /** What an export is asked for, as any server of Bulk Data takes it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
 
-import { ExportFault } from './export-fault.ts'
 import { linkFrom } from '../client/safe-link.ts'
+import { ExportFault } from './export-fault.ts'
 import { type Asking, ask, pathOf, reasonIn } from './retrying-requests.ts'
 
 /** Instants and lists of names are texts as FHIR has them. */

@@ -1,6 +1,7 @@
 /** What a job that is done hands out. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
-import { ExportFault } from './export-fault.ts'
+
 import { linkFrom } from '../client/safe-link.ts'
+import { ExportFault } from './export-fault.ts'
 
 /** `name`: what it is called here, of one folder unique. `count`: lines. */
 export type ExportedFile = { readonly name: string; readonly kind: Kind; readonly url: string; readonly count?: number }

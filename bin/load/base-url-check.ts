@@ -1,7 +1,8 @@
 /** Whether files can be loaded there at all: told once, and not of every file. https://hl7.org/fhir/R4/http.html#capabilities */
+
+import { getFrom } from '../client/http-post.ts'
 import type { Answer } from '../client/server-response.ts'
 import { json } from '../client/server-response.ts'
-import { getFrom } from '../client/http-post.ts'
 
 /** Error where it is no FHIR base, or cannot be reached. One that does not show itself to everybody is believed. */
 export async function checkBase(base: string): Promise<void> {

@@ -1,9 +1,10 @@
 /** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
-import { type Failure, type LoadEntry, type Opened, open } from './load-entries.ts'
-import { besideIn } from './export-folders.ts'
-import { sizeOf } from './patched-bytes.ts'
-import { type Memories, type Source, textsOf } from './file-reader.ts'
+
 import type { Replaced } from './conditional-creates.ts'
+import { besideIn } from './export-folders.ts'
+import { type Memories, type Source, textsOf } from './file-reader.ts'
+import { type Failure, type LoadEntry, type Opened, open } from './load-entries.ts'
+import { sizeOf } from './patched-bytes.ts'
 
 /** `failures`: of what was read for it. `present`: how many resources have others in their place. */
 export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly Failure[]; readonly present: number }

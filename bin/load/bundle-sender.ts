@@ -3,11 +3,11 @@
  * the server too long in halves.
  */
 import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
+import type { Post } from '../client/http-post.ts'
 import { isSuccess, json, type Outcome, reasonOf } from '../client/server-response.ts'
 import type { Failure, LoadEntry } from './load-entries.ts'
-import { Memory } from './reused-buffer.ts'
 import { bytesOf, sizeOf, write } from './patched-bytes.ts'
-import type { Post } from '../client/http-post.ts'
+import { Memory } from './reused-buffer.ts'
 
 export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
 

@@ -1,7 +1,7 @@
 /** Waits until searches find what was loaded, and tells how far the index is behind as long as it is. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Answer } from '../client/server-response.ts'
 import type { Ask } from '../client/http-post.ts'
+import type { Answer } from '../client/server-response.ts'
 
 export type SearchableOptions = {
   readonly base: string

@@ -2,18 +2,19 @@
  * Loads files into a server, in turns: first what refers to others by their ids or not at all, then, as long as that brings something in,
  * what refers to others by search. So it does not matter which file is read first, and nothing is stored with a reference that means nothing.
  */
+
+import { type Authorize, askWith, postTo } from '../client/http-post.ts'
 import { checkBase } from './base-url-check.ts'
 import { type Chunk, chunksOf } from './bundle-chunks.ts'
-import type { Failure, LoadEntry } from './load-entries.ts'
-import { type Beside, oneAfterTheOther, withoutBooks } from './export-folders.ts'
-import { type LookUp, lookUpAt } from './reference-lookup.ts'
-import { Memory } from './reused-buffer.ts'
-import { textOf } from './patched-bytes.ts'
-import { type Authorize, askWith, postTo } from '../client/http-post.ts'
-import type { Memories, Source } from './file-reader.ts'
-import { isSearchable } from './index-wait.ts'
 import { type Sender, senderBy } from './bundle-sender.ts'
 import { type Replaced, replacing } from './conditional-creates.ts'
+import { type Beside, oneAfterTheOther, withoutBooks } from './export-folders.ts'
+import type { Memories, Source } from './file-reader.ts'
+import { isSearchable } from './index-wait.ts'
+import type { Failure, LoadEntry } from './load-entries.ts'
+import { textOf } from './patched-bytes.ts'
+import { type LookUp, lookUpAt } from './reference-lookup.ts'
+import { Memory } from './reused-buffer.ts'
 
 /** What was sent and read since the last call. `again`: bytes that turn out to be read once more. */
 export type LoadProgress = { readonly resources: number; readonly bytes: number; readonly again: number }

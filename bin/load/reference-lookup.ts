@@ -1,6 +1,7 @@
 /** Asks a server which resources searches of the form `Type?criteria` mean: each once, and many at once. */
-import { type Answer, isSuccess, json, type Outcome } from '../client/server-response.ts'
+
 import type { Post } from '../client/http-post.ts'
+import { type Answer, isSuccess, json, type Outcome } from '../client/server-response.ts'
 
 /** `keys`: Type/id of up to two matches. `fault`: what the server says of a search it does not answer. */
 export type Meaning = { readonly keys: readonly string[]; readonly fault?: string }

@@ -1,7 +1,7 @@
 /** Has documents made again on a server, and tells how far that is. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Answer, isSuccess, json, type Outcome, reasonOf } from '../client/server-response.ts'
 import { type Authorize, askWith, postTo } from '../client/http-post.ts'
+import { type Answer, isSuccess, json, type Outcome, reasonOf } from '../client/server-response.ts'
 
 /** What of a type is made; `total` is absent where nobody knows yet. */
 export type Progress = { readonly type: string; readonly done: number; readonly total?: number }

@@ -1,13 +1,13 @@
 /** Whether one version may be seen, or written, under an access: what indexes decide for searches, for single resources. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { IndexDocument } from '../ports/search/search-index.ts'
-import { evaluate } from '../search/evaluate.ts'
 import { isAlways, isNever, type Predicate } from '../ports/search/plan.ts'
+import type { IndexDocument } from '../ports/search/search-index.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/store/resource-store.ts'
+import { evaluate } from '../search/evaluate.ts'
 import type { Reading } from '../search/search-context.ts'
 import { type Access, type Clause, clausesFor } from './access.ts'
-import { meetsInside } from './scope-conditions.ts'
 import { ABOUT_NOBODY, clauseRule, isWholeTenant, ruleFor } from './rules.ts'
+import { meetsInside } from './scope-conditions.ts'
 import type { Letter } from './scopes.ts'
 import { securityContextOf } from './security-context.ts'
 

@@ -1,6 +1,7 @@
 /** Who searches, as searches ask: which types are in scope, and what of them may be found. */
-import { ofTenant, type Searcher } from '../search/query/condition.ts'
+
 import { type AccessRules, NEVER } from '../ports/search/plan.ts'
+import { ofTenant, type Searcher } from '../search/query/condition.ts'
 import type { Reading } from '../search/search-context.ts'
 import type { Access } from './access.ts'
 import { isWholeTenant, ruleForAll } from './rules.ts'

@@ -1,10 +1,11 @@
 /** What an endpoint of the authorization server gets and gives: HTTP is already behind it, stores are ports. */
-import type { Clients } from '../ports/rows/clients.ts'
+
 import type { Clock } from '../ports/execution/clock.ts'
+import type { Clients } from '../ports/rows/clients.ts'
 import type { Grants } from '../ports/rows/grants.ts'
 import type { Revocations } from '../ports/rows/revocations.ts'
-import type { PublishedKeys, SigningKeys } from '../ports/security/signing-keys.ts'
 import type { User, Users } from '../ports/rows/users.ts'
+import type { PublishedKeys, SigningKeys } from '../ports/security/signing-keys.ts'
 import type { Pairs } from '../search/query/parameter-pairs.ts'
 import type { KeySource } from './key-source.ts'
 

@@ -1,6 +1,6 @@
 import { isOfOneTenant } from '../access/user-patients.ts'
-import { TENANT } from '../ports/store/tenants.ts'
 import type { User } from '../ports/rows/users.ts'
+import { TENANT } from '../ports/store/tenants.ts'
 import type { AuthChoices } from './endpoint.ts'
 
 export { NO_TENANTS } from '../access/verification/tenant-claim.ts'

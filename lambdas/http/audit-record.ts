@@ -1,7 +1,8 @@
 /** What is recorded of a request: no longer than a log keeps room for, whatever was sent. */
+
+import { isAuthPath } from '../catalogue/routes.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
-import { isAuthPath } from '../catalogue/routes.ts'
 import { type AuditRecord, LONGEST_KEYS, LONGEST_PATIENTS } from '../ports/security/audit-log.ts'
 import type { VersionKey } from '../ports/store/resource-store.ts'
 import type { Exchange } from './exchange.ts'

@@ -1,6 +1,7 @@
 /** Who is let in, by the setting `access`: whoever has a token, a name at the gateway, or a way to this machine. */
-import { tokenMisplaced } from '../access/verification/token-errors.ts'
+
 import { onlyTenant } from '../access/verification/tenant-claim.ts'
+import { tokenMisplaced } from '../access/verification/token-errors.ts'
 import { type VerifiedToken, withoutToken } from '../access/verification/verified-token.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { pairsOf } from '../search/query/parameter-pairs.ts'

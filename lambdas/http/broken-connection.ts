@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import { lengthOf } from './response-memory.ts'
 import type { HttpResponse } from './exchange.ts'
+import { lengthOf } from './response-memory.ts'
 
 /** undefined: the client is gone. */
 export function faultOf({ code = '' }: NodeJS.ErrnoException): FhirError | undefined {

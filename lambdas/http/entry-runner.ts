@@ -1,10 +1,10 @@
 /** Runs the entries of a Bundle: each through the steps its own interaction has for entries. */
 
+import type { InteractionCode } from '../catalogue/routes.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { type Begins, type EntryRequest, isSearchByPost, type Perform } from '../interactions/bundle/entry.ts'
 import type { Caller, FhirRequest, Interaction } from '../interactions/interaction.ts'
-import type { InteractionCode } from '../catalogue/routes.ts'
 import { patientsNamed } from './audit-record.ts'
 import type { Code, Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'

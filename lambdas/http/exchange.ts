@@ -2,8 +2,8 @@
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Noted } from '../auth/endpoint.ts'
-import type { Asked, Caller, FhirRequest, FhirResponse, Written } from '../interactions/interaction.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
+import type { Asked, Caller, FhirRequest, FhirResponse, Written } from '../interactions/interaction.ts'
 import type { Part } from '../search/query/response-part.ts'
 import type { ReadingOf } from '../search/search-context.ts'
 

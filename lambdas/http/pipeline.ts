@@ -1,8 +1,8 @@
 /** Binds the steps of an interaction, in the order of order.ts, around what answers it. */
 import middy from '@middy/core'
 import type { Endpoint } from '../auth/endpoint.ts'
-import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
+import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
 import { authRequestOf, authResponse } from './auth-exchange.ts'
 import { type Exchange, type HttpResponse, requestOf, type Step } from './exchange.ts'
 import { entryStepsOf, type StepName, stepsOf } from './order.ts'

@@ -1,8 +1,5 @@
 /** Finds the route of a request. A static segment wins over a variable one. */
-import { FhirError, fhirError } from '../fhir/outcome.ts'
-import { type Bases, baseOf } from '../fhir/references.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
-import type { Asked } from '../interactions/interaction.ts'
+
 import {
   AUTH_ROUTES,
   type AuthCode,
@@ -14,6 +11,10 @@ import {
   ROUTES,
   type Route,
 } from '../catalogue/routes.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
+import { type Bases, baseOf } from '../fhir/references.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
+import type { Asked } from '../interactions/interaction.ts'
 
 /** `named`: by the path. */
 export type Matched = {

@@ -1,9 +1,9 @@
 /** The whole server above the network: a request in, a response out. Both homes stand on it. */
 
 import type { Endpoint } from '../auth/endpoint.ts'
+import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Asked, Interaction } from '../interactions/interaction.ts'
-import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 import { pairsOf } from '../search/query/parameter-pairs.ts'
 import type { Code, Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
 import { endpointPipeline, fallbackPipeline, pipeline, type Steps } from './pipeline.ts'

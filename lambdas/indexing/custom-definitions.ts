@@ -3,9 +3,9 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { failureOf } from '../ports/search/index-status.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
+import { isRoomAmongAll, isRoomFor } from '../search/custom/custom-parameter-limits.ts'
 import { customMappings } from '../search/custom/custom-parameters.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
-import { isRoomAmongAll, isRoomFor } from '../search/custom/custom-parameter-limits.ts'
 
 /** `id`: of the SearchParameter resource. */
 export type Definition = {

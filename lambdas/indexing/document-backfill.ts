@@ -1,11 +1,11 @@
 /** Makes the documents of versions again, as many at once as are not heavy together. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { DamagedVersion, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
+import type { DamagedVersion, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { ReadingOf } from '../search/search-context.ts'
 import { byWeight, documentsOf } from './feed-indexing.ts'
-import type { PoisonList } from './unindexable-versions.ts'
 import { readAhead } from './parameter-prefetch.ts'
+import type { PoisonList } from './unindexable-versions.ts'
 
 export type MakingParts = {
   readonly expressions: ExpressionRunner

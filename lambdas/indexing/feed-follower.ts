@@ -1,9 +1,10 @@
 /** An index that follows a store: how far it has come, what SearchParameters define in it, and which types are made again. */
-import type { Change, ChangeFeed } from '../ports/store/change-feed.ts'
+
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
+import type { IndexDocument } from '../ports/search/search-index.ts'
+import type { Change, ChangeFeed } from '../ports/store/change-feed.ts'
 import { nameOf } from '../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
-import type { IndexDocument } from '../ports/search/search-index.ts'
 import { isWatched } from '../search/custom-evaluation.ts'
 import type { Reading, ReadingOf } from '../search/search-context.ts'
 import {
@@ -19,8 +20,8 @@ import {
 } from './custom-definitions.ts'
 import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './feed-indexing.ts'
 import { NOTHING_READ, type ReadAhead, readAhead } from './parameter-prefetch.ts'
-import { Readings } from './tenant-search-contexts.ts'
 import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from './rebuild.ts'
+import { Readings } from './tenant-search-contexts.ts'
 
 export type FollowerParts = {
   readonly feed: ChangeFeed & { readonly version: (key: VersionKey) => ResourceVersion | undefined }

@@ -1,11 +1,11 @@
 /** Feeds an index from the versions of a store, in order, each exactly as often as needed. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import type { Change, ChangeFeed } from '../ports/store/change-feed.ts'
 import { whole } from '../ports/execution/generator-driver.ts'
 import { failureOf } from '../ports/search/index-status.ts'
-import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
+import type { Change, ChangeFeed } from '../ports/store/change-feed.ts'
+import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import { extract, extracting } from '../search/documents/extract.ts'
 import type { Reading, ReadingOf } from '../search/search-context.ts'
 import { isAheadNeeded, NOTHING_READ, type ReadAhead } from './parameter-prefetch.ts'

@@ -4,8 +4,8 @@
  * to the indices. A beat that never came tells that what was sent with it never came either. Changes are pure.
  */
 import type { KeptState } from '../ports/rows/shared-state.ts'
-import { isLive, type LiveIndices } from '../ports/search/serving-indices.ts'
 import type { Beat, Held } from '../ports/search/heartbeat.ts'
+import { isLive, type LiveIndices } from '../ports/search/serving-indices.ts'
 
 /** Of n streams of the same size one is without a beat with a probability of n · (1 − 1/n)^64 at most: of 4 with 4 in 100 million, of 8 with 2 in 1,000. */
 export const BEATS = 64

@@ -3,10 +3,10 @@
  * none is lost (ports/rows/shared-state.ts).
  */
 import { deflateRawSync } from 'node:zlib'
-import type { KeptState } from '../ports/rows/shared-state.ts'
-import type { LiveIndices } from '../ports/search/serving-indices.ts'
 import { Overloaded } from '../ports/faults/overloaded.ts'
+import type { KeptState } from '../ports/rows/shared-state.ts'
 import type { IndexStatus } from '../ports/search/index-status.ts'
+import type { LiveIndices } from '../ports/search/serving-indices.ts'
 import type { HistoryPosition, ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import {
   addRebuild,

@@ -1,9 +1,9 @@
 /** Feeds an index from a stream of versions that come at least once, those of a resource in order: what it could not take is named, to come again. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import { nameOf, newestOf } from '../ports/store/newest-versions.ts'
 import { NotApplied } from '../ports/faults/not-applied.ts'
-import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import type { SearchIndex } from '../ports/search/search-index.ts'
+import { nameOf, newestOf } from '../ports/store/newest-versions.ts'
+import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import type { ReadingOf } from '../search/search-context.ts'
 import { documentsOf, type OnPoison } from './feed-indexing.ts'
 import { readAhead } from './parameter-prefetch.ts'

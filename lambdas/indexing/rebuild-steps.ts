@@ -1,16 +1,17 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
-import type { KnownTenants } from '../ports/store/tenants.ts'
-import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/store/resource-store.ts'
+
 import type { IndexDocument } from '../ports/search/search-index.ts'
+import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/store/resource-store.ts'
+import type { KnownTenants } from '../ports/store/tenants.ts'
 import type { Reading } from '../search/search-context.ts'
+import { type Making, type MakingParts, makeAgain, withoutContent } from './document-backfill.ts'
+import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './index-retention.ts'
+import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
 import { type CatchUpParts, catchUp } from './reconciliation.ts'
 import { type KnownIndices, unlessGone } from './removed-index.ts'
-import { advanced, afterTry, finished, type IndexState, idle, type SharedState, taken, takenBy } from './index-state.ts'
-import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './index-retention.ts'
-import { isLacking, whole } from './serving-indices.ts'
-import { type Making, type MakingParts, makeAgain, withoutContent } from './document-backfill.ts'
-import { Readings } from './tenant-search-contexts.ts'
 import { mustBeOf } from './restore.ts'
+import { isLacking, whole } from './serving-indices.ts'
+import { Readings } from './tenant-search-contexts.ts'
 
 /** The next index of a type, filled beside the live one. */
 export type NextIndex = {

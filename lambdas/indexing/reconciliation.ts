@@ -2,19 +2,20 @@
  * Behind a store that was set back (set-back.ts): the documents of all keys that were written to the one before are made again, type by type, by
  * what the store has now.
  */
-import type { KnownTenants } from '../ports/store/tenants.ts'
+
+import { inParallel } from '../ports/execution/parallel.ts'
+import type { IndexDocument } from '../ports/search/search-index.ts'
 import { isLive } from '../ports/search/serving-indices.ts'
 import { nameOf } from '../ports/store/newest-versions.ts'
-import { inParallel } from '../ports/execution/parallel.ts'
 import type { DamagedVersion, HistoryPosition, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { IndexDocument } from '../ports/search/search-index.ts'
+import type { KnownTenants } from '../ports/store/tenants.ts'
 import type { Reading } from '../search/search-context.ts'
-import { type IndexState, isWorkerGone, type Reached, type SetBack, type SharedState } from './index-state.ts'
-import { followed } from './index-retention.ts'
-import { type Identified, lost } from './serving-indices.ts'
 import { type MakingParts, makeAgain } from './document-backfill.ts'
-import { Readings } from './tenant-search-contexts.ts'
+import { followed } from './index-retention.ts'
+import { type IndexState, isWorkerGone, type Reached, type SetBack, type SharedState } from './index-state.ts'
 import { gone, mustBeOf } from './restore.ts'
+import { type Identified, lost } from './serving-indices.ts'
+import { Readings } from './tenant-search-contexts.ts'
 
 /** By then a history shows all that was stamped before, unless a transaction that was left open hides it: ms. It ends some seconds ago in any case. */
 const SHOWN = 60_000

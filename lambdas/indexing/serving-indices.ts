@@ -1,8 +1,8 @@
 /** Which index answers for which type, in the state that all processes share. Changes are pure. */
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { identityOf, isLive, type LiveIndices } from '../ports/search/serving-indices.ts'
-import { type IndexState, requestNewIndices, untaken } from './index-state.ts'
 import { forgotten, pure } from './index-retention.ts'
+import { type IndexState, requestNewIndices, untaken } from './index-state.ts'
 
 export const NO_INDICES: LiveIndices = { identity: 'none', types: {}, lacking: [], former: [] }
 

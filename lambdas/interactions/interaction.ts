@@ -2,6 +2,7 @@
 
 import type { Access } from '../access/access.ts'
 import type { ClientAuth } from '../access/claims.ts'
+import type { InteractionCode } from '../catalogue/routes.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import type { MediaRange } from '../fhir/media-range.ts'
 import type { Issue } from '../fhir/outcome.ts'
@@ -10,13 +11,12 @@ import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { Clock } from '../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexProgress, Reindex } from '../ports/search/index-status.ts'
-import type { CommitResult, Guard, ResourceReader, VersionKey, Write } from '../ports/store/resource-store.ts'
-import type { Seal } from '../ports/security/seal.ts'
 import type { SearchIndex } from '../ports/search/search-index.ts'
+import type { Seal } from '../ports/security/seal.ts'
+import type { CommitResult, Guard, ResourceReader, VersionKey, Write } from '../ports/store/resource-store.ts'
 import type { Pairs } from '../search/query/parameter-pairs.ts'
 import type { Part } from '../search/query/response-part.ts'
 import type { Reading } from '../search/search-context.ts'
-import type { InteractionCode } from '../catalogue/routes.ts'
 import type { Looking, SeenBy } from './visible-store.ts'
 
 /** https://hl7.org/fhir/R4/http.html#cond-update and following; versions as numbers, instants in ms. */

@@ -3,8 +3,8 @@ import { TAKEN_CLAIMS } from '../access/claims.ts'
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
-import { TENANT } from '../ports/store/tenants.ts'
 import { hostsOf } from '../ports/security/private-hosts.ts'
+import { TENANT } from '../ports/store/tenants.ts'
 
 /** `count`: from 1 on; `bytes`: of what is held in memory as one text; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none. */
 export type SettingKind =

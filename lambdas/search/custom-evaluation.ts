@@ -11,8 +11,8 @@ import { MOST_WORK, TooCostly, TookTooLong } from '../fhir/path/work-budget.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
-import { Interpreted, type Place } from './interpreted-values.ts'
 import { type Purse, type Settled, Share } from './evaluation-budget.ts'
+import { Interpreted, type Place } from './interpreted-values.ts'
 
 /** `code`: of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void

@@ -1,6 +1,7 @@
 /** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
-import type { IndexDocument, Tuple } from '../ports/search/search-index.ts'
+
 import { compareText, metresBetween, type Position, type Predicate, type RangeTest, type SortKey } from '../ports/search/plan.ts'
+import type { IndexDocument, Tuple } from '../ports/search/search-index.ts'
 
 export function evaluate(where: Predicate, document: IndexDocument): boolean {
   switch (where.kind) {

@@ -1,7 +1,7 @@
 /** Collects what extraction finds in one resource. */
 import type { OrderKey, Tuple } from '../ports/search/search-index.ts'
-import { LONGEST } from './text-folding.ts'
 import type { Reading } from './search-context.ts'
+import { LONGEST } from './text-folding.ts'
 
 type Lists<T> = Record<string, T[]>
 

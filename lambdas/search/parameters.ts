@@ -6,10 +6,10 @@ import resourceTypes from '../fhir/definitions/resource-types.json' with { type:
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { CustomMapping } from './custom-mapping.ts'
-import { Interpreted, type Place } from './interpreted-values.ts'
 import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './custom-evaluation.ts'
+import type { CustomMapping } from './custom-mapping.ts'
 import { purseOf } from './evaluation-budget.ts'
+import { Interpreted, type Place } from './interpreted-values.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
 export type { OnFailure } from './custom-evaluation.ts'

@@ -3,10 +3,10 @@ import { CloudFormationClient, GetTemplateCommand, paginateListStackResources } 
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms'
 import { unfit } from '../../lambdas/adapters/dynamodb/stream/restored-table.ts'
-import type { Template } from './replacement-check.ts'
 import type { Restored } from '../settings/restored-tables.ts'
 import type { Settings } from '../settings/settings.ts'
 import { unlessNamed } from './error-names.ts'
+import type { Template } from './replacement-check.ts'
 
 type Lines = readonly string[]
 

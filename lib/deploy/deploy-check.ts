@@ -10,10 +10,10 @@ import { GetAccountSettingsCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { ListInstanceTypeDetailsCommand, ListVersionsCommand, OpenSearchClient } from '@aws-sdk/client-opensearch'
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
-import { restoredTables } from './deploy-check-tables.ts'
-import { replaced, type Template } from './replacement-check.ts'
 import type { Settings } from '../settings/settings.ts'
+import { restoredTables } from './deploy-check-tables.ts'
 import { unlessNamed } from './error-names.ts'
+import { replaced, type Template } from './replacement-check.ts'
 
 export type Asked = {
   readonly settings: Settings

@@ -22,8 +22,8 @@ import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwners
 import { Construct } from 'constructs'
 import { LINK_LIFETIME } from '../../lambdas/export/job/lifetimes.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { exportViewer } from './export-viewer.ts'
 import { type Settings, serviceEnvironment } from '../settings/settings.ts'
+import { exportViewer } from './export-viewer.ts'
 
 /** Files of jobs, and nothing else a job keeps there: as lambdas/export/job/job.ts calls them. */
 export const FILES = '/exports/*/files/*'

@@ -1,7 +1,8 @@
 /** What can go wrong with a deployment, as CloudWatch sees it, and what then is to be done. */
-import { type Deployed, measuredIn, type Watch, type Watched } from './watch.ts'
+
 import { watchesOfDomain } from './domain-watches.ts'
 import { endedOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
+import { type Deployed, measuredIn, type Watch, type Watched } from './watch.ts'
 
 export function watchesOf(deployed: Deployed): readonly Watch[] {
   const { stage, api, table, stateTable, index, followers, mappings, rebuild, exports, domain, tokens } = deployed

@@ -6,9 +6,9 @@ import { Stack } from 'aws-cdk-lib'
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
+import { INDEX } from '../resource-table.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
 import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, onState, READ_ITEMS } from './permissions.ts'
-import { INDEX } from '../resource-table.ts'
 
 const WRITE_ITEMS = [
   'dynamodb:PutItem',

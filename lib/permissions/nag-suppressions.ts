@@ -2,9 +2,9 @@
 import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { OVERFLOW, OVERFLOW_OF_DEFINITIONS } from './grants.ts'
 import type { Table } from './permissions.ts'
-import type { Settings } from '../settings/settings.ts'
 
 type Accepted = {
   readonly rules: readonly string[]

@@ -7,13 +7,13 @@ import { Key } from 'aws-cdk-lib/aws-kms'
 import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs'
+import { PUT_ASIDE } from '../deploy/failed-records.ts'
 import { EXPORT_LOGS } from '../edge/export-files.ts'
 import { suppressInData } from '../permissions/nag-suppressions.ts'
-import { Network } from './network.ts'
-import { PUT_ASIDE } from '../deploy/failed-records.ts'
 import { resourceTable, stateTable } from '../resource-table.ts'
-import { searchDomain } from './search-domain.ts'
 import type { Settings } from '../settings/settings.ts'
+import { Network } from './network.ts'
+import { searchDomain } from './search-domain.ts'
 
 /** How long DynamoDB's point-in-time recovery goes back: as long as overwritten objects are kept. */
 const RECOVERY = Duration.days(35)

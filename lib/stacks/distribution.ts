@@ -27,11 +27,11 @@ import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
 import { CLIENT_ADDRESS } from '../../lambdas/http/client-address.ts'
 import { FILES } from '../edge/export-files.ts'
-import { STAGE } from './fhir-api.ts'
 import { outcomeText } from '../edge/gateway-errors.ts'
 import { ORIGIN_SECRET, type OriginSecret } from '../edge/origin-secret.ts'
-import { type CustomDomain, originHere, type Settings } from '../settings/settings.ts'
 import { REFUSED } from '../edge/viewer-answer.ts'
+import { type CustomDomain, originHere, type Settings } from '../settings/settings.ts'
+import { STAGE } from './fhir-api.ts'
 
 export type FrontProps = {
   readonly api: RestApi

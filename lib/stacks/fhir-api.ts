@@ -18,11 +18,11 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
 import { AUTH_ROUTES, isHeadToo, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
 import { gatewayErrors } from '../edge/gateway-errors.ts'
-import type { Settings } from '../settings/settings.ts'
 import { TOKEN_ROUTE } from '../monitoring/watch.ts'
+import type { Settings } from '../settings/settings.ts'
 
 export const STAGE = 'fhir'
 

@@ -10,8 +10,8 @@ import type { Bundle } from '../bundle.ts'
 import { granted } from '../permissions/grants.ts'
 import type { AwsResources } from '../permissions/permissions.ts'
 import { epochOf } from '../settings/restored-tables.ts'
-import { rolePath } from './search-domain.ts'
 import { KINDS, type Settings, serviceEnvironment } from '../settings/settings.ts'
+import { rolePath } from './search-domain.ts'
 
 export type FhirFunctionProps = {
   readonly name: FunctionName

@@ -3,10 +3,10 @@
  * route is walked by itself.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
 import { byToken } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION } from '../../lambdas/http/order.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
-import { ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
 import { type Front, startFront } from '../http/front.ts'
 import { KEY, OTHER_KEY, SECOND, signedBy, world } from './issuing.ts'
 

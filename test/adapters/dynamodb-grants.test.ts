@@ -1,10 +1,10 @@
 /** What a deployed authorization server keeps, on an emulator: the contracts, and answers that are lost. */
 import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { DynamoDbGrants } from '../../lambdas/adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
+import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import type { Client } from '../../lambdas/ports/rows/clients.ts'
 import { clientsContract } from '../contracts/clients.contract.ts'
 import { grantsContract, PAGE_UNDER_TEST } from '../contracts/grants.contract.ts'

@@ -7,8 +7,8 @@ import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.
 import { sortText, sortValue } from '../../lambdas/adapters/opensearch/sort-values.ts'
 import { NO_INDICES } from '../../lambdas/indexing/serving-indices.ts'
 import { above, below, doubleText, textDouble } from '../../lambdas/ports/search/doubles.ts'
-import { EXTRACTOR } from '../../lambdas/search/documents/extract.ts'
 import { all, compareText, not, type Plan, type Predicate, some } from '../../lambdas/ports/search/plan.ts'
+import { EXTRACTOR } from '../../lambdas/search/documents/extract.ts'
 
 const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), {
   prefix: 'fhir',

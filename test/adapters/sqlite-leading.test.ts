@@ -5,8 +5,8 @@ import { listOf } from '../../lambdas/adapters/sqlite-index/lists/document-sets.
 import { Leading, type LeadingBy } from '../../lambdas/adapters/sqlite-index/reading/page-candidates.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { Statements } from '../../lambdas/adapters/sqlite-index/statements.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { ALWAYS, type Plan, type Position } from '../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { document } from '../contracts/index-document.ts'
 

@@ -1,8 +1,8 @@
 /** Nobody has the server alone: while one client's long request is worked on others are answered, and no answer grows without a bound. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { validateResource } from '../../lambdas/http/steps/validate-resource.ts'
-import { findingsOf } from '../../lambdas/interactions/validation/structure-findings.ts'
 import { inSlices, inTurn, othersPass } from '../../lambdas/interactions/time-slices.ts'
+import { findingsOf } from '../../lambdas/interactions/validation/structure-findings.ts'
 import { patient } from '../fixtures/resources.ts'
 import { turnsDuring, turnsPass } from '../fixtures/turns.ts'
 import { type Tree, withServer } from './server.ts'

@@ -3,9 +3,9 @@
  * the searches of US Core (specification 4.3), each with every patient of the sample.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
-import { load } from '../../bin/load/load.ts'
 import { sourcesOf } from '../../bin/load/file-reader.ts'
+import { load } from '../../bin/load/load.ts'
+import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
 import { type Json, QUERIES, readData } from '../fixtures/count-synthea.ts'
 import { type Client, clientOf, startServer } from './server.ts'
 

@@ -2,8 +2,8 @@
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { clientKeysOf } from '../../lambdas/auth/clients/client-keys.ts'
-import { redirectFault } from '../../lambdas/auth/redirect-uri.ts'
 import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../../lambdas/auth/clients/registration.ts'
+import { redirectFault } from '../../lambdas/auth/redirect-uri.ts'
 
 describe('A redirect URI', () => {
   it.each([

@@ -5,8 +5,8 @@ import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { load } from '../../bin/load/load.ts'
 import { sourcesOf } from '../../bin/load/file-reader.ts'
+import { load } from '../../bin/load/load.ts'
 import { ask, type Running, start, stop } from './served.ts'
 
 const PORT = 18_084

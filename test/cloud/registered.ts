@@ -1,8 +1,8 @@
 /** Who is registered at a deployment: its stores, as an operator's commands have them, and the client the tests are. */
 import { documentClient } from '../../lambdas/adapters/dynamodb/client.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { DynamoDbGrants } from '../../lambdas/adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
+import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { type ClientRequest, registeredClient } from '../../lambdas/auth/clients/registration.ts'
 import { fingerprintOf, unguessable } from '../../lambdas/auth/random-secret.ts'
 import type { Client } from '../../lambdas/ports/rows/clients.ts'

@@ -5,10 +5,10 @@
 import { readFileSync } from 'node:fs'
 import { App } from 'aws-cdk-lib'
 import { bundlesIn } from '../../lib/bundle.ts'
+import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { DataStack } from '../../lib/stacks/data-stack.ts'
 import { FLAGS } from '../../lib/stacks/flags.ts'
 import { ServiceStack } from '../../lib/stacks/service-stack.ts'
-import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 
 const [outdir, file, bundles] = process.argv.slice(2) as [string, string, string]
 const settings = settingsOf(JSON.parse(readFileSync(file, 'utf8')) as Partial<Settings>)

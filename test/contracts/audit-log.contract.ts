@@ -1,7 +1,7 @@
 /** What lambdas/ports/security/audit-log.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import type { AuditDurability, AuditLog, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import { NotRecorded } from '../../lambdas/ports/faults/not-recorded.ts'
+import type { AuditDurability, AuditLog, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import { turn } from '../fixtures/turns.ts'
 
 export type AuditLogUnderTest = {

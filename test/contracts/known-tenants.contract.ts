@@ -1,8 +1,8 @@
 /** What lambdas/ports/store/tenants.ts promises, as tests. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import type { KnownTenants } from '../../lambdas/ports/store/tenants.ts'
 import type { ResourceWriter } from '../../lambdas/ports/store/resource-store.ts'
+import type { KnownTenants } from '../../lambdas/ports/store/tenants.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 /** `another`: of another process, which has written nothing. */

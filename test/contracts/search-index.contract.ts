@@ -1,10 +1,6 @@
 /** What every SearchIndex must do. An adapter's test hands over how to make an empty one. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import type { Group, GroupPage, Hit, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
-import { ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
-import { evaluate, positionOf } from '../../lambdas/search/evaluate.ts'
-import { extract } from '../../lambdas/search/documents/extract.ts'
 import {
   all,
   comparePositions,
@@ -18,6 +14,10 @@ import {
   type SortKey,
   whereOf,
 } from '../../lambdas/ports/search/plan.ts'
+import type { Group, GroupPage, Hit, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
+import { extract } from '../../lambdas/search/documents/extract.ts'
+import { evaluate, positionOf } from '../../lambdas/search/evaluate.ts'
+import { ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf, versionsOf } from './generated-search.ts'

@@ -1,8 +1,16 @@
 /** Files of scheduled exports in the buckets of others: all of them, the manifest last, once, wherever somebody dies. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { copyExports, folderOf } from '../../lambdas/export/schedules/bucket-copies.ts'
 import { blobOf, JOBS, type Job, type JobFile } from '../../lambdas/export/job/job.ts'
-import { goesOnFrom, type KeptSchedule, noteRun, type Run, runOf, SCHEDULES, watchSchedules } from '../../lambdas/export/schedules/schedules.ts'
+import { copyExports, folderOf } from '../../lambdas/export/schedules/bucket-copies.ts'
+import {
+  goesOnFrom,
+  type KeptSchedule,
+  noteRun,
+  type Run,
+  runOf,
+  SCHEDULES,
+  watchSchedules,
+} from '../../lambdas/export/schedules/schedules.ts'
 import { jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryCopier } from '../fixtures/memory/copier.ts'

@@ -1,8 +1,8 @@
 /** An export as a workflow runs it, one step after the other, and what stands in its files. */
 
 import { blobOf, JOBS, type Job } from '../../lambdas/export/job/job.ts'
-import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import type { ExportParts, Gathered, Planned, Sliced, StepInput } from '../../lambdas/export/step-types.ts'
+import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import { READING } from '../fixtures/exporting.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'

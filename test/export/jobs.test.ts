@@ -1,14 +1,25 @@
 /** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
 import { describe, expect, it } from '@jest/globals'
-import { spareOthers } from '../../lambdas/export/job/failed-attempts.ts'
-import { fail } from '../../lambdas/export/job/job-failure.ts'
 import { allOf } from '../../lambdas/export/job/error-aggregation.ts'
+import { spareOthers } from '../../lambdas/export/job/failed-attempts.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
-import { begun, begunAgain, changeJob, completed, died, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/job/job-transitions.ts'
+import { fail } from '../../lambdas/export/job/job-failure.ts'
+import { removeExpired, removeStopped, resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
+import {
+  begun,
+  begunAgain,
+  changeJob,
+  completed,
+  died,
+  failed,
+  planned,
+  readJob,
+  retrieved,
+  stopped,
+} from '../../lambdas/export/job/job-transitions.ts'
 import { filesEnd, manifestEnds } from '../../lambdas/export/job/lifetimes.ts'
 import { manifestOf } from '../../lambdas/export/job/manifest.ts'
 import { packed } from '../../lambdas/export/plan/plan.ts'
-import { removeExpired, removeStopped, resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
 import type { Workflow } from '../../lambdas/ports/execution/workflow.ts'
 import { jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'

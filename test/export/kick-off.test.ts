@@ -1,7 +1,7 @@
 /** Kick-off of exports: what is refused before there is a job, and the job there is. Specification 4.5, 3.1, 5.5 */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { namedPatients } from '../../lambdas/export/plan/named-patients.ts'
 import { removeFiles } from '../../lambdas/export/job/remove-files.ts'
+import { namedPatients } from '../../lambdas/export/plan/named-patients.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { turnsDuring } from '../fixtures/turns.ts'
 import { type Answer, type Asking, BASE, KICK_OFF, NOW, type Requests, requests } from './requests.ts'

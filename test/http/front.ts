@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
 import { openToAll } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
@@ -13,7 +14,6 @@ import { type WritingStepParts, writingSteps } from '../../lambdas/http/pipeline
 import { type Serve, server } from '../../lambdas/http/server.ts'
 import { type Authenticator, admission } from '../../lambdas/http/steps/authenticate.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
-import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
 import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 
 export type Front = {

@@ -1,5 +1,6 @@
 /** The order of every request: what order.ts says is what the pipelines bind, and routes answer. */
 import { describe, expect, it } from '@jest/globals'
+import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { openToAll } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
@@ -11,7 +12,6 @@ import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
 import { matchEntry, matchRoute } from '../../lambdas/http/route-table.ts'
-import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
 
 const parts = {
   audit: { prepare: () => undefined, record: () => undefined, close: async () => undefined },

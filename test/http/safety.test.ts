@@ -5,8 +5,8 @@
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
+import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { type Front, startFront } from './front.ts'
 
 /** What came to an interaction. */

@@ -3,8 +3,8 @@
  * an index that is kept needs only what came since.
  */
 import { describe, expect, it } from '@jest/globals'
-import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
 import { followed, isSomeOver, mended, migrated, missed, replaced, wayOf } from '../../lambdas/indexing/index-retention.ts'
+import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
 import { begun, type Identified, identified, lost } from '../../lambdas/indexing/serving-indices.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { firstSeed, timesOf } from '../fixtures/long-runs.ts'

@@ -1,8 +1,8 @@
 /** How far the indices have come for certain, where a stream is many, each in order for itself. */
 import { describe, expect, it } from '@jest/globals'
 import { ageOf, BEATS, followPulse, latestOf, NO_PULSE, sendPulse, withBeats, withHeld } from '../../lambdas/indexing/heartbeat.ts'
-import type { LiveIndices } from '../../lambdas/ports/search/serving-indices.ts'
 import type { Beat, Held } from '../../lambdas/ports/search/heartbeat.ts'
+import type { LiveIndices } from '../../lambdas/ports/search/serving-indices.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 
 const all = (sent: number): readonly Beat[] => Array.from({ length: BEATS }, (_, place) => ({ place, sent }))

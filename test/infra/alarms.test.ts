@@ -4,11 +4,11 @@
  */
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
-import type { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { beatItem, streamBeat } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
+import type { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { ageOf, followPulse, NO_PULSE, sendPulse } from '../../lambdas/indexing/heartbeat.ts'
-import type { AuditDurability, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import type { Beat } from '../../lambdas/ports/search/heartbeat.ts'
+import type { AuditDurability, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import { tellOfLacking, tellOfUnrecorded, tellPulseAge } from '../../lambdas/runtime/aws/log.ts'
 import type { Invoked } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'

@@ -1,7 +1,7 @@
 /** API Gateway of a stage: its methods, and who is let in. */
 import { describe, expect, it } from '@jest/globals'
-import { functionOf } from '../../lambdas/functions/functions.ts'
 import { AUTH_ROUTES, type AuthRoute, isHeadToo, ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
+import { functionOf } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { ofType, type Tree } from './assembly.ts'
 import { demo, local, production, tokens } from './stages.ts'

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'
 import { FUNCTIONS } from '../../lambdas/functions/functions.ts'
 import type { Bundles } from '../../lib/bundle.ts'
+import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { DataStack } from '../../lib/stacks/data-stack.ts'
 import { FLAGS } from '../../lib/stacks/flags.ts'
 import { ServiceStack } from '../../lib/stacks/service-stack.ts'
-import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 
 export type Stacks = { readonly app: App; readonly data: DataStack; readonly service: ServiceStack }
 

@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { DEFAULTS, settingsOf } from '../../lib/settings/settings.ts'
 import { RETENTIONS } from '../../lib/settings/setting-checks.ts'
+import { DEFAULTS, settingsOf } from '../../lib/settings/settings.ts'
 
 const NETWORK = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 const DOMAIN = {

@@ -1,10 +1,10 @@
 /** What the CapabilityStatement says of parameters somebody defined, where this server has the code by now. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
+import { ROUTES } from '../../lambdas/catalogue/routes.ts'
 import type { Element } from '../../lambdas/fhir/resource.ts'
 import { capabilities } from '../../lambdas/interactions/capabilities/capabilities.ts'
 import type { FhirRequest, Ports } from '../../lambdas/interactions/interaction.ts'
-import { ROUTES } from '../../lambdas/catalogue/routes.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
 it('the statement names added profiles after those of the server, each once', async () => {

@@ -1,7 +1,7 @@
 /** A history that cannot tell yet what is newest says until when it tells everything. */
 import { expect, it } from '@jest/globals'
-import { history } from '../../lambdas/interactions/rest/history.ts'
 import type { FhirRequest, Ports } from '../../lambdas/interactions/interaction.ts'
+import { history } from '../../lambdas/interactions/rest/history.ts'
 import type { HistoryPage } from '../../lambdas/ports/store/resource-store.ts'
 
 const headersOf = async (page: Partial<HistoryPage>) => {

@@ -2,8 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { ownProfiles, together } from '../../lambdas/interactions/validation/tenant-profiles.ts'
 import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
-import type { DamagedVersion, ResourceVersion, ScanPage } from '../../lambdas/ports/store/resource-store.ts'
 import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
+import type { DamagedVersion, ResourceVersion, ScanPage } from '../../lambdas/ports/store/resource-store.ts'
 
 const urlOf = (name: string): string => `http://example.org/${name}`
 

@@ -1,9 +1,9 @@
 /** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { authorizeAs } from '../../bin/commands/authorize.ts'
-import { linkFrom } from '../../bin/client/safe-link.ts'
 import { askWith, postTo } from '../../bin/client/http-post.ts'
+import { linkFrom } from '../../bin/client/safe-link.ts'
 import { signedFor } from '../../bin/client/sigv4-signing.ts'
+import { authorizeAs } from '../../bin/commands/authorize.ts'
 import { authorizationOf, CREDENTIALS, type Got, isSigned, serverThat } from '../fixtures/signed.ts'
 
 const given = async () => CREDENTIALS

@@ -2,8 +2,8 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { SearchTooCostly } from '../../lambdas/ports/faults/too-costly.ts'
-import { type Condition, ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
 import type { Matching } from '../../lambdas/ports/search/plan.ts'
+import { type Condition, ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
 
 const MOST = 65_536
 

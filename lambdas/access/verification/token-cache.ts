@@ -1,6 +1,7 @@
 /** Tokens that were verified, by the SHA-256 of their text, so that their signatures are looked at once; and whether they were revoked since. */
-import type { Mark, RevocationReader } from '../../ports/rows/revocations.ts'
+
 import { Unavailable } from '../../ports/faults/unavailable.ts'
+import type { Mark, RevocationReader } from '../../ports/rows/revocations.ts'
 import { revokedBy } from './revocation-check.ts'
 import type { ReadToken } from './token-claims.ts'
 import type { TrustedIssuer } from './trusted-issuer.ts'

@@ -1,7 +1,7 @@
 /** Proves that a token is one of an issuer whose keys we hold: signature, issuer, audience. */
 import type { UnprovedToken } from './bearer-token.ts'
-import type { HeldKeys } from './key-cache.ts'
 import { JwtInvalidAudienceError, JwtInvalidSignatureError, JwtVerifier } from './jwt-verifier.ts'
+import type { HeldKeys } from './key-cache.ts'
 import { tokenRefused } from './token-errors.ts'
 
 export type Claims = Readonly<Record<string, unknown>>

@@ -2,9 +2,9 @@
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { hashOf } from '../../ports/store/fnv-hash.ts'
 import { MAKINGS, type ResourceKey, type ResourceVersion, type Write } from '../../ports/store/resource-store.ts'
-import { type Packed, pack, unpack } from './version-body.ts'
 import type { Item } from './table-client.ts'
 import { HEAD, partition, place, primaryKey, shardOf, versionSort } from './table-keys.ts'
+import { type Packed, pack, unpack } from './version-body.ts'
 
 /** One version, in the attribute v of its item, or p while it is staged. */
 export type Content = Packed & {

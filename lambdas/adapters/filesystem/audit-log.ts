@@ -1,8 +1,8 @@
 /** Audit records as lines of JSON, one file per day (UTC), files removed after their retention. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type AuditDurability, type AuditLog, type AuditRecord, longestRecord } from '../../ports/security/audit-log.ts'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
+import { type AuditDurability, type AuditLog, type AuditRecord, longestRecord } from '../../ports/security/audit-log.ts'
 import { AuditFile } from './audit-file.ts'
 
 const DAY = 24 * 60 * 60 * 1000

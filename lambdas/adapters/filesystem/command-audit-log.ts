@@ -4,8 +4,8 @@
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
+import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
 import { flushFolder, giveToOwner, makeFolder } from './durable-file.ts'
 
 export class CommandAuditLog implements AuditLog {

@@ -3,10 +3,10 @@
  * begun again. Once a map has failed, its execution begins no step of a map any more.
  */
 import type { StateMachine } from 'aws-local-stepfunctions'
-import { checkExecution } from '../../ports/execution/workflow-name.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
-import { type Pause, type Prepared, pausing, prepared, type Task, tried } from './state-machine.ts'
+import { checkExecution } from '../../ports/execution/workflow-name.ts'
 import { Turns } from './concurrency-limit.ts'
+import { type Pause, type Prepared, pausing, prepared, type Task, tried } from './state-machine.ts'
 
 export type InProcessWorkflowOptions = {
   /** In Amazon States Language, with JSONPath. https://states-language.net/spec.html */

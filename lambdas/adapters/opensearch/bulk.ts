@@ -6,9 +6,9 @@
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
 
-import { newestOf } from '../../ports/store/newest-versions.ts'
 import { NotApplied } from '../../ports/faults/not-applied.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
+import { newestOf } from '../../ports/store/newest-versions.ts'
 import { type Cluster, Failed, isShut, passes } from './cluster.ts'
 import { bodyOf, type Form, idOf, stubOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'

@@ -1,7 +1,8 @@
 /** Groups: all of them with their sizes and first hits, put in order here; then the hits of those that are shown. */
-import type { Group, GroupPage, Hit } from '../../ports/search/search-index.ts'
+
 import { MOST_GROUPS, TooManyGroups } from '../../ports/faults/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../ports/search/plan.ts'
+import type { Group, GroupPage, Hit } from '../../ports/search/search-index.ts'
 import { type Bucket, bucketsOf } from './distinct.ts'
 import { allOf, oneOf, type Query } from './query.ts'
 import { hitOf, type SearchAnswer, type Searching, sortOf } from './search-requests.ts'

@@ -1,6 +1,7 @@
 /** A page of hits. A request gives a window of 10,000: what is larger, or lies deeper, is walked. */
-import type { Hit, HitPage } from '../../ports/search/search-index.ts'
+
 import type { Plan } from '../../ports/search/plan.ts'
+import type { Hit, HitPage } from '../../ports/search/search-index.ts'
 import { type PulseAnswer, pulseOf, READ_PULSE } from './heartbeats.ts'
 import type { Query } from './query.ts'
 import { type FoundHit, hitOf, type SearchAnswer, type Searching, searchAfter, sortOf } from './search-requests.ts'

@@ -1,8 +1,9 @@
 /** Sends searches, and says in the words of the port why one was not answered. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
-import type { Hit } from '../../ports/search/search-index.ts'
+
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { Position, SortKey } from '../../ports/search/plan.ts'
+import type { Hit } from '../../ports/search/search-index.ts'
 import { type Cluster, Failed, isWhole, MISSED } from './cluster.ts'
 import { readBody } from './document-body.ts'
 import { versionIn } from './external-version.ts'

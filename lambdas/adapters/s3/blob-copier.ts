@@ -10,8 +10,8 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
 import type { BlobCopier, Copied, CopiedParts, Place } from '../../ports/blobs/blob-copier.ts'
-import type { Blob } from '../../ports/blobs/blob-store.ts'
 import { checkBlobKey } from '../../ports/blobs/blob-key.ts'
+import type { Blob } from '../../ports/blobs/blob-store.ts'
 
 /** Bytes one call copies. S3 takes five times as many, but then a call takes minutes; 10,000 of them hold more than a blob may. */
 const LARGEST = 1024 ** 3

@@ -16,8 +16,8 @@ import {
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../ports/blobs/blob-store.ts'
 import { checkBlobKey } from '../../ports/blobs/blob-key.ts'
+import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../ports/blobs/blob-store.ts'
 
 const MOST_PARTS = 10_000
 

@@ -1,8 +1,8 @@
 /** SearchIndex on SQLite, for one thread. Its transaction is held open over many documents: searches of the same connection see them. */
 import type { DatabaseSync } from 'node:sqlite'
 import { whole } from '../../ports/execution/generator-driver.ts'
-import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
 import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
+import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
 import { IndexNumbers } from './index-numbers.ts'
 import { Intervals } from './intervals/intervals.ts'
 import { Postings } from './lists/postings.ts'

@@ -4,8 +4,8 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { checkRow, checkShelf, textOfRow } from '../../ports/rows/row-limits.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
+import { checkRow, checkShelf, textOfRow } from '../../ports/rows/row-limits.ts'
 import type { KeptRows } from '../../ports/rows/rows.ts'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
 import { isBusy, reasonOf } from '../sqlite-file/sqlite-errors.ts'

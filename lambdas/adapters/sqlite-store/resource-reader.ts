@@ -1,6 +1,5 @@
 /** ResourceReader on SQLite, on a connection of its own: usable from any thread, beside the one that writes. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { KnownTenants } from '../../ports/store/tenants.ts'
 import type {
   DamagedVersion,
   HistoryPage,
@@ -15,6 +14,7 @@ import type {
   ScanRequest,
   VersionKey,
 } from '../../ports/store/resource-store.ts'
+import type { KnownTenants } from '../../ports/store/tenants.ts'
 import { reading } from './damage.ts'
 import type { KeyFilter } from './keys/key-filter.ts'
 import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'

@@ -1,6 +1,5 @@
 /** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
 import { checkDistinct } from '../../ports/store/commit-checks.ts'
-import type { KnownTenants } from '../../ports/store/tenants.ts'
 import type {
   CommitResult,
   DamagedVersion,
@@ -20,6 +19,7 @@ import type {
   Write,
 } from '../../ports/store/resource-store.ts'
 import type { SettledVersions } from '../../ports/store/settled-versions.ts'
+import type { KnownTenants } from '../../ports/store/tenants.ts'
 import { backupStoreFile } from './backup.ts'
 import { KeyFilter } from './keys/key-filter.ts'
 import { SqliteResourceReader } from './resource-reader.ts'

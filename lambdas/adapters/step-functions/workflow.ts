@@ -7,8 +7,8 @@ import {
   StartExecutionCommand,
   StopExecutionCommand,
 } from '@aws-sdk/client-sfn'
-import { checkExecution } from '../../ports/execution/workflow-name.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
+import { checkExecution } from '../../ports/execution/workflow-name.ts'
 
 export class StepFunctionsWorkflow implements Workflow {
   readonly #client: SFNClient

@@ -5,17 +5,17 @@
 import { type Client, type ClientAuthentication, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
 import type { Mark, Revocations } from '../../ports/rows/revocations.ts'
-import type { SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
 import type { User, Users } from '../../ports/rows/users.ts'
+import type { SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
 import { DEMO } from '../clients/demo-client.ts'
+import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../clients/registration.ts'
+import { type Complete, checkedLaunch, type Launch, makeLaunch } from '../launch/launches.ts'
+import type { Passwords } from '../login/passwords.ts'
+import { fingerprintOf, unguessable } from '../random-secret.ts'
 import { changeGeneration, endForGood } from '../tokens/credential-generations.ts'
 import { rotate, tendKeys } from '../tokens/key-rotation.ts'
-import { type Complete, checkedLaunch, type Launch, makeLaunch } from '../launch/launches.ts'
 import { LONGEST_LIFE } from '../tokens/lifetimes.ts'
-import type { Passwords } from '../login/passwords.ts'
 import { type Recorded, type RecordingPorts, recorded } from './audited-change.ts'
-import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../clients/registration.ts'
-import { fingerprintOf, unguessable } from '../random-secret.ts'
 
 export type AdministrationPorts = RecordingPorts & {
   readonly clients: Clients

@@ -5,14 +5,14 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { ClientAuth } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import { countingFailures } from '../login/guess-throttle.ts'
-import { type AssertionPorts, checkAssertion, clientNamedBy } from './client-assertion.ts'
 import type { AuthRequest } from '../endpoint.ts'
 import { networkOf } from '../login/client-network.ts'
+import { countingFailures } from '../login/guess-throttle.ts'
 import { OAuthError } from '../oauth-error.ts'
+import { fingerprintOf } from '../random-secret.ts'
 import { type Parameters, parametersOf } from '../request-parameters.ts'
 import { refreshOf } from '../tokens/refresh-tokens.ts'
-import { fingerprintOf } from '../random-secret.ts'
+import { type AssertionPorts, checkAssertion, clientNamedBy } from './client-assertion.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 

@@ -3,8 +3,8 @@ import { parseScope, scopeTexts } from '../../access/scopes.ts'
 import { isId } from '../../fhir/resource.ts'
 import { type Client, type ClientAuthentication, isClientId } from '../../ports/rows/clients.ts'
 import { isUserName, type User } from '../../ports/rows/users.ts'
-import { tenantsOfPerson } from '../tenant-intersection.ts'
 import { redirectFault } from '../redirect-uri.ts'
+import { tenantsOfPerson } from '../tenant-intersection.ts'
 
 /** How much of each there may be, so that a client has room. */
 const MOST = 100

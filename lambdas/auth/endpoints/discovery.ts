@@ -3,7 +3,7 @@
  * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata, https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
 import { ASSERTION_ALGORITHMS } from '../clients/client-assertion.ts'
-import { CACHEABLE, type AuthChoices, type Endpoint } from '../endpoint.ts'
+import { type AuthChoices, CACHEABLE, type Endpoint } from '../endpoint.ts'
 import { json } from '../oauth-error.ts'
 import { GRANT_TYPES } from './token-endpoint.ts'
 

@@ -1,10 +1,10 @@
 /** Every endpoint of the authorization server, in one process. */
 
-import { openidConfiguration, smartConfiguration } from './discovery.ts'
 import type { AuthPorts, Endpoint } from '../endpoint.ts'
+import { pageEndpoints } from '../pages/page-endpoints.ts'
+import { openidConfiguration, smartConfiguration } from './discovery.ts'
 import { introspect } from './introspection-endpoint.ts'
 import { jwks } from './jwks-endpoint.ts'
-import { pageEndpoints } from '../pages/page-endpoints.ts'
 import { revoke } from './revocation-endpoint.ts'
 import { token } from './token-endpoint.ts'
 

@@ -1,13 +1,13 @@
 /** What a token says, and whether it counts. https://www.rfc-editor.org/rfc/rfc7662, specification 5.3 */
 import type { AccessClaims } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import { TENANT } from '../../ports/store/tenants.ts'
 import { type Mark, markOf } from '../../ports/rows/revocations.ts'
+import { TENANT } from '../../ports/store/tenants.ts'
 import { authenticate } from '../clients/client-authentication.ts'
-import { commonTenants, keptTenants } from '../tenant-intersection.ts'
 import type { AuthChoices, AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
 import { json, OAuthError } from '../oauth-error.ts'
 import { required } from '../request-parameters.ts'
+import { commonTenants, keptTenants } from '../tenant-intersection.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { readToken } from '../tokens/signed-token.ts'
 

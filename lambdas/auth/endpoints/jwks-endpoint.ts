@@ -1,7 +1,7 @@
 /** The keys our tokens are verified with. https://www.rfc-editor.org/rfc/rfc7517#section-5 */
 import { CACHEABLE, type Endpoint, type VerifyingPorts } from '../endpoint.ts'
-import { publishedAt } from '../tokens/key-rotation.ts'
 import { json } from '../oauth-error.ts'
+import { publishedAt } from '../tokens/key-rotation.ts'
 
 export const jwks =
   ({ keys, clock }: VerifyingPorts): Endpoint =>

@@ -2,11 +2,11 @@
 import type { Client } from '../../ports/rows/clients.ts'
 import { authenticate } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
+import { isOf, revokeGrant } from '../grants/user-grant.ts'
 import { NO_STORE, OAuthError } from '../oauth-error.ts'
 import { required } from '../request-parameters.ts'
 import { refreshOf } from '../tokens/refresh-tokens.ts'
 import { readToken } from '../tokens/signed-token.ts'
-import { isOf, revokeGrant } from '../grants/user-grant.ts'
 
 export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 

@@ -1,12 +1,12 @@
 /** The token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-3.2, specification 5.2 */
 import { authenticate } from '../clients/client-authentication.ts'
-import { clientCredentials } from '../grants/client-credentials-grant.ts'
-import { exchangeCode } from '../grants/authorization-code-grant.ts'
 import type { AuthPorts, Endpoint } from '../endpoint.ts'
-import { OAuthError } from '../oauth-error.ts'
-import { required, shown } from '../request-parameters.ts'
+import { exchangeCode } from '../grants/authorization-code-grant.ts'
+import { clientCredentials } from '../grants/client-credentials-grant.ts'
 import { exchangeRefresh } from '../grants/refresh-grant.ts'
 import type { UserGrantPorts } from '../grants/user-grant.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { required, shown } from '../request-parameters.ts'
 
 const GRANTS = { client_credentials: clientCredentials, authorization_code: exchangeCode, refresh_token: exchangeRefresh }
 

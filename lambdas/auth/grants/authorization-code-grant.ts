@@ -2,12 +2,12 @@
 import type { Authenticated } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { required } from '../request-parameters.ts'
-import { checkVerifier } from './pkce.ts'
-import { nextRefresh, refreshKindOf } from '../tokens/refresh-tokens.ts'
 import { fingerprintOf, unguessable } from '../random-secret.ts'
-import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
+import { required } from '../request-parameters.ts'
+import { nextRefresh, refreshKindOf } from '../tokens/refresh-tokens.ts'
 import type { UserGrant } from '../user-grant-type.ts'
+import { checkVerifier } from './pkce.ts'
+import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** Milliseconds since 1970: `issuedAt`. */
 type Code = {

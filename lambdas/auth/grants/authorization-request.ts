@@ -2,13 +2,13 @@
 import { narrowedTo } from '../../access/scopes.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { Pairs } from '../../search/query/parameter-pairs.ts'
-import { keptTenants, NO_TENANTS } from '../tenant-intersection.ts'
 import type { AuthPorts, AuthRequest } from '../endpoint.ts'
-import { inVain, wantedOf } from './granted-scopes.ts'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error.ts'
-import { type Parameters, parametersOf, required, shownAll } from '../request-parameters.ts'
-import { challengeOf } from './pkce.ts'
 import { isRegistered } from '../redirect-uri.ts'
+import { type Parameters, parametersOf, required, shownAll } from '../request-parameters.ts'
+import { keptTenants, NO_TENANTS } from '../tenant-intersection.ts'
+import { inVain, wantedOf } from './granted-scopes.ts'
+import { challengeOf } from './pkce.ts'
 
 /** Who asks, and where the answer goes: known to be right before anything else is looked at. */
 export type Asker = { readonly client: Client; readonly redirectUri: string; readonly state?: string }

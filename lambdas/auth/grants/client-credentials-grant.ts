@@ -1,8 +1,9 @@
 /** A client asks for itself. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
-import { type Access, accessToken, type TokenPorts, tokenAnswer } from '../tokens/access-token.ts'
+
 import type { Authenticated } from '../clients/client-authentication.ts'
-import { grantedToClient } from './client-scopes.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
+import { type Access, accessToken, type TokenPorts, tokenAnswer } from '../tokens/access-token.ts'
+import { grantedToClient } from './client-scopes.ts'
 
 export async function clientCredentials(
   ports: TokenPorts & Pick<AuthPorts, 'isDecidable'>,

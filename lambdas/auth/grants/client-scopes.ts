@@ -1,9 +1,9 @@
 /** What a client that asks for itself is granted. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
 import type { Client } from '../../ports/rows/clients.ts'
-import { keptTenants, NO_TENANTS, tenantsOfPerson } from '../tenant-intersection.ts'
 import type { AuthPorts } from '../endpoint.ts'
-import { checkConditions, scopesOfClient } from './granted-scopes.ts'
 import { OAuthError } from '../oauth-error.ts'
+import { keptTenants, NO_TENANTS, tenantsOfPerson } from '../tenant-intersection.ts'
+import { checkConditions, scopesOfClient } from './granted-scopes.ts'
 
 /** `tenants`: `*` among them: any. `patient`: an id, in context. */
 export type ClientGrant = { readonly scopes: readonly string[]; readonly tenants: readonly string[]; readonly patient?: string }

@@ -2,11 +2,11 @@
 import type { Client } from '../../ports/rows/clients.ts'
 import type { GrantKind, Grants, KeptGrant } from '../../ports/rows/grants.ts'
 import type { AuthPorts } from '../endpoint.ts'
-import { narrowerOf } from './category-scopes.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { ownerOf } from '../tokens/refresh-tokens.ts'
-import { isOf, registrationOf, revokeGrant } from './user-grant.ts'
 import type { UserGrant } from '../user-grant-type.ts'
+import { narrowerOf } from './category-scopes.ts'
+import { isOf, registrationOf, revokeGrant } from './user-grant.ts'
 
 /** `asked`: what was decided about; `granted`: what of it was allowed. `sids`: of grants whose tokens may still count, and until when (ms since 1970). */
 export type Consent = {

@@ -1,6 +1,7 @@
 /** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
-import { isOfOneTenant } from '../../access/user-patients.ts'
+
 import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../../access/scopes.ts'
+import { isOfOneTenant } from '../../access/user-patients.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts } from '../endpoint.ts'

@@ -2,8 +2,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { AuthChoices } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
-import type { Parameters } from '../request-parameters.ts'
 import { fingerprintOf } from '../random-secret.ts'
+import type { Parameters } from '../request-parameters.ts'
 
 /** Of a request for a code; undefined: there is none, or nobody looks at it. OAuthError `invalid_request`. */
 export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {

@@ -5,12 +5,12 @@
 import { narrowedTo } from '../../access/scopes.ts'
 import type { Authenticated } from '../clients/client-authentication.ts'
 import type { AuthRequest, AuthResponse } from '../endpoint.ts'
-import { wantedOf } from './granted-scopes.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { required, shownAll } from '../request-parameters.ts'
 import { nextRefresh, refreshKindOf, refreshOf } from '../tokens/refresh-tokens.ts'
-import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
 import type { UserGrant } from '../user-grant-type.ts'
+import { wantedOf } from './granted-scopes.ts'
+import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** OAuthError `invalid_grant`. */
 export async function exchangeRefresh(

@@ -1,13 +1,13 @@
 /** What a request comes to for the user who is logged in: scopes, tenants, and for which patient. */
 import { parseScope } from '../../access/scopes.ts'
 import type { User } from '../../ports/rows/users.ts'
-import type { AuthorizationRequest } from '../grants/authorization-request.ts'
-import { commonTenants, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
 import type { AuthPorts, FoundPatient } from '../endpoint.ts'
+import type { AuthorizationRequest } from '../grants/authorization-request.ts'
 import { checkConditions, inVain, noneOf, scopesOfUser } from '../grants/granted-scopes.ts'
+import { OAuthError } from '../oauth-error.ts'
+import { commonTenants, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
 import { launchedFor } from './launch-patient.ts'
 import { type Launch, launchOf } from './launches.ts'
-import { OAuthError } from '../oauth-error.ts'
 
 /** `mustChoose`: a patient is needed, and the user has chosen none yet. */
 export type LaunchContext = {

@@ -2,12 +2,12 @@
 import { isId } from '../../fhir/resource.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
-import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
 import type { AuthPorts } from '../endpoint.ts'
-import { launchedFor } from './launch-patient.ts'
-import { isRevoked } from '../tokens/revocation-check.ts'
-import { fingerprintOf, unguessable } from '../random-secret.ts'
 import { isOf, registrationOf } from '../grants/user-grant.ts'
+import { fingerprintOf, unguessable } from '../random-secret.ts'
+import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
+import { isRevoked } from '../tokens/revocation-check.ts'
+import { launchedFor } from './launch-patient.ts'
 
 /** `user`: the name of who launched it, and nobody else may go on. `patient`, `encounter`: ids, without their types. */
 export type Launch = {

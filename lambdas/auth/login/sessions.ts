@@ -5,8 +5,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest } from '../endpoint.ts'
-import { isRevoked } from '../tokens/revocation-check.ts'
 import { fingerprintOf, unguessable } from '../random-secret.ts'
+import { isRevoked } from '../tokens/revocation-check.ts'
 
 /** `key`: of the session among grants. `authTime`: seconds since 1970. */
 export type Session = { readonly user: User; readonly key: string; readonly authTime: number }

@@ -1,10 +1,11 @@
 /** What a user sees of what apps were allowed, and can withdraw; and the end of the session. */
-import { consentsOf, withdrawConsent } from '../grants/consents.ts'
+
 import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
+import { consentsOf, withdrawConsent } from '../grants/consents.ts'
+import { boundForm, endSession, isBound, sessionOf } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { seeOther } from './page-frame.ts'
 import { accountPage, type Form, loggedOutPage, loginPage, logoutPage } from './page-templates.ts'
-import { boundForm, endSession, isBound, sessionOf } from '../login/sessions.ts'
 
 export type AccountPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock'>
 

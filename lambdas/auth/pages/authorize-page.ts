@@ -4,6 +4,8 @@
  */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { Pairs } from '../../search/query/parameter-pairs.ts'
+import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
+import { makeCode } from '../grants/authorization-code-grant.ts'
 import {
   type Asker,
   type AuthorizationRequest,
@@ -13,22 +15,20 @@ import {
   queryOf,
   SEARCH,
 } from '../grants/authorization-request.ts'
-import { makeCode } from '../grants/authorization-code-grant.ts'
-import { isOne } from '../tenant-intersection.ts'
+import { leftOf } from '../grants/category-scopes.ts'
 import { consentOf, rememberConsent } from '../grants/consents.ts'
-import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
 import { wantedOf } from '../grants/granted-scopes.ts'
+import { generationsOf, registrationOf } from '../grants/user-grant.ts'
 import { contextOf, type LaunchContext } from '../launch/launch-context.ts'
 import { useLaunch } from '../launch/launches.ts'
-import { leftOf } from '../grants/category-scopes.ts'
+import { boundForm, isBound, type Session, sessionOf } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
+import { unguessable } from '../random-secret.ts'
+import { withParameters } from '../redirect-uri.ts'
+import { isOne } from '../tenant-intersection.ts'
+import type { UserGrant } from '../user-grant-type.ts'
 import { seeOther } from './page-frame.ts'
 import { consentPage, type Form, isFixed, loginPage, pickerPage } from './page-templates.ts'
-import { withParameters } from '../redirect-uri.ts'
-import { boundForm, isBound, type Session, sessionOf } from '../login/sessions.ts'
-import { unguessable } from '../random-secret.ts'
-import { generationsOf, registrationOf } from '../grants/user-grant.ts'
-import type { UserGrant } from '../user-grant-type.ts'
 
 export type AuthorizePorts = Pick<
   AuthPorts,

@@ -1,14 +1,14 @@
 /** Who types a name and a password that fit is logged in, and goes on to what was asked for. */
 import { isUserName, type User } from '../../ports/rows/users.ts'
-import { delayed } from '../login/guess-throttle.ts'
-import { askerOf, queryOf } from '../grants/authorization-request.ts'
-import { denialOf, queryAfterLogin } from './authorize-page.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
+import { askerOf, queryOf } from '../grants/authorization-request.ts'
 import { networkOf } from '../login/client-network.ts'
+import { delayed } from '../login/guess-throttle.ts'
+import { beginSession, boundForm, isBound } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
+import { denialOf, queryAfterLogin } from './authorize-page.ts'
 import { seeOther } from './page-frame.ts'
 import { loginPage } from './page-templates.ts'
-import { beginSession, boundForm, isBound } from '../login/sessions.ts'
 
 export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'checkPassword'>
 

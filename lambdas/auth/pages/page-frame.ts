@@ -1,8 +1,8 @@
 /** What every page has in common: its frame, its style, and headers under which nothing on it runs, and nobody frames or keeps it. */
 import { createHash } from 'node:crypto'
 import type { AuthResponse } from '../endpoint.ts'
-import { type Html, html, written } from './html.ts'
 import { NO_STORE } from '../oauth-error.ts'
+import { type Html, html, written } from './html.ts'
 
 export type Page = {
   readonly title: string

@@ -1,10 +1,10 @@
 /** The pages of the authorization server. */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
-import { PATIENT, SEARCH } from '../grants/authorization-request.ts'
 import type { AuthResponse, FoundPatient } from '../endpoint.ts'
-import { type Html, html } from './html.ts'
+import { PATIENT, SEARCH } from '../grants/authorization-request.ts'
 import { narrowerOf } from '../grants/category-scopes.ts'
+import { type Html, html } from './html.ts'
 import { page } from './page-frame.ts'
 import { wordsOf } from './scope-descriptions.ts'
 

@@ -2,8 +2,8 @@
 import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthChoices, AuthPorts, AuthResponse } from '../endpoint.ts'
-import { LONGEST_ACCESS } from './lifetimes.ts'
 import { json } from '../oauth-error.ts'
+import { LONGEST_ACCESS } from './lifetimes.ts'
 import { signedToken } from './signed-token.ts'
 
 /** Seconds. https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token: at most five minutes where exports begin. */

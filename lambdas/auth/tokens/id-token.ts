@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { ID_TYP } from '../../access/claims.ts'
 import type { User } from '../../ports/rows/users.ts'
-import type { Access, MadeToken } from './access-token.ts'
 import type { AuthPorts } from '../endpoint.ts'
+import type { Access, MadeToken } from './access-token.ts'
 import { signedToken } from './signed-token.ts'
 
 export type IdTokenParts = {

@@ -6,9 +6,9 @@ import { narrowedTo } from '../../access/scopes.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { Grant, KeptGrant } from '../../ports/rows/grants.ts'
 import type { AuthPorts } from '../endpoint.ts'
-import { REFRESH_LIFE } from './lifetimes.ts'
 import { fingerprintOf, unguessable } from '../random-secret.ts'
 import type { UserGrant } from '../user-grant-type.ts'
+import { REFRESH_LIFE } from './lifetimes.ts'
 
 /**
  * `issuedAt`: of the newest, milliseconds since 1970. `newest`: SHA-256 of its second half; absent: of the time when tokens had one half, and an

@@ -3,8 +3,8 @@
  * nothing counts that was issued before it was adopted: access tokens, refresh tokens, codes, logins, launches.
  */
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { KeptState } from '../../ports/rows/shared-state.ts'
 import { ALL, type Revocations } from '../../ports/rows/revocations.ts'
+import type { KeptState } from '../../ports/rows/shared-state.ts'
 import { LONGEST_LIFE } from './lifetimes.ts'
 
 /** `store`: the name of the one that was adopted last; empty: none. */

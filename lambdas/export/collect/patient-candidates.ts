@@ -4,10 +4,10 @@
  * judged as of the transaction time, as everything is: it may be too much, never too little.
  */
 import { DEVICE_PATIENT } from '../../access/rules.ts'
-import type { HistoryPosition } from '../../ports/store/resource-store.ts'
 import type { Plan, Position, Predicate } from '../../ports/search/plan.ts'
-import { foundIds } from '../plan/search-ids.ts'
+import type { HistoryPosition } from '../../ports/store/resource-store.ts'
 import { type Job, passingBlobOf } from '../job/job.ts'
+import { foundIds } from '../plan/search-ids.ts'
 import { putKeys } from '../write/key-buckets.ts'
 import type { Range } from './range.ts'
 import type { SliceOf } from './range-slice.ts'

@@ -1,18 +1,18 @@
 /** Looks at a range (range.ts), slice by slice. Of keys: resolves them as of the transaction time, and writes what belongs to the export. */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { isDamaged, versionsAsOf } from '../versions/versions-as-of.ts'
-import { lookInHistory, lookInIndex } from './patient-candidates.ts'
-import { CHECKPOINT } from '../write/checkpoint.ts'
-import { sourceBlob } from './range-planner.ts'
 import { type Job, passingBlobOf, rangesOf } from '../job/job.ts'
+import type { Reason } from '../select/omission-reason.ts'
+import { selected, selectedAsReferred } from '../select/selection.ts'
+import type { ExportParts } from '../step-types.ts'
+import { keyNamed } from '../versions/resource-key.ts'
+import { isDamaged, versionsAsOf } from '../versions/versions-as-of.ts'
+import { CHECKPOINT } from '../write/checkpoint.ts'
 import { BUCKETS, type Buckets, keysIn, putKeys } from '../write/key-buckets.ts'
 import { Output } from '../write/output.ts'
+import { lookInHistory, lookInIndex } from './patient-candidates.ts'
 import type { Range, Source } from './range.ts'
-import type { Reason } from '../select/omission-reason.ts'
-import { keyNamed } from '../versions/resource-key.ts'
-import { selected, selectedAsReferred } from '../select/selection.ts'
+import { sourceBlob } from './range-planner.ts'
 import { type SliceOf, sliceOf } from './range-slice.ts'
-import type { ExportParts } from '../step-types.ts'
 
 /**
  * Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer

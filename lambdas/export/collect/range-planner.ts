@@ -1,10 +1,10 @@
 /** Finds what is still to be looked for (range.ts), and makes its ranges. Repeated after a crash anywhere it comes to the same ranges. */
 import { blobsOf, type Job, passingBlobOf, rangesOf, segmentsOf } from '../job/job.ts'
-import { BUCKETS } from '../write/key-buckets.ts'
 import { narrowedOf } from '../plan/job-scope.ts'
-import { newRange, type Range, ROUNDS, rangeName, type Sought, type Source } from './range.ts'
 import type { Segment } from '../plan/segment.ts'
 import type { ExportParts } from '../step-types.ts'
+import { BUCKETS } from '../write/key-buckets.ts'
+import { newRange, type Range, ROUNDS, rangeName, type Sought, type Source } from './range.ts'
 
 /** Bytes of keys a range has, where there are so many; about 40 a key. */
 const SMALLEST = 1_000_000

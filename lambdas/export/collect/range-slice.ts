@@ -1,11 +1,12 @@
 /** What one slice of a range has at hand. */
-import { keepRow } from '../write/checkpoint.ts'
+
 import { type Job, rangesOf } from '../job/job.ts'
-import type { Range } from './range.ts'
-import type { Selection } from '../select/selection.ts'
-import { selectionOf } from '../select/job-selection.ts'
-import type { ExportParts } from '../step-types.ts'
 import { Watch } from '../job/job-watch.ts'
+import { selectionOf } from '../select/job-selection.ts'
+import type { Selection } from '../select/selection.ts'
+import type { ExportParts } from '../step-types.ts'
+import { keepRow } from '../write/checkpoint.ts'
+import type { Range } from './range.ts'
 
 export type SliceOf = {
   readonly parts: ExportParts

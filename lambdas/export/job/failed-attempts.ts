@@ -3,11 +3,11 @@
  * not for ever where it never comes further.
  */
 import type { KeptRows } from '../../ports/rows/rows.ts'
-import { ASK_FOR_LESS, fail } from './job-failure.ts'
+import type { ExportParts } from '../step-types.ts'
 import { goThrough } from './error-aggregation.ts'
 import { JOBS, type Job, rangesOf, segmentsOf } from './job.ts'
+import { ASK_FOR_LESS, fail } from './job-failure.ts'
 import { changeJob, died, isUnderWay, spared } from './job-transitions.ts'
-import type { ExportParts } from '../step-types.ts'
 
 /** In a row, without a checkpoint between them. */
 const MOST = 10

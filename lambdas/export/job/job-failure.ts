@@ -1,8 +1,9 @@
 /** Ends a job that cannot be finished: it says why, and nothing of it stays. */
+
+import type { ExportParts } from '../step-types.ts'
 import type { Job } from './job.ts'
 import { changeJob, failed } from './job-transitions.ts'
 import { removeFiles } from './remove-files.ts'
-import type { ExportParts } from '../step-types.ts'
 
 /** Of a workflow that has tried for long. */
 export const BROKEN = 'The export could not be finished: what it reads or writes could not be used for a long time'

@@ -1,13 +1,13 @@
 /** What is done about jobs from time to time: unfinished ones go on, and what nobody may have any more is removed. */
 import type { Workflow } from '../../ports/execution/workflow.ts'
-import { noteDeath } from './failed-attempts.ts'
-import { fail } from './job-failure.ts'
+import type { ExportParts } from '../step-types.ts'
 import { goThrough } from './error-aggregation.ts'
+import { noteDeath } from './failed-attempts.ts'
 import { executionOf, JOBS, type Job } from './job.ts'
+import { fail } from './job-failure.ts'
 import { begunAgain, changeJob, isUnderWay, readJob } from './job-transitions.ts'
 import { filesEnd } from './lifetimes.ts'
 import { removeFiles, removePassing } from './remove-files.ts'
-import type { ExportParts } from '../step-types.ts'
 
 type Rows = Pick<ExportParts, 'rows'>
 type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'now'>

@@ -4,8 +4,8 @@
  */
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
-import type { ExportParts } from '../step-types.ts'
 import { Watch } from '../job/job-watch.ts'
+import type { ExportParts } from '../step-types.ts'
 
 /** Error from the next reading on, where the job is not under way in its attempt any more; ExportFault where it takes too long. */
 export function whileWanted(parts: ExportParts, job: Job): ExportParts {

@@ -8,11 +8,11 @@ import { dateRange } from '../../fhir/date-range.ts'
 import { localReference } from '../../fhir/references.ts'
 import { isElement } from '../../fhir/resource.ts'
 import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { isDamaged, type VersionAsOf, versionsAsOf } from '../versions/versions-as-of.ts'
-import { resourceOf } from '../versions/version-body.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
 import { keyNamed } from '../versions/resource-key.ts'
+import { resourceOf } from '../versions/version-body.ts'
+import { isDamaged, type VersionAsOf, versionsAsOf } from '../versions/versions-as-of.ts'
 
 export type Members = {
   /** `Patient/1`, each once. */

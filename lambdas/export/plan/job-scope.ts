@@ -1,14 +1,15 @@
 /** What an export is narrowed to, resolved once for all its writers: whose data it is of, and what its filters come to. */
-import type { CustomMapping } from '../../search/custom-mapping.ts'
+
 import { type Predicate, some } from '../../ports/search/plan.ts'
+import type { CustomMapping } from '../../search/custom-mapping.ts'
+import type { Job } from '../job/job.ts'
+import type { ExportParts } from '../step-types.ts'
+import { membersOf } from './group-members.ts'
+import { judgeOf } from './job-access.ts'
 import { fieldsIn, isOf } from './partial-evaluation.ts'
 import { shareOfFew } from './patient-lookup-cost.ts'
-import { resolveFilters } from './type-filters.ts'
-import type { Job } from '../job/job.ts'
-import { judgeOf } from './job-access.ts'
-import { membersOf } from './group-members.ts'
 import { keepPlanned, plannedOf } from './stored-plan.ts'
-import type { ExportParts } from '../step-types.ts'
+import { resolveFilters } from './type-filters.ts'
 
 export type Narrowed = {
   /** `Patient/1` …: whose data; absent: of all. */

@@ -1,7 +1,8 @@
 /** Whether a filter holds on a version of which some values could not be found out. */
+
+import type { Predicate } from '../../ports/search/plan.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import { evaluate } from '../../search/evaluate.ts'
-import type { Predicate } from '../../ports/search/plan.ts'
 
 /** undefined: it depends on them. `unknown`: fields of parameters that failed on it. */
 export function decided(where: Predicate, document: IndexDocument, unknown: readonly string[]): boolean | undefined {

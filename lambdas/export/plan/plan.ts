@@ -2,12 +2,12 @@
 import type { ScanRequest } from '../../ports/store/resource-store.ts'
 import { type Job, segmentsOf } from '../job/job.ts'
 import { changeJob, isUnderWay, planned } from '../job/job-transitions.ts'
-import { namedPatients } from './named-patients.ts'
-import { keepResolved, type Resolved, resolve } from './job-scope.ts'
-import { NOTHING_WRITTEN, type Piece, type Segment } from './segment.ts'
 import type { ExportParts } from '../step-types.ts'
-import { typesOf } from './exported-types.ts'
 import { whileWanted } from './cancellable-reads.ts'
+import { typesOf } from './exported-types.ts'
+import { keepResolved, type Resolved, resolve } from './job-scope.ts'
+import { namedPatients } from './named-patients.ts'
+import { NOTHING_WRITTEN, type Piece, type Segment } from './segment.ts'
 
 /** Places a segment has at least, where there are so many; and how many segments there are at the most: their names are a state of the workflow. */
 const SMALLEST = 50_000

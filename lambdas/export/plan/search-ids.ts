@@ -1,6 +1,7 @@
 /** The ids a search comes to, page by page. */
-import type { SearchIndex } from '../../ports/search/search-index.ts'
+
 import type { Plan, Position } from '../../ports/search/plan.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
 
 export async function* foundIds(index: Pick<SearchIndex, 'find'>, plan: Plan): AsyncIterable<readonly string[]> {
   for (let after: Position | undefined, isMore = true; isMore; ) {

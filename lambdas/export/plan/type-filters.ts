@@ -5,14 +5,14 @@
 import type { Access } from '../../access/access.ts'
 import { searcherUnder } from '../../access/search-access.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
+import { all, type Matching, type Predicate } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 import { allowed, type Condition, ID, type Searcher } from '../../search/query/condition.ts'
-import { all, type Matching, type Predicate } from '../../ports/search/plan.ts'
 import type { Reading } from '../../search/search-context.ts'
 import { parseFilter, type TypeFilter } from '../export-request.ts'
 import { ExportFault } from '../job/export-fault.ts'
-import { foundIds } from './search-ids.ts'
 import type { Job } from '../job/job.ts'
+import { foundIds } from './search-ids.ts'
 
 /** By type; one of these holds. */
 export type Filters = Readonly<Record<string, readonly Predicate[]>>

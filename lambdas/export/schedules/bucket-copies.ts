@@ -8,6 +8,8 @@ import { goThrough } from '../job/error-aggregation.ts'
 import { blobOf, type Job } from '../job/job.ts'
 import { readJob } from '../job/job-transitions.ts'
 import { manifestOf } from '../job/manifest.ts'
+import type { ExportParts } from '../step-types.ts'
+import { NDJSON } from '../write/multipart-uploads.ts'
 import {
   type Copying,
   isToBeCopied,
@@ -18,8 +20,6 @@ import {
   type ScheduledExport,
   settleRuns,
 } from './schedules.ts'
-import type { ExportParts } from '../step-types.ts'
-import { NDJSON } from '../write/multipart-uploads.ts'
 
 export type CopyParts = Pick<ExportParts, 'rows' | 'now' | 'report'> & {
   readonly copier: BlobCopier

@@ -8,8 +8,8 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { remembered } from '../../search/interned-texts.ts'
 import { type AdditionalResource, type AdditionalResources, rulesOf } from '../additional-resources.ts'
 import type { Level } from '../export-request.ts'
-import { plainOf } from '../versions/version-body.ts'
 import { compilePath, type JsonPath } from '../json-path.ts'
+import { plainOf } from '../versions/version-body.ts'
 
 /** `Type/id` of each, perhaps some twice. Damaged where it holds no JSON. */
 export type References = (version: ResourceVersion) => readonly string[]

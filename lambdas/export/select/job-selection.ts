@@ -1,11 +1,12 @@
 /** What a planned job exports, for its writers. */
-import { versionsAsOf } from '../versions/versions-as-of.ts'
+
 import type { Job } from '../job/job.ts'
+import { typesOf } from '../plan/exported-types.ts'
 import { judgeOf } from '../plan/job-access.ts'
 import { narrowedOf } from '../plan/job-scope.ts'
-import type { Selection } from './selection.ts'
 import type { ExportParts } from '../step-types.ts'
-import { typesOf } from '../plan/exported-types.ts'
+import { versionsAsOf } from '../versions/versions-as-of.ts'
+import type { Selection } from './selection.ts'
 
 export async function selectionOf(parts: ExportParts, job: Job): Promise<Selection> {
   const [narrowed, judge] = await Promise.all([narrowedOf(parts, job), judgeOf(parts, job)])

@@ -5,9 +5,9 @@
 import { type Bases, localReference } from '../../fhir/references.ts'
 import { isElement } from '../../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
-import { resourceOf } from '../versions/version-body.ts'
 import { keyNamed } from '../versions/resource-key.ts'
+import { resourceOf } from '../versions/version-body.ts'
+import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
 
 export type Whose = {
   readonly bases: Bases

@@ -4,16 +4,16 @@
  */
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { collectSlice } from '../collect/range-collector.ts'
-import { BROKEN, DAMAGED, EXHAUSTED, fail, SET_BACK } from '../job/job-failure.ts'
-import { ExportFault } from '../job/export-fault.ts'
-import { finish } from '../write/finish.ts'
 import { gather } from '../collect/range-planner.ts'
+import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
+import { BROKEN, DAMAGED, EXHAUSTED, fail, SET_BACK } from '../job/job-failure.ts'
 import { begun, changeJob, isUnderWay, readJob } from '../job/job-transitions.ts'
-import { plan } from '../plan/plan.ts'
 import { removeFiles, removePassing } from '../job/remove-files.ts'
+import { plan } from '../plan/plan.ts'
 import type { ExportParts, Gathered, Planned, Sliced, StepInput } from '../step-types.ts'
 import { ENDED } from '../workflow.ts'
+import { finish } from '../write/finish.ts'
 import { writeSlice } from '../write/segment-writer.ts'
 
 export type StepOutput = Planned | Gathered | Sliced | { readonly job: string; readonly attempt: number }

@@ -3,9 +3,9 @@
  * that the checkpoint names. Nothing is overwritten: what a writer wrote whose checkpoint was refused is never named.
  */
 import { type Job, passingBlobOf } from '../job/job.ts'
-import { LineBuffer } from './line-buffer.ts'
 import type { Tail, Written, WrittenFile } from '../plan/segment.ts'
 import type { ExportParts } from '../step-types.ts'
+import { LineBuffer } from './line-buffer.ts'
 import { partSize, SMALLEST_PART, Upload } from './multipart-uploads.ts'
 
 /** Bytes that are held in memory for many small files together. */

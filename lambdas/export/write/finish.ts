@@ -6,13 +6,13 @@ import { outcome } from '../../fhir/outcome.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { blobOf, blobsOf, type Job, type JobFile, rangesOf, segmentsOf } from '../job/job.ts'
 import { changeJob, completed } from '../job/job-transitions.ts'
-import { checkLeftOut, LEFT_OUT } from './omissions.ts'
-import { narrowedOf } from '../plan/job-scope.ts'
-import { REASONS } from '../select/omission-reason.ts'
 import { removePassing } from '../job/remove-files.ts'
+import { narrowedOf } from '../plan/job-scope.ts'
 import type { Segment, Tail, WrittenFile } from '../plan/segment.ts'
+import { REASONS } from '../select/omission-reason.ts'
 import type { ExportParts } from '../step-types.ts'
 import { NDJSON, partSize, SMALLEST_PART, Upload } from './multipart-uploads.ts'
+import { checkLeftOut, LEFT_OUT } from './omissions.ts'
 
 /** `rest`: what is in tails. */
 type Whole = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }

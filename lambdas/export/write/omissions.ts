@@ -4,12 +4,12 @@
  */
 import { isWholeType, ruleFor } from '../../access/rules.ts'
 import { outcome } from '../../fhir/outcome.ts'
-import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import { isNever } from '../../ports/search/plan.ts'
+import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import { ExportFault } from '../job/export-fault.ts'
-import type { FileWriter } from './file-writer.ts'
 import { REASONS, type Reason } from '../select/omission-reason.ts'
 import type { Selection } from '../select/selection.ts'
+import type { FileWriter } from './file-writer.ts'
 
 /** Its name among the files of a writer. */
 export const LEFT_OUT = 'left-out'

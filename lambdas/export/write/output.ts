@@ -1,14 +1,14 @@
 /** Where one writer of an export puts what it exports: lines into files, what these refer to, and what it had to leave out. */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { FileWriter } from './file-writer.ts'
 import type { Job } from '../job/job.ts'
-import { LeftOut } from './omissions.ts'
-import { deletionsLine, type Lines, lineOf, linesOf } from './ndjson-lines.ts'
-import { Met } from './referenced-keys.ts'
-import { type Reason, reasonOf } from '../select/omission-reason.ts'
 import type { Written } from '../plan/segment.ts'
+import { type Reason, reasonOf } from '../select/omission-reason.ts'
 import type { Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
+import { FileWriter } from './file-writer.ts'
+import { deletionsLine, type Lines, lineOf, linesOf } from './ndjson-lines.ts'
+import { LeftOut } from './omissions.ts'
+import { Met } from './referenced-keys.ts'
 
 /** Of a checkpoint. `met`: blobs. */
 type Done = { readonly written: Written; readonly met: readonly string[] }

@@ -2,10 +2,10 @@
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { rulesOf } from '../additional-resources.ts'
 import { passingBlobOf } from '../job/job.ts'
-import { putKeys } from './key-buckets.ts'
 import { type References, referencesOf } from '../select/exported-references.ts'
 import { isExportedAnyway, type Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
+import { putKeys } from './key-buckets.ts'
 
 /** Keys held in memory. */
 const MOST = 200_000

@@ -1,13 +1,13 @@
 /** Writes a segment of an export, slice by slice: pages of a scan, of them what is selected, into the files of the job. */
 import type { ScanPage, ScanRequest } from '../../ports/store/resource-store.ts'
-import { CHECKPOINT, keepRow } from './checkpoint.ts'
 import { type Job, segmentsOf } from '../job/job.ts'
-import { Output } from './output.ts'
-import type { Piece, Segment } from '../plan/segment.ts'
-import { type Selection, selected } from '../select/selection.ts'
-import { selectionOf } from '../select/job-selection.ts'
-import type { ExportParts } from '../step-types.ts'
 import { Watch } from '../job/job-watch.ts'
+import type { Piece, Segment } from '../plan/segment.ts'
+import { selectionOf } from '../select/job-selection.ts'
+import { type Selection, selected } from '../select/selection.ts'
+import type { ExportParts } from '../step-types.ts'
+import { CHECKPOINT, keepRow } from './checkpoint.ts'
+import { Output } from './output.ts'
 
 /** Versions of a page: a writer holds one. */
 const PAGE = 500

@@ -21,11 +21,11 @@ import {
   value,
 } from './compiled.ts'
 import type { Definitions } from './definitions.ts'
+import { weigh } from './expression-size.ts'
 import { compileCall, wholeNumber } from './functions.ts'
 import { type MembersOf, membersIn } from './members.ts'
 import { type Ast, parse } from './parse.ts'
 import { Unsupported } from './tokens.ts'
-import { weigh } from './expression-size.ts'
 import { spend, type Work } from './work-budget.ts'
 
 /** A few steps may stand for any number of ways: `work` bounds what is compiled. TooCostly, where it is given. */

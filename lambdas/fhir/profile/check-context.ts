@@ -2,12 +2,12 @@
 import type { Issue, IssueCode } from '../outcome.ts'
 import type { Work } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
+import { clipped } from './clipped-text.ts'
 import type { Pending, Verdicts } from './deferred-rules.ts'
-import type { Faults } from './profile-issues.ts'
 import type { Item } from './items.ts'
 import type { Library } from './library.ts'
+import type { Faults } from './profile-issues.ts'
 import type { Node, Tree } from './profile-tree.ts'
-import { clipped } from './clipped-text.ts'
 
 export type Check = {
   readonly library: Library

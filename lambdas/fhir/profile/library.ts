@@ -1,6 +1,7 @@
 /** What a check looks up by canonical. https://hl7.org/fhir/R4/references.html#canonical */
-import type { Units } from './rule-based-systems.ts'
+
 import type { Tree } from './profile-tree.ts'
+import type { Units } from './rule-based-systems.ts'
 import type { Terminology } from './value-set.ts'
 
 /** undefined: not loaded, or not yet. */

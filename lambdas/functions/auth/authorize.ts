@@ -1,14 +1,15 @@
 /** The pages of the authorization server: login, choice of a patient, consent, account, logout. */
-import { pageEndpoints } from '../../auth/pages/page-endpoints.ts'
+
 import { passwordCheck } from '../../auth/login/password-check.ts'
 import { Passwords } from '../../auth/login/passwords.ts'
+import { pageEndpoints } from '../../auth/pages/page-endpoints.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
-import { blobs, clock, expressions, places, reading, resources, seal, store } from '../../runtime/aws/ports.ts'
-import { authenticating, revocations, users } from '../../runtime/aws/authorization.ts'
-import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
-import { index } from '../../runtime/aws/search-index.ts'
 import { decidable } from '../../runtime/authorization/condition-support.ts'
 import { patientFinder } from '../../runtime/authorization/patient-finder.ts'
+import { authenticating, revocations, users } from '../../runtime/aws/authorization.ts'
+import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
+import { blobs, clock, expressions, places, reading, resources, seal, store } from '../../runtime/aws/ports.ts'
+import { index } from '../../runtime/aws/search-index.ts'
 
 const readingNow = (tenant: string) => reading().now(tenant)
 const patients = patientFinder({

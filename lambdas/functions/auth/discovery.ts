@@ -2,9 +2,9 @@
 import { openidConfiguration, smartConfiguration } from '../../auth/endpoints/discovery.ts'
 import { jwks } from '../../auth/endpoints/jwks-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
-import { clock, config } from '../../runtime/aws/ports.ts'
 import { publicKeys } from '../../runtime/aws/authorization.ts'
 import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
+import { clock, config } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
   endpoints: {

@@ -1,11 +1,11 @@
 /** Gives tokens. */
 import { token } from '../../auth/endpoints/token-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
-import { reading } from '../../runtime/aws/ports.ts'
+import { decidable } from '../../runtime/authorization/condition-support.ts'
 import { authenticating, revocations, users } from '../../runtime/aws/authorization.ts'
 import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
+import { reading } from '../../runtime/aws/ports.ts'
 import { signingKeys } from '../../runtime/aws/signing-keys.ts'
-import { decidable } from '../../runtime/authorization/condition-support.ts'
 
 export const handler = httpHandler({
   endpoints: {

@@ -2,8 +2,8 @@
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
 import { validated } from '../../interactions/validation/full-validation.ts'
-import { clock, config, definitions, expressions, reading } from '../../runtime/aws/ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { clock, config, definitions, expressions, reading } from '../../runtime/aws/ports.ts'
 
 const parts = { expressions: expressions(), clock: clock(), ...definitions(0) }
 

@@ -4,10 +4,10 @@ import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { bundle } from '../../interactions/bundle/bundle.ts'
 import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
-import { addedProfiles, blobs, progress, reading, seal } from '../../runtime/aws/ports.ts'
-import { httpHandler } from '../../runtime/aws/http-handler.ts'
-import { bodyStepParts, index, writePorts } from '../../runtime/aws/search-index.ts'
 import { entryInTime } from '../../runtime/aws/deadlines.ts'
+import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { addedProfiles, blobs, progress, reading, seal } from '../../runtime/aws/ports.ts'
+import { bodyStepParts, index, writePorts } from '../../runtime/aws/search-index.ts'
 
 const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), progress: progress(), profilesOf: addedProfiles() }
 const parts = bodyStepParts()

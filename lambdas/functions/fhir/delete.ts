@@ -1,8 +1,8 @@
 /** FHIR delete, also conditional. */
 import { writingSteps } from '../../http/pipelines/writing.ts'
 import { deleteResource } from '../../interactions/rest/delete.ts'
-import { reading, seal } from '../../runtime/aws/ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { reading, seal } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, writePorts } from '../../runtime/aws/search-index.ts'
 
 export const handler = httpHandler({

@@ -2,8 +2,8 @@
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { everything } from '../../interactions/operations/everything.ts'
-import { blobs, clock, reading, resources, seal } from '../../runtime/aws/ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { blobs, clock, reading, resources, seal } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()

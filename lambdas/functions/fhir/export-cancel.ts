@@ -1,10 +1,10 @@
 /** Ends a bulk export for its client. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { cancelExport } from '../../interactions/export/cancel.ts'
-import { clock, config } from '../../runtime/aws/ports.ts'
 import { exportFiles, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
+import { clock, config } from '../../runtime/aws/ports.ts'
 
 const exports = {
   ...{ rows: jobRows(), workflow: exportWorkflow(), blobs: exportFiles() },

@@ -1,10 +1,10 @@
 /** How far a bulk export is, and its manifest. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
-import { clock, config } from '../../runtime/aws/ports.ts'
 import { jobRows } from '../../runtime/aws/export-ports.ts'
-import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { exportUrls } from '../../runtime/aws/file-links.ts'
+import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { clock, config } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
   interactions: {

@@ -1,10 +1,10 @@
 /** Kick-off of bulk exports. */
 import { exportingSteps } from '../../http/pipelines/exporting.ts'
 import { startExport } from '../../interactions/export/kick-off.ts'
-import { clock, config, places, reading, resources } from '../../runtime/aws/ports.ts'
 import { exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
+import { clock, config, places, reading, resources } from '../../runtime/aws/ports.ts'
 
 const exports = { epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), report: (error: unknown) => report(error, 'export') }
 

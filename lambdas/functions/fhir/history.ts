@@ -1,8 +1,8 @@
 /** FHIR history of a resource, a type and everything. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { history } from '../../interactions/rest/history.ts'
-import { clock, config, resources, seal } from '../../runtime/aws/ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { clock, config, resources, seal } from '../../runtime/aws/ports.ts'
 
 const histories = history({ resources: resources(), clock: clock(), seal: seal(), choices: config() })
 

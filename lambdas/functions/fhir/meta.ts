@@ -2,8 +2,8 @@
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { meta } from '../../interactions/operations/meta.ts'
-import { reading, resources, seal } from '../../runtime/aws/ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { reading, resources, seal } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()

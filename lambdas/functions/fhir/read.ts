@@ -1,8 +1,8 @@
 /** FHIR read. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { read } from '../../interactions/rest/read.ts'
-import { progress, resources } from '../../runtime/aws/ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { progress, resources } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
   interactions: { read: read({ resources: resources(), progress: progress() }) },

@@ -3,8 +3,8 @@ import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { docref } from '../../interactions/operations/docref.ts'
 import { search } from '../../interactions/rest/search.ts'
-import { blobs, clock, expressions, reading, resources, seal } from '../../runtime/aws/ports.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
+import { blobs, clock, expressions, reading, resources, seal } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const ports = { resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs(), expressions: expressions() }

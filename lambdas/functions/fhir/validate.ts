@@ -3,8 +3,8 @@ import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { NO_WRITER } from '../../interactions/operations/dry-run.ts'
 import { validate } from '../../interactions/operations/validate.ts'
 import { validated } from '../../interactions/validation/full-validation.ts'
-import { config, definitions, reading } from '../../runtime/aws/ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { config, definitions, reading } from '../../runtime/aws/ports.ts'
 import { checkPorts } from '../../runtime/aws/search-index.ts'
 
 const ports = checkPorts()

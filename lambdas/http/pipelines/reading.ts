@@ -1,6 +1,7 @@
 /** Steps of requests that only read: read, vread, history, metadata, and what no route matches. */
-import type { AuditLog } from '../../ports/security/audit-log.ts'
+
 import type { Clock } from '../../ports/execution/clock.ts'
+import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { Steps } from '../pipeline.ts'
 import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
 import { type Authenticator, authenticate } from '../steps/authenticate.ts'

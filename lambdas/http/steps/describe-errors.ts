@@ -1,10 +1,10 @@
 /** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
 import { errorAnswer, OAuthError } from '../../auth/oauth-error.ts'
 import { faultPage } from '../../auth/pages/page-templates.ts'
+import { isAuthPath, isPage } from '../../catalogue/routes.ts'
 import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { isAuthPath, isPage } from '../../catalogue/routes.ts'
 import { IndexBehind } from '../../ports/faults/index-behind.ts'
 import { MachineError, type MachineFault } from '../../ports/faults/machine-error.ts'
 import { MOST_GROUPS } from '../../ports/faults/too-costly.ts'

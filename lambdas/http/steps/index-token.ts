@@ -9,9 +9,9 @@ import { type EntryRequest, entriesOf } from '../../interactions/bundle/entry.ts
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import { IndexBehind } from '../../ports/faults/index-behind.ts'
-import type { VersionKey } from '../../ports/store/resource-store.ts'
-import type { Seal } from '../../ports/security/seal.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { Seal } from '../../ports/security/seal.ts'
+import type { VersionKey } from '../../ports/store/resource-store.ts'
 import { callerOf, type Exchange, type Step } from '../exchange.ts'
 import { matchEntry } from '../route-table.ts'
 

@@ -3,8 +3,8 @@
  * and cannot be, nothing is done, or what was done is not acknowledged.
  */
 import { outcome } from '../../fhir/outcome.ts'
-import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
+import type { AuditLog } from '../../ports/security/audit-log.ts'
 import { auditRecordOf } from '../audit-record.ts'
 import type { Exchange, HttpResponse, Step } from '../exchange.ts'
 import { refusalOf } from './describe-errors.ts'

@@ -3,8 +3,8 @@ import { FhirError } from '../../fhir/outcome.ts'
 import { lastModified as httpDate } from '../../fhir/version.ts'
 import type { FhirResponse, StoredFile } from '../../interactions/interaction.ts'
 import { byteRange, isKnown, isSame } from '../byte-range.ts'
-import { gzipped, takesGzip, WORTH_COMPRESSING } from '../response-compression.ts'
 import type { ByteStream, HttpRequest, Step } from '../exchange.ts'
+import { gzipped, takesGzip, WORTH_COMPRESSING } from '../response-compression.ts'
 
 export const sendFile: Step = {
   after(request) {

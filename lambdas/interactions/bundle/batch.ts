@@ -1,8 +1,9 @@
 /** FHIR batch: entries that succeed or fail each for itself. https://hl7.org/fhir/R4/http.html#transaction */
-import type { BundleAnswers } from './entry-responses.ts'
-import { type EntryRequest, type Perform, phasesOf } from './entry.ts'
+
 import type { FhirRequest } from '../interaction.ts'
 import { inSlices } from '../time-slices.ts'
+import { type EntryRequest, type Perform, phasesOf } from './entry.ts'
+import type { BundleAnswers } from './entry-responses.ts'
 
 export const batch =
   (perform: Perform) =>

@@ -1,13 +1,13 @@
 /** FHIR batch and transaction: one request, many interactions. https://hl7.org/fhir/R4/http.html#transaction */
 
 import { fhirError } from '../../fhir/outcome.ts'
-import { batch } from './batch.ts'
-import { BundleAnswers } from './entry-responses.ts'
-import { entriesOf, type Perform } from './entry.ts'
 import type { Interaction } from '../interaction.ts'
 import { bodyOf } from '../writing/request-body.ts'
-import { transaction } from './transaction.ts'
 import type { WritePorts } from '../writing/write-loop.ts'
+import { batch } from './batch.ts'
+import { entriesOf, type Perform } from './entry.ts'
+import { BundleAnswers } from './entry-responses.ts'
+import { transaction } from './transaction.ts'
 
 const STORED = 'one of another type is stored by POST [base]/Bundle'
 

@@ -1,12 +1,13 @@
 /** The interactions an entry of a Bundle may be. https://hl7.org/fhir/R4/http.html#transaction */
+
+import type { InteractionCode } from '../../catalogue/routes.ts'
 import { capabilities } from '../capabilities/capabilities.ts'
+import type { Interaction, Ports } from '../interaction.ts'
 import { create } from '../rest/create.ts'
 import { deleteResource } from '../rest/delete.ts'
 import { history } from '../rest/history.ts'
-import type { Interaction, Ports } from '../interaction.ts'
 import { patch } from '../rest/patch.ts'
 import { read } from '../rest/read.ts'
-import type { InteractionCode } from '../../catalogue/routes.ts'
 import { search } from '../rest/search.ts'
 import { update } from '../rest/update.ts'
 import { vread } from '../rest/vread.ts'

@@ -1,11 +1,12 @@
 /** The answers to the entries of a Bundle, as they come. What nobody will see is let go at once, and reads end where there is too much. */
+
+import type { InteractionCode } from '../../catalogue/routes.ts'
 import { type BundleEntry, isBundlePage, sizeOf } from '../../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import { type Begins, type EntryRequest, type Perform, responseEntry, withinEntry } from './entry.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Written } from '../interaction.ts'
-import type { InteractionCode } from '../../catalogue/routes.ts'
 import { writtenBundle } from '../json-chunks.ts'
+import { type Begins, type EntryRequest, type Perform, responseEntry, withinEntry } from './entry.ts'
 
 /** Bytes of the resources in all answers. */
 const HEAVIEST = 50_000_000

@@ -1,13 +1,13 @@
 /** Entries of a batch or transaction: what they ask for, and how they are answered. https://hl7.org/fhir/R4/bundle.html#transaction */
 import { STATUS_CODES } from 'node:http'
+import type { InteractionCode } from '../../catalogue/routes.ts'
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import { FhirError, fhirError, type Issue, outcome } from '../../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
 import { instant } from '../../fhir/version.ts'
-import type { Awaitable, FhirRequest, FhirResponse } from '../interaction.ts'
 import { OUTDATED } from '../consistency/outdated-index.ts'
-import type { InteractionCode } from '../../catalogue/routes.ts'
+import type { Awaitable, FhirRequest, FhirResponse } from '../interaction.ts'
 
 export type EntryRequest = {
   readonly index: number

@@ -3,11 +3,11 @@
 import { meantIn, type ToldVersion } from '../../fhir/full-urls.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { versionOfEtag } from '../../fhir/version.ts'
-import type { EntryRequest } from './entry.ts'
 import { nameOf } from '../resources/request-key.ts'
+import type { Head } from '../writing/head-access.ts'
 import type { MeaningOf } from '../writing/reference-resolution.ts'
 import type { Answer, Target } from '../writing/write-loop.ts'
-import type { Head } from '../writing/head-access.ts'
+import type { EntryRequest } from './entry.ts'
 
 type Meant = ToldVersion & { readonly name: string; readonly versionId: number | undefined }
 

@@ -2,18 +2,16 @@
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { CommitResult, Guard, ResourceKey } from '../../ports/store/resource-store.ts'
-import type { BundleAnswers } from './entry-responses.ts'
-import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './entry.ts'
-import { BundleUrls } from './full-urls.ts'
+import type { Awaitable, FhirRequest } from '../interaction.ts'
 import { creation } from '../rest/create.ts'
 import { deletion } from '../rest/delete.ts'
-import { findingsOf } from '../validation/structure-findings.ts'
-import type { Awaitable, FhirRequest } from '../interaction.ts'
 import { patching } from '../rest/patch.ts'
-import { BrokenReference } from '../writing/referential-integrity.ts'
-import { resolving } from '../writing/reference-resolution.ts'
-import { inSlices, inTurn } from '../time-slices.ts'
 import { updating } from '../rest/update.ts'
+import { inSlices, inTurn } from '../time-slices.ts'
+import { findingsOf } from '../validation/structure-findings.ts'
+import { type Head, headFor } from '../writing/head-access.ts'
+import { resolving } from '../writing/reference-resolution.ts'
+import { BrokenReference } from '../writing/referential-integrity.ts'
 import {
   type Answer,
   ATTEMPTS,
@@ -27,7 +25,9 @@ import {
   type WriteInteraction,
   type WritePorts,
 } from '../writing/write-loop.ts'
-import { type Head, headFor } from '../writing/head-access.ts'
+import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './entry.ts'
+import type { BundleAnswers } from './entry-responses.ts'
+import { BundleUrls } from './full-urls.ts'
 
 type PlannedWrite = {
   readonly entry: EntryRequest

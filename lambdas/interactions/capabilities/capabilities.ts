@@ -3,17 +3,17 @@
  * https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
 
+import { type InteractionCode, ROUTES } from '../../catalogue/routes.ts'
 import { OWNERS } from '../../fhir/compartment.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { instant } from '../../fhir/version.ts'
-import { isSearchable } from '../../search/query/criterion.ts'
 import { parametersOf, type SearchParameter } from '../../search/parameters.ts'
+import { isSearchable } from '../../search/query/criterion.ts'
 import type { Reading } from '../../search/search-context.ts'
 import type { Choices, Interaction, Ports, ProfilesByType } from '../interaction.ts'
-import { BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operation-claims.ts'
-import { type InteractionCode, ROUTES } from '../../catalogue/routes.ts'
 import { security } from './oauth-uris.ts'
+import { BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operation-claims.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE } from './us-core-claims.ts'
 
 export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {

@@ -2,8 +2,8 @@
 import profiles from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
 import searches from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/searches.json' with { type: 'json' }
 import type { Element } from '../../fhir/resource.ts'
-import { isSearchable } from '../../search/query/criterion.ts'
 import { searchParameter } from '../../search/parameters.ts'
+import { isSearchable } from '../../search/query/criterion.ts'
 
 export const US_CORE = 'http://hl7.org/fhir/us/core'
 

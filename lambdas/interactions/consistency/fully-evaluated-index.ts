@@ -4,8 +4,8 @@
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { failureOf, type IndexProgress, type Unreadable } from '../../ports/search/index-status.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { Matching, Predicate } from '../../ports/search/plan.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
 import { nameOf } from '../resources/request-key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>

@@ -1,7 +1,7 @@
 /** An index that was made by another release, until it is made anew: who depends on what it does not find is refused, who only searches is told. */
 import { IndexOutdated } from '../../ports/faults/index-outdated.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { SearchSubject } from '../../ports/search/plan.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
 
 /** Codes of the parameters that are asked by and not found reliably. */
 export type OutdatedOf = (asked: SearchSubject) => Promise<readonly string[]>

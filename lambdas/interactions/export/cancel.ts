@@ -1,9 +1,9 @@
 /** End of a bulk export by its client, also of one that is complete. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-delete-request */
 import { blobOf, executionOf } from '../../export/job/job.ts'
 import { changeJob, stopped } from '../../export/job/job-transitions.ts'
+import type { Interaction, Ports } from '../interaction.ts'
 import { noJob, ownJob } from './caller-job.ts'
 import type { ExportPorts } from './ports.ts'
-import type { Interaction, Ports } from '../interaction.ts'
 
 type CancelPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'blobs' | 'report'> }
 

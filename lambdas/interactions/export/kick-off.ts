@@ -1,18 +1,18 @@
 /** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
 import { type AskedExport, askedOf, type Level, LONGEST_ASKED, tooLong } from '../../export/export-request.ts'
-import { checkFilters } from '../../export/plan/type-filters.ts'
 import { executionOf, JOBS, type Job } from '../../export/job/job.ts'
-import { keepPatients } from '../../export/plan/named-patients.ts'
-import { postedPairs } from '../../export/parameters-body.ts'
 import { mayRun } from '../../export/job/running-jobs.ts'
+import { postedPairs } from '../../export/parameters-body.ts'
+import { keepPatients } from '../../export/plan/named-patients.ts'
+import { checkFilters } from '../../export/plan/type-filters.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
-import type { ExportPorts } from './ports.ts'
 import { forbidden } from '../forbidden.ts'
-import { liveHead } from '../resources/version-response.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
+import { liveHead } from '../resources/version-response.ts'
 import { searcherOf } from '../searching/request-search-access.ts'
 import { othersPass } from '../time-slices.ts'
+import type { ExportPorts } from './ports.ts'
 
 export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'maxRunningExports'>

@@ -1,8 +1,8 @@
 /** What requests about exports need beyond the store. */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { ExportUrlSigner } from '../../ports/blobs/file-links.ts'
-import type { KeptRows } from '../../ports/rows/rows.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
 
 export type ExportPorts = {
   readonly rows: KeptRows

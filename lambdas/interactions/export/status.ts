@@ -6,9 +6,9 @@ import { manifestOf } from '../../export/job/manifest.ts'
 import { progressOf } from '../../export/job/progress.ts'
 import { FhirError } from '../../fhir/outcome.ts'
 import { lastModified as httpDate } from '../../fhir/version.ts'
+import type { FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { noJob, ownJob } from './caller-job.ts'
 import type { ExportPorts } from './ports.ts'
-import type { FhirResponse, Interaction, Ports } from '../interaction.ts'
 
 type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'urls'> }
 

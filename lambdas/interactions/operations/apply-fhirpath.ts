@@ -4,13 +4,13 @@ import { type FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import type { Budget, Evaluated, FoundValue } from '../../ports/execution/expression-runner.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
+import type { Interaction, Ports } from '../interaction.ts'
+import { othersPass } from '../time-slices.ts'
 import { faultIn } from '../validation/fhirpath-fault.ts'
+import type { Validate } from '../validation/full-validation.ts'
+import { bodyOf } from '../writing/request-body.ts'
 import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
 import { checkParameters, type Input, inputsOf, orNoIssues, required } from './operation-input.ts'
-import type { Interaction, Ports } from '../interaction.ts'
-import { bodyOf } from '../writing/request-body.ts'
-import { othersPass } from '../time-slices.ts'
-import type { Validate } from '../validation/full-validation.ts'
 
 export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Validate }
 

@@ -6,9 +6,9 @@ import { fhirError } from '../../fhir/outcome.ts'
 import { MOST_PARAMETERS, type Pairs } from '../../search/query/parameter-pairs.ts'
 import { INSTANT, pairsPosted } from '../../search/query/posted-parameters.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interaction.ts'
-import { dateAsked, READ_BY_EVERY_INTERACTION } from '../searching/page-limits.ts'
 import { search } from '../rest/search.ts'
 import type { SearchPorts } from '../searching/page-entries.ts'
+import { dateAsked, READ_BY_EVERY_INTERACTION } from '../searching/page-limits.ts'
 
 const TYPE = 'DocumentReference'
 

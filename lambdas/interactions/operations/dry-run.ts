@@ -1,9 +1,9 @@
 /** Whether a write would be accepted: all of it but the commit, which looks at what a commit looks at, and keeps nothing. */
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { ResourceWriter } from '../../ports/store/resource-store.ts'
+import type { FhirRequest, RequestWriter } from '../interaction.ts'
 import { creation } from '../rest/create.ts'
 import { deletion } from '../rest/delete.ts'
-import type { FhirRequest, RequestWriter } from '../interaction.ts'
 import { updating } from '../rest/update.ts'
 import { type ChangePorts, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
 

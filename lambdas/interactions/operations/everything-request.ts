@@ -6,8 +6,8 @@ import type { Window } from '../../search/clinical-dates.ts'
 import { pageSize } from '../../search/query/page-size.ts'
 import { checkOnce, MOST_PARAMETERS, type Pairs } from '../../search/query/parameter-pairs.ts'
 import { INSTANT, pairsPosted, TEXT } from '../../search/query/posted-parameters.ts'
-import { mustPage, openCursor, type Paged, sealCursor } from '../searching/cursor.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
+import { mustPage, openCursor, type Paged, sealCursor } from '../searching/cursor.ts'
 import { dateAsked, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from '../searching/page-limits.ts'
 
 /**

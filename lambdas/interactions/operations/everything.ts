@@ -5,12 +5,12 @@
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { type AskedEverything, everythingAsked, linksTo, type Place } from './everything-request.ts'
-import { liveHead } from '../resources/version-response.ts'
-import { Gathering, liveVersions, Work } from './linked-resources.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { keyOf, nameOf } from '../resources/request-key.ts'
+import { liveHead } from '../resources/version-response.ts'
 import { HEAVIEST_PAGE } from '../searching/page-limits.ts'
+import { type AskedEverything, everythingAsked, linksTo, type Place } from './everything-request.ts'
+import { Gathering, liveVersions, Work } from './linked-resources.ts'
 import { HANDFUL, ownVersions, type PatientRecord, type RecordPorts, recordOf } from './patient-record.ts'
 
 export const everything =

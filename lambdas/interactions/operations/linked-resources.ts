@@ -4,12 +4,12 @@
  */
 import { fhirError } from '../../fhir/outcome.ts'
 import { localReference, referencesWritten } from '../../fhir/references.ts'
-import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { all, not, type Position } from '../../ports/search/plan.ts'
+import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { nameOf } from '../resources/request-key.ts'
-import { HANDFUL, ownVersions, type PatientRecord, REFERRED } from './patient-record.ts'
-import { othersPass } from '../time-slices.ts'
 import { keepQuery, keptQuery } from '../searching/stored-query.ts'
+import { othersPass } from '../time-slices.ts'
+import { HANDFUL, ownVersions, type PatientRecord, REFERRED } from './patient-record.ts'
 
 /** Names that are gathered, of one patient. */
 const MOST = 200_000

@@ -1,13 +1,13 @@
 /** What belongs to a patient, of what may be read and found: the compartment, and the devices that say whose they are. */
 import { ruleForAll } from '../../access/rules.ts'
 import { typesOfPatients } from '../../fhir/compartment.ts'
+import { ALWAYS, all, isNever, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { during } from '../../search/clinical-dates.ts'
-import { ALWAYS, all, isNever, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
-import type { AskedEverything, Place } from './everything-request.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { type SearchPorts, versionsOf } from '../searching/page-entries.ts'
 import { othersPass } from '../time-slices.ts'
+import type { AskedEverything, Place } from './everything-request.ts'
 
 /** What comes along because something refers to it, in the order it is shown. */
 export const REFERRED: readonly string[] = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication', 'Provenance']

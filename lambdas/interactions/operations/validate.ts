@@ -2,14 +2,14 @@
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError, type Issue, outcome } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { gone, notFound } from '../resources/version-response.ts'
-import { checkParameters, type Input, inputsOf, orNoIssues } from './operation-input.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
-import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './dry-run.ts'
-import { bodyOf } from '../writing/request-body.ts'
 import { checkScope } from '../resources/scope-check.ts'
+import { gone, notFound } from '../resources/version-response.ts'
 import type { Validate } from '../validation/full-validation.ts'
+import { bodyOf } from '../writing/request-body.ts'
+import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './dry-run.ts'
+import { checkParameters, type Input, inputsOf, orNoIssues } from './operation-input.ts'
 
 export type ValidatePorts = RehearsalPorts & Pick<Ports, 'resources'> & { readonly validated: Validate }
 

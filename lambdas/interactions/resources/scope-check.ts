@@ -1,10 +1,10 @@
 /** Whether the scopes of a request are about what it asks for at all: said before anything is looked up. */
 import { ruleFor } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
+import type { InteractionCode } from '../../catalogue/routes.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { forAdministrators, groupOutOfScope, outOfScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
-import type { InteractionCode } from '../../catalogue/routes.ts'
 
 /** Letters of the type the request names; `administrator`; nothing, where the interaction sees to it itself. */
 const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator'>> = {

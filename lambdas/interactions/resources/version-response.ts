@@ -2,8 +2,8 @@
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { etag, lastModified } from '../../fhir/version.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { rawBinary } from './raw-binary.ts'
 import type { FhirRequest, FhirResponse } from '../interaction.ts'
+import { rawBinary } from './raw-binary.ts'
 
 export const notFound = ({ type, id }: { readonly type: string; readonly id: string }): FhirError =>
   fhirError(404, 'not-found', `There is no resource ${type}/${id}`)

@@ -4,13 +4,13 @@ import { type Bases, relative } from '../../fhir/references.ts'
 import { isId, type Resource } from '../../fhir/resource.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import { pairsOf } from '../../search/query/parameter-pairs.ts'
-import { criteriaOf, guardOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { malformedId, typeOf } from '../resources/request-key.ts'
+import { criteriaOf, guardOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
+import { shownTo } from '../writing/head-access.ts'
 import { save, unchanged } from '../writing/next-version.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import { type AttemptPorts, andThen, movedOn, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
-import { shownTo } from '../writing/head-access.ts'
 
 export const creation: WriteInteraction = {
   async locate(ports, request, holder) {

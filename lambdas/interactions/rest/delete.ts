@@ -1,7 +1,8 @@
 /** FHIR delete and conditional delete. https://hl7.org/fhir/R4/http.html#delete */
-import { criteriaOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
+
 import type { Interaction } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
+import { criteriaOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
 import { checkIfMatch, remove } from '../writing/next-version.ts'
 import { type Answer, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
 

@@ -3,14 +3,21 @@ import type { BundleEntry, Link } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { etag, instant } from '../../fhir/version.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, Making, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Seal } from '../../ports/security/seal.ts'
+import type {
+  HistoryPage,
+  HistoryPosition,
+  HistoryScope,
+  HistoryWindow,
+  Making,
+  ResourceVersion,
+} from '../../ports/store/resource-store.ts'
 import { pageSize } from '../../search/query/page-size.ts'
 import { checkOnce, type Pairs } from '../../search/query/parameter-pairs.ts'
-import { mustPage, openCursor, type Paged, sealCursor } from '../searching/cursor.ts'
-import { notFound } from '../resources/version-response.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
+import { notFound } from '../resources/version-response.ts'
+import { mustPage, openCursor, type Paged, sealCursor } from '../searching/cursor.ts'
 import { dateAsked, lightEnough, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from '../searching/page-limits.ts'
 import type { Seen } from '../visible-store.ts'
 

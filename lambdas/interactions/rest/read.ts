@@ -2,10 +2,10 @@
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { found, liveHead, secondOf } from '../resources/version-response.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
-import { keyOf } from '../resources/request-key.ts'
 import { withState } from '../resources/parameter-state.ts'
+import { keyOf } from '../resources/request-key.ts'
+import { found, liveHead, secondOf } from '../resources/version-response.ts'
 import type { Seen } from '../visible-store.ts'
 
 export const read =

@@ -1,21 +1,21 @@
 /** FHIR search on a type, in a compartment or on the whole system, by GET and POST. https://hl7.org/fhir/R4/http.html#search */
 import type { Letter } from '../../access/scopes.ts'
 import type { BundleEntry } from '../../fhir/bundle.ts'
-import { resolved } from '../../search/query/condition.ts'
 import type { Matching, Plan, Position } from '../../ports/search/plan.ts'
+import { resolved } from '../../search/query/condition.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
-import { compartmentOf, typesOf } from '../searching/compartment-search.ts'
 import { eventualIndex } from '../consistency/eventual-index.ts'
+import { outdatedTold } from '../consistency/outdated-index.ts'
+import type { FhirRequest, Interaction } from '../interaction.ts'
+import { compartmentOf, typesOf } from '../searching/compartment-search.ts'
+import { nearest } from '../searching/distance-extension.ts'
 import { explanation } from '../searching/explain.ts'
 import { groupEntries } from '../searching/group-entries.ts'
 import { checkIncludes } from '../searching/included-resources.ts'
-import type { FhirRequest, Interaction } from '../interaction.ts'
-import { nearest } from '../searching/distance-extension.ts'
-import { outdatedTold } from '../consistency/outdated-index.ts'
 import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from '../searching/page-entries.ts'
 import { type Asked, linksOf, pageAsked } from '../searching/page-request.ts'
-import { searcherOf } from '../searching/request-search-access.ts'
 import { weighed } from '../searching/page-weight.ts'
+import { searcherOf } from '../searching/request-search-access.ts'
 
 /** `letters`: under all of which is found what is found. */
 export const search =

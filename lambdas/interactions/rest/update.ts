@@ -2,13 +2,21 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { isId } from '../../fhir/resource.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
-import { criteriaOf, guardOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { keyOf, malformedId, typeOf } from '../resources/request-key.ts'
+import { criteriaOf, guardOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
 import { checkIfMatch, checkIfNoneMatch } from '../writing/next-version.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import { saveOver } from '../writing/version-replacement.ts'
-import { type Answer, type AttemptPorts, andThen, type Target, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
+import {
+  type Answer,
+  type AttemptPorts,
+  andThen,
+  type Target,
+  type WriteInteraction,
+  type WritePorts,
+  writing,
+} from '../writing/write-loop.ts'
 
 export const updating: WriteInteraction = {
   locate(ports, request, holder) {

@@ -1,9 +1,9 @@
 /** FHIR vread. https://hl7.org/fhir/R4/http.html#vread */
 import { fhirError } from '../../fhir/outcome.ts'
 import { versionNumber } from '../../fhir/version.ts'
-import { found, gone, notFound } from '../resources/version-response.ts'
 import type { Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
+import { found, gone, notFound } from '../resources/version-response.ts'
 
 export const vread =
   ({ resources, choices }: Pick<Ports, 'resources' | 'choices'>): Interaction =>

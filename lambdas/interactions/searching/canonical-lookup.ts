@@ -1,13 +1,13 @@
 /** Resources by their canonical url. https://hl7.org/fhir/R4/references.html#canonical */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { compareVersions } from '../../ports/definitions/version-order.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { CALLED, calledBy, hasCanonical } from '../../search/canonical.ts'
 import type { FhirRequest } from '../interaction.ts'
+import { othersPass } from '../time-slices.ts'
 import { type SearchPorts, versionsOf } from './page-entries.ts'
 import { searcherOf } from './request-search-access.ts'
-import { othersPass } from '../time-slices.ts'
 
 /** By canonical, perhaps with a version: the types it may be of. */
 export type Canonicals = ReadonlyMap<string, ReadonlySet<string>>

@@ -2,8 +2,8 @@
 import { OWNERS } from '../../fhir/compartment.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
-import type { Searcher } from '../../search/query/condition.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
+import type { Searcher } from '../../search/query/condition.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 /** FhirError 404 for a type that has no compartments. */

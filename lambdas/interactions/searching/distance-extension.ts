@@ -1,8 +1,8 @@
 /** How far away a match of `near` is. https://hl7.org/fhir/R4/extension-location-distance.html */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { isElement } from '../../fhir/resource.ts'
-import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { metresBetween } from '../../ports/search/plan.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import { numberOf } from '../../search/types/number.ts'
 import { circleOf } from '../../search/types/special.ts'

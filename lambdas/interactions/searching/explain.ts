@@ -1,7 +1,7 @@
 /** `Prefer: explain`: how a search was understood and what the index is asked, for people who tune it. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { Matching, Plan } from '../../ports/search/plan.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import { outcomeEntry } from './page-entries.ts'
 

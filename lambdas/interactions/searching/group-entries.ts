@@ -1,11 +1,11 @@
 /** The entries of a grouped search: the first resources of each group, each told its group's key and size. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
-import type { Grouping } from '../../search/query/group.ts'
 import type { GroupPlan, GroupPosition, Matching } from '../../ports/search/plan.ts'
+import type { Grouping } from '../../search/query/group.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import type { FhirRequest } from '../interaction.ts'
-import { HEAVIEST_PAGE, lightEnough } from './page-limits.ts'
 import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from './page-entries.ts'
+import { HEAVIEST_PAGE, lightEnough } from './page-limits.ts'
 import type { Asked } from './page-request.ts'
 import { weighed } from './page-weight.ts'
 

@@ -1,13 +1,13 @@
 /** Which page of a search is asked for, and the links to others. https://hl7.org/fhir/R4/search.html#Paging */
 import type { Link } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
-import { checkOnce, type Pairs } from '../../search/query/parameter-pairs.ts'
 import type { GroupPosition, Position } from '../../ports/search/plan.ts'
+import { checkOnce, type Pairs } from '../../search/query/parameter-pairs.ts'
 import { DEEPEST_SKIP, GIVEN_ONCE, isOffset, type Offset, parseSearch, type SearchRequest } from '../../search/query/query.ts'
-import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import type { FhirRequest } from '../interaction.ts'
-import { queryText } from './page-limits.ts'
+import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import type { NextPage, SearchPorts } from './page-entries.ts'
+import { queryText } from './page-limits.ts'
 import { keepQuery, keptQuery } from './stored-query.ts'
 
 /** What a paging link carries, sealed. `query`: the key of the parameters, where the link does not show them. */

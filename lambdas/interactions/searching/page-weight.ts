@@ -2,10 +2,10 @@
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Include } from '../../search/query/include.ts'
-import { included } from './included-resources.ts'
 import type { FhirRequest } from '../interaction.ts'
-import { HEAVIEST_PAGE, lightCount } from './page-limits.ts'
+import { included } from './included-resources.ts'
 import type { SearchPorts } from './page-entries.ts'
+import { HEAVIEST_PAGE, lightCount } from './page-limits.ts'
 
 /** Resources that come along, at most, as long as the page can be shortened. */
 const MOST_INCLUDED = 1_000

@@ -1,14 +1,14 @@
 /** Rules of profiles that only fhirpath.js knows, or that may take any time, are evaluated where they can be ended. */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
+import { clipped } from '../../fhir/profile/clipped-text.ts'
 import { judge, type Pending, type Verdict, type Verdicts } from '../../fhir/profile/deferred-rules.ts'
 import type { Faults } from '../../fhir/profile/profile-issues.ts'
-import { clipped } from '../../fhir/profile/clipped-text.ts'
 import type { Element } from '../../fhir/resource.ts'
 import { Enough } from '../../fhir/validate/findings.ts'
 import type { Evaluated, Evaluation, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
-import { faultIn } from './fhirpath-fault.ts'
 import { limited } from '../time-slices.ts'
+import { faultIn } from './fhirpath-fault.ts'
 
 /** ms of processor time: rules that only fhirpath.js knows are few. */
 const EACH = 300

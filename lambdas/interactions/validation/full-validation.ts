@@ -6,7 +6,7 @@ import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isDefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { Reading } from '../../search/search-context.ts'
-import { findingsOf } from './structure-findings.ts'
+import { definitionWarnings, longStringWarnings } from '../writing/write-warnings.ts'
 import {
   damaged,
   type FindInProfiles,
@@ -19,7 +19,7 @@ import {
   type ProfileParts,
   typeOfR4,
 } from './profile-findings.ts'
-import { definitionWarnings, longStringWarnings } from '../writing/write-warnings.ts'
+import { findingsOf } from './structure-findings.ts'
 
 /** `profiles`: canonicals it is to be checked against, besides those it names. */
 export type Validating = { readonly tenant: string; readonly profiles: readonly string[]; readonly reading: Reading }

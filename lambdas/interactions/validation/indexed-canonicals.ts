@@ -3,9 +3,9 @@
  * not come to yet is remembered here, so that nobody waits for it.
  */
 import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../../ports/definitions/canonicals.ts'
-import type { ResourceKey, ResourceReader, ResourceWriter } from '../../ports/store/resource-store.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { Plan, Position } from '../../ports/search/plan.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { ResourceKey, ResourceReader, ResourceWriter } from '../../ports/store/resource-store.ts'
 import { announcedBy } from '../writing/canonical-announcements.ts'
 
 export type IndexedParts = {

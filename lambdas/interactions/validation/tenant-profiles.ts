@@ -1,15 +1,16 @@
 /** Which profiles tenants wrote that take part in checks, as a CapabilityStatement names them. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
-import { LONGEST } from '../../fhir/profile/definitions/missing-definitions.ts'
+
 import { LatelyUsed } from '../../fhir/profile/definitions/lru-cache.ts'
+import { LONGEST } from '../../fhir/profile/definitions/missing-definitions.ts'
 import { partsOf } from '../../fhir/profile/library.ts'
 import type { Canonicals } from '../../ports/definitions/canonicals.ts'
 import type { Conformance } from '../../ports/definitions/conformance.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { ProfilesByType } from '../interaction.ts'
-import { inOrder } from './tenant-definitions.ts'
-import { type Definition, definitionIn } from './definition-reader.ts'
 import { turn } from '../time-slices.ts'
+import { type Definition, definitionIn } from './definition-reader.ts'
+import { inOrder } from './tenant-definitions.ts'
 
 export type OwnProfilesParts = {
   readonly packages: Pick<Conformance, 'profile' | 'state'>

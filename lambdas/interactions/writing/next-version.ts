@@ -8,11 +8,11 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { Making, ResourceKey, ResourceVersion, Write } from '../../ports/store/resource-store.ts'
 import { checkDefinition } from '../../search/custom/custom-parameters.ts'
 import { LONGEST } from '../../search/text-folding.ts'
-import { locationOf, versionHeaders } from '../resources/version-response.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports, Written } from '../interaction.ts'
-import { definitionWarnings, keptAs, longStringWarnings, SUBSCRIPTION_WARNING } from './write-warnings.ts'
-import { type Answer, andThen, type Change, type Target } from './write-loop.ts'
+import { locationOf, versionHeaders } from '../resources/version-response.ts'
 import { type Head, type JudgePorts, mustWrite, shownTo } from './head-access.ts'
+import { type Answer, andThen, type Change, type Target } from './write-loop.ts'
+import { definitionWarnings, keptAs, longStringWarnings, SUBSCRIPTION_WARNING } from './write-warnings.ts'
 
 const LARGEST_BODY = 20_000_000
 

@@ -5,10 +5,10 @@ import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import { IndexAhead } from '../../ports/faults/index-ahead.ts'
 import { pairsOf } from '../../search/query/parameter-pairs.ts'
-import { criteriaOf, matchesOf } from './conditional-criteria.ts'
 import type { Awaitable, FhirRequest, Ports } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
 import { limited } from '../time-slices.ts'
+import { criteriaOf, matchesOf } from './conditional-criteria.ts'
 
 /**
  * `meaningOf`: what a reference means that is no search, as `Type/id`. FhirError with the element: 412 where a search has no match, or

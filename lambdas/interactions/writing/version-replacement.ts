@@ -4,10 +4,10 @@ import { isElement, type Resource } from '../../fhir/resource.ts'
 import { stamp } from '../../fhir/version.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Awaitable, FhirRequest } from '../interaction.ts'
-import { leftAsItIs, type SavePorts, save } from './next-version.ts'
-import { keptAs } from './write-warnings.ts'
-import { type Answer, type AttemptPorts, andThen, type Change, type Target } from './write-loop.ts'
 import { type Head, isShownTo } from './head-access.ts'
+import { leftAsItIs, type SavePorts, save } from './next-version.ts'
+import { type Answer, type AttemptPorts, andThen, type Change, type Target } from './write-loop.ts'
+import { keptAs } from './write-warnings.ts'
 
 export function saveOver(
   { choices, ...ports }: SavePorts & Pick<AttemptPorts, 'choices'>,

@@ -6,8 +6,8 @@ import { fhirError } from '../../fhir/outcome.ts'
 import { IndexAhead } from '../../ports/faults/index-ahead.ts'
 import type { Guard, ResourceKey, Write } from '../../ports/store/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
-import { type Resolve, resolving } from './reference-resolution.ts'
 import { type Head, headFor } from './head-access.ts'
+import { type Resolve, resolving } from './reference-resolution.ts'
 
 export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'choices'>
 

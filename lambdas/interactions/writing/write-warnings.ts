@@ -2,9 +2,9 @@
 import type { Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { definedByR4 } from '../../search/custom/custom-parameters.ts'
-import { LONGEST } from '../../search/text-folding.ts'
 import { longStrings } from '../../search/documents/long-strings.ts'
 import type { Reading } from '../../search/search-context.ts'
+import { LONGEST } from '../../search/text-folding.ts'
 
 /** One for each string that search will pass over. Specification 2.5, 4.2, 8. */
 export const longStringWarnings = (resource: Resource, reading: Reading): readonly Issue[] =>

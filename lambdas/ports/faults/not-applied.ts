@@ -1,6 +1,7 @@
 /** Some documents could not be indexed for now; all others given with them are. They are named, so that they can be given again. */
-import { MachineError } from './machine-error.ts'
+
 import type { IndexDocument } from '../search/search-index.ts'
+import { MachineError } from './machine-error.ts'
 
 export type DocumentKey = Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>
 

@@ -9,8 +9,7 @@
  * - What `caughtUp` reported as visible is seen by every later `find`.
  * - The index never decides what a value means: it compares keys by code point and numbers by value.
  */
-import type { SearchSubject } from './plan.ts'
-import type { Freshness, GroupPlan, Matching, Plan, Position } from './plan.ts'
+import type { Freshness, GroupPlan, Matching, Plan, Position, SearchSubject } from './plan.ts'
 
 export type OrderKey = { readonly low: string | number; readonly high: string | number }
 

@@ -1,12 +1,12 @@
 /** Who is let in at a deployed function. What proves a token is in the table of state: no client's row is read, and nobody is asked. */
 import { byToken, namedByGateway, openToAll } from '../../http/authenticators.ts'
 import type { Authenticator } from '../../http/steps/authenticate.ts'
-import { clock, config, places, reading } from './ports.ts'
-import { fetched, publicKeys, revocations } from './authorization.ts'
-import { report } from './log.ts'
+import { verifierOf } from '../authorization/token-verifier.ts'
 import type { Config } from '../config.ts'
 import { once } from '../once.ts'
-import { verifierOf } from '../authorization/token-verifier.ts'
+import { fetched, publicKeys, revocations } from './authorization.ts'
+import { report } from './log.ts'
+import { clock, config, places, reading } from './ports.ts'
 
 const AUTHENTICATORS: Readonly<Record<Config['access'], () => Authenticator>> = {
   token: () => withConditions(byToken(verify())),

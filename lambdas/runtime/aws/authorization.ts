@@ -1,14 +1,14 @@
 /** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in aws-signing.ts. */
 import { fetchedKeys } from '../../access/verification/jwks-cache.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
-import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
+import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { KEY_LIST, type KmsKeyList, publishedKeys } from '../../adapters/kms/published-keys.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
-import { clock, config, stateTable } from './ports.ts'
-import { report } from './log.ts'
 import { once } from '../once.ts'
+import { report } from './log.ts'
+import { clock, config, stateTable } from './ports.ts'
 
 const now = (): number => clock().now()
 

@@ -5,10 +5,10 @@ import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import type { KeptRows } from '../../ports/rows/rows.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
-import { places, stateTable } from './ports.ts'
+import type { KeptRows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
+import { places, stateTable } from './ports.ts'
 
 /** Jobs, and what their writers keep of them. */
 export const jobRows: () => KeptRows = /* @__PURE__ */ once(() => new DynamoDbKeptRows(stateTable()))

@@ -1,13 +1,13 @@
 /** The cloud home's scheduled exports. */
 import type { ScheduleEvent } from '../../export/schedules/schedules.ts'
 import { exportingSteps } from '../../http/pipelines/exporting.ts'
-import { audit, clock, config, places, reading, resources } from './ports.ts'
+import { decidable } from '../authorization/condition-support.ts'
+import { once } from '../once.ts'
 import { clients } from './authorization.ts'
 import { exportWorkflow, jobRows } from './export-ports.ts'
 import { unaskedParts } from './http-handler.ts'
 import { report } from './log.ts'
-import { decidable } from '../authorization/condition-support.ts'
-import { once } from '../once.ts'
+import { audit, clock, config, places, reading, resources } from './ports.ts'
 import { scheduledExport } from './scheduled-export.ts'
 
 const begin = /* @__PURE__ */ once(() =>

@@ -1,16 +1,16 @@
 /** The steps of exports on AWS, and what takes up what was left of them. */
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../export/additional-resources.ts'
-import { copyExports } from '../../export/schedules/bucket-copies.ts'
 import { allOf, goThrough } from '../../export/job/error-aggregation.ts'
 import { JOBS, type Job } from '../../export/job/job.ts'
-import { forgetSchedules, type WatchedSchedule, watchSchedules } from '../../export/schedules/schedules.ts'
-import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
-import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../../export/job/job-sweep.ts'
-import { clock, config, expressions, places, reading, store } from './ports.ts'
+import { copyExports } from '../../export/schedules/bucket-copies.ts'
+import { forgetSchedules, type WatchedSchedule, watchSchedules } from '../../export/schedules/schedules.ts'
+import type { ExportParts, StepInput } from '../../export/step-types.ts'
+import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
 import { exportCopier, exportFiles, exportWorkflow, jobRows } from './export-ports.ts'
-import { latest } from './search-index.ts'
 import { metric, report } from './log.ts'
+import { clock, config, expressions, places, reading, store } from './ports.ts'
+import { latest } from './search-index.ts'
 
 /** ms a step goes on: its function ends after fifteen minutes, and a part or a page may be slow. */
 const BUDGET = 10 * 60_000

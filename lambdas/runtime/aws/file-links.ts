@@ -3,8 +3,8 @@ import { CloudFrontExportUrls } from '../../adapters/cloudfront/export-urls.ts'
 import { publicKeyPem } from '../../adapters/kms/public-key.ts'
 import { blobOf } from '../../export/job/job.ts'
 import type { ExportUrlSigner } from '../../ports/blobs/file-links.ts'
-import { places } from './ports.ts'
 import { once } from '../once.ts'
+import { places } from './ports.ts'
 
 export const exportUrls: () => ExportUrlSigner = /* @__PURE__ */ once(() => {
   const { exportOrigin: origin, linkKey: keyId, linkKeyPair: keyPairId } = places()

@@ -6,10 +6,10 @@ import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf
 import type { Steps } from '../../http/pipeline.ts'
 import type { StepParts } from '../../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../../http/server.ts'
-import { audit, clock, config, reading as known, places } from './ports.ts'
 import { authenticator } from './authenticator.ts'
-import { report } from './log.ts'
 import { inTime, type LambdaContext, timed } from './deadlines.ts'
+import { report } from './log.ts'
+import { audit, clock, config, reading as known, places } from './ports.ts'
 
 export type HttpFunctionParts = {
   readonly interactions?: ServerParts['interactions']

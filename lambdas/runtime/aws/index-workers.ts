@@ -1,34 +1,46 @@
 /** The cloud home's functions behind the stream, the schedule and the rebuild. */
 
+import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { beatItem, streamBeat } from '../../adapters/dynamodb/stream/heartbeat.ts'
-import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { isOfTable, type StreamRecord, streamTransaction, streamVersion } from '../../adapters/dynamodb/stream/stream.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
 import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../../auth/tokens/restored-state.ts'
 import { extractionOf } from '../../indexing/document-format.ts'
-import { type FollowResult, followStream } from '../../indexing/stream-follower.ts'
-import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, isWorkLeft, requestRebuild } from '../../indexing/index-state.ts'
-import { followed, isSomeOver, mended, migrated, missed } from '../../indexing/index-retention.ts'
-import { begun, type Identified, identified, lost } from '../../indexing/serving-indices.ts'
-import { PoisonList } from '../../indexing/unindexable-versions.ts'
 import { ageOf, followPulse, NO_PULSE, type PulseParts, sendPulse } from '../../indexing/heartbeat.ts'
-import { Readings } from '../../indexing/tenant-search-contexts.ts'
+import { followed, isSomeOver, mended, migrated, missed } from '../../indexing/index-retention.ts'
+import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, isWorkLeft, requestRebuild } from '../../indexing/index-state.ts'
 import { rebuildStep } from '../../indexing/rebuild-steps.ts'
 import { epochOf, identifiedIn, ownSince, parametersNow, type Restore, setBack } from '../../indexing/restore.ts'
+import { begun, type Identified, identified, lost } from '../../indexing/serving-indices.ts'
+import { type FollowResult, followStream } from '../../indexing/stream-follower.ts'
+import { Readings } from '../../indexing/tenant-search-contexts.ts'
+import { PoisonList } from '../../indexing/unindexable-versions.ts'
 import type { Kept, KeptState } from '../../ports/rows/shared-state.ts'
-import type { LiveIndices } from '../../ports/search/serving-indices.ts'
 import type { Beat } from '../../ports/search/heartbeat.ts'
 import type { Reindex } from '../../ports/search/index-status.ts'
+import type { LiveIndices } from '../../ports/search/serving-indices.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { ReadingOf } from '../../search/search-context.ts'
-import { blobs, clock, define, expressions, indexState, openStore, places, plainReading, resourceTable, stateTable, store } from './ports.ts'
-import { revocations } from './authorization.ts'
-import { openIndex } from './search-index.ts'
-import { metric, report, tellOfLacking, tellPulseAge } from './log.ts'
 import type { Places } from '../config.ts'
-import { type Properties, Told } from './custom-resource.ts'
 import { once } from '../once.ts'
+import { revocations } from './authorization.ts'
+import { type Properties, Told } from './custom-resource.ts'
+import { metric, report, tellOfLacking, tellPulseAge } from './log.ts'
+import {
+  blobs,
+  clock,
+  define,
+  expressions,
+  indexState,
+  openStore,
+  places,
+  plainReading,
+  resourceTable,
+  stateTable,
+  store,
+} from './ports.ts'
+import { openIndex } from './search-index.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
 

@@ -1,7 +1,7 @@
 /** Packages of definitions of a deployed server: in its bucket, with the credentials of who asks. */
 import { openS3Packages } from '../../adapters/s3/open-blob-store.ts'
-import { type Deployment, openDeployment } from './administration.ts'
 import type { PackagePlace } from '../control/package-commands.ts'
+import { type Deployment, openDeployment } from './administration.ts'
 
 /** `bucket`: its name. */
 export function openDeployedPackages({ bucket, ...deployment }: Deployment & { readonly bucket: string }): PackagePlace {

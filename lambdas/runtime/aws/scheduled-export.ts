@@ -1,12 +1,20 @@
 /** Begins an export that a schedule asks for: the kick-off its client would send, with a token as client_credentials would give it. */
 import { createHash } from 'node:crypto'
-import { accessOfToken } from '../../access/token-access.ts'
 import type { ClientAuth } from '../../access/claims.ts'
+import { accessOfToken } from '../../access/token-access.ts'
 import type { VerifiedToken } from '../../access/verification/verified-token.ts'
-import { grantedToClient } from '../../auth/grants/client-scopes.ts'
 import type { AuthChoices, AuthPorts } from '../../auth/endpoint.ts'
+import { grantedToClient } from '../../auth/grants/client-scopes.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
-import { goesOnFrom, isSetBack, noteRun, type Run, runOf, type ScheduledExport, type ScheduleEvent } from '../../export/schedules/schedules.ts'
+import {
+  goesOnFrom,
+  isSetBack,
+  noteRun,
+  type Run,
+  runOf,
+  type ScheduledExport,
+  type ScheduleEvent,
+} from '../../export/schedules/schedules.ts'
 import { instant } from '../../fhir/version.ts'
 import type { Site } from '../../http/exchange.ts'
 import type { Steps } from '../../http/pipeline.ts'

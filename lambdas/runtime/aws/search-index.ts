@@ -4,17 +4,30 @@ import { OpenSearchIndex, type OpenSearchOptions } from '../../adapters/opensear
 import { tokenOf } from '../../adapters/opensearch/visibility.ts'
 import type { WritingStepParts } from '../../http/pipelines/writing.ts'
 import { decidedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
-import { latestIndex } from '../../interactions/consistency/recent-writes-index.ts'
 import { type OutdatedOf, refusingOutdated, tellingOutdated } from '../../interactions/consistency/outdated-index.ts'
+import { latestIndex } from '../../interactions/consistency/recent-writes-index.ts'
 import { profilesOnWrite } from '../../interactions/validation/write-validation.ts'
-import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
+import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import { outdatedIn } from '../../search/documents/outdated-parameters.ts'
-import { blobs, clock, config, definingWriter, definitions, expressions, places, progress, reading, resources, seal, store } from './ports.ts'
-import { stepParts } from './http-handler.ts'
-import { inTime } from './deadlines.ts'
 import { readIdentity } from '../config.ts'
 import { once } from '../once.ts'
+import { inTime } from './deadlines.ts'
+import { stepParts } from './http-handler.ts'
+import {
+  blobs,
+  clock,
+  config,
+  definingWriter,
+  definitions,
+  expressions,
+  places,
+  progress,
+  reading,
+  resources,
+  seal,
+  store,
+} from './ports.ts'
 
 /** ms after which it is looked up again what is being rebuilt: well below the wait of the rebuild. */
 const KNOWN_FOR = 5_000

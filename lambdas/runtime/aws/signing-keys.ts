@@ -2,9 +2,9 @@
 import { STAGE_TAG } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
 import { tendKeys } from '../../auth/tokens/key-rotation.ts'
-import { clock, places } from './ports.ts'
-import { keyList } from './authorization.ts'
 import { once } from '../once.ts'
+import { keyList } from './authorization.ts'
+import { clock, places } from './ports.ts'
 
 export const signingKeys = /* @__PURE__ */ once(() => new KmsSigningKeys({ kept: keyList(), tags: { [STAGE_TAG]: places().stage } }))
 

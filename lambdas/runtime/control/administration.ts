@@ -30,9 +30,9 @@ export {
   rotateKeys,
 } from '../../auth/administration/administration.ts'
 export { clientKeysOf } from '../../auth/clients/client-keys.ts'
-export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../../auth/tokens/key-rotation.ts'
-export type { Launch } from '../../auth/launch/launches.ts'
 export { registeredUser } from '../../auth/clients/registration.ts'
+export type { Launch } from '../../auth/launch/launches.ts'
+export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../../auth/tokens/key-rotation.ts'
 export type { Client } from '../../ports/rows/clients.ts'
 
 /** In a data folder. */

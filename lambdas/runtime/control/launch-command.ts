@@ -11,6 +11,10 @@ export async function launchAt(place: Place, launched: Launched): Promise<string
 }
 
 /** What a server does for it. */
-export const launchCommands = ({ launch }: { readonly launch: (launched: Launched) => Promise<string> }): Readonly<Record<'launch', Command>> => ({
+export const launchCommands = ({
+  launch,
+}: {
+  readonly launch: (launched: Launched) => Promise<string>
+}): Readonly<Record<'launch', Command>> => ({
   launch: (argument) => launch(JSON.parse(argument) as Launched),
 })

@@ -1,7 +1,7 @@
 /** How who may read what a server keeps gets a token of it. */
 import type { Command } from '../../adapters/filesystem/command-socket.ts'
-import type { Asked } from './authorization-types.ts'
 import { nameOfOperator } from '../operator-name.ts'
+import type { Asked } from './authorization-types.ts'
 import { heardAt, type Place } from './server-socket.ts'
 
 /** undefined: no server runs there. Error: why it gives none. */

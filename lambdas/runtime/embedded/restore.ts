@@ -1,7 +1,8 @@
 /** A backup takes the place of what a running server keeps. Requests meanwhile are answered 503, and so they are until the server can open it. */
-import type { Gate } from './request-gate.ts'
-import { type Attempts, keepTrying } from './open-retry.ts'
+
 import { lineOf } from '../error-log.ts'
+import { type Attempts, keepTrying } from './open-retry.ts'
+import type { Gate } from './request-gate.ts'
 
 type Closing = { readonly close: () => Promise<void> }
 

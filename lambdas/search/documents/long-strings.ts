@@ -1,9 +1,9 @@
 /** Strings of a resource that are searchable by type, but too long to be found. Section 8 of the specification: a warning on write. */
 import { followed } from '../../fhir/path/selected-elements.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
-import { extract } from './extract.ts'
-import { LONGEST } from '../text-folding.ts'
 import type { Reading } from '../search-context.ts'
+import { LONGEST } from '../text-folding.ts'
+import { extract } from './extract.ts'
 
 /** FHIRPath of each, `Patient.name[0].family`. Empty, quickly, for a resource without a long string. */
 export function longStrings(resource: Resource, reading: Reading = {}): readonly string[] {

@@ -1,8 +1,9 @@
 /** Which of the parameters that are asked by are not found reliably in documents of another release. */
-import type { Changes } from './changed-keys.ts'
-import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
+
 import { type Predicate, rulesOf, type SearchSubject } from '../../ports/search/plan.ts'
+import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
 import type { Reading } from '../search-context.ts'
+import type { Changes } from './changed-keys.ts'
 
 /** Their codes, each once. `changesOf`: undefined where the type's documents are what is asked for. */
 export function outdatedIn(asked: SearchSubject, changesOf: (type: string) => Changes | undefined, { custom }: Reading): readonly string[] {

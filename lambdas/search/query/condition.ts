@@ -1,10 +1,10 @@
 /** Conditions on other resources, and how they become conditions on keys: one look-up in the index per stage, the innermost first. */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
-import type { SearchIndex } from '../../ports/search/search-index.ts'
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
+import { type AccessRules, all, type Predicate, some } from '../../ports/search/plan.ts'
+import type { SearchIndex } from '../../ports/search/search-index.ts'
 import { CALLED, hasCanonical } from '../canonical.ts'
 import { namesOf } from '../fields.ts'
-import { type AccessRules, all, type Predicate, some } from '../../ports/search/plan.ts'
 
 export type Condition = Predicate | Refers | ReferredBy
 

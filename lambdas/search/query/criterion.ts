@@ -1,14 +1,14 @@
 /** One criterion of a search: a name with its modifier or chain, and a value. https://hl7.org/fhir/R4/search.html */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
-import { type Budget, spendTypes, spendValues } from './query-budget.ts'
-import { mayBeCanonical } from '../canonical.ts'
-import type { Condition } from './condition.ts'
-import { type SearchParameter, searchParameter } from '../parameters.ts'
 import { not, type Predicate, some } from '../../ports/search/plan.ts'
+import { mayBeCanonical } from '../canonical.ts'
+import { type SearchParameter, searchParameter } from '../parameters.ts'
 import { type QueryContext, splitValue } from '../types/search-type.ts'
 import { SEARCH_TYPES } from '../types/search-types.ts'
 import { isAddress } from '../types/string.ts'
+import type { Condition } from './condition.ts'
+import { type Budget, spendTypes, spendValues } from './query-budget.ts'
 
 /** Of one criterion. Keys are one look-up, however many. */
 const MOST_RANGES = 100

@@ -1,9 +1,9 @@
 /** Grouped searches: `_group`, `_groupSort`, `_groupCount` of the service's specification. */
 import { fhirError } from '../../fhir/outcome.ts'
-import { isSearchable } from './criterion.ts'
-import { parametersOf, type SearchParameter, searchParameter } from '../parameters.ts'
 import type { SortKey } from '../../ports/search/plan.ts'
+import { parametersOf, type SearchParameter, searchParameter } from '../parameters.ts'
 import type { Reading } from '../search-context.ts'
+import { isSearchable } from './criterion.ts'
 
 export type Grouping = {
   /** Of IndexDocument.groups. */

@@ -1,8 +1,8 @@
 /** Parameters of an operation by POST, as those of a URL. Specification 2.4; https://hl7.org/fhir/R4/operations.html#request */
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
-import type { Pairs } from './parameter-pairs.ts'
 import { escapeValue } from '../types/search-type.ts'
+import type { Pairs } from './parameter-pairs.ts'
 
 export const TEXT = ['valueString', 'valueCode']
 export const INSTANT = ['valueInstant', 'valueDateTime', 'valueString']

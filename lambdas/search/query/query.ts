@@ -1,16 +1,16 @@
 /** Reads the parameters of a search: what is asked, and how the answer is wanted. https://hl7.org/fhir/R4/search.html */
 import { fhirError } from '../../fhir/outcome.ts'
-import { type Budget, wholeBudget } from './query-budget.ts'
+import type { SortKey } from '../../ports/search/plan.ts'
+import type { Reading } from '../search-context.ts'
 import type { Condition } from './condition.ts'
 import { wrong } from './criterion.ts'
 import { type Grouping, groupCount, groupField, groupsOnPage } from './group.ts'
 import { type Include, includeOf, isInclude } from './include.ts'
 import { pageSize } from './page-size.ts'
 import { checkOnce, MOST_PARAMETERS, type Pairs, tooManyParameters } from './parameter-pairs.ts'
-import { type Part, partAsked } from './response-part.ts'
-import type { SortKey } from '../../ports/search/plan.ts'
-import type { Reading } from '../search-context.ts'
+import { type Budget, wholeBudget } from './query-budget.ts'
 import { criterionIn, parameterIn, typesAsked } from './requested-types.ts'
+import { type Part, partAsked } from './response-part.ts'
 
 export type SearchOptions = Reading & {
   readonly handling?: 'strict' | 'lenient'

@@ -1,13 +1,13 @@
 /** `_type` of a search on the whole system: the types that are asked for, and what is searched by on all of them. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
-import { type Budget, spendValues } from './query-budget.ts'
-import type { Condition } from './condition.ts'
-import { criterionOf, isSearchable, wrong } from './criterion.ts'
-import type { Pairs } from './parameter-pairs.ts'
 import { type SearchParameter, searchParameter } from '../parameters.ts'
 import type { Reading } from '../search-context.ts'
 import type { QueryContext } from '../types/search-type.ts'
+import type { Condition } from './condition.ts'
+import { criterionOf, isSearchable, wrong } from './criterion.ts'
+import type { Pairs } from './parameter-pairs.ts'
+import { type Budget, spendValues } from './query-budget.ts'
 
 /** Those that every `_type` names; undefined where there is none. FhirError 400 for what is no type. */
 export function typesAsked(pairs: Pairs, left: Budget): readonly string[] | undefined {

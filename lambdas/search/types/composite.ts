@@ -5,11 +5,11 @@
  * say everything else. A component is read and asked as a parameter of its own, and what that yields is put into this form.
  */
 import type { Element } from '../../fhir/resource.ts'
-import { addNew, Fields } from '../fields.ts'
-import type { Component, OnFailure, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
 import { all, type LabelTest, not, type Predicate, type RangeTest, some } from '../../ports/search/plan.ts'
-import type { Reading } from '../search-context.ts'
+import { addNew, Fields } from '../fields.ts'
 import { remembered, rememberedOfResource, rememberedPair } from '../interned-texts.ts'
+import type { Component, OnFailure, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
+import type { Reading } from '../search-context.ts'
 import { type Interval, type QuantityForm, quantityForms } from './quantity.ts'
 import { malformed, type QueryContext, type SearchType, splitValue } from './search-type.ts'
 import { type Token, tokensOf } from './tokens.ts'

@@ -2,8 +2,8 @@
 import { type DateRange, dateRange } from '../../fhir/date-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isElement } from '../../fhir/resource.ts'
-import { type Fields, namesOf } from '../fields.ts'
 import { all, not, type Predicate, some } from '../../ports/search/plan.ts'
+import { type Fields, namesOf } from '../fields.ts'
 import { prefixOf } from './prefix.ts'
 import { malformed, type SearchType } from './search-type.ts'
 

@@ -2,9 +2,9 @@
 import { decimalText, isDecimal } from '../../fhir/json.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
 import { above } from '../../ports/search/doubles.ts'
+import { all, not, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
 import { namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
-import { all, not, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
 import { prefixOf } from './prefix.ts'
 import { malformed, type SearchType } from './search-type.ts'
 

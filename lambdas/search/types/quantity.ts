@@ -1,8 +1,8 @@
 /** Quantity parameters. https://hl7.org/fhir/R4/search.html#quantity */
 import { type Element, isElement } from '../../fhir/resource.ts'
 import { above, below, doubleText } from '../../ports/search/doubles.ts'
-import type { Fields } from '../fields.ts'
 import { type Predicate, type RangeTest, some } from '../../ports/search/plan.ts'
+import type { Fields } from '../fields.ts'
 import { remembered, rememberedOfResource, rememberedPair } from '../interned-texts.ts'
 import { ANY_NUMBER, boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
 import { orderedRange } from './ordered-key.ts'

@@ -2,11 +2,11 @@
 import { RELATIVE, relative } from '../../fhir/references.ts'
 import { type Element, isElement, isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
+import type { Predicate } from '../../ports/search/plan.ts'
 import { withoutFragment } from '../canonical.ts'
 import { type FieldNames, type Fields, namesOf } from '../fields.ts'
-import type { SearchParameter } from '../parameters.ts'
-import type { Predicate } from '../../ports/search/plan.ts'
 import { remembered } from '../interned-texts.ts'
+import type { SearchParameter } from '../parameters.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { textOf } from './tokens.ts'
 

@@ -2,9 +2,9 @@
 import type { FhirError } from '../../fhir/outcome.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
+import type { Predicate } from '../../ports/search/plan.ts'
 import type { Fields } from '../fields.ts'
 import type { OnFailure, SearchParameter, TypedValue } from '../parameters.ts'
-import type { Predicate } from '../../ports/search/plan.ts'
 import type { Reading } from '../search-context.ts'
 
 /** `now`: milliseconds since 1970. */

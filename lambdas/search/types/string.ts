@@ -3,8 +3,8 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
 import { type FieldNames, type Fields, namesOf } from '../fields.ts'
-import { fold, LONGEST } from '../text-folding.ts'
 import type { SearchParameter } from '../parameters.ts'
+import { fold, LONGEST } from '../text-folding.ts'
 import { prefixed, type SearchType, unescapeValue } from './search-type.ts'
 
 /** The searchable parts of the two types with parts. https://hl7.org/fhir/R4/search.html#string */

@@ -1,9 +1,9 @@
 /** Token parameters. https://hl7.org/fhir/R4/search.html#token */
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { type FieldNames, type Fields, isIn, namesOf } from '../fields.ts'
-import { fold } from '../text-folding.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
+import { type FieldNames, type Fields, isIn, namesOf } from '../fields.ts'
 import { remembered } from '../interned-texts.ts'
+import { fold } from '../text-folding.ts'
 import { malformed, prefixed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { codingsOf, FOLDED, type Token, textOf, tokensOf } from './tokens.ts'
 

@@ -1,7 +1,7 @@
 /** What codes and identifiers are found, sorted and grouped by. https://hl7.org/fhir/R4/search.html#token */
 import { type Element, isElement } from '../../fhir/resource.ts'
-import type { TypedValue } from '../parameters.ts'
 import { rememberedPair } from '../interned-texts.ts'
+import type { TypedValue } from '../parameters.ts'
 
 export type Token = {
   /** `system|code`. */

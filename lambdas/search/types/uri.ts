@@ -1,6 +1,7 @@
 /** Uri parameters. https://hl7.org/fhir/R4/search.html#uri */
-import { namesOf } from '../fields.ts'
+
 import { some } from '../../ports/search/plan.ts'
+import { namesOf } from '../fields.ts'
 import { malformed, prefixed, type SearchType, unescapeValue } from './search-type.ts'
 
 const MOST_ANCESTORS = 64

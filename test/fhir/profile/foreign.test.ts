@@ -2,8 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
-import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
 

@@ -2,8 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { type Package, packageFiles, packageOf, shardOf } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { labelFrom } from '../../../lambdas/packages/package-labels.ts'
 import { withManifest } from '../../../lambdas/packages/manifest.ts'
+import { labelFrom } from '../../../lambdas/packages/package-labels.ts'
 import { OpenedPackage } from '../../../lambdas/packages/package-reader.ts'
 import { inOrderOfCounting } from '../../../lambdas/ports/definitions/version-order.ts'
 

@@ -2,9 +2,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { linkFrom } from '../../../bin/client/safe-link.ts'
 import { type Exported, type ExportOptions, exportTo } from '../../../bin/export/export-client.ts'
 import type { Wanted } from '../../../bin/export/kick-off.ts'
-import { linkFrom } from '../../../bin/client/safe-link.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { type Answered, type BulkServer, bulkServer, rangedFile } from './bulk-server.ts'
 

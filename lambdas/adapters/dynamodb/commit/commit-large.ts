@@ -2,16 +2,17 @@
  * More than one TransactWriteItems takes: stage everything beside what it replaces, decide in one conditional write of the transaction's
  * record, then move it in. Readers ask the record, so that nobody sees a part of it.
  */
-import { Overloaded } from '../../../ports/faults/overloaded.ts'
+
 import { inParallel } from '../../../ports/execution/parallel.ts'
+import { Overloaded } from '../../../ports/faults/overloaded.ts'
 import type { CommitResult, Guard } from '../../../ports/store/resource-store.ts'
-import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
-import type { Dynamo, Item, Key } from '../table-client.ts'
-import { bound, guardKey, holderOf, isFree } from './guards.ts'
-import { copyItem, type HeadItem, headPlace, type Staged } from '../version-item.ts'
 import { pause } from '../retry.ts'
-import { makeRoom, settleAll, WIDTH } from './settle.ts'
+import type { Dynamo, Item, Key } from '../table-client.ts'
 import { HEAD, primaryKey } from '../table-keys.ts'
+import { copyItem, type HeadItem, headPlace, type Staged } from '../version-item.ts'
+import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
+import { bound, guardKey, holderOf, isFree } from './guards.ts'
+import { makeRoom, settleAll, WIDTH } from './settle.ts'
 import { decide, openRecord, type Transaction } from './transaction-record.ts'
 
 const ATTEMPTS = 8

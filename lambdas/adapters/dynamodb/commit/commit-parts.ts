@@ -3,8 +3,8 @@ import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import type { CommitResult } from '../../../ports/store/resource-store.ts'
 import type { Dynamo } from '../table-client.ts'
-import type { HeadItem, Staged } from '../version-item.ts'
 import { versionSort } from '../table-keys.ts'
+import type { HeadItem, Staged } from '../version-item.ts'
 
 export type CommitParts = {
   readonly dynamo: Dynamo

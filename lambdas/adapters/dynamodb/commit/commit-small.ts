@@ -1,12 +1,12 @@
 /** Commits of one write, and of up to a hundred actions. The version before is copied first; a copy too many is harmless. */
 import type { CommitResult, Guard } from '../../../ports/store/resource-store.ts'
-import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
-import type { Item } from '../table-client.ts'
-import { guardItem, guardKey, holderOf, isFree } from './guards.ts'
-import { copyItem, type HeadItem, headItem, type Staged } from '../version-item.ts'
 import { pause } from '../retry.ts'
-import { makeRoom } from './settle.ts'
+import type { Item } from '../table-client.ts'
 import { HEAD, primaryKey } from '../table-keys.ts'
+import { copyItem, type HeadItem, headItem, type Staged } from '../version-item.ts'
+import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
+import { guardItem, guardKey, holderOf, isFree } from './guards.ts'
+import { makeRoom } from './settle.ts'
 
 /** `again`: a transaction was in the way, and is settled now or soon. */
 type Attempt = CommitResult | 'again'

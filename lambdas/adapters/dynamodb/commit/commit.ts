@@ -1,9 +1,9 @@
 /** Commits. A conditional write decides each: of the head, of up to a hundred items at once, or of the record of a large transaction. */
 import type { CommitResult, Guard, Write } from '../../../ports/store/resource-store.ts'
+import { contentOf, type Staged, shardFor } from '../version-item.ts'
 import { commitLarge } from './commit-large.ts'
 import type { CommitParts } from './commit-parts.ts'
 import { commitOne, commitSmall } from './commit-small.ts'
-import { contentOf, type Staged, shardFor } from '../version-item.ts'
 
 /** Bytes one TransactWriteItems takes, with room for what is not the body. */
 const MOST_BYTES = 3_500_000

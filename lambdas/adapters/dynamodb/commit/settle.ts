@@ -2,9 +2,9 @@
 
 import { inParallel } from '../../../ports/execution/parallel.ts'
 import type { Dynamo, Item, Key } from '../table-client.ts'
-import { guardExpiry } from './guards.ts'
 import { HEAD } from '../table-keys.ts'
 import { LAG, STAMP_TIME } from '../time-limits.ts'
+import { guardExpiry } from './guards.ts'
 import {
   closeRecord,
   type Decided,

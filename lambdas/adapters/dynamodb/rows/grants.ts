@@ -6,8 +6,8 @@
  */
 import { createHash, randomInt, randomUUID } from 'node:crypto'
 import type { Grant, GrantKind, Grants, KeptGrant } from '../../../ports/rows/grants.ts'
-import type { Actions, Dynamo, Item, Key } from '../table-client.ts'
 import { pause } from '../retry.ts'
+import type { Actions, Dynamo, Item, Key } from '../table-client.ts'
 import { EXPIRY } from '../table-keys.ts'
 
 /** Grants. */

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Client, type Clients, isClientId } from '../../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../../ports/rows/users.ts'
-import type { Dynamo } from '../table-client.ts'
 import { pause } from '../retry.ts'
+import type { Dynamo } from '../table-client.ts'
 
 const ATTEMPTS = 30
 

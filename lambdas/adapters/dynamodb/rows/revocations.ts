@@ -1,8 +1,8 @@
 /** Revocations as items that expire (REVOKED# and a digest of the mark): b, the instant before; ms, the instant until. */
 import { createHash } from 'node:crypto'
 import type { Mark, Revocation, Revocations } from '../../../ports/rows/revocations.ts'
-import type { Dynamo, Item, Key } from '../table-client.ts'
 import { pause } from '../retry.ts'
+import type { Dynamo, Item, Key } from '../table-client.ts'
 import { EXPIRY } from '../table-keys.ts'
 
 const ATTEMPTS = 30

@@ -4,8 +4,8 @@ import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { checkRow, checkShelf, textOfRow } from '../../../ports/rows/row-limits.ts'
 import type { KeptRows } from '../../../ports/rows/rows.ts'
-import type { Dynamo, Item, Key } from '../table-client.ts'
 import { pause } from '../retry.ts'
+import type { Dynamo, Item, Key } from '../table-client.ts'
 
 const ATTEMPTS = 30
 /** Rows whose keys are read before they are removed. */

@@ -2,8 +2,8 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { Kept, KeptState } from '../../../ports/rows/shared-state.ts'
-import type { Dynamo } from '../table-client.ts'
 import { pause } from '../retry.ts'
+import type { Dynamo } from '../table-client.ts'
 
 const SORT = 'S'
 const ATTEMPTS = 30

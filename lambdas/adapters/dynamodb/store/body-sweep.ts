@@ -1,8 +1,8 @@
 /** Removes large bodies no version names: they were written for commits that failed, or whose process died. */
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
-import { OVERFLOW } from '../version-body.ts'
 import type { Dynamo, Item, Key } from '../table-client.ts'
 import { HEAD, versionSort } from '../table-keys.ts'
+import { OVERFLOW } from '../version-body.ts'
 
 const AT_ONCE = 50
 

@@ -1,8 +1,8 @@
 /** Entries of the index with what they stand for; those that were current at an instant, where one is given. */
 import type { VersionKey } from '../../../ports/store/resource-store.ts'
 import type { Content } from '../version-item.ts'
-import type { Reader } from './reader.ts'
 import type { Entry } from './index-windows.ts'
+import type { Reader } from './reader.ts'
 
 export type FoundVersion<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: Content }
 

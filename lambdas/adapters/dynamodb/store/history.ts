@@ -1,15 +1,22 @@
 /** Histories: of one resource from its own items, of types from the index, merged. */
 import type { Clock } from '../../../ports/execution/clock.ts'
-import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../../ports/store/resource-store.ts'
-import { type FoundVersion, readEntries } from './entries-at.ts'
+import type {
+  HistoryPage,
+  HistoryPosition,
+  HistoryScope,
+  HistoryWindow,
+  ResourceKey,
+  ResourceVersion,
+} from '../../../ports/store/resource-store.ts'
+import { openTransactions, readRecord } from '../commit/transaction-record.ts'
 import type { Dynamo } from '../table-client.ts'
-import { type Content, placeOf } from '../version-item.ts'
-import type { Reader } from './reader.ts'
 import { behind, instantPlace, place } from '../table-keys.ts'
 import { LAG } from '../time-limits.ts'
-import { openTransactions, readRecord } from '../commit/transaction-record.ts'
-import type { Types } from './type-shards.ts'
+import { type Content, placeOf } from '../version-item.ts'
+import { type FoundVersion, readEntries } from './entries-at.ts'
 import { distinct, type Entry, type Range, readSources, type Source } from './index-windows.ts'
+import type { Reader } from './reader.ts'
+import type { Types } from './type-shards.ts'
 
 /** Bytes after which a page ends early. */
 export const PAGE_WEIGHT = 16_000_000

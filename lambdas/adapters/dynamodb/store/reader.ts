@@ -3,10 +3,10 @@ import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { DamagedVersion, HistoryWindow, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
-import type { Dynamo } from '../table-client.ts'
-import { type Content, type CopyItem, type HeadItem, versionOf } from '../version-item.ts'
-import { HEAD, primaryKey, versionSort } from '../table-keys.ts'
 import { readRecord, type State } from '../commit/transaction-record.ts'
+import type { Dynamo } from '../table-client.ts'
+import { HEAD, primaryKey, versionSort } from '../table-keys.ts'
+import { type Content, type CopyItem, type HeadItem, versionOf } from '../version-item.ts'
 
 /** What a head stands for: the current version, and the one before where the two stand in it side by side. */
 export type Resolved = {

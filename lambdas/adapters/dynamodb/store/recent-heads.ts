@@ -1,12 +1,12 @@
 /** The heads that were written lately: from the index, and, where that shows nothing yet, from the manifests of large transactions. */
 import { IndexBehind } from '../../../ports/faults/index-behind.ts'
 import type { ResourceKey, ResourceVersion } from '../../../ports/store/resource-store.ts'
-import type { Dynamo } from '../table-client.ts'
-import type { Reader } from './reader.ts'
-import { behind, HEAD, instantPlace, keyOfHead } from '../table-keys.ts'
 import { manifestOf, openTransactions, readRecord } from '../commit/transaction-record.ts'
-import type { Types } from './type-shards.ts'
+import type { Dynamo } from '../table-client.ts'
+import { behind, HEAD, instantPlace, keyOfHead } from '../table-keys.ts'
 import { distinct, type Entry, type Range, readSources } from './index-windows.ts'
+import type { Reader } from './reader.ts'
+import type { Types } from './type-shards.ts'
 
 export type RecentParts = { readonly dynamo: Dynamo; readonly reader: Reader; readonly types: Types }
 type Scope = { readonly tenant: string; readonly type: string }

@@ -1,9 +1,8 @@
 /** ResourceReader, RecentWrites and ResourceWriter on DynamoDB: one table, large bodies in a blob store. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
-import { checkDistinct } from '../../../ports/store/commit-checks.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
-import type { KnownTenants } from '../../../ports/store/tenants.ts'
+import { checkDistinct } from '../../../ports/store/commit-checks.ts'
 import type { RecentWrites } from '../../../ports/store/recent-writes.ts'
 import type {
   CommitResult,
@@ -24,17 +23,18 @@ import type {
   Write,
 } from '../../../ports/store/resource-store.ts'
 import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
+import type { KnownTenants } from '../../../ports/store/tenants.ts'
 import { commit } from '../commit/commit.ts'
+import { settleTransaction, sweepTransactions } from '../commit/settle.ts'
+import { Unanswered } from '../retry.ts'
 import { Dynamo, type Ends, NEVER } from '../table-client.ts'
+import { STAMP_TIME } from '../time-limits.ts'
+import { sweepBodies, type Written } from './body-sweep.ts'
 import { History } from './history.ts'
 import { Reader } from './reader.ts'
 import { recentHeads } from './recent-heads.ts'
-import { Unanswered } from '../retry.ts'
 import { type ScanOptions, scanExtent, scanPages } from './scan.ts'
-import { settleTransaction, sweepTransactions } from '../commit/settle.ts'
-import { sweepBodies, type Written } from './body-sweep.ts'
 import { Tenants } from './tenants.ts'
-import { STAMP_TIME } from '../time-limits.ts'
 import { type Shards, Types } from './type-shards.ts'
 
 export type DynamoDbStoreOptions = {

@@ -5,13 +5,13 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
-import { readEntries } from './entries-at.ts'
 import type { Dynamo } from '../table-client.ts'
-import { PAGE_WEIGHT } from './history.ts'
-import type { Reader } from './reader.ts'
 import { behind, instantPlace } from '../table-keys.ts'
-import type { Types } from './type-shards.ts'
+import { readEntries } from './entries-at.ts'
+import { PAGE_WEIGHT } from './history.ts'
 import { countSource, distinct, type Entry, type Range, readSource, type Source } from './index-windows.ts'
+import type { Reader } from './reader.ts'
+import type { Types } from './type-shards.ts'
 
 /** Index entries held at once, of about 200 bytes. */
 const ENTRIES = 20_000

@@ -6,9 +6,9 @@ import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { type EventValue, plainItem } from '../attributes.ts'
-import { type HeadItem, versionOf } from '../version-item.ts'
-import { HEAD, keyOfHead } from '../table-keys.ts'
 import { RECORD, type Transaction } from '../commit/transaction-record.ts'
+import { HEAD, keyOfHead } from '../table-keys.ts'
+import { type HeadItem, versionOf } from '../version-item.ts'
 
 export type StreamRecord = {
   readonly eventSourceARN?: string

@@ -3,8 +3,8 @@
  * (intervals.ts) under its number below zero: the ranges of each one after the other. Real documents need few lists, each of many tuples.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Tuple } from '../../../ports/search/search-index.ts'
 import type { LabelTest, Predicate } from '../../../ports/search/plan.ts'
+import type { Tuple } from '../../../ports/search/search-index.ts'
 import { TICK } from '../reading/budget.ts'
 import { joined, type Sql, sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'

@@ -1,7 +1,7 @@
 /** Puts documents into the index and takes old ones out. Rows of a batch are sorted, so that neighbours land on one page. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { newestOf } from '../../../ports/store/newest-versions.ts'
 import type { IndexDocument, Tuple } from '../../../ports/search/search-index.ts'
+import { newestOf } from '../../../ports/store/newest-versions.ts'
 import { EMPTY_ENTRY, type ForwardEntry, inRows, ownGroups, type Point, readEntry } from '../forward-entry.ts'
 import type { FieldNumbers, FieldSet, IndexNumbers } from '../index-numbers.ts'
 import type { Interval, Intervals } from '../intervals/intervals.ts'

@@ -2,10 +2,10 @@
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement } from '../../resource.ts'
 import { type Check, report } from '../check-context.ts'
+import { clipped } from '../clipped-text.ts'
 import type { Binding } from '../definition.ts'
 import type { Item } from '../items.ts'
 import { isMistyped } from '../rule-based-systems.ts'
-import { clipped } from '../clipped-text.ts'
 import { type Membership, membership } from '../value-set.ts'
 
 type Severity = Issue['severity']

@@ -10,8 +10,8 @@ import { Unsupported } from '../../path/tokens.ts'
 import { spend, TooCostly, type Work } from '../../path/work-budget.ts'
 import type { Rule } from '../../validate/type-shapes.ts'
 import { type Check, sayer } from '../check-context.ts'
-import type { ProfileConstraint, Sourced } from '../definition.ts'
 import { judge, type Pending, tell } from '../deferred-rules.ts'
+import type { ProfileConstraint, Sourced } from '../definition.ts'
 import type { Item } from '../items.ts'
 
 let fhirpath: Compiler | undefined

@@ -1,9 +1,9 @@
 /** The profiles a resource names, and those it cannot be as. https://hl7.org/fhir/R4/resource.html#Meta.profile */
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement } from '../../resource.ts'
-import { partsOf } from '../library.ts'
 import { clipped } from '../clipped-text.ts'
 import { typeNamed } from '../definitions/supported-definitions.ts'
+import { partsOf } from '../library.ts'
 
 export type Named = { readonly canonical: string; readonly place: string }
 

@@ -4,8 +4,8 @@ import { spend } from '../../path/work-budget.ts'
 import { isElement } from '../../resource.ts'
 import { type Check, typeOfItem } from '../check-context.ts'
 import { type Item, itemOf, itemsOf } from '../items.ts'
-import { resolved } from './reference-target.ts'
 import { elementsOf, typeOfElement } from '../type-elements.ts'
+import { resolved } from './reference-target.ts'
 
 /** In the item. */
 export type Found = {

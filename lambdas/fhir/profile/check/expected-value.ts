@@ -1,10 +1,11 @@
 /** Whether what a discriminator leads to has the value that the slice gives it: fixed, by a pattern, or by a required binding. */
-import { membershipOf } from './binding.ts'
+
 import type { Check } from '../check-context.ts'
 import { type Item, itemsOf } from '../items.ts'
-import { fits, isFixed } from './fixed-and-pattern.ts'
 import type { Node } from '../profile-tree.ts'
+import { membershipOf } from './binding.ts'
 import type { Found } from './discriminator-path.ts'
+import { fits, isFixed } from './fixed-and-pattern.ts'
 import type { Said } from './slice-values.ts'
 
 /** undefined: the slice gives none. */

@@ -2,12 +2,12 @@
 import type { Element } from '../../resource.ts'
 import { pathOf as placeOf } from '../../validate/findings.ts'
 import { type Check, report } from '../check-context.ts'
-import { postpone } from './constraint.ts'
-import type { Context } from '../definition.ts'
-import type { Way } from '../deferred-rules.ts'
-import type { Tree } from '../profile-tree.ts'
 import { listed } from '../clipped-text.ts'
+import type { Way } from '../deferred-rules.ts'
+import type { Context } from '../definition.ts'
+import type { Tree } from '../profile-tree.ts'
 import { basesOf, elementOf } from '../type-elements.ts'
+import { postpone } from './constraint.ts'
 
 /** Where the walk is: the element's FHIR type, and how it came there. */
 export type Here = {

@@ -2,7 +2,6 @@
 import { spend, TooCostly, type Work } from '../../path/work-budget.ts'
 import { isElement, type Resource } from '../../resource.ts'
 import { Enough } from '../../validate/findings.ts'
-import { checkBinding } from './binding.ts'
 import {
   type Check,
   checkLeast,
@@ -20,17 +19,18 @@ import {
   typeOfItem,
   type Visit,
 } from '../check-context.ts'
-import { checkConstraint } from './constraint.ts'
-import type { ProfileType } from '../definition.ts'
 import type { Pending, Verdicts } from '../deferred-rules.ts'
-import { checkEverywhere } from './universal-checks.ts'
-import { Faults } from '../profile-issues.ts'
+import type { ProfileType } from '../definition.ts'
 import { type Item, itemOf, itemsOf } from '../items.ts'
 import { type Library, ownType } from '../library.ts'
+import { Faults } from '../profile-issues.ts'
 import { type Node, type Tree, treeOf } from '../profile-tree.ts'
-import { checkSlices } from './slices.ts'
-import { checkTargets } from './reference-target.ts'
 import { isKindOf, typeOfElement } from '../type-elements.ts'
+import { checkBinding } from './binding.ts'
+import { checkConstraint } from './constraint.ts'
+import { checkTargets } from './reference-target.ts'
+import { checkSlices } from './slices.ts'
+import { checkEverywhere } from './universal-checks.ts'
 import { checkValue } from './value-rules.ts'
 
 /** Only where the profile is about that type. `type`: the FHIR type of the item. */

@@ -15,12 +15,12 @@ import {
   report,
   typeOfItem,
 } from '../check-context.ts'
+import { listed } from '../clipped-text.ts'
 import type { Slicing } from '../definition.ts'
-import { type Belonging, belongs, type Candidate, type Told } from './discriminator.ts'
 import type { Item } from '../items.ts'
 import type { Node } from '../profile-tree.ts'
+import { type Belonging, belongs, type Candidate, type Told } from './discriminator.ts'
 import { shown } from './value-text.ts'
-import { listed } from '../clipped-text.ts'
 
 const DEFAULT = '@default'
 

@@ -4,8 +4,8 @@ import { decimalText, isDecimal } from '../../json.ts'
 import { compare } from '../../path/compare.ts'
 import { type Element, isElement } from '../../resource.ts'
 import { type Check, nameOf, report } from '../check-context.ts'
-import { UCUM } from '../rule-based-systems.ts'
 import type { Node } from '../profile-tree.ts'
+import { UCUM } from '../rule-based-systems.ts'
 import { shown } from './value-text.ts'
 
 type Limit = { readonly rule: 'minValue' | 'maxValue'; readonly limit: unknown; readonly isLeast: boolean }

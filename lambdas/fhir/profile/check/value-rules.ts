@@ -2,12 +2,12 @@
 import { decimalText, isDecimal } from '../../json.ts'
 import { isElement } from '../../resource.ts'
 import { type Check, nameOf, report } from '../check-context.ts'
-import { postpone } from './constraint.ts'
 import type { Sourced } from '../definition.ts'
 import type { Item } from '../items.ts'
-import { checkLimit } from './value-limits.ts'
-import { fits, isFixed } from './fixed-and-pattern.ts'
 import type { Node } from '../profile-tree.ts'
+import { postpone } from './constraint.ts'
+import { fits, isFixed } from './fixed-and-pattern.ts'
+import { checkLimit } from './value-limits.ts'
 import { shown } from './value-text.ts'
 
 export function checkValue(node: Node, { value }: Item, type: string, check: Check): void {

@@ -1,7 +1,7 @@
 /** Values that profiles give, said again. */
 import { isDecimal, writeJson } from '../../json.ts'
-import { sizeOf } from './fixed-and-pattern.ts'
 import { clipped } from '../clipped-text.ts'
+import { sizeOf } from './fixed-and-pattern.ts'
 
 /** What the profile says, never a value of the resource. */
 export function shown(expected: unknown): string {

@@ -1,13 +1,13 @@
 /** Libraries that gather what they were asked for and do not have, so that it can be loaded and the check be made again. */
 
+import { clipped } from '../clipped-text.ts'
 import type { Profile } from '../definition.ts'
-import { isCodeOf, type Units } from '../rule-based-systems.ts'
-import { LatelyUsed, Room } from './lru-cache.ts'
 import { type Library, withoutVersion } from '../library.ts'
 import { type Tree, treeOf } from '../profile-tree.ts'
-import { clipped } from '../clipped-text.ts'
-import { Unusable } from './reduced-profile.ts'
+import { isCodeOf, type Units } from '../rule-based-systems.ts'
 import type { CodeSystem, ValueSet } from '../value-set.ts'
+import { LatelyUsed, Room } from './lru-cache.ts'
+import { Unusable } from './reduced-profile.ts'
 
 export type Find = {
   readonly profile: (canonical: string) => Promise<Profile | undefined>

@@ -1,10 +1,10 @@
 /** A package of definitions as checks read it: a file for each type that profiles are about. https://hl7.org/fhir/R4/packages.html */
 import type { Resource } from '../../resource.ts'
 import type { Profile } from '../definition.ts'
+import type { CodeSystem, ValueSet } from '../value-set.ts'
 import { withoutPlain } from './base-rule-filter.ts'
 import { slim, Unusable } from './reduced-profile.ts'
 import { slimCodeSystem, slimValueSet } from './slim-value-set.ts'
-import type { CodeSystem, ValueSet } from '../value-set.ts'
 
 /** Canonical, without a version → definition. */
 export type PackageFile<Definition> = Readonly<Record<string, Definition>>

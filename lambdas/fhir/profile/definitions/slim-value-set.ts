@@ -1,7 +1,7 @@
 /** ValueSet and CodeSystem to what checks read of them. https://hl7.org/fhir/R4/valueset.html, https://hl7.org/fhir/R4/codesystem.html */
 import { type Element, isElement, type Resource } from '../../resource.ts'
-import { Unusable } from './reduced-profile.ts'
 import { type CodeSystem, type Inclusion, UNTOLD, type ValueSet } from '../value-set.ts'
+import { Unusable } from './reduced-profile.ts'
 
 /** Undefined where it defines no codes: what is in it is unknown. */
 export function slimValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {

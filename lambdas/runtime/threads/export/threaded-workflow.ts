@@ -3,14 +3,14 @@
  * never waits for it. A thread that dies is begun again when its jobs are.
  */
 import { Worker } from 'node:worker_threads'
+import { type CallMessage, Calls } from '../../../adapters/in-process/thread-calls.ts'
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
+import type { Workflow } from '../../../ports/execution/workflow.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { SearchIndex } from '../../../ports/search/search-index.ts'
 import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
-import type { Workflow } from '../../../ports/execution/workflow.ts'
 import type { Reading } from '../../../search/search-context.ts'
 import { isOutOfMemory } from '../../error-log.ts'
-import { type CallMessage, Calls } from '../../../adapters/in-process/thread-calls.ts'
 
 /** Files of the store and of rows of jobs, the folder of export files; `requests`: how many requests came since the server began. */
 export type ExporterData = {

@@ -8,13 +8,13 @@ import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
 import { Follower } from '../../../indexing/feed-follower.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
-import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
+import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
-import { givesWay } from './search-preemption.ts'
 import { discard, type FileParts, nextTo, openIndexFiles, takeOver } from './index-files.ts'
-import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './threaded-index.ts'
 import { Yielding } from './index-throttle.ts'
+import { givesWay } from './search-preemption.ts'
+import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './threaded-index.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128

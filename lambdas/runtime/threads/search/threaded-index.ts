@@ -2,10 +2,10 @@
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { IndexBehind } from '../../../ports/faults/index-behind.ts'
-import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
-import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import { type Freshness, type GroupPlan, type Matching, NEVER, type Plan } from '../../../ports/search/plan.ts'
+import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
+import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { Pace } from './catch-up-rate.ts'
 
 /**
