@@ -102,8 +102,8 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, outputs, besides(name))])) as Bundles
 }
 
-/** Returns the replacements that no import of all functions asked for: a moved file would go unnoticed else. */
-function unmatchedIn({ inputs, outputs }: Metafile, hasAdditional: boolean): readonly string[] {
+/** Returns the names of plugins and later files that no import matched. Without this check a moved file would silently stay in the bundles. */
+export function unmatchedIn({ inputs, outputs }: Pick<Metafile, 'inputs' | 'outputs'>, hasAdditional: boolean): readonly string[] {
   const external = new Set(Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path)))
   const spaces = new Set(Object.keys(inputs).map((path) => path.split(':')[0]!))
   const files = [...Object.keys(LATER), ERRORS].filter((name) => !external.has(`./${name}.js`))

@@ -1,5 +1,6 @@
 /** What a server answered, as far as a load looks at it. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { isElement } from '../../lambdas/fhir/resource.ts'
 
 export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
 
@@ -22,4 +23,22 @@ export type Outcome = {
 export function reasonOf(status: number | string, outcome: Outcome | undefined): string {
   const texts = outcome?.issue?.map(({ details, expression }) => [details?.text, ...(expression ?? [])].filter(Boolean).join(' at '))
   return `${status} ${texts?.join('; ') ?? ''}`.trim()
+}
+
+type Issue = {
+  readonly severity?: string
+  readonly code?: string
+  readonly diagnostics?: string
+  readonly details?: { readonly text?: string }
+}
+
+/** undefined: it is no OperationOutcome. */
+export function outcomeIn(text: string): readonly Issue[] | undefined {
+  try {
+    const found = JSON.parse(text) as { readonly resourceType?: string; readonly issue?: unknown } | null
+    if (found?.resourceType !== 'OperationOutcome') return undefined
+    return Array.isArray(found.issue) ? found.issue.filter(isElement) : []
+  } catch {
+    return undefined
+  }
 }

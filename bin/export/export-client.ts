@@ -7,13 +7,14 @@ import { readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { flushFolder, makeFolder, replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
+import { outcomeIn } from '../client/server-response.ts'
 import { type Downloaded, download, partOf, wholeOf } from './download.ts'
 import { ExportFault } from './export-fault.ts'
 import { type ExportState, keepState, stateIn } from './export-state.ts'
 import { cancel, JobGone, untilDone } from './job-poll.ts'
 import { kickOff, requestOf, type Wanted } from './kick-off.ts'
 import type { ExportedFile, Manifest } from './manifest.ts'
-import { type Asking, outcomeIn } from './retrying-requests.ts'
+import type { Asking } from './retrying-requests.ts'
 
 export type ExportOptions = Asking & {
   readonly wanted: Wanted

@@ -1,5 +1,4 @@
 /** What an export is asked for, as any server of Bulk Data takes it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
-
 import { linkFrom } from '../client/safe-link.ts'
 import { ExportFault } from './export-fault.ts'
 import { type Asking, ask, pathOf, reasonIn } from './retrying-requests.ts'

@@ -1,5 +1,4 @@
 /** What a job that is done hands out. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
-
 import { linkFrom } from '../client/safe-link.ts'
 import { ExportFault } from './export-fault.ts'
 

@@ -1,7 +1,7 @@
 /** Asks a server of Bulk Data, and again where what it answers passes: it is busy, somebody restarts it, a network fails. */
 import { setTimeout } from 'node:timers/promises'
-import { isElement } from '../../lambdas/fhir/resource.ts'
 import type { Authorize } from '../client/http-post.ts'
+import { outcomeIn } from '../client/server-response.ts'
 import { TokenRefused } from '../client/token-endpoint.ts'
 import { ExportFault } from './export-fault.ts'
 
@@ -104,24 +104,6 @@ function isPassing({ status, text }: Told): boolean {
   if (status === 429 || (status >= 502 && status <= 504)) return true
   const codes = outcomeIn(text)?.map(({ code }) => code) ?? []
   return status >= 500 && (codes.length === 0 || codes.some((code) => code === 'transient' || code === 'throttled'))
-}
-
-type Issue = {
-  readonly severity?: string
-  readonly code?: string
-  readonly diagnostics?: string
-  readonly details?: { readonly text?: string }
-}
-
-/** undefined: it is no OperationOutcome. */
-export function outcomeIn(text: string): readonly Issue[] | undefined {
-  try {
-    const found = JSON.parse(text) as { readonly resourceType?: string; readonly issue?: unknown } | null
-    if (found?.resourceType !== 'OperationOutcome') return undefined
-    return Array.isArray(found.issue) ? found.issue.filter(isElement) : []
-  } catch {
-    return undefined
-  }
 }
 
 /** What a server says of a failure, after a colon; nothing where it says nothing. */

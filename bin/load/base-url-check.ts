@@ -1,5 +1,4 @@
 /** Whether files can be loaded there at all: told once, and not of every file. https://hl7.org/fhir/R4/http.html#capabilities */
-
 import { getFrom } from '../client/http-post.ts'
 import type { Answer } from '../client/server-response.ts'
 import { json } from '../client/server-response.ts'

@@ -1,5 +1,4 @@
 /** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
-
 import type { Replaced } from './conditional-creates.ts'
 import { besideIn } from './export-folders.ts'
 import { type Memories, type Source, textsOf } from './file-reader.ts'

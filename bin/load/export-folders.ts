@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { outcomeIn } from '../export/retrying-requests.ts'
+import { outcomeIn } from '../client/server-response.ts'
 import type { Source } from './file-reader.ts'
 
 /** A file, and what it is instead of resources. */

@@ -2,7 +2,6 @@
  * Loads files into a server, in turns: first what refers to others by their ids or not at all, then, as long as that brings something in,
  * what refers to others by search. So it does not matter which file is read first, and nothing is stored with a reference that means nothing.
  */
-
 import { type Authorize, askWith, postTo } from '../client/http-post.ts'
 import { checkBase } from './base-url-check.ts'
 import { type Chunk, chunksOf } from './bundle-chunks.ts'

@@ -1,5 +1,4 @@
 /** Asks a server which resources searches of the form `Type?criteria` mean: each once, and many at once. */
-
 import type { Post } from '../client/http-post.ts'
 import { type Answer, isSuccess, json, type Outcome } from '../client/server-response.ts'
 

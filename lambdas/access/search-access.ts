@@ -1,5 +1,4 @@
 /** Who searches, as searches ask: which types are in scope, and what of them may be found. */
-
 import { type AccessRules, NEVER } from '../ports/search/plan.ts'
 import { ofTenant, type Searcher } from '../search/query/condition.ts'
 import type { Reading } from '../search/search-context.ts'

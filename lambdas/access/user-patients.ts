@@ -1,5 +1,4 @@
 /** For whom a user acts, by the person the user is. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
-
 import { type Bases, relative } from '../fhir/references.ts'
 
 /** Who works for an organization acts for all of a tenant. */

@@ -1,5 +1,4 @@
 /** What an endpoint of the authorization server gets and gives: HTTP is already behind it, stores are ports. */
-
 import type { Clock } from '../ports/execution/clock.ts'
 import type { Clients } from '../ports/rows/clients.ts'
 import type { Grants } from '../ports/rows/grants.ts'

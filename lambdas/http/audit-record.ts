@@ -1,5 +1,4 @@
 /** What is recorded of a request: no longer than a log keeps room for, whatever was sent. */
-
 import { isAuthPath } from '../catalogue/routes.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'

@@ -1,5 +1,4 @@
 /** Who is let in, by the setting `access`: whoever has a token, a name at the gateway, or a way to this machine. */
-
 import { onlyTenant } from '../access/verification/tenant-claim.ts'
 import { tokenMisplaced } from '../access/verification/token-errors.ts'
 import { type VerifiedToken, withoutToken } from '../access/verification/verified-token.ts'

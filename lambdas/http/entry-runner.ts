@@ -1,5 +1,4 @@
 /** Runs the entries of a Bundle: each through the steps its own interaction has for entries. */
-
 import type { InteractionCode } from '../catalogue/routes.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'

@@ -1,5 +1,4 @@
 /** Media types a client asks for or sends. https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1, https://hl7.org/fhir/R4/http.html#mime-type */
-
 import { type MediaRange, qualityOf } from '../fhir/media-range.ts'
 
 const OWN = 'application/fhir+json'

@@ -1,5 +1,4 @@
 /** Finds the route of a request. A static segment wins over a variable one. */
-
 import {
   AUTH_ROUTES,
   type AuthCode,

@@ -1,5 +1,4 @@
 /** The whole server above the network: a request in, a response out. Both homes stand on it. */
-
 import type { Endpoint } from '../auth/endpoint.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 import { fhirError } from '../fhir/outcome.ts'

@@ -1,5 +1,4 @@
 /** An index that follows a store: how far it has come, what SearchParameters define in it, and which types are made again. */
-
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { Change, ChangeFeed } from '../ports/store/change-feed.ts'

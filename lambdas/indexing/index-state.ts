@@ -32,7 +32,7 @@ export type Made = { readonly extraction: string; readonly since: number }
 export type KeptIndex = Made & { readonly index: string; readonly at: number; readonly epoch: number }
 
 /**
- * A store that was set back to an earlier time (set-back.ts). `former`: the name of the one that was there before. `since`: what that has from
+ * A store that was set back to an earlier time (restore.ts). `former`: the name of the one that was there before. `since`: what that has from
  * then on may have documents that are not those of the store. `at`: when this began: nobody writes to the former one any more. `reached`: where
  * types go on. Instants in ms since 1970.
  */

@@ -1,5 +1,4 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
-
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/store/resource-store.ts'
 import type { KnownTenants } from '../ports/store/tenants.ts'

@@ -1,5 +1,4 @@
 /** Makes the documents of a type again, a slice at a time, while the index is searched and follows its store. */
-
 import { all, type Plan, type Position } from '../ports/search/plan.ts'
 import type { HitPage } from '../ports/search/search-index.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'

@@ -1,8 +1,7 @@
 /**
- * Behind a store that was set back (set-back.ts): the documents of all keys that were written to the one before are made again, type by type, by
+ * Behind a store that was set back (restore.ts): the documents of all keys that were written to the one before are made again, type by type, by
  * what the store has now.
  */
-
 import { inParallel } from '../ports/execution/parallel.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import { isLive } from '../ports/search/serving-indices.ts'

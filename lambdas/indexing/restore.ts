@@ -1,8 +1,7 @@
 /**
  * A store that was set back to an earlier time: until the documents of what was written since are made again, by what it has now, their types
- * are not searched (catch-up.ts). Which those are the store knows that was there before; where it is gone, all documents are made anew.
+ * are not searched (reconciliation.ts). Which those are the store knows that was there before; where it is gone, all documents are made anew.
  */
-
 import { isLive } from '../ports/search/serving-indices.ts'
 import { nameOf } from '../ports/store/newest-versions.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'

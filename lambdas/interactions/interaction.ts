@@ -1,5 +1,4 @@
 /** What an interaction gets and gives: HTTP is already behind it, stores are ports. */
-
 import type { Access } from '../access/access.ts'
 import type { ClientAuth } from '../access/claims.ts'
 import type { InteractionCode } from '../catalogue/routes.ts'

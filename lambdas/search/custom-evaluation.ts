@@ -2,7 +2,6 @@
  * Evaluates the expressions of parameters somebody defined. They may take any time or fail on a resource: that costs the resource the
  * values of this parameter, and nothing else anything.
  */
-
 import type { Branch } from '../fhir/path/branch.ts'
 import { mayTakeLong } from '../fhir/path/costly-functions.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'

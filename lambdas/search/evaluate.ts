@@ -1,5 +1,4 @@
 /** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
-
 import { compareText, metresBetween, type Position, type Predicate, type RangeTest, type SortKey } from '../ports/search/plan.ts'
 import type { IndexDocument, Tuple } from '../ports/search/search-index.ts'
 

@@ -1,5 +1,4 @@
 /** What can go wrong with a deployment, as CloudWatch sees it, and what then is to be done. */
-
 import { watchesOfDomain } from './domain-watches.ts'
 import { endedOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
 import { type Deployed, measuredIn, type Watch, type Watched } from './watch.ts'

@@ -1,5 +1,4 @@
 /** What runs: the API, its functions, what follows the table, what is in front, and what watches it. Nothing in it lasts. */
-
 import { createHash } from 'node:crypto'
 import { CfnOutput, CustomResource, Duration, Stack } from 'aws-cdk-lib'
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'

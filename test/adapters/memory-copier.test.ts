@@ -1,5 +1,4 @@
 /** The copier of tests keeps what the port promises. */
-
 import { blobCopierContract } from '../contracts/blob-copier.contract.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryCopier } from '../fixtures/memory/copier.ts'

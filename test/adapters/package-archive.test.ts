@@ -1,5 +1,4 @@
 /** Archives of packages that nobody vouches for. */
-
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import { ArchiveError, type Bounds, type JsonObject, readArchive } from '../../lambdas/adapters/filesystem/package-archive.ts'

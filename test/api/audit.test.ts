@@ -1,5 +1,4 @@
 /** One audit record per request, whatever became of it: who, what, how it ended, and nothing of the content. */
-
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'

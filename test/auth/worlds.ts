@@ -1,5 +1,4 @@
 /** Two servers that differ only in what one client may not see: same instants, same cursors, and each call at the ports is written down. */
-
 import { WatchedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
 import type { Seal } from '../../lambdas/ports/security/seal.ts'
 import type { Stores } from '../../lambdas/runtime/embedded/stores.ts'

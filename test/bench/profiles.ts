@@ -1,5 +1,4 @@
 /** `npm run bench -- profiles`: what the check against US Core takes, in microseconds a resource, base validation not counted: the shortest of many rounds. */
-
 import { checkProfiles } from '../../lambdas/fhir/profile/check/profile-check.ts'
 import { Known } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'

@@ -1,5 +1,4 @@
 /** Random index documents and plans over them, the same for the same seed. Few values, so that they meet. */
-
 import type { AccessRules, GroupPlan, Plan, Predicate, RangeTest, SortKey } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument, Tuple } from '../../lambdas/ports/search/search-index.ts'
 import { document } from './index-document.ts'

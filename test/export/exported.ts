@@ -1,5 +1,4 @@
 /** An export as a workflow runs it, one step after the other, and what stands in its files. */
-
 import { blobOf, JOBS, type Job } from '../../lambdas/export/job/job.ts'
 import type { ExportParts, Gathered, Planned, Sliced, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'

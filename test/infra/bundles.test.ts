@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 import { build, type Plugin } from 'esbuild'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
-import { OPTIONS, optionsWith } from '../../lib/bundle.ts'
+import { entryPointOf, OPTIONS, optionsWith, unmatchedIn } from '../../lib/bundle.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
 import { assemblyOf, functionsOf, type Tree } from './assembly.ts'
@@ -105,6 +105,14 @@ describe('the code of a function', () => {
     expect(carried(outputFiles.find(({ path }) => path.endsWith('/export-step.js'))!.text).at(-1)).toBe(true)
   })
 
+  it('is not built if a plugin or a later file matches no import', async () => {
+    const entryPoints = [{ in: entryPointOf('read'), out: 'read' }]
+    const { metafile } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
+    // A read validates nothing and signs no link.
+    expect(unmatchedIn(metafile, true)).toEqual(expect.arrayContaining(['profiles', 'ucum', 'packages', 'additional-resources']))
+    expect(unmatchedIn(metafile, true)).not.toContain('errors')
+  })
+
   it('is small: a read starts often, a search has more to do', () => {
     expect(sizeOf('read')).toBeLessThanOrEqual(450_000)
     expect(sizeOf('search')).toBeLessThanOrEqual(1_100_000)
@@ -147,7 +155,7 @@ describe('the code of a function', () => {
 
   it('is the same however often it is made', async () => {
     for (const name of isWhole ? names : (['read', 'search'] as const)) {
-      const entryPoints = [{ in: `./lambdas/functions/${name}.ts`, out: name }]
+      const entryPoints = [{ in: entryPointOf(name), out: name }]
       const { outputFiles } = await build({ ...optionsWith(BUNDLED.exportAdditionalResources), entryPoints, outdir: 'elsewhere' })
       const again = outputFiles.find(({ path }) => path.endsWith(`/${name}.js`))!.text
       expect([name, again === readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')]).toEqual([name, true])
@@ -339,7 +347,7 @@ const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'd
 
 /** Modules that functions which write have only for what profiles say. */
 const ABOUT_PROFILES =
-  /\/(?:profiles-on-write|announcing-writer|runtime\/definitions|dynamodb\/canonicals|lazy-packages|profile-findings)\.ts$|^\.\/definitions\.ts$/
+  /\/(?:write-validation|canonical-announcements|runtime\/definitions|store\/canonicals|lazy-packages|profile-findings)\.ts$|^\.\.\/definitions\.ts$/
 
 /** Of a read's bytes to those of the bare client. */
 const MOST = 2.05

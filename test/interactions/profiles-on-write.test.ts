@@ -1,5 +1,4 @@
 /** A profile that is loaded and cannot be used: nothing was checked against it. */
-
 import { describe, expect, it } from '@jest/globals'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { profilesOnWrite } from '../../lambdas/interactions/validation/write-validation.ts'

@@ -46,6 +46,6 @@ describe('readImports', () => {
   it('finds imports and the modules of threads', () => {
     const found = readImports()
     expect(found.get('test/mutants/related-tests.test.ts')).toContain('test/mutants/related-tests.ts')
-    expect(found.get('lambdas/runtime/exports.ts')).toContain('lambdas/runtime/exporter/exporter-thread.ts')
+    expect(found.get('lambdas/runtime/embedded/exports.ts')).toContain('lambdas/runtime/threads/export/export-thread.ts')
   })
 })

@@ -73,13 +73,13 @@ function distancesFrom(file: string, next: Imports): ReadonlyMap<string, number>
 
 const compare = (a: readonly number[], b: readonly number[]): number => a.map((each, i) => each - b[i]!).find((order) => order !== 0) ?? 0
 
-/** Returns the words of a path without its top folder and suffix: `lambdas/auth/refresh-tokens.ts` is auth, refresh, tokens. */
+/** Returns the words of a path without its top folder and suffix: `lambdas/http/route-table.ts` is http, route, table. */
 const wordsOf = (path: string): readonly string[] =>
   path
     .replace(/^[^/]+\//, '')
     .replace(/(?:\.test)?\.[a-z]+$/, '')
     .split(/[/-]/)
 
-/** Returns the name without the suffix: `lambdas/interactions/history.ts` and `test/api/history.test.ts` are history. */
+/** Returns the name without the suffix: `lambdas/interactions/rest/history.ts` and `test/api/history.test.ts` are history. */
 const lastPartOf = (path: string): string => basename(path).replace(/\..*/, '')
 const sharedWords = (test: string, file: string): number => wordsOf(test).filter((word) => wordsOf(file).includes(word)).length

@@ -1,5 +1,4 @@
 /** Tokens that were verified, by the SHA-256 of their text, so that their signatures are looked at once; and whether they were revoked since. */
-
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { Mark, RevocationReader } from '../../ports/rows/revocations.ts'
 import { revokedBy } from './revocation-check.ts'

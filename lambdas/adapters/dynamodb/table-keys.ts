@@ -7,7 +7,7 @@
  *   pk tenant#TXN#id       sk T, M#0001 …  the record of a large transaction, and the keys it stages
  *   pk tenant#OPEN         sk id           a large transaction that is not settled yet
  *   pk #TENANTS            sk N#tenant     a tenant there may be resources of
- *   pk #PULSE#place        sk P            a beat: sent, when (pulse.ts)
+ *   pk #PULSE#place        sk P            a beat: sent, when (stream/heartbeat.ts)
  *   pk tenant#CANONICAL#Type#digest  sk D#id  a definition that may carry this canonical
  *   pk tenant#CFG          sk T#Type       a type the tenant has resources of, and over how many partitions of the index it is spread
  *

@@ -5,7 +5,6 @@
  * stub either is full: that is not applied.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
-
 import { NotApplied } from '../../ports/faults/not-applied.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import { newestOf } from '../../ports/store/newest-versions.ts'

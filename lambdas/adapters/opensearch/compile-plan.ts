@@ -1,4 +1,4 @@
-/** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (resolve.ts). */
+/** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (two-step-conditions.ts). */
 import { conjuncts, isAlways, isNever, type Matching, type Predicate, ruleOf } from '../../ports/search/plan.ts'
 import { MOST_RANGES, ofTuple } from './index-definition.ts'
 import { allOf, NOTHING, noneOf, oneOf, type Query, someOf } from './query.ts'

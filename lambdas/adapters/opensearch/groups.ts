@@ -1,5 +1,4 @@
 /** Groups: all of them with their sizes and first hits, put in order here; then the hits of those that are shown. */
-
 import { MOST_GROUPS, TooManyGroups } from '../../ports/faults/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../ports/search/plan.ts'
 import type { Group, GroupPage, Hit } from '../../ports/search/search-index.ts'

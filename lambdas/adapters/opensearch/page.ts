@@ -1,5 +1,4 @@
 /** A page of hits. A request gives a window of 10,000: what is larger, or lies deeper, is walked. */
-
 import type { Plan } from '../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../ports/search/search-index.ts'
 import { type PulseAnswer, pulseOf, READ_PULSE } from './heartbeats.ts'

@@ -2,7 +2,6 @@
  * Tests on intervals. An interval is indexed as it is, closed: what makes it half-open is in the query.
  * Bounds at infinity are left out, for infinity is no JSON. https://docs.opensearch.org/latest/field-types/supported-field-types/range/
  */
-
 import { above, below } from '../../ports/search/doubles.ts'
 import type { RangeTest } from '../../ports/search/plan.ts'
 import { NOTHING, type Query } from './query.ts'

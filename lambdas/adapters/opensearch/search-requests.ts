@@ -1,5 +1,4 @@
 /** Sends searches, and says in the words of the port why one was not answered. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
-
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { Position, SortKey } from '../../ports/search/plan.ts'

@@ -1,5 +1,4 @@
 /** Changes that an operator makes by commands, each with an audit record. */
-
 import type { Clock } from '../../ports/execution/clock.ts'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
 import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'

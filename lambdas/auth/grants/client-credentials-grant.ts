@@ -1,5 +1,4 @@
 /** A client asks for itself. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
-
 import type { Authenticated } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { type Access, accessToken, type TokenPorts, tokenAnswer } from '../tokens/access-token.ts'

@@ -1,5 +1,4 @@
 /** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
-
 import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../../access/scopes.ts'
 import { isOfOneTenant } from '../../access/user-patients.ts'
 import type { Client } from '../../ports/rows/clients.ts'

@@ -1,5 +1,4 @@
 /** What a user sees of what apps were allowed, and can withdraw; and the end of the session. */
-
 import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
 import { consentsOf, withdrawConsent } from '../grants/consents.ts'
 import { boundForm, endSession, isBound, sessionOf } from '../login/sessions.ts'

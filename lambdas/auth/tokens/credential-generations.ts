@@ -2,7 +2,6 @@
  * Changes of a client or a user after which nothing counts that was issued before. What is issued names the generation it was read from, and that
  * generation ends: no clock decides, neither that of who says so, nor that of who was issuing meanwhile.
  */
-
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import { type Mark, markOf, type Revocations } from '../../ports/rows/revocations.ts'

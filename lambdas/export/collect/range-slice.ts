@@ -1,5 +1,4 @@
 /** What one slice of a range has at hand. */
-
 import { type Job, rangesOf } from '../job/job.ts'
 import { Watch } from '../job/job-watch.ts'
 import { selectionOf } from '../select/job-selection.ts'

@@ -3,7 +3,6 @@
  * Of few patients, rounds 0 to 2: their data in the index, what the store wrote after the transaction time, and the candidates that were so
  * found. From round 3 on: what exported resources refer to, until nothing new is met.
  */
-
 import { NOTHING_WRITTEN, type Written } from '../plan/segment.ts'
 import type { Buckets } from '../write/key-buckets.ts'
 

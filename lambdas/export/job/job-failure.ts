@@ -1,5 +1,4 @@
 /** Ends a job that cannot be finished: it says why, and nothing of it stays. */
-
 import type { ExportParts } from '../step-types.ts'
 import type { Job } from './job.ts'
 import { changeJob, failed } from './job-transitions.ts'

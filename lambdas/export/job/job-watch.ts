@@ -1,5 +1,4 @@
 /** Whether a job still wants the work of a writer: looked at now and then, since it may be stopped at any time. */
-
 import type { ExportParts } from '../step-types.ts'
 import type { Job } from './job.ts'
 import { isUnderWay, readJob } from './job-transitions.ts'

@@ -1,5 +1,4 @@
 /** Ends everything of a job but the job: its files, finished or not, and what its writers left for each other. May be repeated. */
-
 import type { ExportParts } from '../step-types.ts'
 import { blobsOf, filesOf, patientsOf, rangesOf, segmentsOf } from './job.ts'
 

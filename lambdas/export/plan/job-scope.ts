@@ -1,5 +1,4 @@
 /** What an export is narrowed to, resolved once for all its writers: whose data it is of, and what its filters come to. */
-
 import { type Predicate, some } from '../../ports/search/plan.ts'
 import type { CustomMapping } from '../../search/custom-mapping.ts'
 import type { Job } from '../job/job.ts'
@@ -22,7 +21,7 @@ export type Narrowed = {
   readonly custom?: readonly CustomMapping[]
   /** Of these, those its filters look at. */
   readonly ofFilters?: readonly CustomMapping[]
-  /** Its patients are few: their data is looked up (candidates.ts), and nothing is scanned. */
+  /** Its patients are few: their data is looked up (collect/patient-candidates.ts), and nothing is scanned. */
   readonly isLookedUp: boolean
   /** What could not be done as it was asked for: of the file of errors. */
   readonly told: readonly string[]

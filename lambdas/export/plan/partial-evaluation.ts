@@ -1,5 +1,4 @@
 /** Whether a filter holds on a version of which some values could not be found out. */
-
 import type { Predicate } from '../../ports/search/plan.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import { evaluate } from '../../search/evaluate.ts'

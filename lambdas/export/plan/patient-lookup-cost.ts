@@ -1,4 +1,4 @@
-/** Whether it is cheaper to look up the data of an export's patients (candidates.ts) than to scan the store for them. */
+/** Whether it is cheaper to look up the data of an export's patients (collect/patient-candidates.ts) than to scan the store for them. */
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import type { Job } from '../job/job.ts'
 import type { Members } from './group-members.ts'

@@ -1,5 +1,4 @@
 /** The ids a search comes to, page by page. */
-
 import type { Plan, Position } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 

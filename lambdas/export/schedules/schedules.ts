@@ -22,7 +22,7 @@ export type ScheduledExport = {
   readonly types?: readonly string[]
   /** Whether only what was changed since the last one is asked for. */
   readonly sinceLast?: boolean
-  /** Of somebody else: files are copied there, and a run is complete when they are (copies.ts). */
+  /** Of somebody else: files are copied there, and a run is complete when they are (bucket-copies.ts). */
   readonly bucket?: string
   /** How often the store was set back: what was exported before may be there no more. Absent: never. */
   readonly epoch?: number

@@ -1,5 +1,4 @@
 /** What a planned job exports, for its writers. */
-
 import type { Job } from '../job/job.ts'
 import { typesOf } from '../plan/exported-types.ts'
 import { judgeOf } from '../plan/job-access.ts'

@@ -1,5 +1,4 @@
 /** The FHIRPath functions and operators on single values. An empty operand is undefined and gives undefined. http://hl7.org/fhirpath/N1/#functions */
-
 import { decimalText, isDecimal } from '../json.ts'
 import { asNumber, compare, truth } from './compare.ts'
 import { TooCostly } from './work-budget.ts'

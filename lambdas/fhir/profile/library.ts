@@ -1,5 +1,4 @@
 /** What a check looks up by canonical. https://hl7.org/fhir/R4/references.html#canonical */
-
 import type { Tree } from './profile-tree.ts'
 import type { Units } from './rule-based-systems.ts'
 import type { Terminology } from './value-set.ts'

@@ -1,5 +1,4 @@
 /** Makes the first signing key of a stage, ends rotations every day, and removes all keys with the stage. */
-
 import { type CustomResourceEvent, customResource } from '../../runtime/aws/custom-resource.ts'
 import { removeKeys, tend } from '../../runtime/aws/signing-keys.ts'
 

@@ -1,5 +1,4 @@
 /** Steps of requests that only read: read, vread, history, metadata, and what no route matches. */
-
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { Steps } from '../pipeline.ts'

@@ -1,5 +1,4 @@
 /** What is asked for is in scope: said before a body is read, or anything is looked up. */
-
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import { checkScope as check } from '../../interactions/resources/scope-check.ts'
 import { requestOf, type Step } from '../exchange.ts'

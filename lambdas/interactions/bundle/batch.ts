@@ -1,5 +1,4 @@
 /** FHIR batch: entries that succeed or fail each for itself. https://hl7.org/fhir/R4/http.html#transaction */
-
 import type { FhirRequest } from '../interaction.ts'
 import { inSlices } from '../time-slices.ts'
 import { type EntryRequest, type Perform, phasesOf } from './entry.ts'

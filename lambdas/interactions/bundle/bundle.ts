@@ -1,5 +1,4 @@
 /** FHIR batch and transaction: one request, many interactions. https://hl7.org/fhir/R4/http.html#transaction */
-
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Interaction } from '../interaction.ts'
 import { bodyOf } from '../writing/request-body.ts'

@@ -1,5 +1,4 @@
 /** The answers to the entries of a Bundle, as they come. What nobody will see is let go at once, and reads end where there is too much. */
-
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import { type BundleEntry, isBundlePage, sizeOf } from '../../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../../fhir/outcome.ts'

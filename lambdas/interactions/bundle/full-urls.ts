@@ -1,5 +1,4 @@
 /** What the fullUrls of a transaction mean in its entries. https://hl7.org/fhir/R4/bundle.html#references */
-
 import { meantIn, type ToldVersion } from '../../fhir/full-urls.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { versionOfEtag } from '../../fhir/version.ts'

@@ -2,7 +2,6 @@
  * FHIR capabilities, made from the route table, the R4 types, the parameter registry and the packages: it cannot claim what is not there.
  * https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
-
 import { type InteractionCode, ROUTES } from '../../catalogue/routes.ts'
 import { OWNERS } from '../../fhir/compartment.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'

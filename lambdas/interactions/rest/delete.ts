@@ -1,5 +1,4 @@
 /** FHIR delete and conditional delete. https://hl7.org/fhir/R4/http.html#delete */
-
 import type { Interaction } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
 import { criteriaOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'

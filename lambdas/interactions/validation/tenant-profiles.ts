@@ -1,5 +1,4 @@
 /** Which profiles tenants wrote that take part in checks, as a CapabilityStatement names them. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
-
 import { LatelyUsed } from '../../fhir/profile/definitions/lru-cache.ts'
 import { LONGEST } from '../../fhir/profile/definitions/missing-definitions.ts'
 import { partsOf } from '../../fhir/profile/library.ts'

@@ -1,5 +1,4 @@
 /** Some documents could not be indexed for now; all others given with them are. They are named, so that they can be given again. */
-
 import type { IndexDocument } from '../search/search-index.ts'
 import { MachineError } from './machine-error.ts'
 

@@ -1,4 +1,4 @@
-/** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in aws-signing.ts. */
+/** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in signing-keys.ts. */
 import { fetchedKeys } from '../../access/verification/jwks-cache.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'

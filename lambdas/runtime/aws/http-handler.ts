@@ -1,5 +1,4 @@
 /** A deployed function that answers requests of API Gateway. */
-
 import { namedByGateway } from '../../http/authenticators.ts'
 import type { Site } from '../../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../../http/gateway-event.ts'

@@ -1,5 +1,4 @@
 /** The cloud home's functions behind the stream, the schedule and the rebuild. */
-
 import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { beatItem, streamBeat } from '../../adapters/dynamodb/stream/heartbeat.ts'

@@ -1,5 +1,4 @@
 /** What functions print: one line of JSON each, for CloudWatch. Nothing of what a request or a resource holds. */
-
 import { NotFetched } from '../../ports/security/fetch-document.ts'
 
 type Thrown = { readonly name?: string; readonly code?: string; readonly message?: string; readonly stack?: string }

@@ -1,5 +1,4 @@
 /** Authorization of the embedded home: what it keeps, who is let in, and the endpoints of the authorization server. */
-
 import { ADMIN } from '../../access/scopes.ts'
 import { fetchedKeys } from '../../access/verification/jwks-cache.ts'
 import { FilesystemSigningKeys } from '../../adapters/filesystem/signing-keys.ts'

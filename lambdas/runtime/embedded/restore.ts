@@ -1,5 +1,4 @@
 /** A backup takes the place of what a running server keeps. Requests meanwhile are answered 503, and so they are until the server can open it. */
-
 import { lineOf } from '../error-log.ts'
 import { type Attempts, keepTrying } from './open-retry.ts'
 import type { Gate } from './request-gate.ts'

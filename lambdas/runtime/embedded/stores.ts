@@ -1,5 +1,4 @@
 /** What the embedded home keeps open while it serves: the store, the thread of its index, and who evaluates expressions. */
-
 import type { ForkedExpressionRunner } from '../../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../../adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../indexing/custom-definitions.ts'

@@ -1,5 +1,4 @@
 /** Which of the parameters that are asked by are not found reliably in documents of another release. */
-
 import { type Predicate, rulesOf, type SearchSubject } from '../../ports/search/plan.ts'
 import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
 import type { Reading } from '../search-context.ts'

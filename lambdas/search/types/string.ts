@@ -1,5 +1,4 @@
 /** String parameters. https://hl7.org/fhir/R4/search.html#string */
-
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
 import { type FieldNames, type Fields, namesOf } from '../fields.ts'

@@ -1,5 +1,4 @@
 /** Uri parameters. https://hl7.org/fhir/R4/search.html#uri */
-
 import { some } from '../../ports/search/plan.ts'
 import { namesOf } from '../fields.ts'
 import { malformed, prefixed, type SearchType, unescapeValue } from './search-type.ts'

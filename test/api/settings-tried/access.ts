@@ -1,5 +1,4 @@
 /** Settings of who is let in, and to what. */
-
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:https'

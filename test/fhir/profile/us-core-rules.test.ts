@@ -1,5 +1,4 @@
 /** What is asked beyond US Core's own rules: a lab result's unit in UCUM, and when a procedure was performed. Specification 2.2, 2.3 */
-
 import { afterEach, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { findInProfiles } from '../../../lambdas/interactions/validation/profile-findings.ts'

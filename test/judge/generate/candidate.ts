@@ -1,5 +1,4 @@
 /** A break of a resource, and the smallest change beside it that is right. */
-
 import { codesOf } from './codes.ts'
 import { isChoice, type Member, membersAt, PRIMITIVES, RESOURCES, type Tree } from './definitions.ts'
 import type { Found, Host, Path, Place } from './places.ts'

@@ -2,7 +2,6 @@
  * More than one TransactWriteItems takes: stage everything beside what it replaces, decide in one conditional write of the transaction's
  * record, then move it in. Readers ask the record, so that nobody sees a part of it.
  */
-
 import { inParallel } from '../../../ports/execution/parallel.ts'
 import { Overloaded } from '../../../ports/faults/overloaded.ts'
 import type { CommitResult, Guard } from '../../../ports/store/resource-store.ts'

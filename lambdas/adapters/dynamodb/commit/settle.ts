@@ -1,5 +1,4 @@
 /** Settles what a transaction staged: forward when it was committed, back when it was not. Every step may be repeated by anybody. */
-
 import { inParallel } from '../../../ports/execution/parallel.ts'
 import type { Dynamo, Item, Key } from '../table-client.ts'
 import { HEAD } from '../table-keys.ts'

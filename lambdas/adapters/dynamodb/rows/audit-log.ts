@@ -1,5 +1,4 @@
 /** Audit records as items that expire: by minute, spread over partitions. */
-
 import { NotRecorded } from '../../../ports/faults/not-recorded.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
 import { hashOf } from '../../../ports/store/fnv-hash.ts'

@@ -2,7 +2,6 @@
  * The index of a type, read in windows: what is current first, what is past after it. A version that moves from one to the other in between
  * is in both, never in neither.
  */
-
 import { inParallel } from '../../../ports/execution/parallel.ts'
 import type { VersionKey } from '../../../ports/store/resource-store.ts'
 import type { Dynamo } from '../table-client.ts'

@@ -2,7 +2,6 @@
  * The versions of a type that were current at an instant, shard by shard, newest first. Each stands in one place of the index: as a head,
  * or as a copy superseded since. So every place is visited once, and no resource comes twice.
  */
-
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import type { Dynamo } from '../table-client.ts'

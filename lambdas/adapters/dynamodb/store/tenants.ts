@@ -1,5 +1,4 @@
 /** Which tenants there may be resources of: an item for each, which stands before the first of them does. */
-
 import type { Write } from '../../../ports/store/resource-store.ts'
 import { TENANT } from '../../../ports/store/tenants.ts'
 import type { Dynamo } from '../table-client.ts'

@@ -1,5 +1,4 @@
 /** Groups and distinct keys: told from what the index holds of each match. */
-
 import { MOST_GROUPS, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../../ports/search/plan.ts'
 import type { Group, GroupPage, Hit } from '../../../ports/search/search-index.ts'

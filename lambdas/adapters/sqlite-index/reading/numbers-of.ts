@@ -1,5 +1,4 @@
 /** The numbers of kinds and of their fields, as searches need them: asked for once, until there are others. */
-
 import type { Statements } from '../statements.ts'
 import type { Numbers } from './compile-plan.ts'
 

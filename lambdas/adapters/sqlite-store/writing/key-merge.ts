@@ -1,5 +1,4 @@
 /** Takes the recent keys over into their table, in short transactions: see recent-keys.ts. What a crash leaves is begun again. */
-
 import type { Key } from '../keys/recent-keys.ts'
 import type { LogWriter } from './log-writer.ts'
 

@@ -1,5 +1,4 @@
 /** Whether what a discriminator leads to has the value that the slice gives it: fixed, by a pattern, or by a required binding. */
-
 import type { Check } from '../check-context.ts'
 import { type Item, itemsOf } from '../items.ts'
 import type { Node } from '../profile-tree.ts'

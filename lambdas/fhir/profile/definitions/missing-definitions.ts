@@ -1,5 +1,4 @@
 /** Libraries that gather what they were asked for and do not have, so that it can be loaded and the check be made again. */
-
 import { clipped } from '../clipped-text.ts'
 import type { Profile } from '../definition.ts'
 import { type Library, withoutVersion } from '../library.ts'
