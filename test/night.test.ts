@@ -25,7 +25,7 @@ it('runs whole loops, those of the deployed stacks with a deployment', () => {
   program('npm', `echo "$FHIR_TEST_FULL $*" >> '${folder}/calls'`)
   spawnSync(process.execPath, ['test/night.ts', 'loops'], { env })
   expect(calls()).toContain(' run test:full -- test/search/fuzz.test.ts')
-  expect(calls()).toContain(' run test:full -- test/adapters/sqlite-search-index.test.ts')
+  expect(calls()).toContain(' run test:full -- test/adapters/sqlite/search-index.test.ts')
   expect(calls().filter((call) => call.includes('test/cloud/'))).toEqual(['1 run test:cloud -- test/cloud/stream.test.ts'])
 })
 

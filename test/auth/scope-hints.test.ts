@@ -1,6 +1,6 @@
 /** What is out of scope is refused with a scope that would allow it: one that who asks could be given. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Who } from './oracle.ts'
+import type { Who } from './isolation/oracle.ts'
 import { openSite, type Site } from './site.ts'
 
 let site: Site

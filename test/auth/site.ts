@@ -23,7 +23,7 @@ import { readingOf } from '../../lambdas/runtime/search-context.ts'
 import { BASE, SECOND, world } from '../access/issuing.ts'
 import { neverReports } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
-import type { Who } from './oracle.ts'
+import type { Who } from './isolation/oracle.ts'
 
 export { BASE }
 

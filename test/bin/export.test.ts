@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import { faultIn } from '../../bin/output.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { type Answered, bulkServer, rangedFile } from '../runtime/exporting/bulk-server.ts'
+import { type Answered, bulkServer, rangedFile } from './export/bulk-server.ts'
 import { fhir } from './process.ts'
 
 const PATIENT = '{"resourceType":"Patient","id":"1"}\n'

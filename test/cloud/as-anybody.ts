@@ -5,7 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { openDeployment } from '../../lambdas/runtime/aws/administration.ts'
 import { encoded } from '../access/issuing.ts'
-import type { Who } from '../auth/oracle.ts'
+import type { Who } from '../auth/isolation/oracle.ts'
 import { type Answer, type Ask, BASE, operatorOf } from '../auth/site.ts'
 import type { Described } from './cloud.ts'
 

@@ -1,17 +1,17 @@
 /** Canonicals of the cloud home, on an emulator. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from '@jest/globals'
-import { DynamoDbCanonicals } from '../../lambdas/adapters/dynamodb/store/canonicals.ts'
-import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/store/resource-store.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
-import { announcedBy, announcingWriter } from '../../lambdas/interactions/writing/canonical-announcements.ts'
-import type { Write } from '../../lambdas/ports/store/resource-store.ts'
-import { canonicalsContract, pagesOf } from '../contracts/canonicals.contract.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { type Call, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { DynamoDbCanonicals } from '../../../lambdas/adapters/dynamodb/store/canonicals.ts'
+import { DynamoDbResourceStore } from '../../../lambdas/adapters/dynamodb/store/resource-store.ts'
+import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
+import { SystemClock } from '../../../lambdas/adapters/in-process/system-clock.ts'
+import { announcedBy, announcingWriter } from '../../../lambdas/interactions/writing/canonical-announcements.ts'
+import type { Write } from '../../../lambdas/ports/store/resource-store.ts'
+import { canonicalsContract, pagesOf } from '../../contracts/canonicals.contract.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { type Call, type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
+import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const LIMITS = { attempts: 8, patience: 60_000 }
 

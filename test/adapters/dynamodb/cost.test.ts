@@ -1,14 +1,14 @@
 /** What the interactions cost on DynamoDB, in capacity units counted from the requests that are sent, the index included. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import type { ResourceKey } from '../../lambdas/ports/store/resource-store.ts'
-import type { DynamoEngine } from '../engines/dynoxide.ts'
-import { metered } from '../fixtures/dynamodb/capacity.ts'
-import { faulty } from '../fixtures/dynamodb/faults.ts'
-import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
-import { newTenant, type TestTable } from '../fixtures/dynamodb/store.ts'
-import { versionsIn } from '../fixtures/scans.ts'
-import { at, deletionOf, patientOf, writeOf } from '../fixtures/versions.ts'
+import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
+import type { DynamoEngine } from '../../engines/dynoxide.ts'
+import { metered } from '../../fixtures/dynamodb/capacity.ts'
+import { faulty } from '../../fixtures/dynamodb/faults.ts'
+import { onTable } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { newTenant, type TestTable } from '../../fixtures/dynamodb/store.ts'
+import { versionsIn } from '../../fixtures/scans.ts'
+import { at, deletionOf, patientOf, writeOf } from '../../fixtures/versions.ts'
 
 await onTable(suite)
 

@@ -1,17 +1,17 @@
 /** What a deployed authorization server keeps, on an emulator: the contracts, and answers that are lost. */
 import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { DynamoDbGrants } from '../../lambdas/adapters/dynamodb/rows/grants.ts'
-import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
-import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import type { Client } from '../../lambdas/ports/rows/clients.ts'
-import { clientsContract } from '../contracts/clients.contract.ts'
-import { grantsContract, PAGE_UNDER_TEST } from '../contracts/grants.contract.ts'
-import { revocationsContract } from '../contracts/revocations.contract.ts'
-import { usersContract } from '../contracts/users.contract.ts'
-import { type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { DynamoDbGrants } from '../../../lambdas/adapters/dynamodb/rows/grants.ts'
+import { DynamoDbClients, DynamoDbUsers } from '../../../lambdas/adapters/dynamodb/rows/registered.ts'
+import { DynamoDbRevocations } from '../../../lambdas/adapters/dynamodb/rows/revocations.ts'
+import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import type { Client } from '../../../lambdas/ports/rows/clients.ts'
+import { clientsContract } from '../../contracts/clients.contract.ts'
+import { grantsContract, PAGE_UNDER_TEST } from '../../contracts/grants.contract.ts'
+import { revocationsContract } from '../../contracts/revocations.contract.ts'
+import { usersContract } from '../../contracts/users.contract.ts'
+import { type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
+import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const LIMITS = { attempts: 8, patience: 60_000 }
 

@@ -1,16 +1,16 @@
 /** Large transactions on DynamoDB: coordinators that die at any step, writers that race, readers that look: nothing torn, lost or twice. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
-import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
-import type { Guard, ResourceKey, Write } from '../../lambdas/ports/store/resource-store.ts'
-import type { DynamoEngine } from '../engines/dynoxide.ts'
-import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
-import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
-import { type Findings, raced } from '../fixtures/dynamodb/race.ts'
-import { newTenant, TestClock, type TestTable, text } from '../fixtures/dynamodb/store.ts'
-import { eventually } from '../fixtures/eventually.ts'
-import { firstSeed, isWhole } from '../fixtures/long-runs.ts'
-import { at, patientOf, writeOf } from '../fixtures/versions.ts'
+import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import type { Guard, ResourceKey, Write } from '../../../lambdas/ports/store/resource-store.ts'
+import type { DynamoEngine } from '../../engines/dynoxide.ts'
+import { type Call, Crash, type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
+import { onTable } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { type Findings, raced } from '../../fixtures/dynamodb/race.ts'
+import { newTenant, TestClock, type TestTable, text } from '../../fixtures/dynamodb/store.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import { firstSeed, isWhole } from '../../fixtures/long-runs.ts'
+import { at, patientOf, writeOf } from '../../fixtures/versions.ts'
 
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isWhole
 const seed = firstSeed()

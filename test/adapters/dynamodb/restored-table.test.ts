@@ -12,9 +12,9 @@ import {
 } from '@aws-sdk/client-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { adoptTable, type WantedTable } from '../../lambdas/adapters/dynamodb/stream/restored-table.ts'
-import { TABLE } from '../../lambdas/adapters/dynamodb/table-keys.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { adoptTable, type WantedTable } from '../../../lambdas/adapters/dynamodb/stream/restored-table.ts'
+import { TABLE } from '../../../lambdas/adapters/dynamodb/table-keys.ts'
+import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const KEY = 'arn:aws:kms:us-east-1:111111111111:key/1'
 const STREAM = 'arn:aws:dynamodb:us-east-1:111111111111:table/restored/stream/1'

@@ -1,10 +1,10 @@
 /** The rows of a deployment, on an emulator: the contract, answers that are lost, pages. */
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { DynamoDbKeptRows } from '../../lambdas/adapters/dynamodb/rows/rows.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import { keptRowsContract } from '../contracts/kept-rows.contract.ts'
-import { type Call, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { DynamoDbKeptRows } from '../../../lambdas/adapters/dynamodb/rows/rows.ts'
+import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { keptRowsContract } from '../../contracts/kept-rows.contract.ts'
+import { type Call, type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
+import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const LIMITS = { attempts: 8, patience: 60_000 }
 

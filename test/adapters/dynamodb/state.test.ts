@@ -1,13 +1,13 @@
 /** What the functions of a deployment share beside the resources: states, the key of seals, audit records. On an emulator. */
 import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
-import { makeSecretKey, readSecretKey } from '../../lambdas/adapters/dynamodb/rows/secret-key.ts'
-import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
-import { auditLogContract } from '../contracts/audit-log.contract.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { DynamoDbAuditLog } from '../../../lambdas/adapters/dynamodb/rows/audit-log.ts'
+import { makeSecretKey, readSecretKey } from '../../../lambdas/adapters/dynamodb/rows/secret-key.ts'
+import { DynamoDbKeptState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
+import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import { auditLogContract } from '../../contracts/audit-log.contract.ts'
+import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 await onDynamo(async (engine) => {
   const limits = { attempts: 3, patience: 60_000 }

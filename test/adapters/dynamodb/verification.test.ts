@@ -1,12 +1,12 @@
 /** Tokens as deployed functions verify them: what proves them is in the table of state, and is asked for seldom. On an emulator. */
 import { afterAll, expect, it } from '@jest/globals'
-import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
-import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import { KEY_LIST, type KmsKey, publishedKeys } from '../../lambdas/adapters/kms/published-keys.ts'
-import { KEY, SECOND, settled, type World, world } from '../access/issuing.ts'
-import { type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { DynamoDbRevocations } from '../../../lambdas/adapters/dynamodb/rows/revocations.ts'
+import { DynamoDbKeptState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
+import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { KEY_LIST, type KmsKey, publishedKeys } from '../../../lambdas/adapters/kms/published-keys.ts'
+import { KEY, SECOND, settled, type World, world } from '../../access/issuing.ts'
+import { type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
+import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 await onDynamo((engine) => {
   afterAll(() => engine.stop())

@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, sym
 import { type FileHandle, open as openHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
-import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
-import { type AuditDurability, type AuditRecord, longestRecord } from '../../lambdas/ports/security/audit-log.ts'
-import { auditLogContract } from '../contracts/audit-log.contract.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
-import { eventually } from '../fixtures/eventually.ts'
+import { AuditFile } from '../../../lambdas/adapters/filesystem/audit-file.ts'
+import { FilesystemAuditLog } from '../../../lambdas/adapters/filesystem/audit-log.ts'
+import { type AuditDurability, type AuditRecord, longestRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import { auditLogContract } from '../../contracts/audit-log.contract.ts'
+import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import { eventually } from '../../fixtures/eventually.ts'
 
 /** Whole lines: while a write fails, half a line may stand at the end. */
 const linesOf = (path: string): readonly string[] =>

@@ -5,11 +5,11 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, trunc
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
-import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import { replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
-import { blobStoreContract } from '../contracts/blob-store.contract.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
+import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
+import { replaceDurably } from '../../../lambdas/adapters/filesystem/durable-file.ts'
+import { blobStoreContract } from '../../contracts/blob-store.contract.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { itNeeding, works } from '../../fixtures/needing.ts'
 
 const root = newFolder()
 
@@ -166,7 +166,7 @@ describe('A folder of blobs', () => {
 
   itNeeding('ulimit', works('sh', '-c', 'ulimit -S -f 1000'))('on a full disk refuses, and has nothing of what did not fit', async () => {
     const folder = join(root, 'full')
-    const program = fileURLToPath(new URL('../fixtures/crash/blobs-until-full.ts', import.meta.url))
+    const program = fileURLToPath(new URL('../../fixtures/crash/blobs-until-full.ts', import.meta.url))
     const limited = ['-c', 'ulimit -S -f 1000; exec "$@"', 'sh', process.execPath, program, folder]
     const { stdout } = spawnSync('sh', limited, { encoding: 'utf8' })
     expect(JSON.parse(stdout)).toEqual(['EFBIG', 'EFBIG', 'EFBIG'])

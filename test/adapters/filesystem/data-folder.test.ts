@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
-import { DataFolderInUse, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
-import { DataFolderError } from '../../lambdas/adapters/filesystem/folder-entries.ts'
-import { takeLock } from '../../lambdas/adapters/filesystem/folder-lock.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
-import { timesOf } from '../fixtures/long-runs.ts'
+import { DataFolderInUse, openDataFolder } from '../../../lambdas/adapters/filesystem/data-folder.ts'
+import { DataFolderError } from '../../../lambdas/adapters/filesystem/folder-entries.ts'
+import { takeLock } from '../../../lambdas/adapters/filesystem/folder-lock.ts'
+import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import { timesOf } from '../../fixtures/long-runs.ts'
 
 const AT_ONCE = timesOf(5, 200)
 
@@ -24,7 +24,7 @@ atEnd(() => {
 /** Below a new one: it is not there yet. */
 const unmade = (): string => join(newFolder(), 'data')
 
-const program = fileURLToPath(new URL('../fixtures/crash/take-lock.ts', import.meta.url))
+const program = fileURLToPath(new URL('../../fixtures/crash/take-lock.ts', import.meta.url))
 
 /** `told`: the lines it says, one after the other. */
 function taker(folder: string): { readonly child: ChildProcess; readonly told: () => Promise<string> } {

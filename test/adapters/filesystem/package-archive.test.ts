@@ -1,8 +1,8 @@
 /** Archives of packages that nobody vouches for. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
-import { ArchiveError, type Bounds, type JsonObject, readArchive } from '../../lambdas/adapters/filesystem/package-archive.ts'
-import { archiveOf, guide } from '../fixtures/packages.ts'
+import { ArchiveError, type Bounds, type JsonObject, readArchive } from '../../../lambdas/adapters/filesystem/package-archive.ts'
+import { archiveOf, guide } from '../../fixtures/packages.ts'
 
 async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 100) yield bytes.subarray(at, at + 100)

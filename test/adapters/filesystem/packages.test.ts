@@ -2,14 +2,14 @@
 import { mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from '@jest/globals'
-import { FilesystemPackages, packageIn } from '../../lambdas/adapters/filesystem/packages.ts'
-import { PackagedDefinitions } from '../../lambdas/packages/packaged-definitions.ts'
-import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
-import { conformanceContract } from '../contracts/conformance.contract.ts'
-import { packagesContract } from '../contracts/packages.contract.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { eventually } from '../fixtures/eventually.ts'
-import { loadingPackages } from '../fixtures/packages.ts'
+import { FilesystemPackages, packageIn } from '../../../lambdas/adapters/filesystem/packages.ts'
+import { PackagedDefinitions } from '../../../lambdas/packages/packaged-definitions.ts'
+import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
+import { conformanceContract } from '../../contracts/conformance.contract.ts'
+import { packagesContract } from '../../contracts/packages.contract.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import { loadingPackages } from '../../fixtures/packages.ts'
 
 /** Waits until the clock of the file system has moved on: it stands still for some milliseconds. */
 async function tick(): Promise<void> {

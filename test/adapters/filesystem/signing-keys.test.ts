@@ -2,9 +2,9 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing-keys.ts'
-import { signingKeysContract } from '../contracts/signing-keys.contract.ts'
-import { newFolder } from '../fixtures/at-end.ts'
+import { FilesystemSigningKeys } from '../../../lambdas/adapters/filesystem/signing-keys.ts'
+import { signingKeysContract } from '../../contracts/signing-keys.contract.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
 
 signingKeysContract('files', async () => {
   const folder = join(newFolder(), 'signing-keys')

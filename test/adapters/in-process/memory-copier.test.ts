@@ -1,7 +1,7 @@
 /** The copier of tests keeps what the port promises. */
-import { blobCopierContract } from '../contracts/blob-copier.contract.ts'
-import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { MemoryCopier } from '../fixtures/memory/copier.ts'
+import { blobCopierContract } from '../../contracts/blob-copier.contract.ts'
+import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
+import { MemoryCopier } from '../../fixtures/memory/copier.ts'
 
 blobCopierContract('memory', async () => {
   const blobs = new MemoryBlobs()

@@ -1,13 +1,13 @@
 /** What tests have in the place of the authorization server's stores keeps the same promises as those. */
-import { clientsContract } from '../contracts/clients.contract.ts'
-import { grantsContract, PAGE_UNDER_TEST } from '../contracts/grants.contract.ts'
-import { revocationsContract } from '../contracts/revocations.contract.ts'
-import { signingKeysContract } from '../contracts/signing-keys.contract.ts'
-import { usersContract } from '../contracts/users.contract.ts'
-import { MemoryGrants } from '../fixtures/memory/grants.ts'
-import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
-import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
-import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
+import { clientsContract } from '../../contracts/clients.contract.ts'
+import { grantsContract, PAGE_UNDER_TEST } from '../../contracts/grants.contract.ts'
+import { revocationsContract } from '../../contracts/revocations.contract.ts'
+import { signingKeysContract } from '../../contracts/signing-keys.contract.ts'
+import { usersContract } from '../../contracts/users.contract.ts'
+import { MemoryGrants } from '../../fixtures/memory/grants.ts'
+import { MemoryClients, MemoryUsers } from '../../fixtures/memory/registered.ts'
+import { MemoryRevocations } from '../../fixtures/memory/revocations.ts'
+import { MemorySigningKeys } from '../../fixtures/memory/signing-keys.ts'
 
 clientsContract('memory', async () => {
   const clients = new MemoryClients()

@@ -1,8 +1,8 @@
 /** Workflows of the embedded home: the contract, how many writers there are, what is reported, how they are closed. */
 import { describe, expect, it } from '@jest/globals'
-import { InProcessWorkflow, type InProcessWorkflowOptions } from '../../lambdas/adapters/in-process/workflow.ts'
-import { MACHINE, type StepsInput, workflowContract } from '../contracts/workflow.contract.ts'
-import { turn } from '../fixtures/turns.ts'
+import { InProcessWorkflow, type InProcessWorkflowOptions } from '../../../lambdas/adapters/in-process/workflow.ts'
+import { MACHINE, type StepsInput, workflowContract } from '../../contracts/workflow.contract.ts'
+import { turn } from '../../fixtures/turns.ts'
 
 function opened(options: Partial<InProcessWorkflowOptions> = {}) {
   const reported: Error[] = []

@@ -1,13 +1,13 @@
 /** An index whose store was set back: numbers of versions are used again, and what is from before is older than all that comes after. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { externalVersion } from '../../lambdas/adapters/opensearch/external-version.ts'
-import { hitOf } from '../../lambdas/adapters/opensearch/search-requests.ts'
-import { tokenOf } from '../../lambdas/adapters/opensearch/visibility.ts'
-import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
-import { all, type Plan } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
-import { document } from '../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
+import { externalVersion } from '../../../lambdas/adapters/opensearch/external-version.ts'
+import { hitOf } from '../../../lambdas/adapters/opensearch/search-requests.ts'
+import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
+import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
+import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument, SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
+import { document } from '../../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
 
 it('a hit has the version of its resource, in any epoch up to the millionth', () => {
   for (const epoch of [0, 1, 1_000_000])

@@ -1,17 +1,17 @@
 /** What the OpenSearch index does when the engine is overloaded, out of reach or refuses a document, and while it is rebuilt. */
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
-import type { OpenSearchIndex, OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { tokenOf } from '../../lambdas/adapters/opensearch/visibility.ts'
-import { NotApplied } from '../../lambdas/ports/faults/not-applied.ts'
-import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
-import { all, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { document } from '../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
-import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../engines/opensearch-proxy.ts'
-import { eventually } from '../fixtures/eventually.ts'
+import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
+import type { OpenSearchIndex, OpenSearchOptions } from '../../../lambdas/adapters/opensearch/search-index.ts'
+import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
+import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
+import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { document } from '../../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../../engines/opensearch-proxy.ts'
+import { eventually } from '../../fixtures/eventually.ts'
 
 /** Milliseconds for which an engine that says nothing is waited for; one that answers has as long as it takes on a busy machine. */
 const SILENT = 2_000

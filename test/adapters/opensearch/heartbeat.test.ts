@@ -1,11 +1,11 @@
 /** The pulse in an index: what searches know by it, that they never find it, and that an index which is set back is made again. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import type { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { all, type GroupPlan, matchingOf, not, type Plan } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { document } from '../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
-import { proxyTo } from '../engines/opensearch-proxy.ts'
+import type { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
+import { all, type GroupPlan, matchingOf, not, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { document } from '../../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { proxyTo } from '../../engines/opensearch-proxy.ts'
 
 onOpenSearch('OpenSearch and its pulse', (endpoint) => {
   let open: TestIndex

@@ -1,11 +1,11 @@
 /** What becomes of an index that another took the place of: it is kept, taken back with what came since, or goes, and searches never see less. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
-import { all, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { document } from '../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
-import { type Fault, type FaultyEngine, proxyTo } from '../engines/opensearch-proxy.ts'
+import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
+import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { document } from '../../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { type Fault, type FaultyEngine, proxyTo } from '../../engines/opensearch-proxy.ts'
 
 onOpenSearch('A kept index of OpenSearch', (endpoint) => {
   let open: TestIndex

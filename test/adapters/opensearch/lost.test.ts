@@ -1,13 +1,13 @@
 /** What searches and writes do on an index that is lost, put back, or another's: nothing is found missing, and it is made again. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
-import { tokenOf } from '../../lambdas/adapters/opensearch/visibility.ts'
-import { NotApplied } from '../../lambdas/ports/faults/not-applied.ts'
-import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
-import { all, type GroupPlan, type Plan } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { document } from '../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
-import { proxyTo } from '../engines/opensearch-proxy.ts'
+import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
+import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
+import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
+import { all, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { document } from '../../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { proxyTo } from '../../engines/opensearch-proxy.ts'
 
 onOpenSearch('OpenSearch without an index', (endpoint) => {
   let open: TestIndex

@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
-import { indexDefinition } from '../../lambdas/adapters/opensearch/index-definition.ts'
-import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { sortText, sortValue } from '../../lambdas/adapters/opensearch/sort-values.ts'
-import { NO_INDICES } from '../../lambdas/indexing/serving-indices.ts'
-import { above, below, doubleText, textDouble } from '../../lambdas/ports/search/doubles.ts'
-import { all, compareText, not, type Plan, type Predicate, some } from '../../lambdas/ports/search/plan.ts'
-import { EXTRACTOR } from '../../lambdas/search/documents/extract.ts'
+import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
+import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
+import { sortText, sortValue } from '../../../lambdas/adapters/opensearch/sort-values.ts'
+import { NO_INDICES } from '../../../lambdas/indexing/serving-indices.ts'
+import { above, below, doubleText, textDouble } from '../../../lambdas/ports/search/doubles.ts'
+import { all, compareText, not, type Plan, type Predicate, some } from '../../../lambdas/ports/search/plan.ts'
+import { EXTRACTOR } from '../../../lambdas/search/documents/extract.ts'
 
 const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), {
   prefix: 'fhir',

@@ -1,12 +1,12 @@
 /** The search index of the cloud home, on the engine of OPENSEARCH_ENDPOINT: the contract, and what lies at the engine's limits. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { tokenOf } from '../../lambdas/adapters/opensearch/visibility.ts'
-import { SearchTooCostly, TooManyGroups } from '../../lambdas/ports/faults/too-costly.ts'
-import { all, metresBetween, not, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
-import { randomOf } from '../contracts/generated-search.ts'
-import { document } from '../contracts/index-document.ts'
-import { searchIndexContract } from '../contracts/search-index.contract.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
+import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
+import { SearchTooCostly, TooManyGroups } from '../../../lambdas/ports/faults/too-costly.ts'
+import { all, metresBetween, not, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { randomOf } from '../../contracts/generated-search.ts'
+import { document } from '../../contracts/index-document.ts'
+import { searchIndexContract } from '../../contracts/search-index.contract.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
 
 onOpenSearch('OpenSearch', (endpoint) => {
   searchIndexContract('OpenSearch', async () => indexOn(endpoint))

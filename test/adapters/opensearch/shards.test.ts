@@ -1,11 +1,11 @@
 /** What the OpenSearch index makes of 200 where not every copy of a shard did what was asked: an engine that answers as it is told. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
-import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { tokenOf } from '../../lambdas/adapters/opensearch/visibility.ts'
-import type { MachineFault } from '../../lambdas/ports/faults/machine-error.ts'
-import { all, type Plan } from '../../lambdas/ports/search/plan.ts'
-import { type AnsweringEngine, answering } from '../engines/opensearch-double.ts'
+import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
+import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
+import type { MachineFault } from '../../../lambdas/ports/faults/machine-error.ts'
+import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { type AnsweringEngine, answering } from '../../engines/opensearch-double.ts'
 
 type Shards = { readonly total: number; readonly successful: number; readonly failed: number }
 

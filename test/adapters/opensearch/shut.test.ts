@@ -1,10 +1,10 @@
 /** An index that somebody has closed, or shut, says nothing of what is sent to it or asked of it: both wait until it is open again. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
-import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { all, type Plan } from '../../lambdas/ports/search/plan.ts'
-import { document } from '../contracts/index-document.ts'
-import { type AnsweringEngine, answering } from '../engines/opensearch-double.ts'
+import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
+import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { document } from '../../contracts/index-document.ts'
+import { type AnsweringEngine, answering } from '../../engines/opensearch-double.ts'
 
 type Shut = { readonly status: number; readonly error: { readonly type: string } }
 

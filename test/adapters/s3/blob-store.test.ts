@@ -12,11 +12,11 @@ import {
 } from '@aws-sdk/client-s3'
 import { describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { S3BlobCopier } from '../../lambdas/adapters/s3/blob-copier.ts'
-import { S3BlobStore } from '../../lambdas/adapters/s3/blob-store.ts'
-import { blobCopierContract } from '../contracts/blob-copier.contract.ts'
-import { blobStoreContract } from '../contracts/blob-store.contract.ts'
-import { bucketOn } from '../fixtures/s3-engine.ts'
+import { S3BlobCopier } from '../../../lambdas/adapters/s3/blob-copier.ts'
+import { S3BlobStore } from '../../../lambdas/adapters/s3/blob-store.ts'
+import { blobCopierContract } from '../../contracts/blob-copier.contract.ts'
+import { blobStoreContract } from '../../contracts/blob-store.contract.ts'
+import { bucketOn } from '../../fixtures/s3-engine.ts'
 
 const endpoint = process.env.S3_ENDPOINT
 

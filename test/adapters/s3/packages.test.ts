@@ -1,13 +1,13 @@
 /** Packages of the cloud home: on a bucket in memory, and on the engine of S3_ENDPOINT (credentials S3_ACCESS_KEY, S3_SECRET_KEY). */
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
 import { describe, expect, it } from '@jest/globals'
-import { S3Packages } from '../../lambdas/adapters/s3/packages.ts'
-import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
-import { conformanceContract } from '../contracts/conformance.contract.ts'
-import { packagesContract } from '../contracts/packages.contract.ts'
-import { loadingPackages } from '../fixtures/packages.ts'
-import { bucketInMemory } from '../fixtures/s3.ts'
-import { bucketOn } from '../fixtures/s3-engine.ts'
+import { S3Packages } from '../../../lambdas/adapters/s3/packages.ts'
+import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
+import { conformanceContract } from '../../contracts/conformance.contract.ts'
+import { packagesContract } from '../../contracts/packages.contract.ts'
+import { loadingPackages } from '../../fixtures/packages.ts'
+import { bucketInMemory } from '../../fixtures/s3.ts'
+import { bucketOn } from '../../fixtures/s3-engine.ts'
 
 const SECOND = 1_000
 const DAY = 24 * 60 * 60 * SECOND

@@ -1,8 +1,8 @@
 /** What the SQLite index knows by heart of its lists: as they are written, in bounded memory. */
 import { describe, expect, it } from '@jest/globals'
-import { type Block, BlockLists, blocksAmong } from '../../lambdas/adapters/sqlite-index/lists/block-lists.ts'
-import { denseOf } from '../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
-import { randomOf } from '../contracts/generated-search.ts'
+import { type Block, BlockLists, blocksAmong } from '../../../lambdas/adapters/sqlite-index/lists/block-lists.ts'
+import { denseOf } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
+import { randomOf } from '../../contracts/generated-search.ts'
 
 type TestBlock = Block<{ readonly bytes: number }>
 

@@ -10,9 +10,9 @@ import {
   isIn,
   listOf,
   union,
-} from '../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
-import { type Random, randomOf } from '../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
+} from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
+import { type Random, randomOf } from '../../contracts/generated-search.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
 
 const ROUNDS = timesOf(400, 4_000)
 

@@ -1,9 +1,9 @@
 /** What the SQLite index remembers of a document, read in part: the same as read as a whole. */
 import { describe, expect, it } from '@jest/globals'
-import type { ForwardEntry } from '../../lambdas/adapters/sqlite-index/forward-entry.ts'
-import { keysIn, ownKeys } from '../../lambdas/adapters/sqlite-index/forward-keys.ts'
-import { randomOf } from '../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
+import type { ForwardEntry } from '../../../lambdas/adapters/sqlite-index/forward-entry.ts'
+import { keysIn, ownKeys } from '../../../lambdas/adapters/sqlite-index/forward-keys.ts'
+import { randomOf } from '../../contracts/generated-search.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
 
 const PIECES = ['a', '"', '\\', ',', '[', ']', '12,"', '[7,["x"]]', '\u0001', 'é', '\u{1f600}', '\n', '']
 const ROUNDS = timesOf(2_000, 50_000)

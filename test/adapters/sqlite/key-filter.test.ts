@@ -2,13 +2,13 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
-import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
-import { randomOf } from '../contracts/generated-search.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { eventually } from '../fixtures/eventually.ts'
-import { patientOf, writeOf } from '../fixtures/versions.ts'
+import { KeyFilter } from '../../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
+import { randomOf } from '../../contracts/generated-search.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import { patientOf, writeOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
 

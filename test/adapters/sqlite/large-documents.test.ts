@@ -2,14 +2,14 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from '@jest/globals'
-import { sorted } from '../../lambdas/adapters/sqlite-index/lists/sorted.ts'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { exchangeOf, PIECE } from '../../lambdas/adapters/sqlite-index/writing/exchange.ts'
-import { whole } from '../../lambdas/ports/execution/generator-driver.ts'
-import { all, type Predicate } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { document } from '../contracts/index-document.ts'
-import { newFolder } from '../fixtures/at-end.ts'
+import { sorted } from '../../../lambdas/adapters/sqlite-index/lists/sorted.ts'
+import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { exchangeOf, PIECE } from '../../../lambdas/adapters/sqlite-index/writing/exchange.ts'
+import { whole } from '../../../lambdas/ports/execution/generator-driver.ts'
+import { all, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { document } from '../../contracts/index-document.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
 
 const folder = newFolder()
 const MANY = 3 * PIECE

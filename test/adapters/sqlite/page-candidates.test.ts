@@ -1,14 +1,14 @@
 /** What is known by heart of sort values: every document of a page stays, few others do, and each value is read once. */
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
-import { listOf } from '../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
-import { Leading, type LeadingBy } from '../../lambdas/adapters/sqlite-index/reading/page-candidates.ts'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { Statements } from '../../lambdas/adapters/sqlite-index/statements.ts'
-import { ALWAYS, type Plan, type Position } from '../../lambdas/ports/search/plan.ts'
-import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { type Random, randomOf } from '../contracts/generated-search.ts'
-import { document } from '../contracts/index-document.ts'
+import { listOf } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
+import { Leading, type LeadingBy } from '../../../lambdas/adapters/sqlite-index/reading/page-candidates.ts'
+import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { Statements } from '../../../lambdas/adapters/sqlite-index/statements.ts'
+import { ALWAYS, type Plan, type Position } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { type Random, randomOf } from '../../contracts/generated-search.ts'
+import { document } from '../../contracts/index-document.ts'
 
 type Value = string | number | null
 

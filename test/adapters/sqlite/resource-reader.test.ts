@@ -1,13 +1,13 @@
 /** A reader on another connection than the writer's, while the keys of new versions are taken over all the time. */
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
-import { SqliteResourceReader } from '../../lambdas/adapters/sqlite-store/resource-reader.ts'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { damageBody } from '../fixtures/damaged-body.ts'
-import { turn } from '../fixtures/turns.ts'
-import { writesOf } from '../fixtures/versions.ts'
+import { SqliteResourceReader } from '../../../lambdas/adapters/sqlite-store/resource-reader.ts'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { damageBody } from '../../fixtures/damaged-body.ts'
+import { turn } from '../../fixtures/turns.ts'
+import { writesOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
 

@@ -8,15 +8,15 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from '@jest/globals'
-import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
-import { SqliteKeptRows } from '../../lambdas/adapters/sqlite-rows/rows.ts'
-import { keptRowsContract } from '../contracts/kept-rows.contract.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
-import { timesOf } from '../fixtures/long-runs.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
+import { openGrants } from '../../../lambdas/adapters/sqlite-grants/open-grants.ts'
+import { SqliteKeptRows } from '../../../lambdas/adapters/sqlite-rows/rows.ts'
+import { keptRowsContract } from '../../contracts/kept-rows.contract.ts'
+import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import { timesOf } from '../../fixtures/long-runs.ts'
+import { itNeeding, works } from '../../fixtures/needing.ts'
 
 const KILLS = timesOf(3, 30)
-const program = fileURLToPath(new URL('../fixtures/crash/change-rows.ts', import.meta.url))
+const program = fileURLToPath(new URL('../../fixtures/crash/change-rows.ts', import.meta.url))
 
 const newFile = (): string => join(newFolder(), 'exports.db')
 

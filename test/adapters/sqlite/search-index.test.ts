@@ -1,11 +1,11 @@
 /** The search index of the embedded home: the contract, sorting every page and walking every page in order; and its budget. */
 import { expect, it } from '@jest/globals'
-import { GaveWay } from '../../lambdas/adapters/sqlite-index/reading/budget.ts'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { SearchTooCostly } from '../../lambdas/ports/faults/too-costly.ts'
-import { all, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
-import { document } from '../contracts/index-document.ts'
-import { searchIndexContract } from '../contracts/search-index.contract.ts'
+import { GaveWay } from '../../../lambdas/adapters/sqlite-index/reading/budget.ts'
+import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
+import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { document } from '../../contracts/index-document.ts'
+import { searchIndexContract } from '../../contracts/search-index.contract.ts'
 
 for (const [name, options] of [
   ['SQLite', {}],

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
-import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import type { CommitResult, Guard, ResourceVersion, Write } from '../../lambdas/ports/store/resource-store.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { firstPage, versionsIn } from '../fixtures/scans.ts'
-import { turn } from '../fixtures/turns.ts'
-import { keyOf, patientOf, writeOf } from '../fixtures/versions.ts'
+import { checkStoreFile } from '../../../lambdas/adapters/sqlite-store/backup.ts'
+import { SqliteChangeFeed } from '../../../lambdas/adapters/sqlite-store/change-feed.ts'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import type { CommitResult, Guard, ResourceVersion, Write } from '../../../lambdas/ports/store/resource-store.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { firstPage, versionsIn } from '../../fixtures/scans.ts'
+import { turn } from '../../fixtures/turns.ts'
+import { keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
 
 /** Writes of a large commit. */
 const LARGE = 3000
@@ -180,7 +180,7 @@ describe('A large commit in SQLite', () => {
 })
 
 describe('A process that is killed while a large commit is written', () => {
-  const program = fileURLToPath(new URL('../fixtures/crash/commit-large-until-killed.ts', import.meta.url))
+  const program = fileURLToPath(new URL('../../fixtures/crash/commit-large-until-killed.ts', import.meta.url))
   const killedAfter = [2, 5, 7, 9]
   const killed = (after: number) => {
     const file = newFile()

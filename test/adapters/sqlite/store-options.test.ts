@@ -1,9 +1,9 @@
 /** SQLite keeps the contract of the resource store with unusual options too. */
 import { join } from 'node:path'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { damageBody } from '../fixtures/damaged-body.ts'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { damageBody } from '../../fixtures/damaged-body.ts'
 
 const STORES = {
   'SQLite whose keys are taken over all the time': { mostRecent: 1 },

@@ -2,13 +2,13 @@
 import { join } from 'node:path'
 import { StatementSync } from 'node:sqlite'
 import { describe, expect, it, jest } from '@jest/globals'
-import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
-import { SqliteResourceReader } from '../../lambdas/adapters/sqlite-store/resource-reader.ts'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { versionsAsOf } from '../../lambdas/export/versions/versions-as-of.ts'
-import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
-import { at, patientOf, writeOf } from '../fixtures/versions.ts'
+import { SqliteChangeFeed } from '../../../lambdas/adapters/sqlite-store/change-feed.ts'
+import { SqliteResourceReader } from '../../../lambdas/adapters/sqlite-store/resource-reader.ts'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { versionsAsOf } from '../../../lambdas/export/versions/versions-as-of.ts'
+import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
+import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import { at, patientOf, writeOf } from '../../fixtures/versions.ts'
 
 const file = join(newFolder(), 'store.db')
 const store = await SqliteResourceStore.open({ file })

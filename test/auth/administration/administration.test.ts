@@ -10,16 +10,16 @@ import {
   removeUser,
   rotateClient,
   rotateKeys,
-} from '../../lambdas/auth/administration/administration.ts'
-import { DEMO, tendDemo } from '../../lambdas/auth/clients/demo-client.ts'
-import { Passwords } from '../../lambdas/auth/login/passwords.ts'
-import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
-import { NotRecorded } from '../../lambdas/ports/faults/not-recorded.ts'
-import type { Mark } from '../../lambdas/ports/rows/revocations.ts'
-import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
-import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
-import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
-import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
+} from '../../../lambdas/auth/administration/administration.ts'
+import { DEMO, tendDemo } from '../../../lambdas/auth/clients/demo-client.ts'
+import { Passwords } from '../../../lambdas/auth/login/passwords.ts'
+import { fingerprintOf } from '../../../lambdas/auth/random-secret.ts'
+import { NotRecorded } from '../../../lambdas/ports/faults/not-recorded.ts'
+import type { Mark } from '../../../lambdas/ports/rows/revocations.ts'
+import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import { MemoryClients, MemoryUsers } from '../../fixtures/memory/registered.ts'
+import { MemoryRevocations } from '../../fixtures/memory/revocations.ts'
+import { MemorySigningKeys } from '../../fixtures/memory/signing-keys.ts'
 
 const T = Date.UTC(2026, 0, 1, 0, 0, 0, 400)
 const DAY = 24 * 60 * 60 * 1000

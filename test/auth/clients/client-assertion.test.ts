@@ -1,9 +1,9 @@
 /** Backend services: clients that sign what they say, and everything that is no such signature. */
 import { sign } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import type { Element } from '../../lambdas/fhir/resource.ts'
-import { assertion, assertionForm, type Changed, hmacAssertion, type KeyPair, keyPair, part } from './assertions.ts'
-import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from './authorization.ts'
+import type { Element } from '../../../lambdas/fhir/resource.ts'
+import { assertion, assertionForm, type Changed, hmacAssertion, type KeyPair, keyPair, part } from '../assertions.ts'
+import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from '../authorization.ts'
 
 let auth: Authorization
 let rsa: KeyPair

@@ -1,8 +1,8 @@
 /** Keys that a client publishes are held as long as it says: what Inferno has a person attest (jwks caching). */
 import { beforeEach, expect, it } from '@jest/globals'
-import { fetchedKeys } from '../../lambdas/access/verification/jwks-cache.ts'
-import { assertion, assertionForm, type KeyPair, keyPair } from './assertions.ts'
-import { type Authorization, authorization } from './authorization.ts'
+import { fetchedKeys } from '../../../lambdas/access/verification/jwks-cache.ts'
+import { assertion, assertionForm, type KeyPair, keyPair } from '../assertions.ts'
+import { type Authorization, authorization } from '../authorization.ts'
 
 const URI = 'https://app.example/jwks'
 const [first, second] = await Promise.all([keyPair('ES384', 'first'), keyPair('ES384', 'second')])

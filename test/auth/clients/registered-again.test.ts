@@ -1,8 +1,8 @@
 /** A client or a user of a name that was another's before: nothing of the other's is theirs. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { checkedLaunch, makeLaunch } from '../../lambdas/auth/launch/launches.ts'
-import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
-import { allow, backOf, browser, logIn } from './browser.ts'
+import { checkedLaunch, makeLaunch } from '../../../lambdas/auth/launch/launches.ts'
+import { type Authorization, authorization, BASE, SECRET, T0 } from '../authorization.ts'
+import { allow, backOf, browser, logIn } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
 const SCOPES = ['openid', 'offline_access', 'launch', 'user/*.rs']

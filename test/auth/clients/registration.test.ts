@@ -1,9 +1,9 @@
 /** What may be registered, and what is refused with a reason. */
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { clientKeysOf } from '../../lambdas/auth/clients/client-keys.ts'
-import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../../lambdas/auth/clients/registration.ts'
-import { redirectFault } from '../../lambdas/auth/redirect-uri.ts'
+import { clientKeysOf } from '../../../lambdas/auth/clients/client-keys.ts'
+import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../../../lambdas/auth/clients/registration.ts'
+import { redirectFault } from '../../../lambdas/auth/redirect-uri.ts'
 
 describe('A redirect URI', () => {
   it.each([

@@ -1,8 +1,8 @@
 /** Where clients find the endpoints: SMART's configuration, OpenID's, and that of RFC 8414. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { capabilities } from '../../lambdas/interactions/capabilities/capabilities.ts'
-import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Authorization, authorization, BASE } from './authorization.ts'
+import { capabilities } from '../../../lambdas/interactions/capabilities/capabilities.ts'
+import { readConfig } from '../../../lambdas/runtime/config.ts'
+import { type Authorization, authorization, BASE } from '../authorization.ts'
 
 let auth: Authorization
 

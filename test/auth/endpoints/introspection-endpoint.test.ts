@@ -1,7 +1,7 @@
 /** Specification 5.3: what introspection tells of a token, and whom. */
 import { beforeAll, beforeEach, expect, it } from '@jest/globals'
-import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from './authorization.ts'
+import { readConfig } from '../../../lambdas/runtime/config.ts'
+import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from '../authorization.ts'
 
 let auth: Authorization
 

@@ -1,6 +1,6 @@
 /** Specification 5.4 and 7: revocation, and its statuses. */
 import { beforeAll, beforeEach, expect, it } from '@jest/globals'
-import { type Authorization, authorization, SECRET } from './authorization.ts'
+import { type Authorization, authorization, SECRET } from '../authorization.ts'
 
 let auth: Authorization
 

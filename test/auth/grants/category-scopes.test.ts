@@ -1,9 +1,9 @@
 /** What a user leaves of a whole type: what is offered, what is remembered, and that nobody gets what was not offered. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { narrowerOf } from '../../lambdas/auth/grants/category-scopes.ts'
-import { wordsOf } from '../../lambdas/auth/pages/scope-descriptions.ts'
-import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET } from './authorization.ts'
-import { type Browser, backOf, browser, logIn } from './browser.ts'
+import { narrowerOf } from '../../../lambdas/auth/grants/category-scopes.ts'
+import { wordsOf } from '../../../lambdas/auth/pages/scope-descriptions.ts'
+import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET } from '../authorization.ts'
+import { type Browser, backOf, browser, logIn } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
 const WHOLE = 'user/Observation.rs'

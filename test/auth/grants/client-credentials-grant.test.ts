@@ -1,7 +1,7 @@
 /** Specification 5.2 and 7: the token endpoint as clients that ask for themselves meet it. */
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from './authorization.ts'
+import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from '../authorization.ts'
 
 let auth: Authorization
 

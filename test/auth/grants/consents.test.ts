@@ -1,12 +1,12 @@
 /** What is remembered of a user's consent, and what withdrawing it asks of the stores. */
 import { expect, it, jest } from '@jest/globals'
-import { consentOf, consentsOf, rememberConsent, withdrawConsent } from '../../lambdas/auth/grants/consents.ts'
-import { ownerOf } from '../../lambdas/auth/tokens/refresh-tokens.ts'
-import { isRevoked } from '../../lambdas/auth/tokens/revocation-check.ts'
-import type { UserGrant } from '../../lambdas/auth/user-grant-type.ts'
-import type { Client } from '../../lambdas/ports/rows/clients.ts'
-import { MemoryGrants } from '../fixtures/memory/grants.ts'
-import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
+import { consentOf, consentsOf, rememberConsent, withdrawConsent } from '../../../lambdas/auth/grants/consents.ts'
+import { ownerOf } from '../../../lambdas/auth/tokens/refresh-tokens.ts'
+import { isRevoked } from '../../../lambdas/auth/tokens/revocation-check.ts'
+import type { UserGrant } from '../../../lambdas/auth/user-grant-type.ts'
+import type { Client } from '../../../lambdas/ports/rows/clients.ts'
+import { MemoryGrants } from '../../fixtures/memory/grants.ts'
+import { MemoryRevocations } from '../../fixtures/memory/revocations.ts'
 
 const PAIR = { client: 'app', subject: 'ann' }
 const APP = { id: 'app' } as Client

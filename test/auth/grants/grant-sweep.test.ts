@@ -1,9 +1,9 @@
 /** What is removed every hour, and by which clock. */
 import { expect, it } from '@jest/globals'
-import { sweep } from '../../lambdas/auth/grants/grant-sweep.ts'
-import { MemoryGrants } from '../fixtures/memory/grants.ts'
-import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
-import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
+import { sweep } from '../../../lambdas/auth/grants/grant-sweep.ts'
+import { MemoryGrants } from '../../fixtures/memory/grants.ts'
+import { MemoryRevocations } from '../../fixtures/memory/revocations.ts'
+import { MemorySigningKeys } from '../../fixtures/memory/signing-keys.ts'
 
 const T = Date.UTC(2026, 0, 1)
 const DAY = 86_400_000

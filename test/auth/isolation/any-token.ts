@@ -1,8 +1,8 @@
 /** Tokens of a server of a test, with any claims: signed by the key in its data folder. */
 import { join } from 'node:path'
-import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing-keys.ts'
-import { SIGNING_KEYS } from '../../lambdas/runtime/control/administration.ts'
-import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
+import { FilesystemSigningKeys } from '../../../lambdas/adapters/filesystem/signing-keys.ts'
+import { SIGNING_KEYS } from '../../../lambdas/runtime/control/administration.ts'
+import type { Embedded } from '../../../lambdas/runtime/embedded/server.ts'
 
 const encoded = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
 

@@ -1,8 +1,8 @@
 /** Exports from beginning to end, as somebody asks for them, and what somebody must get. */
-import { eventually } from '../fixtures/eventually.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import { type Answer, type Ask, BASE, type Sent } from '../site.ts'
 import { clausesOf, headOf, inScope, isLive, type Json, type Kept, sees, seesAll, type Who } from './oracle.ts'
 import type { Population } from './population.ts'
-import { type Answer, type Ask, BASE, type Sent } from './site.ts'
 
 export type Exported = {
   readonly kickOff: Answer

@@ -3,11 +3,11 @@
  * its canonical, its rules and what would be right, whoever asks, and nothing else that it says.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { WatchedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
+import { WatchedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
+import { type Answer, openSite, operatorOf, type Sent, type Site } from '../site.ts'
 import { codeSystem, JSON_PATCH, OTHERS, OWN, profile, REQUESTS, type Request, urlOf, valueSet } from './definitions.ts'
 import type { Json, Who } from './oracle.ts'
 import { TENANTS } from './population.ts'
-import { type Answer, openSite, operatorOf, type Sent, type Site } from './site.ts'
 import { nameOfWho, sampled, WHOS } from './whos.ts'
 import { openSeal } from './worlds.ts'
 

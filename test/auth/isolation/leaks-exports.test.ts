@@ -3,11 +3,11 @@
  * are nobody else's.
  */
 import { expect, it } from '@jest/globals'
-import { firstSeed, stepOf } from '../fixtures/long-runs.ts'
+import { firstSeed, stepOf } from '../../fixtures/long-runs.ts'
+import { BASE } from '../site.ts'
 import { exportable, exportedTo, KICK_OFF, linesOf, mayExport, nameOfKept, namesIn } from './exports.ts'
 import { headOf, inScope, sees, type Who } from './oracle.ts'
 import { withPopulated } from './populated.ts'
-import { BASE } from './site.ts'
 import { nameOfWho, WHOS } from './whos.ts'
 
 const world = withPopulated({ settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } })

@@ -1,7 +1,7 @@
 /** Over HTTP, with tokens of the server's own key: HEAD, what is compressed, and what is asked in other ways than by JSON tell no more. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
-import { type Client, clientOf, startServer } from '../api/server.ts'
+import type { Embedded } from '../../../lambdas/runtime/embedded/server.ts'
+import { type Client, clientOf, startServer } from '../../api/server.ts'
 import { anyToken } from './any-token.ts'
 import { observation } from './population.ts'
 

@@ -1,8 +1,8 @@
 /** What no table of requests has: guards that others hold, conditions whose parameter comes and goes, errors that could name what is hidden. */
 import { afterEach, expect, it } from '@jest/globals'
+import { type Answer, openSite, operatorOf, type Site } from '../site.ts'
 import type { Json, Who } from './oracle.ts'
 import { observation } from './population.ts'
-import { type Answer, openSite, operatorOf, type Site } from './site.ts'
 
 const OPERATOR = operatorOf('north')
 const APP: Who = { tenant: 'north', client: 'app', scopes: 'patient/*.cruds', patient: 'a' }

@@ -1,11 +1,11 @@
 /** Operations that look things up, asked by everybody: what they tell is what the oracle finds on plain JSON, and nothing of what is hidden. */
 import { expect, it } from '@jest/globals'
-import { firstSeed, stepOf } from '../fixtures/long-runs.ts'
+import { firstSeed, stepOf } from '../../fixtures/long-runs.ts'
+import { BASE } from '../site.ts'
 import { headOf, inScope, isLive, type Json, type Kept, sees, tagsOf, type Who } from './oracle.ts'
 import { withPopulated } from './populated.ts'
 import type { Population } from './population.ts'
 import { nameOf, refersTo, View } from './searches.ts'
-import { BASE } from './site.ts'
 import { nameOfWho, sampled, WHOS } from './whos.ts'
 
 const world = withPopulated()

@@ -3,12 +3,12 @@
  * resource that may not be seen is answered as one that never was.
  */
 import { expect, it } from '@jest/globals'
-import { firstSeed, isWhole, stepOf } from '../fixtures/long-runs.ts'
+import { firstSeed, isWhole, stepOf } from '../../fixtures/long-runs.ts'
+import { BASE, operatorOf } from '../site.ts'
 import type { Who } from './oracle.ts'
 import { withPopulated } from './populated.ts'
 import { TENANTS } from './population.ts'
 import { readsOf, wrongOfRead } from './reads.ts'
-import { BASE, operatorOf } from './site.ts'
 import { nameOfWho, sampled, WHOS } from './whos.ts'
 
 const world = withPopulated()

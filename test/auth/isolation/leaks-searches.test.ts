@@ -3,7 +3,7 @@
  * what the oracle finds on plain JSON, and nothing is said of what is hidden.
  */
 import { expect, it } from '@jest/globals'
-import { firstSeed, isWhole, stepOf } from '../fixtures/long-runs.ts'
+import { firstSeed, isWhole, stepOf } from '../../fixtures/long-runs.ts'
 import { isAdministrator } from './oracle.ts'
 import { withPopulated } from './populated.ts'
 import { wrongOfSearch } from './searched.ts'

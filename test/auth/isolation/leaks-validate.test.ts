@@ -3,11 +3,11 @@
  * as it is.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { firstSeed, isWhole, timesOf } from '../fixtures/long-runs.ts'
+import { firstSeed, isWhole, timesOf } from '../../fixtures/long-runs.ts'
+import { type Answer, openSite, type Sent, type Site } from '../site.ts'
 import { LeakCheck } from './leak-check.ts'
 import type { Json } from './oracle.ts'
 import { Population, TENANTS } from './population.ts'
-import { type Answer, openSite, type Sent, type Site } from './site.ts'
 import { nameOfWho, WHOS } from './whos.ts'
 import { type Asked, CELLS, type Kind, RULES, type Written } from './writes.ts'
 import { askedAbout, prepare, wrongInTheEnd } from './written.ts'

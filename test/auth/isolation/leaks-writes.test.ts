@@ -3,9 +3,9 @@
  * the oracle wrote and nothing else.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { firstSeed, isWhole, timesOf } from '../fixtures/long-runs.ts'
+import { firstSeed, isWhole, timesOf } from '../../fixtures/long-runs.ts'
+import { openSite, type Site } from '../site.ts'
 import { Population, TENANTS } from './population.ts'
-import { openSite, type Site } from './site.ts'
 import { nameOfWho, WHOS } from './whos.ts'
 import { type Asked, CELLS } from './writes.ts'
 import { askedAbout, prepare, WAYS, type Writable, wrongInTheEnd, wrongOfWrite } from './written.ts'

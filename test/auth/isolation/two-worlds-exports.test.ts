@@ -3,10 +3,10 @@
  * files, is equal.
  */
 import { afterEach, expect, it } from '@jest/globals'
-import { firstSeed, stepOf } from '../fixtures/long-runs.ts'
+import { firstSeed, stepOf } from '../../fixtures/long-runs.ts'
+import type { Sent } from '../site.ts'
 import { type Exported, exportedTo } from './exports.ts'
 import type { Who } from './oracle.ts'
-import type { Sent } from './site.ts'
 import { twoWorlds, type World } from './worlds.ts'
 
 let open: readonly World[] = []

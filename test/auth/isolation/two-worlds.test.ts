@@ -3,9 +3,9 @@
  * the stores are asked. A write to the id of what is hidden is refused: that is another test.
  */
 import { afterEach, expect, it } from '@jest/globals'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import type { Answer } from '../site.ts'
 import type { Who } from './oracle.ts'
-import type { Answer } from './site.ts'
 import { nextIn, requestsOf } from './world-requests.ts'
 import { twoWorlds, type World } from './worlds.ts'
 

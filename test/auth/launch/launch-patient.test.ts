@@ -1,10 +1,10 @@
 /** Whom a launch is about, as the data say. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { launchedFor } from '../../lambdas/auth/launch/launch-patient.ts'
-import { completing, type Launch } from '../../lambdas/auth/launch/launches.ts'
-import type { Client } from '../../lambdas/ports/rows/clients.ts'
-import type { User } from '../../lambdas/ports/rows/users.ts'
-import { BASE, openSite, operatorOf, type Site } from './site.ts'
+import { launchedFor } from '../../../lambdas/auth/launch/launch-patient.ts'
+import { completing, type Launch } from '../../../lambdas/auth/launch/launches.ts'
+import type { Client } from '../../../lambdas/ports/rows/clients.ts'
+import type { User } from '../../../lambdas/ports/rows/users.ts'
+import { BASE, openSite, operatorOf, type Site } from '../site.ts'
 
 let site: Site
 

@@ -1,7 +1,7 @@
 /** Guesses are counted by network: who has one address of IPv6 has 2^64. */
 import { expect, it } from '@jest/globals'
-import { networkOf } from '../../lambdas/auth/login/client-network.ts'
-import { authorization } from './authorization.ts'
+import { networkOf } from '../../../lambdas/auth/login/client-network.ts'
+import { authorization } from '../authorization.ts'
 
 it.each([
   ['192.0.2.1', '192.0.2.1'],

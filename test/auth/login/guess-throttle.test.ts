@@ -1,9 +1,9 @@
 /** How guessing is slowed: for one account, one client, one address; and what others behind it notice. */
 import { describe, expect, it } from '@jest/globals'
-import { countingFailures, delayed, type Guesser } from '../../lambdas/auth/login/guess-throttle.ts'
-import { OAuthError } from '../../lambdas/auth/oauth-error.ts'
-import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
-import { MemoryGrants } from '../fixtures/memory/grants.ts'
+import { countingFailures, delayed, type Guesser } from '../../../lambdas/auth/login/guess-throttle.ts'
+import { OAuthError } from '../../../lambdas/auth/oauth-error.ts'
+import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import { MemoryGrants } from '../../fixtures/memory/grants.ts'
 
 function begun() {
   let now = 10_000_000

@@ -1,11 +1,11 @@
 /** Passwords as they are kept and checked. */
 import { scryptSync } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { passwordCheck } from '../../lambdas/auth/login/password-check.ts'
-import { isPassword, Passwords, SCRYPT_COST } from '../../lambdas/auth/login/passwords.ts'
-import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
-import type { User } from '../../lambdas/ports/rows/users.ts'
-import { MemoryUsers } from '../fixtures/memory/registered.ts'
+import { passwordCheck } from '../../../lambdas/auth/login/password-check.ts'
+import { isPassword, Passwords, SCRYPT_COST } from '../../../lambdas/auth/login/passwords.ts'
+import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
+import type { User } from '../../../lambdas/ports/rows/users.ts'
+import { MemoryUsers } from '../../fixtures/memory/registered.ts'
 
 const cheap = { N: 16, r: 8, p: 1 }
 const passwords = new Passwords(cheap)

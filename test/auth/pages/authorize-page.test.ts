@@ -1,8 +1,8 @@
 /** Specification 5.1: the authorization endpoint and its pages, up to where the browser is sent back to. */
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
-import { makeLaunch } from '../../lambdas/auth/launch/launches.ts'
-import { type Answer, type Authorization, authorization, BASE, SECRET } from './authorization.ts'
-import { allow, backOf, browser, formsOf, logIn } from './browser.ts'
+import { makeLaunch } from '../../../lambdas/auth/launch/launches.ts'
+import { type Answer, type Authorization, authorization, BASE, SECRET } from '../authorization.ts'
+import { allow, backOf, browser, formsOf, logIn } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
 const ASKED = {

@@ -8,10 +8,10 @@ import {
   removeClient,
   removeUser,
   rotateClient,
-} from '../../lambdas/auth/administration/administration.ts'
-import { assertion, assertionForm, type KeyPair, keyPair } from './assertions.ts'
-import { type Authorization, authorization, BASE, SECRET } from './authorization.ts'
-import { allow, backOf, browser, logIn } from './browser.ts'
+} from '../../../lambdas/auth/administration/administration.ts'
+import { assertion, assertionForm, type KeyPair, keyPair } from '../assertions.ts'
+import { type Authorization, authorization, BASE, SECRET } from '../authorization.ts'
+import { allow, backOf, browser, logIn } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
 const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope: 'offline_access user/*.rs' }

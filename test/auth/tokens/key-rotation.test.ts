@@ -1,9 +1,9 @@
 /** Rotations of the signing keys: a clock that is walked through them minute by minute finds no token refused, and no minute without a key. */
 import { describe, expect, it } from '@jest/globals'
-import { FOUND_WITHIN, publishedAt, rotate, tendKeys, usedAt } from '../../lambdas/auth/tokens/key-rotation.ts'
-import type { SigningKeys } from '../../lambdas/ports/security/signing-keys.ts'
-import { isSignedWith } from '../contracts/signing-keys.contract.ts'
-import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
+import { FOUND_WITHIN, publishedAt, rotate, tendKeys, usedAt } from '../../../lambdas/auth/tokens/key-rotation.ts'
+import type { SigningKeys } from '../../../lambdas/ports/security/signing-keys.ts'
+import { isSignedWith } from '../../contracts/signing-keys.contract.ts'
+import { MemorySigningKeys } from '../../fixtures/memory/signing-keys.ts'
 
 const T = Date.UTC(2026, 0, 1)
 const MINUTE = 60_000

@@ -1,13 +1,13 @@
 /** A store of who may do what that was itself set back: nothing counts there that was issued before it was adopted, and everything that is after. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { makeLaunch } from '../../lambdas/auth/launch/launches.ts'
-import { REFRESH_LIFE } from '../../lambdas/auth/tokens/lifetimes.ts'
-import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../../lambdas/auth/tokens/restored-state.ts'
-import { ALL } from '../../lambdas/ports/rows/revocations.ts'
-import type { KeptState } from '../../lambdas/ports/rows/shared-state.ts'
-import { memoryState } from '../fixtures/memory-state.ts'
-import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
-import { allow, backOf, browser, logIn } from './browser.ts'
+import { makeLaunch } from '../../../lambdas/auth/launch/launches.ts'
+import { REFRESH_LIFE } from '../../../lambdas/auth/tokens/lifetimes.ts'
+import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../../../lambdas/auth/tokens/restored-state.ts'
+import { ALL } from '../../../lambdas/ports/rows/revocations.ts'
+import type { KeptState } from '../../../lambdas/ports/rows/shared-state.ts'
+import { memoryState } from '../../fixtures/memory-state.ts'
+import { type Authorization, authorization, BASE, SECRET, T0 } from '../authorization.ts'
+import { allow, backOf, browser, logIn } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
 const AS = { client_id: 'app', client_secret: SECRET }

@@ -1,10 +1,10 @@
 /** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { askWith, postTo } from '../../bin/client/http-post.ts'
-import { linkFrom } from '../../bin/client/safe-link.ts'
-import { signedFor } from '../../bin/client/sigv4-signing.ts'
-import { authorizeAs } from '../../bin/commands/authorize.ts'
-import { authorizationOf, CREDENTIALS, type Got, isSigned, serverThat } from '../fixtures/signed.ts'
+import { askWith, postTo } from '../../../bin/client/http-post.ts'
+import { linkFrom } from '../../../bin/client/safe-link.ts'
+import { signedFor } from '../../../bin/client/sigv4-signing.ts'
+import { authorizeAs } from '../../../bin/commands/authorize.ts'
+import { authorizationOf, CREDENTIALS, type Got, isSigned, serverThat } from '../../fixtures/signed.ts'
 
 const given = async () => CREDENTIALS
 const taken = (got: Got) => ({ status: isSigned(got) ? 200 : 403 })

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
-import { fhirUnder } from '../../bin/process.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { type Answering, CREDENTIALS, type Got, isSigned, serverThat } from '../../fixtures/signed.ts'
+import { fhirUnder } from '../process.ts'
 
 const PATIENT = '{"resourceType":"Patient","id":"1"}\n'
 const REFUSED: Answering = { status: 403 }

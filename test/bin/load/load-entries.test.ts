@@ -1,9 +1,9 @@
 /** What a load makes of the text of a file. */
 import { describe, expect, it } from '@jest/globals'
-import { open } from '../../bin/load/load-entries.ts'
-import { bytesOf, textOf } from '../../bin/load/patched-bytes.ts'
-import { type Random, randomOf } from '../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
+import { open } from '../../../bin/load/load-entries.ts'
+import { bytesOf, textOf } from '../../../bin/load/patched-bytes.ts'
+import { type Random, randomOf } from '../../contracts/generated-search.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
 
 const entries = (text: string | Buffer) =>
   [...open(Buffer.from(text), 'f').entries(new Map())].map(({ key, place, resource }) => ({

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { sourcesOf } from '../../bin/load/file-reader.ts'
-import { load } from '../../bin/load/load.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import type { Tree } from '../fixtures/resources.ts'
+import { sourcesOf } from '../../../bin/load/file-reader.ts'
+import { load } from '../../../bin/load/load.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import type { Tree } from '../../fixtures/resources.ts'
 
 type Answer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object }
 type Seen = { readonly path: string; readonly headers: IncomingMessage['headers']; readonly text: string }

@@ -1,8 +1,8 @@
 /** What a load remembers of the searches it asked for, while several ask at once. */
 import { describe, expect, it } from '@jest/globals'
-import type { Post } from '../../bin/client/http-post.ts'
-import { lookUpAt } from '../../bin/load/reference-lookup.ts'
-import { turnsPass } from '../fixtures/turns.ts'
+import type { Post } from '../../../bin/client/http-post.ts'
+import { lookUpAt } from '../../../bin/load/reference-lookup.ts'
+import { turnsPass } from '../../fixtures/turns.ts'
 
 type Asked = { readonly entry: readonly { readonly request: { readonly url: string } }[] }
 

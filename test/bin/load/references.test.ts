@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { sourcesOf } from '../../bin/load/file-reader.ts'
-import { type LoadResult, load } from '../../bin/load/load.ts'
-import { type Client, clientOf, startServer, type Tree } from '../api/server.ts'
-import { hospitalInformation, PER_PATIENT, practitionerInformation, syntheaBundles, syntheaLines } from '../fixtures/synthea-3.ts'
+import { sourcesOf } from '../../../bin/load/file-reader.ts'
+import { type LoadResult, load } from '../../../bin/load/load.ts'
+import { type Client, clientOf, startServer, type Tree } from '../../api/server.ts'
+import { hospitalInformation, PER_PATIENT, practitionerInformation, syntheaBundles, syntheaLines } from '../../fixtures/synthea-3.ts'
 
 type Files = Readonly<Record<string, string>>
 

@@ -1,10 +1,10 @@
 /** `fhir reindex`: of a server that runs here, and of one that wants each request signed. */
 import { describe, expect, it } from '@jest/globals'
-import { signedFor } from '../../bin/client/sigv4-signing.ts'
-import { type Progress, reindex } from '../../bin/load/reindex.ts'
-import { fhir, started } from '../bin/process.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { type Answering, CREDENTIALS, type Got, isSigned, serverThat } from '../fixtures/signed.ts'
+import { signedFor } from '../../../bin/client/sigv4-signing.ts'
+import { type Progress, reindex } from '../../../bin/load/reindex.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { type Answering, CREDENTIALS, type Got, isSigned, serverThat } from '../../fixtures/signed.ts'
+import { fhir, started } from '../process.ts'
 
 const rebuildOf = (type: string, done: number, total?: number) => ({
   name: 'rebuild',

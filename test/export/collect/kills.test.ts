@@ -1,15 +1,15 @@
 /** Machines break at every call of an export of a Group, whether its patients' data is scanned for or looked up, while others write. */
 import { describe, expect, it } from '@jest/globals'
-import type { Job } from '../../lambdas/export/job/job.ts'
-import { resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
-import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
-import { at } from '../fixtures/versions.ts'
-import { jobNow, kickOff, linesOfFiles, run } from './exported.ts'
-import { type Fault, Machine } from './machine.ts'
-import { decided, expectedOf, linesIn, RacingWorld } from './racing.ts'
+import type { Job } from '../../../lambdas/export/job/job.ts'
+import { resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
+import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
+import { neverReports } from '../../fixtures/never-reports.ts'
+import { at } from '../../fixtures/versions.ts'
+import { jobNow, kickOff, linesOfFiles, run } from '../exported.ts'
+import { type Fault, Machine } from '../machine.ts'
+import { decided, expectedOf, linesIn, RacingWorld } from '../racing.ts'
 
 const FAULTS: readonly Fault[] = ['dies before', 'dies after', 'hangs', 'fails once', 'fails once, unheard']
 const PATIENTS = 12

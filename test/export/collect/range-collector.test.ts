@@ -1,15 +1,15 @@
 /** What is found beyond a scan: what exported resources refer to, and the data of few patients by the index and the history. */
 import { describe, expect, it } from '@jest/globals'
-import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
-import type { Job } from '../../lambdas/export/job/job.ts'
-import type { ExportParts } from '../../lambdas/export/step-types.ts'
-import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { observation, patient, ref } from '../fixtures/resources.ts'
-import { at } from '../fixtures/versions.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
-import { decided, expectedOf, linesIn, RacingWorld } from './racing.ts'
+import { DEFAULT_ADDITIONAL_RESOURCES } from '../../../lambdas/export/additional-resources.ts'
+import type { Job } from '../../../lambdas/export/job/job.ts'
+import type { ExportParts } from '../../../lambdas/export/step-types.ts'
+import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
+import { observation, patient, ref } from '../../fixtures/resources.ts'
+import { at } from '../../fixtures/versions.ts'
+import { jobNow, kickOff, linesOfFiles, partsOf, run } from '../exported.ts'
+import { decided, expectedOf, linesIn, RacingWorld } from '../racing.ts'
 
 const PATIENTS = 8
 

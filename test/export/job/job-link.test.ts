@@ -1,7 +1,7 @@
 /** The link of a job: how it is polled, by whom, and how it is ended. Specification 3.1, 4.5 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { rangesOf, segmentsOf } from '../../lambdas/export/job/job.ts'
-import { BASE, NOW, type Requests, requests } from './requests.ts'
+import { rangesOf, segmentsOf } from '../../../lambdas/export/job/job.ts'
+import { BASE, NOW, type Requests, requests } from '../requests.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 

@@ -1,10 +1,10 @@
 /** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
 import { describe, expect, it } from '@jest/globals'
-import { allOf } from '../../lambdas/export/job/error-aggregation.ts'
-import { spareOthers } from '../../lambdas/export/job/failed-attempts.ts'
-import type { Job } from '../../lambdas/export/job/job.ts'
-import { fail } from '../../lambdas/export/job/job-failure.ts'
-import { removeExpired, removeStopped, resumeJobs } from '../../lambdas/export/job/job-sweep.ts'
+import { allOf } from '../../../lambdas/export/job/error-aggregation.ts'
+import { spareOthers } from '../../../lambdas/export/job/failed-attempts.ts'
+import type { Job } from '../../../lambdas/export/job/job.ts'
+import { fail } from '../../../lambdas/export/job/job-failure.ts'
+import { removeExpired, removeStopped, resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
 import {
   begun,
   begunAgain,
@@ -16,16 +16,16 @@ import {
   readJob,
   retrieved,
   stopped,
-} from '../../lambdas/export/job/job-transitions.ts'
-import { filesEnd, manifestEnds } from '../../lambdas/export/job/lifetimes.ts'
-import { manifestOf } from '../../lambdas/export/job/manifest.ts'
-import { packed } from '../../lambdas/export/plan/plan.ts'
-import type { Workflow } from '../../lambdas/ports/execution/workflow.ts'
-import { jobOf } from '../fixtures/exporting.ts'
-import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { at } from '../fixtures/versions.ts'
-import { kickOff } from './exported.ts'
+} from '../../../lambdas/export/job/job-transitions.ts'
+import { filesEnd, manifestEnds } from '../../../lambdas/export/job/lifetimes.ts'
+import { manifestOf } from '../../../lambdas/export/job/manifest.ts'
+import { packed } from '../../../lambdas/export/plan/plan.ts'
+import type { Workflow } from '../../../lambdas/ports/execution/workflow.ts'
+import { jobOf } from '../../fixtures/exporting.ts'
+import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
+import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
+import { at } from '../../fixtures/versions.ts'
+import { kickOff } from '../exported.ts'
 
 const HOUR = 60 * 60 * 1000
 const DAY = 24 * HOUR

@@ -1,14 +1,14 @@
 /** Whom an export is about: the members of its Group as of its transaction time, and those it is asked for by name. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { accessOf } from '../../lambdas/access/access.ts'
-import { ExportFault } from '../../lambdas/export/job/export-fault.ts'
-import { type Members, membersOf } from '../../lambdas/export/plan/group-members.ts'
-import { keepPlanned, plannedOf } from '../../lambdas/export/plan/stored-plan.ts'
-import type { ResourceKey } from '../../lambdas/ports/store/resource-store.ts'
-import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { patient, ref, type Tree } from '../fixtures/resources.ts'
-import { at } from '../fixtures/versions.ts'
+import { accessOf } from '../../../lambdas/access/access.ts'
+import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
+import { type Members, membersOf } from '../../../lambdas/export/plan/group-members.ts'
+import { keepPlanned, plannedOf } from '../../../lambdas/export/plan/stored-plan.ts'
+import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
+import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
+import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
+import { patient, ref, type Tree } from '../../fixtures/resources.ts'
+import { at } from '../../fixtures/versions.ts'
 
 const member = (reference: string, fields: object = {}): Tree => ({ entity: ref(reference), ...fields })
 const group = (id: string, ...members: readonly Tree[]): Tree => ({

@@ -1,16 +1,16 @@
 /** `_typeFilter`: searches as predicates, whose chains are looked up once, by who may look, without a bound. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { accessOf } from '../../lambdas/access/access.ts'
-import { ExportFault } from '../../lambdas/export/job/export-fault.ts'
-import { checkFilters, type Filters, resolveFilters, searcherOf } from '../../lambdas/export/plan/type-filters.ts'
-import type { Matching, Plan, Predicate } from '../../lambdas/ports/search/plan.ts'
-import type { HitPage } from '../../lambdas/ports/search/search-index.ts'
-import { extract } from '../../lambdas/search/documents/extract.ts'
-import { evaluate } from '../../lambdas/search/evaluate.ts'
-import { ofTenant } from '../../lambdas/search/query/condition.ts'
-import { ExportWorld, jobOf, READING } from '../fixtures/exporting.ts'
-import { observation, patient, ref, type Tree } from '../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { accessOf } from '../../../lambdas/access/access.ts'
+import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
+import { checkFilters, type Filters, resolveFilters, searcherOf } from '../../../lambdas/export/plan/type-filters.ts'
+import type { Matching, Plan, Predicate } from '../../../lambdas/ports/search/plan.ts'
+import type { HitPage } from '../../../lambdas/ports/search/search-index.ts'
+import { extract } from '../../../lambdas/search/documents/extract.ts'
+import { evaluate } from '../../../lambdas/search/evaluate.ts'
+import { ofTenant } from '../../../lambdas/search/query/condition.ts'
+import { ExportWorld, jobOf, READING } from '../../fixtures/exporting.ts'
+import { observation, patient, ref, type Tree } from '../../fixtures/resources.ts'
+import { keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const filtersOf = (...searches: readonly string[]) =>
   searches.map((search) => ({ type: search.split('?')[0]!, query: search.split('?')[1]! }))

@@ -1,7 +1,7 @@
 /** Files of scheduled exports in the buckets of others: all of them, the manifest last, once, wherever somebody dies. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { blobOf, JOBS, type Job, type JobFile } from '../../lambdas/export/job/job.ts'
-import { copyExports, folderOf } from '../../lambdas/export/schedules/bucket-copies.ts'
+import { blobOf, JOBS, type Job, type JobFile } from '../../../lambdas/export/job/job.ts'
+import { copyExports, folderOf } from '../../../lambdas/export/schedules/bucket-copies.ts'
 import {
   goesOnFrom,
   type KeptSchedule,
@@ -10,11 +10,11 @@ import {
   runOf,
   SCHEDULES,
   watchSchedules,
-} from '../../lambdas/export/schedules/schedules.ts'
-import { jobOf } from '../fixtures/exporting.ts'
-import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { MemoryCopier } from '../fixtures/memory/copier.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+} from '../../../lambdas/export/schedules/schedules.ts'
+import { jobOf } from '../../fixtures/exporting.ts'
+import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
+import { MemoryCopier } from '../../fixtures/memory/copier.ts'
+import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
 
 const NOW = Date.UTC(2031, 0, 1, 3)
 const MINUTE = 60_000

@@ -1,8 +1,8 @@
 /** Exports that begin on schedules: as whom, once, from where they go on, and what is said of those that do not. Specification 4.5, 5.2 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import { JOBS, type Job } from '../../lambdas/export/job/job.ts'
-import { BROKEN, SET_BACK } from '../../lambdas/export/job/job-failure.ts'
+import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import { JOBS, type Job } from '../../../lambdas/export/job/job.ts'
+import { BROKEN, SET_BACK } from '../../../lambdas/export/job/job-failure.ts'
 import {
   forgetSchedules,
   type KeptSchedule,
@@ -10,15 +10,15 @@ import {
   type ScheduledExport,
   type ScheduleEvent,
   watchSchedules,
-} from '../../lambdas/export/schedules/schedules.ts'
-import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
-import { seenThrough } from '../../lambdas/interactions/visible-store.ts'
-import type { Client } from '../../lambdas/ports/rows/clients.ts'
-import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
-import type { ResourceKey } from '../../lambdas/ports/store/resource-store.ts'
-import { scheduledExport } from '../../lambdas/runtime/aws/scheduled-export.ts'
-import { readConfig } from '../../lambdas/runtime/config.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+} from '../../../lambdas/export/schedules/schedules.ts'
+import { exportingSteps } from '../../../lambdas/http/pipelines/exporting.ts'
+import { seenThrough } from '../../../lambdas/interactions/visible-store.ts'
+import type { Client } from '../../../lambdas/ports/rows/clients.ts'
+import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
+import { scheduledExport } from '../../../lambdas/runtime/aws/scheduled-export.ts'
+import { readConfig } from '../../../lambdas/runtime/config.ts'
+import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
 
 const BASE = 'https://fhir.example.org/fhir'
 const NOW = Date.UTC(2031, 0, 1)

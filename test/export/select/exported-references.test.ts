@@ -4,12 +4,12 @@ import {
   type AdditionalResources,
   DEFAULT_ADDITIONAL_RESOURCES,
   parseAdditionalResources,
-} from '../../lambdas/export/additional-resources.ts'
-import type { Level } from '../../lambdas/export/export-request.ts'
-import { referencesOf } from '../../lambdas/export/select/exported-references.ts'
-import { readData } from '../fixtures/count-synthea.ts'
-import { observation, ref, type Tree } from '../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+} from '../../../lambdas/export/additional-resources.ts'
+import type { Level } from '../../../lambdas/export/export-request.ts'
+import { referencesOf } from '../../../lambdas/export/select/exported-references.ts'
+import { readData } from '../../fixtures/count-synthea.ts'
+import { observation, ref, type Tree } from '../../fixtures/resources.ts'
+import { keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const BASE = 'http://a.example/fhir'
 const version = (resource: Tree) => versionOf(writeOf(keyOf('t', resource.resourceType, resource.id), { body: resource }))

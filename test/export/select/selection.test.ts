@@ -1,15 +1,15 @@
 /** Which versions an export holds, rule by rule. */
 import { describe, expect, it } from '@jest/globals'
-import { type Access, accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import type { Level } from '../../lambdas/export/export-request.ts'
-import { typesOf } from '../../lambdas/export/plan/exported-types.ts'
-import { type Selection, selected } from '../../lambdas/export/select/selection.ts'
-import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
-import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
-import { jobOf, READING } from '../fixtures/exporting.ts'
-import { EXPRESSIONS } from '../fixtures/expressions.ts'
-import { observation, patient, type Tree } from '../fixtures/resources.ts'
-import { at, deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { type Access, accessOf, WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import type { Level } from '../../../lambdas/export/export-request.ts'
+import { typesOf } from '../../../lambdas/export/plan/exported-types.ts'
+import { type Selection, selected } from '../../../lambdas/export/select/selection.ts'
+import { compartmentsOf } from '../../../lambdas/fhir/compartment.ts'
+import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
+import { jobOf, READING } from '../../fixtures/exporting.ts'
+import { EXPRESSIONS } from '../../fixtures/expressions.ts'
+import { observation, patient, type Tree } from '../../fixtures/resources.ts'
+import { at, deletionOf, keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const versionAt = (when: number, body: Tree): ResourceVersion =>
   versionOf(writeOf(keyOf('t', body.resourceType, body.id), { body, lastUpdated: at(when), compartments: compartmentsOf(body) }))

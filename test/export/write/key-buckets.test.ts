@@ -1,7 +1,7 @@
 /** What writers meet and others look for: keys in blobs, of which each collector reads its buckets. */
 import { describe, expect, it } from '@jest/globals'
-import { BUCKETS, type Buckets, keysIn, putKeys } from '../../lambdas/export/write/key-buckets.ts'
-import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { BUCKETS, type Buckets, keysIn, putKeys } from '../../../lambdas/export/write/key-buckets.ts'
+import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 
 const keys = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `Practitioner/${i}`)
 const cut = (parts: number): readonly Buckets[] =>

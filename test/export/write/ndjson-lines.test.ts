@@ -1,8 +1,8 @@
 /** Versions as lines: their bytes as they are, attachments that find the way back, and elements that were asked for. */
 import { describe, expect, it } from '@jest/globals'
-import { deletionsLine, lineOf, linesOf } from '../../lambdas/export/write/ndjson-lines.ts'
-import { observation, patient } from '../fixtures/resources.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { deletionsLine, lineOf, linesOf } from '../../../lambdas/export/write/ndjson-lines.ts'
+import { observation, patient } from '../../fixtures/resources.ts'
+import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const baseUrl = 'http://a.example/fhir'
 const ALL = linesOf({ baseUrl, asked: { elements: [] } })

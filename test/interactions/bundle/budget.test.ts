@@ -1,12 +1,12 @@
 /** The reads of a Bundle begin within a time of it; what is written is written. */
 import { describe, expect, it } from '@jest/globals'
-import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import type { BundlePage } from '../../lambdas/fhir/bundle.ts'
-import { batch } from '../../lambdas/interactions/bundle/batch.ts'
-import type { EntryRequest, Perform } from '../../lambdas/interactions/bundle/entry.ts'
-import { BundleAnswers } from '../../lambdas/interactions/bundle/entry-responses.ts'
-import { transaction } from '../../lambdas/interactions/bundle/transaction.ts'
-import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
+import { batch } from '../../../lambdas/interactions/bundle/batch.ts'
+import type { EntryRequest, Perform } from '../../../lambdas/interactions/bundle/entry.ts'
+import { BundleAnswers } from '../../../lambdas/interactions/bundle/entry-responses.ts'
+import { transaction } from '../../../lambdas/interactions/bundle/transaction.ts'
+import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 
 const request = { tenant: 'default', access: WHOLE_ACCESS, baseUrl: 'http://x', preferences: {} } as unknown as FhirRequest
 const entry = (method: string, url: string, index: number): EntryRequest => ({ index, method, url, headers: {} })

@@ -1,11 +1,11 @@
 /** What the CapabilityStatement says of parameters somebody defined, where this server has the code by now. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
-import { ROUTES } from '../../lambdas/catalogue/routes.ts'
-import type { Element } from '../../lambdas/fhir/resource.ts'
-import { capabilities } from '../../lambdas/interactions/capabilities/capabilities.ts'
-import type { FhirRequest, Ports } from '../../lambdas/interactions/interaction.ts'
-import type { Tree } from '../fixtures/resources.ts'
+import { ROUTES } from '../../../lambdas/catalogue/routes.ts'
+import type { Element } from '../../../lambdas/fhir/resource.ts'
+import { capabilities } from '../../../lambdas/interactions/capabilities/capabilities.ts'
+import type { FhirRequest, Ports } from '../../../lambdas/interactions/interaction.ts'
+import type { Tree } from '../../fixtures/resources.ts'
 
 it('the statement names added profiles after those of the server, each once', async () => {
   const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
@@ -72,7 +72,7 @@ it('the statement names each operation with a route, and defines its own', async
 
 it('the statement names the server version and the compartments', async () => {
   const { software, rest } = await statement()
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
   expect(software.version).toBe(version)
   expect(rest[0].compartment).toContain('http://hl7.org/fhir/CompartmentDefinition/relatedperson')
   expect(rest[0].compartment).toHaveLength(5)

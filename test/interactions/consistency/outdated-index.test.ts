@@ -1,16 +1,16 @@
 /** What is asked of an index that another release made: conditional interactions are refused, searches are told, chains too. */
 import { expect, it } from '@jest/globals'
-import { KnownReading } from '../../lambdas/indexing/cached-search-contexts.ts'
-import { extractionOf } from '../../lambdas/indexing/document-format.ts'
-import { type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
-import { NO_INDICES } from '../../lambdas/indexing/serving-indices.ts'
-import { responseEntry } from '../../lambdas/interactions/bundle/entry.ts'
-import { outdatedTold, refusingOutdated, tellingOutdated } from '../../lambdas/interactions/consistency/outdated-index.ts'
-import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
-import { IndexOutdated } from '../../lambdas/ports/faults/index-outdated.ts'
-import { all, type GroupPlan, type Plan } from '../../lambdas/ports/search/plan.ts'
-import type { SearchIndex } from '../../lambdas/ports/search/search-index.ts'
-import { memoryState } from '../fixtures/memory-state.ts'
+import { KnownReading } from '../../../lambdas/indexing/cached-search-contexts.ts'
+import { extractionOf } from '../../../lambdas/indexing/document-format.ts'
+import { type IndexState, NO_STATE } from '../../../lambdas/indexing/index-state.ts'
+import { NO_INDICES } from '../../../lambdas/indexing/serving-indices.ts'
+import { responseEntry } from '../../../lambdas/interactions/bundle/entry.ts'
+import { outdatedTold, refusingOutdated, tellingOutdated } from '../../../lambdas/interactions/consistency/outdated-index.ts'
+import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
+import { IndexOutdated } from '../../../lambdas/ports/faults/index-outdated.ts'
+import { all, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import type { SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
+import { memoryState } from '../../fixtures/memory-state.ts'
 
 const ASKED = { tenant: 't', types: ['Patient'], where: all(), access: 'everything', order: [], limit: 1 } as const
 const PLAN: Plan = { ...ASKED, total: 'none' }

@@ -1,13 +1,13 @@
 /** $everything of a patient of whom there is very much: what one page reads and holds is bounded, and what pages keep between them may be gone. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import type { BundlePage } from '../../lambdas/fhir/bundle.ts'
-import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
-import { everything } from '../../lambdas/interactions/operations/everything.ts'
-import type { RecordPorts } from '../../lambdas/interactions/operations/patient-record.ts'
-import type { Blob } from '../../lambdas/ports/blobs/blob-store.ts'
-import type { Plan } from '../../lambdas/ports/search/plan.ts'
-import type { ResourceKey, ResourceVersion, VersionKey } from '../../lambdas/ports/store/resource-store.ts'
+import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
+import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
+import { everything } from '../../../lambdas/interactions/operations/everything.ts'
+import type { RecordPorts } from '../../../lambdas/interactions/operations/patient-record.ts'
+import type { Blob } from '../../../lambdas/ports/blobs/blob-store.ts'
+import type { Plan } from '../../../lambdas/ports/search/plan.ts'
+import type { ResourceKey, ResourceVersion, VersionKey } from '../../../lambdas/ports/store/resource-store.ts'
 
 const OBSERVATIONS = 24_000
 const DOCTORS = 12_000

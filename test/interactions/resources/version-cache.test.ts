@@ -1,12 +1,12 @@
 /** Versions in memory: what is answered is what the store would answer, and what is read again is only what is not kept. */
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { keptVersions, type RequestStore } from '../../lambdas/interactions/resources/version-cache.ts'
-import type { ResourceVersion, VersionKey } from '../../lambdas/ports/store/resource-store.ts'
-import { randomOf } from '../contracts/generated-search.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { deletionOf, keyOf, patientOf, writeOf } from '../fixtures/versions.ts'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { keptVersions, type RequestStore } from '../../../lambdas/interactions/resources/version-cache.ts'
+import type { ResourceVersion, VersionKey } from '../../../lambdas/ports/store/resource-store.ts'
+import { randomOf } from '../../contracts/generated-search.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { deletionOf, keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
 let files = 0

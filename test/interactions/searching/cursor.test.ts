@@ -1,10 +1,10 @@
 /** Cursors of paging links, and queries kept for them, by themselves; that each page of each kind of search takes its own is in test/api/cursors. */
 import { describe, expect, it } from '@jest/globals'
-import { sealOfEpoch } from '../../lambdas/adapters/in-process/epoch-seal.ts'
-import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
-import { openCursor, sealCursor } from '../../lambdas/interactions/searching/cursor.ts'
-import { keepQuery, keptQuery } from '../../lambdas/interactions/searching/stored-query.ts'
-import type { Blob, BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
+import { sealOfEpoch } from '../../../lambdas/adapters/in-process/epoch-seal.ts'
+import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
+import { openCursor, sealCursor } from '../../../lambdas/interactions/searching/cursor.ts'
+import { keepQuery, keptQuery } from '../../../lambdas/interactions/searching/stored-query.ts'
+import type { Blob, BlobStore } from '../../../lambdas/ports/blobs/blob-store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const clockAt = (instant: number) => ({ now: () => instant, newId: () => 'id' })

@@ -1,13 +1,13 @@
 /** What comes along with matches is read and looked for once, however often it is asked for. Calls are counted. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
-import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
-import { included } from '../../lambdas/interactions/searching/included-resources.ts'
-import type { SearchPorts } from '../../lambdas/interactions/searching/page-entries.ts'
-import type { Plan } from '../../lambdas/ports/search/plan.ts'
-import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
-import { includeOf } from '../../lambdas/search/query/include.ts'
+import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
+import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
+import { included } from '../../../lambdas/interactions/searching/included-resources.ts'
+import type { SearchPorts } from '../../../lambdas/interactions/searching/page-entries.ts'
+import type { Plan } from '../../../lambdas/ports/search/plan.ts'
+import type { ResourceKey, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
+import { includeOf } from '../../../lambdas/search/query/include.ts'
 
 const request = { tenant: 'default', access: WHOLE_ACCESS, baseUrl: 'http://x', reading: { baseUrl: 'http://x' } } as unknown as FhirRequest
 

@@ -1,6 +1,6 @@
 /** How much a page holds. */
 import { expect, it } from '@jest/globals'
-import { HEAVIEST_PAGE, lightCount } from '../../lambdas/interactions/searching/page-limits.ts'
+import { HEAVIEST_PAGE, lightCount } from '../../../lambdas/interactions/searching/page-limits.ts'
 
 it.each([
   ['nothing', [], 0],

@@ -1,9 +1,9 @@
 /** Kept queries take no more room than they may: the oldest go, and nobody's push out those of others. */
 import { describe, expect, it } from '@jest/globals'
-import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import { forgetQueries, keepQuery, keptQuery } from '../../lambdas/interactions/searching/stored-query.ts'
-import { BoundedQueries } from '../../lambdas/interactions/searching/stored-query-quota.ts'
-import { newFolder } from '../fixtures/at-end.ts'
+import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
+import { forgetQueries, keepQuery, keptQuery } from '../../../lambdas/interactions/searching/stored-query.ts'
+import { BoundedQueries } from '../../../lambdas/interactions/searching/stored-query-quota.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
 
 const BOUNDS = { ofTenant: 50_000, inAll: 120_000 }
 const DAY = 24 * 60 * 60 * 1000

@@ -1,12 +1,12 @@
 /** Definitions of a tenant's own: which of those that may carry a canonical counts, how large it may be, and how often it is read. */
 import { describe, expect, it } from '@jest/globals'
-import type { Profile, Slicing } from '../../lambdas/fhir/profile/definition.ts'
-import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { DefinitionReader, LARGEST } from '../../lambdas/interactions/validation/definition-reader.ts'
-import { ownDefinitions, toldOfDefinition } from '../../lambdas/interactions/validation/tenant-definitions.ts'
-import type { Conformance } from '../../lambdas/ports/definitions/conformance.ts'
-import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
-import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
+import type { Profile, Slicing } from '../../../lambdas/fhir/profile/definition.ts'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { DefinitionReader, LARGEST } from '../../../lambdas/interactions/validation/definition-reader.ts'
+import { ownDefinitions, toldOfDefinition } from '../../../lambdas/interactions/validation/tenant-definitions.ts'
+import type { Conformance } from '../../../lambdas/ports/definitions/conformance.ts'
+import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
+import type { ResourceKey, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 
 const NOTHING: Conformance = {
   profile: async () => undefined,

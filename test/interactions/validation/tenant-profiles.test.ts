@@ -1,9 +1,9 @@
 /** Which profiles of a tenant's own are named: which count, how much is looked at, how often, and what happens where something cannot be read. */
 import { describe, expect, it } from '@jest/globals'
-import { ownProfiles, together } from '../../lambdas/interactions/validation/tenant-profiles.ts'
-import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
-import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
-import type { DamagedVersion, ResourceVersion, ScanPage } from '../../lambdas/ports/store/resource-store.ts'
+import { ownProfiles, together } from '../../../lambdas/interactions/validation/tenant-profiles.ts'
+import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
+import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
+import type { DamagedVersion, ResourceVersion, ScanPage } from '../../../lambdas/ports/store/resource-store.ts'
 
 const urlOf = (name: string): string => `http://example.org/${name}`
 

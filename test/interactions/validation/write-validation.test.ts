@@ -1,12 +1,12 @@
 /** A profile that is loaded and cannot be used: nothing was checked against it. */
 import { describe, expect, it } from '@jest/globals'
-import { FhirError } from '../../lambdas/fhir/outcome.ts'
-import { profilesOnWrite } from '../../lambdas/interactions/validation/write-validation.ts'
-import type { Conformance } from '../../lambdas/ports/definitions/conformance.ts'
-import { TENANT } from '../../lambdas/ports/store/tenants.ts'
-import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
-import { CLOCK } from '../fixtures/profiles/checking.ts'
-import { patient } from '../fixtures/resources.ts'
+import { FhirError } from '../../../lambdas/fhir/outcome.ts'
+import { profilesOnWrite } from '../../../lambdas/interactions/validation/write-validation.ts'
+import type { Conformance } from '../../../lambdas/ports/definitions/conformance.ts'
+import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
+import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
+import { CLOCK } from '../../fixtures/profiles/checking.ts'
+import { patient } from '../../fixtures/resources.ts'
 
 const url = 'http://example.org/unusable'
 const packages = definitionsOf()

@@ -1,11 +1,11 @@
 /** How often a write that resolves references searches. */
 import { describe, expect, it } from '@jest/globals'
-import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import { fhirError } from '../../lambdas/fhir/outcome.ts'
-import { inSlices, limited } from '../../lambdas/interactions/time-slices.ts'
-import { type Resolve, resolving } from '../../lambdas/interactions/writing/reference-resolution.ts'
-import { IndexAhead } from '../../lambdas/ports/faults/index-ahead.ts'
-import type { Plan } from '../../lambdas/ports/search/plan.ts'
+import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import { fhirError } from '../../../lambdas/fhir/outcome.ts'
+import { inSlices, limited } from '../../../lambdas/interactions/time-slices.ts'
+import { type Resolve, resolving } from '../../../lambdas/interactions/writing/reference-resolution.ts'
+import { IndexAhead } from '../../../lambdas/ports/faults/index-ahead.ts'
+import type { Plan } from '../../../lambdas/ports/search/plan.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
 

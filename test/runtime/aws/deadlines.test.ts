@@ -6,17 +6,17 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { performer } from '../../lambdas/http/entry-runner.ts'
-import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
-import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
-import { type WritingStepParts, writingSteps } from '../../lambdas/http/pipelines/writing.ts'
-import { bundle } from '../../lambdas/interactions/bundle/bundle.ts'
-import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import type { WritePorts } from '../../lambdas/interactions/writing/write-loop.ts'
-import { atEnd } from '../fixtures/at-end.ts'
-import { delayed } from '../fixtures/delays.ts'
-import { turnsPass } from '../fixtures/turns.ts'
-import { patientOf, writeOf } from '../fixtures/versions.ts'
+import { performer } from '../../../lambdas/http/entry-runner.ts'
+import { readingSteps } from '../../../lambdas/http/pipelines/reading.ts'
+import { searchingSteps } from '../../../lambdas/http/pipelines/searching.ts'
+import { type WritingStepParts, writingSteps } from '../../../lambdas/http/pipelines/writing.ts'
+import { bundle } from '../../../lambdas/interactions/bundle/bundle.ts'
+import type { FhirRequest, FhirResponse } from '../../../lambdas/interactions/interaction.ts'
+import type { WritePorts } from '../../../lambdas/interactions/writing/write-loop.ts'
+import { atEnd } from '../../fixtures/at-end.ts'
+import { delayed } from '../../fixtures/delays.ts'
+import { turnsPass } from '../../fixtures/turns.ts'
+import { patientOf, writeOf } from '../../fixtures/versions.ts'
 
 type Call = { readonly operation: string; readonly body: { readonly Item?: Readonly<Record<string, object>> } }
 
@@ -25,9 +25,9 @@ let calls: Call[] = []
 const told: string[] = []
 
 const modules = async () => ({
-  ...(await import('../../lambdas/runtime/aws/ports.ts')),
-  ...(await import('../../lambdas/runtime/aws/http-handler.ts')),
-  ...(await import('../../lambdas/runtime/aws/deadlines.ts')),
+  ...(await import('../../../lambdas/runtime/aws/ports.ts')),
+  ...(await import('../../../lambdas/runtime/aws/http-handler.ts')),
+  ...(await import('../../../lambdas/runtime/aws/deadlines.ts')),
 })
 let aws: Awaited<ReturnType<typeof modules>>
 

@@ -2,10 +2,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { KnownReading } from '../../lambdas/indexing/cached-search-contexts.ts'
-import { type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
-import { type CustomResourceEvent, customResource, Told } from '../../lambdas/runtime/aws/custom-resource.ts'
-import { metric, report } from '../../lambdas/runtime/aws/log.ts'
+import { KnownReading } from '../../../lambdas/indexing/cached-search-contexts.ts'
+import { type IndexState, NO_STATE } from '../../../lambdas/indexing/index-state.ts'
+import { type CustomResourceEvent, customResource, Told } from '../../../lambdas/runtime/aws/custom-resource.ts'
+import { metric, report } from '../../../lambdas/runtime/aws/log.ts'
 
 let printed: string[] = []
 beforeEach(() => {

@@ -1,12 +1,12 @@
 /** A restore beside a running server, when what it needs fails: who asked is told what became of it, and requests are answered again. */
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { Gate } from '../../lambdas/runtime/embedded/request-gate.ts'
-import { restoring } from '../../lambdas/runtime/embedded/restore.ts'
-import { openStores } from '../../lambdas/runtime/embedded/stores.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { eventually } from '../fixtures/eventually.ts'
-import { itNeeding } from '../fixtures/needing.ts'
+import { Gate } from '../../../lambdas/runtime/embedded/request-gate.ts'
+import { restoring } from '../../../lambdas/runtime/embedded/restore.ts'
+import { openStores } from '../../../lambdas/runtime/embedded/stores.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import { itNeeding } from '../../fixtures/needing.ts'
 
 type Faults = { readonly close?: Error; readonly commit?: Error; readonly opens?: number }
 

@@ -1,9 +1,9 @@
 /** What the embedded home opens: an index without documents begins with what all tenants have defined. */
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
-import { openStores, type Stores } from '../../lambdas/runtime/embedded/stores.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { keyOf, writeOf } from '../fixtures/versions.ts'
+import { openStores, type Stores } from '../../../lambdas/runtime/embedded/stores.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { keyOf, writeOf } from '../../fixtures/versions.ts'
 
 const open = (folder: string, index: string): Promise<Stores> =>
   openStores({

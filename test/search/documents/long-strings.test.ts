@@ -1,8 +1,8 @@
 /** Specification 4.2, 8: which strings of a resource search passes over for their length, and what selects them. */
 import { expect, it } from '@jest/globals'
-import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { longStrings } from '../../lambdas/search/documents/long-strings.ts'
-import { observation, patient, type Tree } from '../fixtures/resources.ts'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { longStrings } from '../../../lambdas/search/documents/long-strings.ts'
+import { observation, patient, type Tree } from '../../fixtures/resources.ts'
 
 const LONG = 'ä long one '.repeat(800)
 const SHORT = 'x'.repeat(8_000)

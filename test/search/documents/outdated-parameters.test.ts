@@ -1,13 +1,13 @@
 /** What documents of another release are not found by: told of each number of the extractor and of the registry, and asked of each search. */
 import { describe, expect, it } from '@jest/globals'
-import { extractionOf, releaseOf } from '../../lambdas/indexing/document-format.ts'
-import { all, type Predicate } from '../../lambdas/ports/search/plan.ts'
-import { CALLED } from '../../lambdas/search/canonical.ts'
-import { CHANGED_TYPES, type Changes, changesBetween, REGISTRIES, type Release } from '../../lambdas/search/documents/changed-keys.ts'
-import { EXTRACTOR } from '../../lambdas/search/documents/extract.ts'
-import { outdatedIn } from '../../lambdas/search/documents/outdated-parameters.ts'
-import { registryNumber } from '../../lambdas/search/parameters.ts'
-import { parseSearch } from '../../lambdas/search/query/query.ts'
+import { extractionOf, releaseOf } from '../../../lambdas/indexing/document-format.ts'
+import { all, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { CALLED } from '../../../lambdas/search/canonical.ts'
+import { CHANGED_TYPES, type Changes, changesBetween, REGISTRIES, type Release } from '../../../lambdas/search/documents/changed-keys.ts'
+import { EXTRACTOR } from '../../../lambdas/search/documents/extract.ts'
+import { outdatedIn } from '../../../lambdas/search/documents/outdated-parameters.ts'
+import { registryNumber } from '../../../lambdas/search/parameters.ts'
+import { parseSearch } from '../../../lambdas/search/query/query.ts'
 
 const BASE = 'https://fhir.example.org/fhir'
 const NOW = releaseOf(extractionOf({ baseUrl: BASE }))

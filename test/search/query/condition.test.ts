@@ -1,9 +1,9 @@
 /** Between two stages of a search stand at most 65,536 resources, and four times as many between all: one more and it is refused, never silently incomplete. */
 import { describe, expect, it, jest } from '@jest/globals'
-import { FhirError } from '../../lambdas/fhir/outcome.ts'
-import { SearchTooCostly } from '../../lambdas/ports/faults/too-costly.ts'
-import type { Matching } from '../../lambdas/ports/search/plan.ts'
-import { type Condition, ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
+import { FhirError } from '../../../lambdas/fhir/outcome.ts'
+import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
+import type { Matching } from '../../../lambdas/ports/search/plan.ts'
+import { type Condition, ofTenant, resolved } from '../../../lambdas/search/query/condition.ts'
 
 const MOST = 65_536
 

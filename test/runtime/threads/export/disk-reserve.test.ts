@@ -3,14 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from '@jest/globals'
-import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
-import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
-import { GivingRoom, PARTS } from '../../../lambdas/runtime/threads/export/cpu-share.ts'
-import { leavingRoom, type Room, roomAt } from '../../../lambdas/runtime/threads/export/disk-reserve.ts'
-import { jobNow, kickOff, partsOf, run } from '../../export/exported.ts'
-import { newFolder } from '../../fixtures/at-end.ts'
-import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
+import { FilesystemBlobStore } from '../../../../lambdas/adapters/filesystem/blob-store.ts'
+import { ExportFault } from '../../../../lambdas/export/job/export-fault.ts'
+import { GivingRoom, PARTS } from '../../../../lambdas/runtime/threads/export/cpu-share.ts'
+import { leavingRoom, type Room, roomAt } from '../../../../lambdas/runtime/threads/export/disk-reserve.ts'
+import { jobNow, kickOff, partsOf, run } from '../../../export/exported.ts'
+import { newFolder } from '../../../fixtures/at-end.ts'
+import { ExportWorld, jobOf } from '../../../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../../../fixtures/memory/kept-rows.ts'
 
 describe('An export', () => {
   it('works one part of the time on a small machine while there are requests, and all of it when there are none', () => {
@@ -36,7 +36,7 @@ describe('A thread of lower priority', () => {
   itOnLinux('is the only one of its process', async () => {
     const before = nices()
     const program = `data:text/javascript,${encodeURIComponent(`
-      const { lowerPriority } = await import('${new URL('../../../lambdas/runtime/threads/export/thread-priority.ts', import.meta.url)}')
+      const { lowerPriority } = await import('${new URL('../../../../lambdas/runtime/threads/export/thread-priority.ts', import.meta.url)}')
       const { parentPort } = await import('node:worker_threads')
       lowerPriority()
       parentPort.postMessage('')

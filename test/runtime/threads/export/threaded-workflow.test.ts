@@ -1,13 +1,13 @@
 /** The thread of exports: there when it is wanted, begun again when it dies. */
 import { describe, expect, it } from '@jest/globals'
-import { resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
-import { begun, changeJob } from '../../../lambdas/export/job/job-transitions.ts'
-import { toldOf } from '../../../lambdas/runtime/error-log.ts'
-import { Exporter } from '../../../lambdas/runtime/threads/export/threaded-workflow.ts'
-import { jobNow, kickOff } from '../../export/exported.ts'
-import { jobOf } from '../../fixtures/exporting.ts'
-import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
-import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
+import { resumeJobs } from '../../../../lambdas/export/job/job-sweep.ts'
+import { begun, changeJob } from '../../../../lambdas/export/job/job-transitions.ts'
+import { toldOf } from '../../../../lambdas/runtime/error-log.ts'
+import { Exporter } from '../../../../lambdas/runtime/threads/export/threaded-workflow.ts'
+import { jobNow, kickOff } from '../../../export/exported.ts'
+import { jobOf } from '../../../fixtures/exporting.ts'
+import { MemoryBlobs } from '../../../fixtures/memory/blobs.ts'
+import { MemoryKeptRows } from '../../../fixtures/memory/kept-rows.ts'
 
 /** A thread whose program answers calls by the methods of a text; `asks`: what it calls first. */
 const programOf = (methods: string): URL =>

@@ -1,6 +1,6 @@
 /** How long an index that is behind takes to catch up, as far as it can be told. */
 import { expect, it } from '@jest/globals'
-import { Pace } from '../../../lambdas/runtime/threads/search/catch-up-rate.ts'
+import { Pace } from '../../../../lambdas/runtime/threads/search/catch-up-rate.ts'
 
 it('is told by how fast it has come since it fell behind', () => {
   const pace = new Pace()

@@ -2,11 +2,11 @@
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
-import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
-import { eventually } from '../../fixtures/eventually.ts'
-import { timesOf } from '../../fixtures/long-runs.ts'
-import { noiseOf } from '../../fixtures/versions.ts'
+import { SqliteResourceStore } from '../../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { Damaged } from '../../../../lambdas/ports/faults/damaged.ts'
+import { eventually } from '../../../fixtures/eventually.ts'
+import { timesOf } from '../../../fixtures/long-runs.ts'
+import { noiseOf } from '../../../fixtures/versions.ts'
 import { exactly, found, homeOf, madeByAnother, named, planOf } from './home.ts'
 
 /** Of an index, where each of them begins. */

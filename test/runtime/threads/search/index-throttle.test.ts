@@ -1,6 +1,6 @@
 /** When the index leaves the machine to the writes. */
 import { describe, expect, it } from '@jest/globals'
-import { YIELDING, Yielding } from '../../../lambdas/runtime/threads/search/index-throttle.ts'
+import { YIELDING, Yielding } from '../../../../lambdas/runtime/threads/search/index-throttle.ts'
 
 const NOW = 1_000_000
 const MOMENT = { now: NOW, behind: 20_000, asked: 0, took: 10 }

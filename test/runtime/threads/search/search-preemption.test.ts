@@ -1,6 +1,6 @@
 /** Which search gives way to those that came meanwhile. */
 import { describe, expect, it } from '@jest/globals'
-import { givesWay, MOST_LOST, SHORT } from '../../../lambdas/runtime/threads/search/search-preemption.ts'
+import { givesWay, MOST_LOST, SHORT } from '../../../../lambdas/runtime/threads/search/search-preemption.ts'
 
 const LONG = { ran: SHORT + 1, lost: 0, budget: 10_000, waiting: 1 }
 

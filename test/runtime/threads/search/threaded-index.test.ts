@@ -2,12 +2,12 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
-import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
-import type { Predicate } from '../../../lambdas/ports/search/plan.ts'
-import { Searcher } from '../../../lambdas/runtime/threads/search/threaded-index.ts'
-import { eventually } from '../../fixtures/eventually.ts'
-import { shortenPauses } from '../../fixtures/short-pauses.ts'
-import { keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { SearchTooCostly } from '../../../../lambdas/ports/faults/too-costly.ts'
+import type { Predicate } from '../../../../lambdas/ports/search/plan.ts'
+import { Searcher } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
+import { eventually } from '../../../fixtures/eventually.ts'
+import { shortenPauses } from '../../../fixtures/short-pauses.ts'
+import { keyOf, patientOf, writeOf } from '../../../fixtures/versions.ts'
 import { exactly, folder, found, homeOf, madeByAnother, named, planOf } from './home.ts'
 
 /** It takes seconds of what holds long texts. */
@@ -76,7 +76,7 @@ describe('The searcher', () => {
 
   it('tells who waited in vain when to come back, as fast as it has come so far', async () => {
     const searcher = new Searcher({
-      thread: new URL('../../fixtures/slow-searcher-thread.ts', import.meta.url),
+      thread: new URL('../../../fixtures/slow-searcher-thread.ts', import.meta.url),
       store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
     }) // biome-ignore format: one line of options
     await eventually(() => searcher.position > 2)

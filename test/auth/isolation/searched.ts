@@ -1,8 +1,9 @@
 /** What somebody finds, page by page, and what the oracle finds on plain JSON. */
+
+import { type Answer, type Ask, BASE } from '../site.ts'
 import { headOf, isAdministrator, type Json, type Who } from './oracle.ts'
 import type { Populated } from './populated.ts'
 import { isAllowed, nameOf, type Search, type View } from './searches.ts'
-import { type Answer, type Ask, BASE } from './site.ts'
 
 export type Way = 'alone' | 'in a batch'
 

@@ -1,9 +1,9 @@
 /** Writes that are asked for, and what becomes of them, against what the oracle says. */
 import { isDeepStrictEqual } from 'node:util'
+import { type Answer, type Ask, BASE, operatorOf } from '../site.ts'
 import { LeakCheck } from './leak-check.ts'
 import { headOf, type Json, type Who } from './oracle.ts'
 import { markOf, type Population } from './population.ts'
-import { type Answer, type Ask, BASE, operatorOf } from './site.ts'
 import { type Asked, type Cell, type Outcome, RULES, SHAPES, tagged, type Written } from './writes.ts'
 
 /** Knows what was written, as the oracle says. */

@@ -1,6 +1,7 @@
 /** Definitions of two tenants, and requests that look them up, name them or meet what is under their names. */
+
+import type { Sent } from '../site.ts'
 import type { Json } from './oracle.ts'
-import type { Sent } from './site.ts'
 
 const R4 = 'http://hl7.org/fhir/StructureDefinition/'
 export const urlOf = (name: string): string => `http://example.org/${name}`

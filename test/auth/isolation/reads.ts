@@ -1,8 +1,9 @@
 /** Reads, versions and histories of everything there is, each with the status it must have. */
+
+import type { Answer } from '../site.ts'
 import { inScope, type Kept, sees, seesAll, seesType, type Who } from './oracle.ts'
 import type { Populated } from './populated.ts'
 import { type Population, TENANTS } from './population.ts'
-import type { Answer } from './site.ts'
 
 /** `expected`: the status. */
 export type Read = { readonly target: string; readonly headers?: Record<string, string>; readonly expected: (who: Who) => number }

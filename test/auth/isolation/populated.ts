@@ -1,8 +1,8 @@
 /** What two tenants keep, somewhere that can be asked: the world of the leak matrix. Which home it is does not matter. */
 import { afterAll, beforeAll } from '@jest/globals'
+import { type Ask, openSite, type Site, type SiteOptions } from '../site.ts'
 import { LeakCheck } from './leak-check.ts'
 import { type Population, populate } from './population.ts'
-import { type Ask, openSite, type Site, type SiteOptions } from './site.ts'
 
 export type Populated = { readonly ask: Ask; readonly population: Population; readonly check: LeakCheck }
 

@@ -1,7 +1,8 @@
 /** Whether an answer has anything in it that who asked may not see. */
+
+import type { Answer } from '../site.ts'
 import { type Kept, sees, type Who } from './oracle.ts'
 import { ID, MARK, type Population } from './population.ts'
-import type { Answer } from './site.ts'
 
 /** Of a population as it is. */
 export class LeakCheck {

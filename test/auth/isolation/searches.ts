@@ -1,7 +1,8 @@
 /** Searches, each with what it means on plain JSON: which resources match, and which come along. */
+
+import { BASE } from '../site.ts'
 import { categoriesOf, findable, headOf, inScope, type Json, type Kept, sees, tagsOf, type Who } from './oracle.ts'
 import { markOf, type Population } from './population.ts'
-import { BASE } from './site.ts'
 
 /** What of a tenant somebody may find. */
 export class View {

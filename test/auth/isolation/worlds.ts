@@ -1,10 +1,10 @@
 /** Two servers that differ only in what one client may not see: same instants, same cursors, and each call at the ports is written down. */
-import { WatchedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
-import type { Seal } from '../../lambdas/ports/security/seal.ts'
-import type { Stores } from '../../lambdas/runtime/embedded/stores.ts'
+import { WatchedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
+import type { Seal } from '../../../lambdas/ports/security/seal.ts'
+import type { Stores } from '../../../lambdas/runtime/embedded/stores.ts'
+import { openSite, type Site } from '../site.ts'
 import { type Kept, type Letter, mayWrite, sees, type Who } from './oracle.ts'
 import { type Population, population, STEPS, take } from './population.ts'
-import { openSite, type Site } from './site.ts'
 
 export type World = Site & { readonly calls: string[]; at: (instant: number) => void }
 

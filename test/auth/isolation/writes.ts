@@ -1,4 +1,6 @@
 /** Writes, each on a resource of its own, with what must come of it. */
+
+import { BASE } from '../site.ts'
 import {
   findable,
   headOf,
@@ -14,7 +16,6 @@ import {
   type Who,
 } from './oracle.ts'
 import { observation, type Population } from './population.ts'
-import { BASE } from './site.ts'
 
 const to = (reference: string) => ({ reference })
 const [A, B] = [to('Patient/a.id'), to('Patient/b.id')]

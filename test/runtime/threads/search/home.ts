@@ -2,14 +2,14 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach } from '@jest/globals'
-import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import type { Definitions } from '../../../lambdas/indexing/custom-definitions.ts'
-import type { Plan, Predicate } from '../../../lambdas/ports/search/plan.ts'
-import type { Write } from '../../../lambdas/ports/store/resource-store.ts'
-import { Searcher } from '../../../lambdas/runtime/threads/search/threaded-index.ts'
-import { newFolder } from '../../fixtures/at-end.ts'
-import { patient } from '../../fixtures/resources.ts'
-import { patientOf, writeOf } from '../../fixtures/versions.ts'
+import { SqliteResourceStore } from '../../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import type { Definitions } from '../../../../lambdas/indexing/custom-definitions.ts'
+import type { Plan, Predicate } from '../../../../lambdas/ports/search/plan.ts'
+import type { Write } from '../../../../lambdas/ports/store/resource-store.ts'
+import { Searcher } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
+import { newFolder } from '../../../fixtures/at-end.ts'
+import { patient } from '../../../fixtures/resources.ts'
+import { patientOf, writeOf } from '../../../fixtures/versions.ts'
 
 export const folder = newFolder()
 
@@ -26,7 +26,7 @@ export async function homeOf({ name = `${++homes}`, budget = 10_000, ahead = {} 
   const told: Partial<Definitions>[] = []
   const store = await SqliteResourceStore.open({ file, onCommit: () => searcher.follow() })
   const searcher = new Searcher({
-    thread: new URL('../../../lambdas/runtime/threads/search/search-thread.ts', import.meta.url),
+    thread: new URL('../../../../lambdas/runtime/threads/search/search-thread.ts', import.meta.url),
     store: file,
     index,
     acknowledged: (tenant) => ahead[tenant ?? ''] ?? store.lastPosition(tenant),

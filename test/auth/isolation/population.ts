@@ -1,6 +1,7 @@
 /** What two tenants keep: the same ids, other contents. Each version has a mark that nothing else has, so that it is known wherever it appears. */
+
+import { type Ask, BASE, operatorOf } from '../site.ts'
 import { type Find, type Json, type Kept, patientsIn, type Version } from './oracle.ts'
-import { type Ask, BASE, operatorOf } from './site.ts'
 
 export const TENANTS = ['north', 'south'] as const
 

@@ -1,7 +1,8 @@
 /** Requests by chance about what there is, what is hidden and what never was, for two worlds that differ only in what a client may not see. */
+
+import { BASE, type Sent } from '../site.ts'
 import type { Json, Who } from './oracle.ts'
 import { observation, population } from './population.ts'
-import { BASE, type Sent } from './site.ts'
 import { dice } from './spread.ts'
 import { isHidden } from './worlds.ts'
 
