@@ -2,7 +2,7 @@
  * A stage that is set back to an instant, as lib/README.md says, on the deployed stacks: the deployment with `restored` prepares the table, lets
  * all be about it and makes again what was written since; then writes go on. MiniStack knows no instant but now (restored-table.ts), so the table
  * is restored at the instant; its stream begins with the deployment, as that of a restored table does. What it does not show: how long DynamoDB
- * restores, and what it says meanwhile (adapters/dynamodb-adopt-table.test.ts); that roles allow all this (infra/restored.test.ts).
+ * restores, and what it says meanwhile (adapters/dynamodb/restored-table.test.ts); that roles allow all this (infra/restored.test.ts).
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { Answer, Tree } from '../api/server.ts'
