@@ -108,8 +108,8 @@ describe('the code of a function', () => {
   it('is not built if a plugin or a later file matches no import', async () => {
     const entryPoints = [{ in: entryPointOf('read'), out: 'read' }]
     const { metafile } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
-    // A read validates nothing and signs no link.
-    expect(unmatchedIn(metafile, true)).toEqual(expect.arrayContaining(['profiles', 'ucum', 'packages', 'additional-resources']))
+    // A read validates nothing and evaluates no expression of a client.
+    expect(unmatchedIn(metafile, true)).toEqual(expect.arrayContaining(['profiles', 'ucum', 'programs', 'additional-resources']))
     expect(unmatchedIn(metafile, true)).not.toContain('errors')
   })
 
