@@ -19,7 +19,7 @@ describe('the log', () => {
     report(new RangeError('Mrs Sentinel\n    at home has gout'), 'request-1')
     expect(printed).toHaveLength(1)
     expect(JSON.parse(printed[0]!)).toMatchObject({ level: 'error', requestId: 'request-1', name: 'RangeError' })
-    expect(JSON.parse(printed[0]!).at[0]).toMatch(/^at .*aws\.test\.ts/)
+    expect(JSON.parse(printed[0]!).at[0]).toMatch(/^at .*ports\.test\.ts/)
     expect(printed[0]).not.toMatch(/Sentinel|gout/)
   })
 
