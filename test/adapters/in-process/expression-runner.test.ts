@@ -121,7 +121,7 @@ describe('its process', () => {
   /** `processes`: the numbers of those that were started. */
   function stub(idle = 3_600_000) {
     const started = join(folder, `${++count}`)
-    const program = join(import.meta.dirname, '..', 'fixtures', 'expression-stub.mjs')
+    const program = join(import.meta.dirname, '../../fixtures', 'expression-stub.mjs')
     const runner = new ForkedExpressionRunner({ program, idle, environment: { STARTED: started } })
     runners.push(runner)
     const evaluated = async (names: readonly string[], budget = PLENTY) =>

@@ -21,7 +21,7 @@ const LATEST_KILL = 400
 
 const folder = newFolder()
 
-const program = (name: string): string => fileURLToPath(new URL(`../fixtures/crash/${name}`, import.meta.url))
+const program = (name: string): string => fileURLToPath(new URL(`../../fixtures/crash/${name}`, import.meta.url))
 
 describe('A process that is killed', () => {
   it('leaves every acknowledged commit, also of the processes before it, and none in part', async () => {

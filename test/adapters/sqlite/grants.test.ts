@@ -19,7 +19,7 @@ import { timesOf } from '../../fixtures/long-runs.ts'
 import { itNeeding, works } from '../../fixtures/needing.ts'
 
 const KILLS = timesOf(3, 30)
-const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/crash/${name}`, import.meta.url))
+const fixture = (name: string): string => fileURLToPath(new URL(`../../fixtures/crash/${name}`, import.meta.url))
 const program = fixture('add-grants.ts')
 
 /** A new file, each opening of which reads the same clock. */
