@@ -57,7 +57,7 @@ export class ExportFiles extends Construct {
       minimumTLSVersion: 1.2,
       objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
       encryption: BucketEncryption.KMS,
-      // The policy of the stage's key names CloudFront already (data-stack.ts).
+      // The policy of the stage's key names CloudFront already (stacks/data-stack.ts).
       encryptionKey: Key.fromKeyArn(this, 'Key', key.keyArn),
       bucketKeyEnabled: true,
       // What is removed is gone.

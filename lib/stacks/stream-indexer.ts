@@ -42,5 +42,5 @@ export function follow(follower: FhirFunction, { streamArn, bucket, sorts, paral
   return mapping
 }
 
-/** The role of the function says what it takes (grants.ts). */
+/** The role of the function says what it takes (permissions/grants.ts). */
 const putAside = ({ bucketArn }: IBucket): IEventSourceDlq => ({ bind: () => ({ destination: bucketArn }) })

@@ -24,7 +24,7 @@ export type Job = {
   readonly group?: string
   /** Without its patients, where `patients` says how many there are. */
   readonly asked: AskedExport
-  /** How many are named: named-patients.ts. Absent: `asked` has them, as it had in all jobs once. */
+  /** How many are named: plan/named-patients.ts. Absent: `asked` has them, as it had in all jobs once. */
   readonly patients?: number
   /** Of the kick-off: versions are exported that were current then. */
   readonly transactionTime: number

@@ -1,4 +1,4 @@
-/** The walk of a validation: members, items, and the rules of each element. in-pieces.ts walks through what is large. */
+/** The walk of a validation: members, items, and the rules of each element. incremental-walk.ts walks through what is large. */
 import type { Scope } from '../path/branch.ts'
 import type { Work } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'

@@ -1,5 +1,5 @@
 /**
- * The cloud home, port by port: DynamoDB and S3 here, OpenSearch in search-index.ts, Step Functions in index-workers.ts. Each function of ../functions
+ * The cloud home, port by port: DynamoDB and S3 here, OpenSearch in search-index.ts, Step Functions in index-workers.ts. Each function of ../../functions
  * names the ports it needs, and its bundle carries no others: so one export for each, and never an object of them.
  */
 import { documentClient } from '../../adapters/dynamodb/client.ts'
