@@ -1,9 +1,9 @@
 /** The validator answers whatever the tree is: resources with parts exchanged, taken away, or replaced by something else. */
 import { describe, expect, it } from '@jest/globals'
-import { validate } from '../../lambdas/fhir/validate/validate.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { validatedInPieces } from '../fixtures/validation/in-pieces.ts'
-import { seeds } from '../fixtures/validation/seeds.ts'
+import { validate } from '../../../lambdas/fhir/validate/validate.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { validatedInPieces } from '../../fixtures/validation/in-pieces.ts'
+import { seeds } from '../../fixtures/validation/seeds.ts'
 
 const ROUNDS = timesOf(5_000, 200_000)
 

@@ -1,9 +1,9 @@
 /** What single steps make of a request before an interaction gets it, and of its answer: the rare cases. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { shapeBody } from '../../lambdas/http/steps/shape-body.ts'
-import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import { turnsDuring } from '../fixtures/turns.ts'
-import { type Front, patientOf, startFront } from './front.ts'
+import { shapeBody } from '../../../lambdas/http/steps/shape-body.ts'
+import type { FhirRequest, FhirResponse } from '../../../lambdas/interactions/interaction.ts'
+import { turnsDuring } from '../../fixtures/turns.ts'
+import { type Front, patientOf, startFront } from '../front.ts'
 
 const LIMIT = 1_000
 const WARNINGS = {

@@ -1,7 +1,7 @@
 /** A seal knows what was sealed before the store was set back, and any text is itself. */
 import { expect, it } from '@jest/globals'
-import { sealOfEpoch } from '../../lambdas/adapters/in-process/epoch-seal.ts'
-import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
+import { sealOfEpoch } from '../../../lambdas/adapters/in-process/epoch-seal.ts'
+import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
 
 const plain = new AesSeal(new Uint8Array(32))
 const epochs = [0, 1, 2, 12].map((epoch) => sealOfEpoch(plain, epoch))

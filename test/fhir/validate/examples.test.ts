@@ -1,10 +1,10 @@
 /** The official examples and definitions of R4 through the validator: which are refused, and why. */
 import { describe, expect, it } from '@jest/globals'
-import { parseJson } from '../../lambdas/fhir/json.ts'
-import { validate } from '../../lambdas/fhir/validate/validate.ts'
-import { isWhole } from '../fixtures/long-runs.ts'
-import { validatedInPieces } from '../fixtures/validation/in-pieces.ts'
-import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
+import { parseJson } from '../../../lambdas/fhir/json.ts'
+import { validate } from '../../../lambdas/fhir/validate/validate.ts'
+import { isWhole } from '../../fixtures/long-runs.ts'
+import { validatedInPieces } from '../../fixtures/validation/in-pieces.ts'
+import { OFFICIAL, REFUSED, textOf } from '../../fixtures/validation/official.ts'
 
 /** Definitions are many and alike: a twentieth of them, all other examples, and everything in whole loops. */
 function isChosen(name: string, index: number): boolean {

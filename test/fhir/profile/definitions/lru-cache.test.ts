@@ -1,8 +1,8 @@
 /** What is remembered of definitions is bounded by their size: what was used last stays, and what is gone is looked up again. */
 import { expect, it } from '@jest/globals'
-import { LatelyUsed } from '../../../lambdas/fhir/profile/definitions/lru-cache.ts'
-import { Known, newRoom } from '../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
-import { newFiles, OpenedPackage } from '../../../lambdas/packages/package-reader.ts'
+import { LatelyUsed } from '../../../../lambdas/fhir/profile/definitions/lru-cache.ts'
+import { Known, newRoom } from '../../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
+import { newFiles, OpenedPackage } from '../../../../lambdas/packages/package-reader.ts'
 
 const codes = (url: string, count: number) => ({ url, include: [{ codes: Array.from({ length: count }, (_, i) => `code-${i}`) }] })
 

@@ -1,11 +1,11 @@
 /** Issuers besides this server: what their tokens may give is bounded by what a person has written down, and their names are nobody's here. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { type ExternalIssuer, parseIssuers } from '../../lambdas/access/verification/external-issuers.ts'
-import { fetchedKeys } from '../../lambdas/access/verification/jwks-cache.ts'
-import type { VerifierParts } from '../../lambdas/access/verification/verifier.ts'
-import { readConfig } from '../../lambdas/runtime/config.ts'
-import { BASE, encoded, KEY, newKey, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'
+import { type ExternalIssuer, parseIssuers } from '../../../lambdas/access/verification/external-issuers.ts'
+import { fetchedKeys } from '../../../lambdas/access/verification/jwks-cache.ts'
+import type { VerifierParts } from '../../../lambdas/access/verification/verifier.ts'
+import { readConfig } from '../../../lambdas/runtime/config.ts'
+import { BASE, encoded, KEY, newKey, OTHER_KEY, SECOND, settled, signedBy, type World, world } from '../issuing.ts'
 
 const WRITTEN = {
   issuer: 'https://auth.example.org/realms/a',

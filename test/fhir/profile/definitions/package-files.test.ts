@@ -1,11 +1,11 @@
 /** The files of a package: a long list is in parts, and who looks something up reads one of them. */
 import { describe, expect, it } from '@jest/globals'
-import { type Package, packageFiles, packageOf, shardOf } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
-import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { withManifest } from '../../../lambdas/packages/manifest.ts'
-import { labelFrom } from '../../../lambdas/packages/package-labels.ts'
-import { OpenedPackage } from '../../../lambdas/packages/package-reader.ts'
-import { inOrderOfCounting } from '../../../lambdas/ports/definitions/version-order.ts'
+import { type Package, packageFiles, packageOf, shardOf } from '../../../../lambdas/fhir/profile/definitions/package-files.ts'
+import type { Resource } from '../../../../lambdas/fhir/resource.ts'
+import { withManifest } from '../../../../lambdas/packages/manifest.ts'
+import { labelFrom } from '../../../../lambdas/packages/package-labels.ts'
+import { OpenedPackage } from '../../../../lambdas/packages/package-reader.ts'
+import { inOrderOfCounting } from '../../../../lambdas/ports/definitions/version-order.ts'
 
 const urls = Array.from({ length: 200 }, (_, i) => `http://example.org/ValueSet/${i}`)
 const valueSets = Object.fromEntries(urls.map((url) => [url, { url, include: [{ system: url, codes: ['a'.repeat(50)] }] }]))

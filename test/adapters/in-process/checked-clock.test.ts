@@ -1,7 +1,7 @@
 /** The clock of the embedded home: when it is believed, and when not. */
 import { describe, expect, it } from '@jest/globals'
-import { WatchedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
-import { DAY, MINUTE, SetClock, YEAR } from '../fixtures/set-clock.ts'
+import { WatchedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
+import { DAY, MINUTE, SetClock, YEAR } from '../../fixtures/set-clock.ts'
 
 const NOW = '2026-06-01T12:00:00.000Z'
 const HOUR = 60 * MINUTE

@@ -1,14 +1,14 @@
 /** X-Index-Token and X-Consistency: what a write tells, and what a search with it waits for. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { sealOfEpoch } from '../../lambdas/adapters/in-process/epoch-seal.ts'
-import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
-import type { Exchange, HttpResponse } from '../../lambdas/http/exchange.ts'
-import { awaitIndexToken, type TokenParts, tellIndexToken } from '../../lambdas/http/steps/index-token.ts'
-import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import type { Blob } from '../../lambdas/ports/blobs/blob-store.ts'
-import { IndexBehind } from '../../lambdas/ports/faults/index-behind.ts'
-import type { VersionKey } from '../../lambdas/ports/store/resource-store.ts'
+import { sealOfEpoch } from '../../../lambdas/adapters/in-process/epoch-seal.ts'
+import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
+import type { Exchange, HttpResponse } from '../../../lambdas/http/exchange.ts'
+import { awaitIndexToken, type TokenParts, tellIndexToken } from '../../../lambdas/http/steps/index-token.ts'
+import type { FhirResponse } from '../../../lambdas/interactions/interaction.ts'
+import type { Blob } from '../../../lambdas/ports/blobs/blob-store.ts'
+import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
+import type { VersionKey } from '../../../lambdas/ports/store/resource-store.ts'
 
 function world(isVisible: boolean | 'down' = true) {
   const kept = new Map<string, Blob>()

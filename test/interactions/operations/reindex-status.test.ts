@@ -1,7 +1,7 @@
 /** What is told of documents that are made again. */
 import { expect, it } from '@jest/globals'
-import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
-import { reindexStatus } from '../../lambdas/interactions/operations/reindex.ts'
+import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
+import { reindexStatus } from '../../../lambdas/interactions/operations/reindex.ts'
 
 it('$reindex-status names rebuilds, their progress, and types without searches', async () => {
   const rebuilds = [

@@ -1,12 +1,12 @@
 /** Who may not see all of a type hears "not found" at a full multiple of 20 ms. */
 import { describe, expect, it } from '@jest/globals'
 import middy from '@middy/core'
-import { type Access, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import { fhirError } from '../../lambdas/fhir/outcome.ts'
-import type { Exchange, HttpResponse } from '../../lambdas/http/exchange.ts'
-import { describeErrors } from '../../lambdas/http/steps/describe-errors.ts'
-import { levelTime } from '../../lambdas/http/steps/level-time.ts'
-import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { type Access, WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import { fhirError } from '../../../lambdas/fhir/outcome.ts'
+import type { Exchange, HttpResponse } from '../../../lambdas/http/exchange.ts'
+import { describeErrors } from '../../../lambdas/http/steps/describe-errors.ts'
+import { levelTime } from '../../../lambdas/http/steps/level-time.ts'
+import type { FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 
 const OF_ONE: Access = {
   clauses: [{ type: '*', letters: ['r'], query: '', within: ['Patient/1'] }],

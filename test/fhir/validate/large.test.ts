@@ -1,9 +1,9 @@
 /** Values and resources that are very large are judged like small ones, with as much work as their size asks for. */
 import { describe, expect, it } from '@jest/globals'
-import type { Issue } from '../../lambdas/fhir/outcome.ts'
-import type { Element } from '../../lambdas/fhir/resource.ts'
-import { isLarge, PIECE } from '../../lambdas/fhir/validate/incremental-walk.ts'
-import { validate, validateInPieces } from '../../lambdas/fhir/validate/validate.ts'
+import type { Issue } from '../../../lambdas/fhir/outcome.ts'
+import type { Element } from '../../../lambdas/fhir/resource.ts'
+import { isLarge, PIECE } from '../../../lambdas/fhir/validate/incremental-walk.ts'
+import { validate, validateInPieces } from '../../../lambdas/fhir/validate/validate.ts'
 
 const found = (resource: object): readonly string[] =>
   validate({ resourceType: 'Patient', ...resource }).map(({ code, expression }) => `${code} ${expression}`)

@@ -1,8 +1,8 @@
 /** Access tokens of this server: who they say asks, until when, and how soon one that was revoked no longer counts. */
 import { describe, expect, it } from '@jest/globals'
-import { RememberedToken, RememberedTokens } from '../../lambdas/access/verification/token-cache.ts'
-import { ALL, type Mark } from '../../lambdas/ports/rows/revocations.ts'
-import { BASE, KEY, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'
+import { RememberedToken, RememberedTokens } from '../../../lambdas/access/verification/token-cache.ts'
+import { ALL, type Mark } from '../../../lambdas/ports/rows/revocations.ts'
+import { BASE, KEY, OTHER_KEY, SECOND, settled, signedBy, type World, world } from '../issuing.ts'
 
 const CHOSEN = { patientScopesWithoutContext: 'all' }
 const CLIENT = { ...CHOSEN, client: 'app', subject: 'app', scopes: ['system/*.rs'], clientAuth: 'secret', issuer: BASE, tenant: 'default' }
