@@ -217,11 +217,11 @@ const WAITS = [
 ]
 /**
  * Fixtures hold the delays of fakes and the waits for conditions. Measurements and the deployed stacks depend on real time. The programs for
- * engines, mutants and the night end what takes too long. This file has an example of each way to wait.
+ * engines and mutants end what takes too long. This file has an example of each way to wait.
  */
 const MAY_WAIT_BY_TIME = [
   ...['test/fixtures/', 'test/bench/', 'test/cloud/'],
-  ...['test/engines/engine.ts', 'test/mutants/copy.ts', 'test/mutants/run.ts', 'test/night.ts', 'test/architecture.test.ts'],
+  ...['test/engines/engine.ts', 'test/mutants/copy.ts', 'test/architecture.test.ts'],
 ]
 /** Behind code, a comment without quotes: `'a // b'` is none. */
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)|\s\/\/[^'"`\n]*$/gm

@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { endOfRun } from './fixtures/end-of-run.ts'
 
 type Part = { readonly reason: string; readonly commands: readonly string[] }
 
@@ -85,8 +86,7 @@ async function main({ names, minutes }: Asked): Promise<number> {
   const all = parts.flatMap(([, { commands }]) => commands)
   const first = minutes === undefined ? 0 : chosen % all.length
   const commands = [...all.slice(first), ...all.slice(0, first)]
-  const interrupted = signalled()
-  const over = minutes === undefined ? interrupted : AbortSignal.any([interrupted, AbortSignal.timeout(minutes * 60_000)])
+  const { interrupted, over } = endOfRun(minutes)
   const failed: string[] = []
   let done = 0
   for (const command of commands) {
@@ -103,13 +103,6 @@ async function main({ names, minutes }: Asked): Promise<number> {
   console.log(`\n${commit.slice(0, 7)} of ${new Date().toISOString()}: ${done} commands of ${commands.length}, ${failed.length} failed`)
   for (const command of failed) console.log(`failed: ${command}`)
   return failed.length === 0 && !interrupted.aborted ? 0 : 1
-}
-
-/** Aborts when a signal asks this program to end. */
-function signalled(): AbortSignal {
-  const controller = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort())
-  return controller.signal
 }
 
 /** Runs a command in a process group of its own, which is ended when `over` aborts. */

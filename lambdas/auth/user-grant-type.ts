@@ -1,4 +1,4 @@
-/** What a user granted to a client in one go. Codes and refresh tokens stand for it; all tokens made of it have its `sid`, and are revoked by it. */
+/** The grant of a user to a client. Codes and refresh tokens refer to it. All its tokens carry its `sid`, which revokes them. */
 export type UserGrant = {
   readonly client: string
   /** Of the client: what an earlier one of its id was granted is not its own. */

@@ -1,4 +1,4 @@
-/** What the commands say about wrong arguments, and their help. */
+/** Messages of the commands about wrong arguments, and their help. */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

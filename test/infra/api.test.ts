@@ -1,4 +1,4 @@
-/** API Gateway of a stage: its methods, and who is let in. */
+/** API Gateway of a stage: methods and authorization. */
 import { describe, expect, it } from '@jest/globals'
 import { AUTH_ROUTES, type AuthRoute, isHeadToo, ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
 import { functionOf } from '../../lambdas/functions/functions.ts'

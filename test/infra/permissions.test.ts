@@ -1,4 +1,4 @@
-/** What the functions of a stage may do. */
+/** Permissions of the functions of a stage. */
 import { describe, expect, it } from '@jest/globals'
 import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { FUNCTIONS, type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'

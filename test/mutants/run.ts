@@ -9,6 +9,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { endOfRun } from '../fixtures/end-of-run.ts'
 import { baseOf, changedSince, commit } from './changed-lines.ts'
 import { isIn, type Part, spread } from './choice.ts'
 import { Copy } from './copy.ts'
@@ -23,12 +24,11 @@ type Verdict = 'noticed' | 'SURVIVED' | 'not run'
 type Plan = { readonly trials: readonly Trial[]; readonly leftOut: readonly Trial[] }
 
 const options = readOptions()
-const interrupted = signalled()
+const { interrupted, over } = endOfRun(options.minutes)
 
 async function main(): Promise<number> {
   const began = performance.now()
-  const { minutes, isStrict } = options
-  const over = minutes === undefined ? interrupted : AbortSignal.any([interrupted, AbortSignal.timeout(minutes * 60_000)])
+  const { isStrict } = options
   const plan = makePlan()
   const counts: Record<Verdict, number> = { noticed: 0, SURVIVED: 0, 'not run': 0 }
   let isWrong = false
@@ -129,13 +129,6 @@ function readOptions(): Options {
     console.error(`${(error as Error).message}\nThe head of test/mutants/run.ts describes the arguments.`)
     process.exit(2)
   }
-}
-
-/** Aborts when a signal asks this program to end. Tests that run would outlive it, since they have a process group of their own. */
-function signalled(): AbortSignal {
-  const controller = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => controller.abort())
-  return controller.signal
 }
 
 process.exitCode = await main()

@@ -56,5 +56,5 @@ export function nextRefresh(grant: UserGrant, kind: RefreshKind, at: number, hal
   return { token: `${half}.${second}`, life: life / 1000, key: fingerprintOf(half), entry }
 }
 
-/** By which a client's refresh tokens of a user are listed. */
+/** Returns the key under which the refresh tokens of a client and a user are listed. */
 export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`

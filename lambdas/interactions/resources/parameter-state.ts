@@ -1,7 +1,7 @@
 import type { Resource } from '../../fhir/resource.ts'
 import type { Definition } from '../../ports/search/index-status.ts'
 
-/** Of a SearchParameter that is read, below the base of the server: whether it is searched by already. */
+/** Extension of a SearchParameter, relative to the base URL: whether searches use the parameter already. */
 const STATE = 'StructureDefinition/search-parameter-state'
 
 /** The resource with its state as an extension: active when all its types are searched by. */

@@ -55,7 +55,7 @@ export type Matching = {
   readonly access: AccessRules
 }
 
-/** What is looked up at once. `field`: of groups, or of what is looked up by a stage. */
+/** The subject of one lookup in the index. `field`: the field of groups or of a stage. */
 export type SearchSubject = Matching & { readonly order?: readonly SortKey[]; readonly field?: string }
 
 /** Nothing but what is looked for. Every part has its name here: one that is added does not compile until it has. */

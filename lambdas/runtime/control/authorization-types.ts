@@ -1,7 +1,7 @@
-/** What operators ask of the authorization server of a data folder. */
+/** Requests of operators to the authorization server of a data folder. */
 import type { Launch } from '../../auth/launch/launches.ts'
 
-/** `operator`: who says so. */
+/** `operator`: for the audit record. */
 export type Launched = { readonly launch: Launch; readonly operator: string }
 
 /** `tenant`: where each has its own. `operator`: who asks; absent: the server itself. */
