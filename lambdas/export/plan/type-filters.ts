@@ -7,7 +7,7 @@ import { searcherUnder } from '../../access/search-access.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { all, type Matching, type Predicate } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
-import { allowed, type Condition, ID, type Searcher } from '../../search/query/condition.ts'
+import { allowed, type Condition, type FieldValues, ID, lowered, type Searcher } from '../../search/query/condition.ts'
 import type { Reading } from '../../search/search-context.ts'
 import { parseFilter, type TypeFilter } from '../export-request.ts'
 import { ExportFault } from '../job/export-fault.ts'
@@ -35,11 +35,11 @@ export async function resolveFilters(
   job: Pick<Job, 'tenant' | 'access' | 'asked' | 'transactionTime'>,
 ): Promise<Filters> {
   const searcher = searcherOf(job.tenant, job.access, reading)
-  const stages = { index, searcher, count: counting() }
+  const values = valuesFor({ index, searcher, count: counting() })
   const filters: Record<string, Predicate[]> = {}
   for (const filter of job.asked.filters) {
     const predicates: Predicate[] = []
-    for (const condition of understood(filter, searcher, reading, job.transactionTime)) predicates.push(await stage(stages, condition))
+    for (const condition of understood(filter, searcher, reading, job.transactionTime)) predicates.push(await lowered(condition, values))
     filters[filter.type] = [...(filters[filter.type] ?? []), all(...predicates)]
   }
   return filters
@@ -75,32 +75,21 @@ function counting(): Stages['count'] {
   }
 }
 
-async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
-  switch (condition.kind) {
-    case 'refers': {
-      const keys: string[] = []
-      for (const { type, where } of condition.to)
-        for await (const ids of idsOf(stages, type, await stage(stages, where))) {
-          stages.count(ids.length)
-          for (const id of ids) keys.push(`${type}/${id}`)
-        }
-      return { kind: 'key', field: condition.field, oneOf: [...new Set(keys)] }
+/** Looks values up page by page, however many resources meet the predicate. */
+const valuesFor =
+  (stages: Stages): FieldValues =>
+  async (type, where, field) => {
+    const found = new Set<string>()
+    for await (const ids of idsOf(stages, type, where)) {
+      const before = found.size
+      for (const value of field === ID ? ids : await valuesOf(stages, type, ids, field)) found.add(value)
+      stages.count(found.size - before)
     }
-    case 'referredBy': {
-      const { type, by, field, where } = condition
-      const found = new Set<string>()
-      for await (const ids of idsOf(stages, by, await stage(stages, where))) {
-        const before = found.size
-        for (const reference of await stages.index.distinct(matching(stages, by, withIds(ids)), field, Number.MAX_SAFE_INTEGER))
-          if (reference.startsWith(`${type}/`)) found.add(reference.slice(type.length + 1))
-        stages.count(found.size - before)
-      }
-      return { kind: 'key', field: ID, oneOf: [...found] }
-    }
-    default:
-      return condition
+    return [...found]
   }
-}
+
+const valuesOf = ({ index, ...stages }: Stages, type: string, ids: readonly string[], field: string): Promise<readonly string[]> =>
+  index.distinct(matching({ index, ...stages }, type, { kind: 'key', field: ID, oneOf: ids }), field, Number.MAX_SAFE_INTEGER)
 
 /** By pages, some perhaps twice. */
 async function* idsOf(stages: Stages, type: string, where: Predicate): AsyncIterable<readonly string[]> {
@@ -113,10 +102,10 @@ const matching = ({ searcher }: Stages, type: string, where: Predicate): Matchin
   ...{ tenant: searcher.tenant, types: [type], where, access: searcher.rules([type]) },
 })
 
-const withIds = (ids: readonly string[]): Predicate => ({ kind: 'key', field: ID, oneOf: ids })
-
-/** What holds where one of them does. The conditions of a stage are what the query says, or keys an inner one came to. */
+/** Splits a predicate into parts, one of which holds. Conditions of a stage are criteria, or keys that an inner stage led to. */
 function* partsOf(where: Predicate): Iterable<Predicate> {
-  if (where.kind !== 'key' || where.oneOf.length <= PAGE) return yield where
-  for (let first = 0; first < where.oneOf.length; first += PAGE) yield { ...where, oneOf: where.oneOf.slice(first, first + PAGE) }
+  if (where.kind === 'some') for (const each of where.of) yield* partsOf(each)
+  else if (where.kind === 'key' && where.oneOf.length > PAGE)
+    for (let first = 0; first < where.oneOf.length; first += PAGE) yield { ...where, oneOf: where.oneOf.slice(first, first + PAGE) }
+  else yield where
 }

@@ -58,7 +58,8 @@ type Stages = {
 export async function resolved(conditions: readonly Condition[], searcher: Searcher, index: Stages['index']): Promise<Predicate> {
   const stages: Stages = { searcher, index, began: performance.now(), left: MOST_TOGETHER }
   const predicates: Predicate[] = []
-  for (const condition of conditions.map((each) => allowed(each, searcher))) predicates.push(await stage(stages, condition))
+  const values: FieldValues = (type, where, field) => distinct(stages, type, where, field)
+  for (const condition of conditions.map((each) => allowed(each, searcher))) predicates.push(await lowered(condition, values))
   return all(...predicates)
 }
 
@@ -78,25 +79,29 @@ export function allowed(condition: Condition, searcher: Searcher): Condition {
   }
 }
 
-async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
+/** Returns the distinct values of one field in the resources of a type that meet a predicate. */
+export type FieldValues = (type: string, where: Predicate, field: string) => Promise<readonly string[]>
+
+/** Replaces chains and `_has` by the keys that they lead to. Searches and export filters differ only in how they look values up. */
+export async function lowered(condition: Condition, values: FieldValues): Promise<Predicate> {
   switch (condition.kind) {
     case 'refers': {
       const { field, byCanonical, to } = condition
       const keys: string[] = []
       const called: string[] = []
       for (const { type, where } of to) {
-        const predicate = await stage(stages, where)
-        for (const id of await distinct(stages, type, predicate, ID)) keys.push(`${type}/${id}`)
-        if (byCanonical && hasCanonical(type)) called.push(...(await distinct(stages, type, predicate, CALLED)))
+        const predicate = await lowered(where, values)
+        for (const id of await values(type, predicate, ID)) keys.push(`${type}/${id}`)
+        if (byCanonical && hasCanonical(type)) for (const name of await values(type, predicate, CALLED)) called.push(name)
       }
       return keyOr({ kind: 'key', field, oneOf: keys }, { kind: 'key', field: namesOf(field).canonical, oneOf: [...new Set(called)] })
     }
     case 'referredBy': {
       const { type, by, field, byCanonical, where } = condition
-      const predicate = await stage(stages, where)
-      const references = await distinct(stages, by, predicate, field)
+      const predicate = await lowered(where, values)
+      const references = await values(by, predicate, field)
       const ids = references.filter((reference) => reference.startsWith(`${type}/`)).map((reference) => reference.slice(type.length + 1))
-      const called = byCanonical && hasCanonical(type) ? await distinct(stages, by, predicate, namesOf(field).canonical) : []
+      const called = byCanonical && hasCanonical(type) ? await values(by, predicate, namesOf(field).canonical) : []
       return keyOr({ kind: 'key', field: ID, oneOf: ids }, { kind: 'key', field: CALLED, oneOf: called })
     }
     default:
