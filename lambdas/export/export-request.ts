@@ -13,6 +13,9 @@ import type { Reading } from '../search/search-context.ts'
 
 export type Level = 'system' | 'patient' | 'group'
 
+/** Setting that names the types of Group exports. */
+export const GROUP_TYPES_SETTING = 'FHIR_GROUP_EXPORT_TYPES'
+
 /** A root element; without a type, of every type that has it. */
 export type AskedElement = { readonly type?: string; readonly element: string }
 /** A search of the type: criteria without `Type?`. */
@@ -91,7 +94,7 @@ function read(state: State, name: string, value: string, kickOff: KickOff): void
       for (const each of value.split(NEXT_FILTER)) readFilter(state, each, kickOff)
       return
     default:
-      passOver(state, kickOff, wrong(name, 'is not a parameter of $export'))
+      passOver(state, kickOff.lenient, wrong(name, 'is not a parameter of $export'))
   }
 }
 
@@ -104,8 +107,8 @@ function readInstant(state: State, name: '_since' | '_until', value: string, kic
   const text = withPlus(value)
   const range = dateRange(text)
   const instant = range !== undefined && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? range.low : undefined
-  if (instant === undefined) passOver(state, kickOff, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
-  else if (name === '_since' && instant > kickOff.now) passOver(state, kickOff, wrong(name, 'is later than now'))
+  if (instant === undefined) passOver(state, kickOff.lenient, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
+  else if (name === '_since' && instant > kickOff.now) passOver(state, kickOff.lenient, wrong(name, 'is later than now'))
   else state[field] = instant
 }
 
@@ -114,11 +117,11 @@ const withPlus = (value: string): string => value.replace(' ', '+')
 
 function readTypes(state: State, value: string, kickOff: KickOff): void {
   const named = listed(value)
-  if (named.length === 0) return passOver(state, kickOff, wrong('_type', 'names no type'))
+  if (named.length === 0) return passOver(state, kickOff.lenient, wrong('_type', 'names no type'))
   state.types ??= []
   const known = named.filter((type) => {
     if (!isResourceType(type))
-      passOver(state, kickOff, wrong('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
+      passOver(state, kickOff.lenient, wrong('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
     return isResourceType(type)
   })
   state.types = [...new Set([...state.types, ...known])]
@@ -135,11 +138,12 @@ function readPatient(state: State, value: string, { level, posted, reading }: Ki
 
 function readFilter(state: State, text: string, kickOff: KickOff): void {
   const [, type = '', query = ''] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
-  if (!isResourceType(type)) return passOver(state, kickOff, wrong('_typeFilter', 'is a search of a type, as Observation?status=final'))
+  if (!isResourceType(type))
+    return passOver(state, kickOff.lenient, wrong('_typeFilter', 'is a search of a type, as Observation?status=final'))
   try {
     parseFilter({ type, query }, kickOff.reading, 0)
   } catch (error) {
-    return passOver(state, kickOff, wrong('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
+    return passOver(state, kickOff.lenient, wrong('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
   }
   state.filters.push({ type, query })
   if (state.filters.length > MOST_FILTERS) throw wrong('_typeFilter', `holds more than ${MOST_FILTERS} searches`)
@@ -166,7 +170,7 @@ const listed = (value: string): readonly string[] =>
     .filter((each) => each !== '')
 
 /** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters: strictly an error, leniently told, as long as that is worth reading. */
-function passOver(state: State, { lenient }: KickOff, error: Error): void {
+export function passOver(state: Pick<State, 'passedOver'>, lenient: boolean, error: Error): void {
   if (!lenient || state.passedOver.length === MOST_PASSED_OVER) throw error
   state.passedOver.push(error.message)
 }

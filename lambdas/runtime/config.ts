@@ -68,7 +68,7 @@ export const SETTINGS = [
   setting('exportNeedsAssertion', 'switch', 'on', 'on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any'),
   setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
   setting('exportRetentionDays', 'days', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
-  setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of exports of groups, separated by commas'),
+  setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of Group exports, separated by commas; all: the whole Patient compartment'),
   setting('exportAdditionalResources', 'text', '', 'file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503; it waits twice as long for the index and for searches before it'),
 ] as const satisfies readonly Setting[]
@@ -185,7 +185,7 @@ function parse({ name, kind }: Setting, text: string): unknown {
     case 'hosts':
       return hostsOf(text) ?? refuse('names of hosts, and networks such as 10.1.0.0/16, separated by commas')
     case 'types':
-      return typesOf(text) ?? refuse('resource types of R4, separated by commas')
+      return typesOf(text) ?? refuse('resource types of R4, separated by commas, or all')
     case 'claim':
       return isFreeClaim(text) ? text : refuse('the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -')
     case 'header':
@@ -220,7 +220,7 @@ function originsOf(text: string): readonly string[] | undefined {
 
 function typesOf(text: string): readonly string[] | undefined {
   const types = text.split(',').map((type) => type.trim())
-  return types.every(isResourceType) ? types : undefined
+  return text === 'all' || types.every(isResourceType) ? types : undefined
 }
 
 function isRegistry(text: string): boolean {

@@ -1,14 +1,12 @@
-/** The setting exportAdditionalResources, as somebody gives it. Specification 2.8 */
+/** The setting exportAdditionalResources. Specification 2.8 */
 import { readFileSync } from 'node:fs'
-import type { AdditionalResources } from '../export/additional-resources.ts'
+import { type AdditionalResources, DEFAULT_ADDITIONAL_RESOURCES, parseAdditionalResources } from '../export/additional-resources.ts'
 import { variableOf } from './config.ts'
 
-/** `setting`: a file, or the JSON itself; what is read is checked. undefined: the default. RangeError that names the place. */
-export async function additionalResourcesOf(setting: string): Promise<AdditionalResources | undefined> {
-  if (setting === '') return undefined
+/** Reads and checks the rules. `setting`: a file, or the JSON itself; empty: the default rules. RangeError that names the place. */
+export function additionalResourcesOf(setting: string): AdditionalResources {
+  if (setting === '') return DEFAULT_ADDITIONAL_RESOURCES
   const name = variableOf('exportAdditionalResources')
-  // Who exports by the default needs nothing of it to start.
-  const { parseAdditionalResources } = await import('../export/additional-resources.ts')
   return parseAdditionalResources(parsed(setting.startsWith('{') ? setting : textOf(setting, name), name), name)
 }
 

@@ -82,6 +82,21 @@ describe('A kick-off', () => {
     expect([types, passedOver.length]).toEqual([['Patient'], 2])
   })
 
+  it('takes elements that one exported type has, also of a type that others refer to', async () => {
+    const elements = 'Patient.name,code,value[x],Organization.alias,meta'
+    expect((await site.kickOff(`/Group/g-1/$export?_elements=${elements}`)).status).toBe(202)
+    expect((await site.jobs())[0]!.asked.elements).toHaveLength(5)
+  })
+
+  it('leniently ignores elements and types that it does not export, and notes them', async () => {
+    const headers = { prefer: 'respond-async, handling=lenient' }
+    expect((await site.kickOff('/Group/g-1/$export?_type=Claim,Patient&_elements=nmae,Patient.name', { headers })).status).toBe(202)
+    expect((await site.jobs())[0]!.asked).toEqual({
+      ...{ patients: [], filters: [], types: ['Patient'], elements: [{ type: 'Patient', element: 'name' }] },
+      passedOver: [expect.stringContaining('_type names Claim'), expect.stringContaining('_elements names nmae')],
+    })
+  })
+
   it('whose workflow cannot be started is a job all the same, which others begin again', async () => {
     site.broken = new Error('no workflow')
     expect((await site.kickOff('/$export')).status).toBe(202)
@@ -105,6 +120,21 @@ const WRONG: readonly (readonly [what: string, path: string, status: number, tex
   ['_since', '/$export?_since=yesterday', 400, '_since is an instant'],
   ['_type', '/$export?_type=Nothing', 400, '_type names "Nothing"'],
   ['_typeFilter', '/$export?_typeFilter=Patient%3Fcolour=red', 400, '_typeFilter'],
+  [
+    'a type that a setting leaves out',
+    '/Group/g-1/$export?_type=Claim',
+    400,
+    'Claim, which exports of a Group leave out. The setting FHIR_GROUP_EXPORT_TYPES adds it',
+  ],
+  ['an element of no type', '/$export?_elements=id,nmae', 400, '_elements names nmae, which is an element of no type of this export'],
+  ['an element of another type', '/$export?_elements=Patient.code', 400, '_elements names Patient.code'],
+  ['an element of no type of the level', '/Group/g-1/$export?_elements=billablePeriod', 400, '_elements names billablePeriod'],
+  [
+    'an element of a type that _type leaves out',
+    '/$export?_type=Patient&_elements=Observation.status',
+    400,
+    '_elements names Observation.status',
+  ],
   ['patient by GET', '/Patient/$export?patient=1', 400, 'patient is sent by POST'],
   [
     'patient of everything',

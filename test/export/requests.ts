@@ -1,5 +1,6 @@
 /** Requests about exports, below the network: rows in memory, and a workflow that notes what it is told. */
 import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
+import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
 import { JOBS, type Job } from '../../lambdas/export/job/job.ts'
 import type { HttpResponse } from '../../lambdas/http/exchange.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
@@ -108,6 +109,7 @@ function portsOf(it: Seen, settings: Partial<Choices>, groups: readonly string[]
     exports: {
       rows: it.rows,
       workflow,
+      settings: { groupTypes: ['Patient', 'Observation'], additionalResources: DEFAULT_ADDITIONAL_RESOURCES },
       urls: {
         sign: async ({ job, file, client }: { job: string; file: string; client: string }, expires: number) =>
           `${job}/${file} for ${client} until ${expires}`,

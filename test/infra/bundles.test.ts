@@ -98,8 +98,8 @@ describe('the code of a function', () => {
     const carried = (text: string) =>
       ['$.subject.reference', '$.generalPractitioner[*].reference'].map((path) => text.includes(`"${path}"`))
     const textOf = (name: string) => readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')
-    expect(names.filter((name) => carried(textOf(name)).includes(true))).toEqual(['export-step'])
-    expect(carried(textOf('export-step'))).toEqual([true, false])
+    expect(names.filter((name) => carried(textOf(name)).includes(true))).toEqual(['export', 'export-step', 'export-schedule'])
+    for (const name of ['export', 'export-step', 'export-schedule']) expect(carried(textOf(name))).toEqual([true, false])
     const entryPoints = [{ in: './lambdas/functions/workers/export-step.ts', out: 'export-step' }]
     const { outputFiles } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
     expect(carried(outputFiles.find(({ path }) => path.endsWith('/export-step.js'))!.text).at(-1)).toBe(true)

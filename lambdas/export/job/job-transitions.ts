@@ -15,9 +15,11 @@ export const changeJob = (rows: KeptRows, id: string, change: Change): Promise<J
 
 /** Planned once: what others planned at the same time is not used. */
 export const planned =
-  (attempt: number, plan: string, total: number): Change =>
+  (attempt: number, plan: string, total: number, omittedTypes: readonly string[] = []): Change =>
   (job) =>
-    isUnderWay(job, attempt) && job.plan === undefined ? { ...job, plan, total } : job
+    isUnderWay(job, attempt) && job.plan === undefined
+      ? { ...job, plan, total, ...(omittedTypes.length === 0 ? {} : { omittedTypes }) }
+      : job
 
 export const completed =
   (attempt: number, files: readonly JobFile[], now: number): Change =>

@@ -41,6 +41,8 @@ export type Job = {
   readonly plan?: string
   /** About how many places its writers look at; absent: it is not planned yet. */
   readonly total?: number
+  /** Stored types of the Patient compartment that a setting keeps out of this export. Absent: none. */
+  readonly omittedTypes?: readonly string[]
   /** When it came to its state. */
   readonly ended?: number
   /** When the manifest was last handed out. */

@@ -1,5 +1,6 @@
 /** What a client gets when its job is complete. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
 import { instant } from '../../fhir/version.ts'
+import { GROUP_TYPES_SETTING } from '../export-request.ts'
 import type { Job, JobFile } from './job.ts'
 
 type Item = { readonly type: string; readonly url: string; readonly count: number }
@@ -12,15 +13,21 @@ export type Manifest = {
   /** Where `_since` was given. */
   readonly deleted?: readonly Item[]
   readonly error: readonly Item[]
+  /** `omittedTypes`: stored types of the Patient compartment that the named setting keeps out of Group exports. */
+  readonly extension?: { readonly omittedTypes: { readonly types: readonly string[]; readonly setting: string } }
 }
 
 /** `urls`: of the files by name, signed. */
-export function manifestOf({ transactionTime, request, asked, files = [] }: Job, urls: ReadonlyMap<string, string>): Manifest {
+export function manifestOf(
+  { transactionTime, request, asked, files = [], omittedTypes }: Job,
+  urls: ReadonlyMap<string, string>,
+): Manifest {
   const items = (wanted: JobFile['kind']): readonly Item[] =>
     files.filter(({ kind }) => kind === wanted).map(({ name, type, count }) => ({ type, url: urls.get(name)!, count }))
   return {
     ...{ transactionTime: instant(transactionTime), request, requiresAccessToken: false, output: items('output') },
     ...(asked.since === undefined ? {} : { deleted: items('deleted') }),
     error: items('error'),
+    ...(omittedTypes === undefined ? {} : { extension: { omittedTypes: { types: omittedTypes, setting: GROUP_TYPES_SETTING } } }),
   }
 }

@@ -1,4 +1,4 @@
-/** The types of an export: those of its level that it was asked for, as far as its client may read and find them. */
+/** The types of an export: those of its level that the request names, as far as its client may read and find them. */
 import { type Access, clausesFor } from '../../access/access.ts'
 import { typesOfPatients } from '../../fhir/compartment.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
@@ -9,29 +9,53 @@ import type { ExportParts } from '../step-types.ts'
 
 export type ExportTypes = {
   readonly types: readonly string[]
-  /** Whether it was asked for them or not. */
+  /** Types that an export of this level may hold, whether the request names them or not. */
   readonly levelTypes: readonly string[]
-  /** What of the types asked for is left out, and why. */
+  /** Types of the Patient compartment that a setting keeps out of this export; empty if the request names its types. */
+  readonly omittedTypes: readonly string[]
+  /** Texts for the file of errors: requested types that are left out, and why. */
   readonly told: readonly string[]
 }
 
-type Settings = Pick<ExportParts, 'groupTypes' | 'additionalResources'>
+export type TypeSettings = Pick<ExportParts, 'groupTypes' | 'additionalResources'>
 
-export function typesOf({ level, asked, access }: Pick<Job, 'level' | 'asked' | 'access'>, settings: Settings): ExportTypes {
-  const all = { system: resourceTypes, patient: typesOfPatients, group: settings.groupTypes } satisfies Record<Level, readonly string[]>
-  const ofLevel = all[level].filter((type) => asked.types?.includes(type) ?? true)
-  const possible = new Set([...all[level], ...additionalTypes(level, settings.additionalResources)])
+type TypedJob = Pick<Job, 'level' | 'asked' | 'access' | 'patients'>
+
+export function typesOf({ level, asked, access, patients = asked.patients.length }: TypedJob, settings: TypeSettings): ExportTypes {
+  const ofPatients = level === 'group' || patients > 0
+  // A Group is in the compartment of each member, and its other members are other people.
+  // guard: group-left-out-of-single-patients
+  const levelTypes = typesOfLevel(level, settings).filter((type) => !(ofPatients && type === 'Group'))
+  const possible = new Set([...levelTypes, ...additionalTypes(level, settings.additionalResources)])
   return {
-    types: ofLevel.filter((type) => isInScope(access, type)),
-    levelTypes: all[level],
+    types: levelTypes.filter((type) => (asked.types?.includes(type) ?? true) && isInScope(access, type)),
+    levelTypes,
+    omittedTypes: asked.types === undefined ? omittedTypes(level, settings).filter((type) => isInScope(access, type)) : [],
     told: (asked.types ?? []).flatMap((type) => {
+      if (ofPatients && type === 'Group')
+        return ['_type names Group, which exports of single patients leave out: its members are other people']
       if (!possible.has(type)) return [`_type names ${type}, which is no type of this export`]
       return isInScope(access, type) ? [] : [`_type names ${type}, which is out of scope`]
     }),
   }
 }
 
-/** Of what is exported because something refers to it. */
+const typesOfLevel = (level: Level, { groupTypes }: Pick<TypeSettings, 'groupTypes'>): readonly string[] =>
+  ({ system: resourceTypes, patient: typesOfPatients, group: groupTypes.includes(ALL) ? typesOfPatients : groupTypes })[level]
+
+/** In place of types: the whole Patient compartment. */
+const ALL = 'all'
+
+/** Returns the types that exports of the level may hold, with those that other resources bring along by reference. */
+export const possibleTypes = (level: Level, settings: TypeSettings): ReadonlySet<string> =>
+  new Set([...typesOfLevel(level, settings), ...additionalTypes(level, settings.additionalResources)])
+
+/** Returns the types of the Patient compartment that `groupExportTypes` keeps out of exports of the level. */
+export function omittedTypes(level: Level, settings: Pick<TypeSettings, 'groupTypes'>): readonly string[] {
+  const exported = typesOfLevel(level, settings)
+  return level === 'group' ? typesOfPatients.filter((type) => type !== 'Group' && !exported.includes(type)) : []
+}
+
 const additionalTypes = (level: Level, additional: AdditionalResources): readonly string[] =>
   rulesOf(level, additional).flatMap(([, rules]) => rules.flatMap(({ resourceTypes }) => resourceTypes))
 

@@ -8,6 +8,7 @@ import { typesOf } from './exported-types.ts'
 import { keepResolved, type Resolved, resolve } from './job-scope.ts'
 import { namedPatients } from './named-patients.ts'
 import { NOTHING_WRITTEN, type Piece, type Segment } from './segment.ts'
+import { storedTypes } from './stored-types.ts'
 
 /** Places a segment has at least, where there are so many; and how many segments there are at the most: their names are a state of the workflow. */
 const SMALLEST = 50_000
@@ -35,8 +36,9 @@ async function planFirst(parts: ExportParts, job: Job): Promise<string | undefin
 /** Of plans that are made at the same time the one the job names counts. */
 async function makePlan(parts: ExportParts, job: Job): Promise<string> {
   const own = parts.newId()
-  const { types, told } = typesOf(job, parts)
+  const { types, omittedTypes, told } = typesOf(job, parts)
   const resolved = await resolve(parts, job)
+  const omitted = await storedTypes(parts, job, omittedTypes)
   await keepResolved(parts, job, own, { ...resolved, told: [...job.asked.passedOver, ...told, ...resolved.told] })
   const cut: Cut[] = []
   for (const type of types) cut.push(await cutOf(parts, type, scanOf(job, resolved, type)))
@@ -46,7 +48,7 @@ async function makePlan(parts: ExportParts, job: Job): Promise<string> {
       ...{ revision: 0, pieces, at: 0, seen: 0, isDone: false, written: NOTHING_WRITTEN, met: [] },
     }))
   const total = Math.ceil(cut.reduce((sum, { entries }) => sum + entries, 0) * (resolved.share ?? 1))
-  const changed = await changeJob(parts.rows, job.id, planned(job.attempt, own, total))
+  const changed = await changeJob(parts.rows, job.id, planned(job.attempt, own, total, omitted))
   if (!isUnderWay(changed, job.attempt) || changed.plan === undefined) throw new Error('The job is under way no more')
   return changed.plan
 }

@@ -1,12 +1,15 @@
 /** Kick-off of bulk exports. */
 import { exportingSteps } from '../../http/pipelines/exporting.ts'
 import { startExport } from '../../interactions/export/kick-off.ts'
-import { exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
+import { exportTypeSettings, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
 import { clock, config, places, reading, resources } from '../../runtime/aws/ports.ts'
 
-const exports = { epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), report: (error: unknown) => report(error, 'export') }
+const exports = {
+  ...{ epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), settings: exportTypeSettings() },
+  report: (error: unknown) => report(error, 'export'),
+}
 
 export const handler = httpHandler({
   interactions: { export: startExport({ resources: resources(), clock: clock(), choices: config(), exports }) },

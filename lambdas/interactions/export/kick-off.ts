@@ -4,6 +4,7 @@ import { executionOf, JOBS, type Job } from '../../export/job/job.ts'
 import { mayRun } from '../../export/job/running-jobs.ts'
 import { postedPairs } from '../../export/parameters-body.ts'
 import { keepPatients } from '../../export/plan/named-patients.ts'
+import { checkedRequest } from '../../export/plan/request-check.ts'
 import { checkFilters } from '../../export/plan/type-filters.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { forbidden } from '../forbidden.ts'
@@ -16,7 +17,7 @@ import type { ExportPorts } from './ports.ts'
 
 export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'maxRunningExports'>
-  readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch'>
+  readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch' | 'settings'>
 }
 
 /** 202 with the link of the job. Whatever is wrong is said before there is one. */
@@ -28,7 +29,8 @@ export const startExport =
     if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw needsAssertion()
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
     await othersPass()
-    const asked = whatIsAsked(request, level, clock.now())
+    const lenient = request.preferences.handling === 'lenient'
+    const asked = checkedRequest(whatIsAsked(request, level, clock.now()), level, lenient, exports.settings)
     checkFilters(asked.filters, searcherOf(request), request.reading)
     // One that is hidden is not found either.
     if (level === 'group') await liveHead(ports.resources(request, 'r'), keyOf(request))

@@ -1,4 +1,6 @@
 /** What requests about exports need beyond the store. */
+
+import type { TypeSettings } from '../../export/plan/exported-types.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
@@ -10,6 +12,7 @@ export type ExportPorts = {
   /** How often the store was set back to an earlier time. Absent: never. */
   readonly epoch?: number
   readonly urls: ExportUrlSigner
+  readonly settings: TypeSettings
   /** Of export files. */
   readonly blobs: Pick<BlobStore, 'remove'>
   /** Gets what went wrong after the answer was settled. */

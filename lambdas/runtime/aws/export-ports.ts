@@ -3,12 +3,14 @@ import { DynamoDbKeptRows } from '../../adapters/dynamodb/rows/rows.ts'
 import { lazyS3BlobCopier } from '../../adapters/s3/lazy-blob-copier.ts'
 import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
+import { DEFAULT_ADDITIONAL_RESOURCES } from '../../export/additional-resources.ts'
+import type { TypeSettings } from '../../export/plan/exported-types.ts'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
 import type { KeptRows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
-import { places, stateTable } from './ports.ts'
+import { config, places, stateTable } from './ports.ts'
 
 /** Jobs, and what their writers keep of them. */
 export const jobRows: () => KeptRows = /* @__PURE__ */ once(() => new DynamoDbKeptRows(stateTable()))
@@ -17,5 +19,11 @@ export const exportFiles: () => BlobStore = /* @__PURE__ */ once(() => lazyS3Blo
 
 /** Out of there, into buckets of others. */
 export const exportCopier: () => BlobCopier = /* @__PURE__ */ once(() => lazyS3BlobCopier(places().exportBucket))
+
+/** The additional resources are those of the bundle: a stage's own stand in its code (lib/bundle.ts). */
+export const exportTypeSettings = (): TypeSettings => ({
+  groupTypes: config().groupExportTypes,
+  additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
+})
 
 export const exportWorkflow: () => Workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().exportWorkflow))

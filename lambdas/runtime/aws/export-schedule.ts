@@ -4,7 +4,7 @@ import { exportingSteps } from '../../http/pipelines/exporting.ts'
 import { decidable } from '../authorization/condition-support.ts'
 import { once } from '../once.ts'
 import { clients } from './authorization.ts'
-import { exportWorkflow, jobRows } from './export-ports.ts'
+import { exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { unaskedParts } from './http-handler.ts'
 import { report } from './log.ts'
 import { audit, clock, config, places, reading, resources } from './ports.ts'
@@ -17,7 +17,10 @@ const begin = /* @__PURE__ */ once(() =>
     resources: resources(),
     clock: clock(),
     choices: config(),
-    exports: { epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), report: (error) => report(error, 'export') },
+    exports: {
+      ...{ epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), settings: exportTypeSettings() },
+      report: (error) => report(error, 'export'),
+    },
     steps: (authenticator) => exportingSteps({ ...unaskedParts(), authenticator, maxBody: config().maxBodyBytes }),
     site: { baseUrl: places().baseUrl, reading: (tenant) => reading().now(tenant) },
   }),

@@ -1,5 +1,4 @@
 /** The steps of exports on AWS, and what takes up what was left of them. */
-import { DEFAULT_ADDITIONAL_RESOURCES } from '../../export/additional-resources.ts'
 import { allOf, goThrough } from '../../export/job/error-aggregation.ts'
 import { JOBS, type Job } from '../../export/job/job.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../../export/job/job-sweep.ts'
@@ -7,7 +6,7 @@ import { copyExports } from '../../export/schedules/bucket-copies.ts'
 import { forgetSchedules, type WatchedSchedule, watchSchedules } from '../../export/schedules/schedules.ts'
 import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
-import { exportCopier, exportFiles, exportWorkflow, jobRows } from './export-ports.ts'
+import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
 import { metric, report } from './log.ts'
 import { clock, config, expressions, places, reading, store } from './ports.ts'
 import { latest } from './search-index.ts'
@@ -29,8 +28,7 @@ const told = (error: unknown): void => report(error, 'export')
 
 /** What was written lately is read once for each step. */
 const parts = (): ExportParts => ({
-  // Of the bundle: what a stage sets stands in its code (lib/bundle.ts).
-  additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
+  ...exportTypeSettings(),
   epoch: places().epoch,
   rows: jobRows(),
   resources: store(),
@@ -46,7 +44,6 @@ const parts = (): ExportParts => ({
   newId: () => clock().newId(),
   budget: BUDGET,
   longestPlan: LONGEST_PLAN,
-  groupTypes: config().groupExportTypes,
   report: told,
 })
 

@@ -52,7 +52,8 @@ function openRows(file: string): SqliteKeptRows {
 /** Unfinished jobs of a process that ended go on. NotOurFile where their file is of no use. Where it fails, nothing stays open. */
 export async function openExports({ config, baseUrl, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
-  const additionalResources = await additionalResourcesOf(config.exportAdditionalResources)
+  const additionalResources = additionalResourcesOf(config.exportAdditionalResources)
+  const groupTypes = config.groupExportTypes
   await using opened = new AsyncDisposableStack()
   const rows = openRows(path(EXPORTS.rows))
   opened.defer(() => rows.close())
@@ -61,8 +62,7 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
   const requests = new Int32Array(new SharedArrayBuffer(4))
   const exporter = new Exporter({
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),
-    ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes: config.groupExportTypes },
-    ...(additionalResources === undefined ? {} : { additionalResources }),
+    ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes, additionalResources },
     answers: {
       // By the clock of the stamps, which may have been set back: what is settled ahead of it would refuse all writes until then.
       settled: async (tenant, instant) => instant <= clock.now() && (await store.settled(tenant, instant)),
@@ -95,7 +95,7 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
   const all = opened.move()
   const links = signedLinks(key, baseUrl)
   return {
-    exports: { rows, blobs, workflow: exporter, urls: links, report },
+    exports: { rows, blobs, workflow: exporter, urls: links, settings: { groupTypes, additionalResources }, report },
     links,
     giveWay: () => void Atomics.add(requests, 0, 1),
     close: () => all.disposeAsync(),

@@ -85,7 +85,7 @@ function site(environment: Record<string, string> = {}) {
     })),
     ...{ clock, choices },
     get exports() {
-      return { rows, workflow, epoch: it.epoch, report: () => undefined }
+      return { rows, workflow, settings: { groupTypes: [], additionalResources: {} }, epoch: it.epoch, report: () => undefined }
     },
     steps: (authenticator) =>
       exportingSteps({

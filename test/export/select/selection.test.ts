@@ -159,4 +159,25 @@ describe('The types of an export', () => {
         told: ['_type names Patient, which is out of scope'],
       })
   })
+
+  it('leave Group out of exports of single patients', () => {
+    const of = (level: Level, fields: object = {}, types?: readonly string[]) =>
+      typesOf(jobOf(5, { level, ...fields, ...(types === undefined ? {} : { asked: { types } }) }), { ...SETTINGS, groupTypes: ['all'] })
+    for (const { types, levelTypes } of [of('group'), of('patient', { patients: 1 })])
+      expect([types, levelTypes].map((each) => each.includes('Group'))).toEqual([false, false])
+    expect(of('patient').types).toContain('Group')
+    expect(of('group', {}, ['Group', 'Patient'])).toMatchObject({
+      types: ['Patient'],
+      told: [expect.stringContaining('its members are other people')],
+    })
+  })
+
+  it('name those that a setting keeps out, as far as they are in scope and no types were requested', () => {
+    const of = (groupTypes: readonly string[], fields: Parameters<typeof jobOf>[1] = {}) =>
+      typesOf(jobOf(5, { level: 'group', ...fields }), { ...SETTINGS, groupTypes }).omittedTypes
+    expect(of(['Patient'])).toEqual(expect.arrayContaining(['Claim', 'Coverage', 'Device', 'Observation']))
+    expect(of(['Patient'])).not.toContain('Group')
+    expect(of(['Patient'], { access: accessBy('system/Claim.rs', 'system/Device.r') })).toEqual(['Claim'])
+    expect([of(['all']), of(['Patient'], { asked: { types: ['Patient'] } }), of(['Patient'], { level: 'patient' })]).toEqual([[], [], []])
+  })
 })

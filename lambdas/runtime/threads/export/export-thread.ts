@@ -8,7 +8,6 @@ import { type CallMessage, Calls } from '../../../adapters/in-process/thread-cal
 import { InProcessWorkflow } from '../../../adapters/in-process/workflow.ts'
 import { SqliteKeptRows } from '../../../adapters/sqlite-rows/rows.ts'
 import { SqliteResourceReader } from '../../../adapters/sqlite-store/resource-reader.ts'
-import { DEFAULT_ADDITIONAL_RESOURCES } from '../../../export/additional-resources.ts'
 import type { ExportParts, StepInput } from '../../../export/step-types.ts'
 import { exportStep } from '../../../export/workflow/workflow-step.ts'
 import { exportWorkflow } from '../../../export/workflow.ts'
@@ -28,7 +27,7 @@ const WRITERS = 1
 lowerPriority()
 const port = parentPort!
 const data = workerData as ExporterData
-const { folder, groupTypes, additionalResources = DEFAULT_ADDITIONAL_RESOURCES, requests } = data
+const { folder, groupTypes, additionalResources, requests } = data
 const rows = new SqliteKeptRows(data.rows)
 const reader = new SqliteResourceReader(data.store)
 const room = new GivingRoom(availableParallelism())

@@ -18,8 +18,7 @@ export type ExporterData = {
   readonly rows: string
   readonly folder: string
   readonly groupTypes: readonly string[]
-  /** Absent: the default. */
-  readonly additionalResources?: AdditionalResources
+  readonly additionalResources: AdditionalResources
   readonly requests: Int32Array<SharedArrayBuffer>
 }
 

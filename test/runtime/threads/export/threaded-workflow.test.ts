@@ -32,7 +32,7 @@ function exporterOf(program: URL, heap = 100) {
   let tellEnded = (): void => undefined
   const ended = new Promise<void>((resolve) => (tellEnded = resolve))
   const exporter = new Exporter({
-    ...{ thread: program, store: 'store.db', rows: 'exports.db', folder: 'exports', groupTypes: [] },
+    ...{ thread: program, store: 'store.db', rows: 'exports.db', folder: 'exports', groupTypes: [], additionalResources: {} },
     requests: new Int32Array(new SharedArrayBuffer(4)),
     answers: {
       settled: async (tenant, instant) => tenant === 't' && instant === 1,

@@ -1,0 +1,98 @@
+/** Groups in exports of single patients, and the types that exports of a Group leave out. */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { accessOf } from '../../lambdas/access/access.ts'
+import { manifestOf } from '../../lambdas/export/job/manifest.ts'
+import type { ExportParts } from '../../lambdas/export/step-types.ts'
+import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { observation, patient, ref } from '../fixtures/resources.ts'
+import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+
+const groupOf = (id: string, ...members: readonly string[]) => ({
+  ...{ resourceType: 'Group', id, type: 'person', actual: true },
+  member: members.map((member) => ({ entity: ref(member) })),
+})
+
+let parts: ExportParts
+beforeAll(async () => {
+  const world = await ExportWorld.open()
+  await world.save(
+    1,
+    ...[patient('a'), patient('b'), groupOf('both', 'Patient/a', 'Patient/b'), groupOf('one', 'Patient/a')],
+    ...[observation('o', { subject: 'Patient/a' }), { resourceType: 'Claim', id: 'c', status: 'active', patient: ref('Patient/a') }],
+    {
+      resourceType: 'Provenance',
+      id: 'p',
+      target: [ref('Group/both')],
+      recorded: '2024-01-01T00:00:00Z',
+      agent: [{ who: ref('Patient/a') }],
+    },
+  )
+  parts = partsOf({ rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index })
+})
+
+let jobs = 0
+
+/** The export's lines as `Type/id`, its errors and the extension of its manifest. */
+async function exported(fields: Parameters<typeof jobOf>[1], groupTypes = ['all']) {
+  const started = jobOf(2, { ...fields, id: `job-${++jobs}` })
+  await kickOff(parts, started)
+  await run({ ...parts, groupTypes }, started)
+  const job = await jobNow(parts, started.id)
+  const { error = [], ...files } = await linesOfFiles(parts.blobs, job)
+  const names = Object.values(files).flatMap((lines) =>
+    lines.map((line) => JSON.parse(line)).map(({ resourceType, id }) => `${resourceType}/${id}`),
+  )
+  return { names: names.sort(), errors: error.map((line) => JSON.parse(line).issue[0].details.text), ...manifestOf(job, new Map()) }
+}
+
+describe('An export of single patients', () => {
+  it('holds no Group, so that no other member of one comes along', async () => {
+    const { names } = await exported({ level: 'patient', asked: { patients: ['Patient/a'] } })
+    expect(names).toEqual(['Claim/c', 'Observation/o', 'Patient/a'])
+  })
+
+  it('reports that it leaves Group out if the request names it', async () => {
+    const { names, errors } = await exported({ level: 'patient', asked: { patients: ['Patient/a'], types: ['Group', 'Observation'] } })
+    expect(names).toEqual(['Observation/o', 'Patient/a'])
+    expect(errors).toEqual([expect.stringContaining('_type names Group')])
+  })
+
+  it('holds no Group if it is of a Group', async () => {
+    expect((await exported({ group: 'one' })).names).toEqual(['Claim/c', 'Observation/o', 'Patient/a'])
+  })
+
+  it('holds Groups if it is of all patients', async () => {
+    expect((await exported({ level: 'patient' })).names).toEqual(expect.arrayContaining(['Group/both', 'Group/one', 'Patient/b']))
+  })
+})
+
+describe('The manifest of a Group export', () => {
+  const TYPES = ['Patient', 'Observation']
+
+  it('names stored types that the setting leaves out, and no error', async () => {
+    const { names, error, extension } = await exported({ group: 'one' }, TYPES)
+    expect([names, error]).toEqual([['Observation/o', 'Patient/a'], []])
+    expect(extension).toEqual({ omittedTypes: { types: ['Claim', 'Provenance'], setting: 'FHIR_GROUP_EXPORT_TYPES' } })
+  })
+
+  it('names none that the client may not see', async () => {
+    const access = (...scopes: readonly string[]) =>
+      accessOf({
+        scopes: ['system/Group.rs', 'system/Patient.rs', ...scopes],
+        isKnown: false,
+        isOfClient: true,
+        patientScopesWithoutContext: 'all',
+      })
+    const extensionFor = async (...scopes: readonly string[]) =>
+      (await exported({ group: 'one', access: access(...scopes) }, TYPES)).extension
+    expect(await extensionFor()).toBeUndefined()
+    expect(await extensionFor('system/Claim.rs?status=draft')).toBeUndefined()
+    expect(await extensionFor('system/Claim.rs?status=active')).toMatchObject({ omittedTypes: { types: ['Claim'] } })
+  })
+
+  it('names none where the request names types, and none where all are exported', async () => {
+    expect((await exported({ group: 'one', asked: { types: ['Patient'] } }, TYPES)).extension).toBeUndefined()
+    expect((await exported({ group: 'one' })).extension).toBeUndefined()
+  })
+})
