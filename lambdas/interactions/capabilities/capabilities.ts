@@ -13,6 +13,7 @@ import type { Reading } from '../../search/search-context.ts'
 import type { Choices, Interaction, Ports, ProfilesByType } from '../interaction.ts'
 import { security } from './oauth-uris.ts'
 import { BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operation-claims.ts'
+import { OWN_EXTENSIONS, OWN_PARAMETERS, ownProfilesOf } from './own-definitions.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE } from './us-core-claims.ts'
 
 export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {
@@ -35,9 +36,10 @@ function resourcesOf(choices: Choices): readonly Element[] {
   return resourceTypes.map((type) => resourceOf(type, choices, from.get(type)!))
 }
 
-/** With the parameters somebody defined. */
+/** With the parameters of the tenant. Of several with one code it names the first, which is the one that searches use. */
 function withCustom(resource: Element, { custom = [] }: Reading): Element {
-  const mine = custom.filter(({ base }) => base === resource.type)
+  const all = custom.filter(({ base }) => base === resource.type)
+  const mine = all.filter(({ code }, i) => all.findIndex((each) => each.code === code) === i)
   if (mine.length === 0) return resource
   const codes = new Set<unknown>(mine.map(({ code }) => code))
   const others = (resource.searchParam as readonly Element[]).filter(({ name }) => !codes.has(name))
@@ -56,8 +58,8 @@ function withProfiles(resource: Element, added: ProfilesByType | undefined): Ele
 const VERSION = '0.1.0'
 
 const statement = (baseUrl: string, date: string): Resource => ({
-  resourceType: 'CapabilityStatement',
-  contained: OWN_DEFINITIONS,
+  ...{ resourceType: 'CapabilityStatement', id: 'fhir-server', contained: [...OWN_DEFINITIONS, ...OWN_EXTENSIONS] },
+  ...{ url: `${baseUrl}/metadata`, version: VERSION, name: 'FHIRServer', title: 'FHIR R4 server', publisher: 'FHIR R4 server' },
   status: 'active',
   date,
   kind: 'instance',
@@ -75,7 +77,7 @@ const rest = (baseUrl: string, resource: readonly Element[], choices: Choices): 
   ...(choices.access === 'token' ? { security: security(baseUrl) } : {}),
   resource,
   interaction: interactionsOf('system', choices),
-  searchParam: searchParametersOf('Resource'),
+  searchParam: [...searchParametersOf('Resource'), ...OWN_PARAMETERS],
   operation: operationsOf('system'),
   compartment: [...OWNERS].map((owner) => `http://hl7.org/fhir/CompartmentDefinition/${owner.toLowerCase()}`),
 })
@@ -144,7 +146,7 @@ const some = (name: string, values: readonly unknown[]): Element => (values.leng
 const resourceOf = (type: string, choices: Choices, from: readonly string[]): Element => ({
   ...some('extension', combinationsOf(type)),
   type,
-  ...some('supportedProfile', profilesOf(type)),
+  ...some('supportedProfile', [...profilesOf(type), ...ownProfilesOf(type)]),
   interaction: interactionsOf('type', choices),
   // Without versioning too each version has its number, and If-Match is looked at: only older ones are not told.
   versioning: 'versioned-update',

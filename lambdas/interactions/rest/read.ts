@@ -17,7 +17,7 @@ export const read =
     const response = found(head, await withoutDoubt(request, seen, head))
     if (key.type !== 'SearchParameter' || response.status !== 200) return response
     const { definitions } = await progress.status(key.tenant)
-    return { ...response, body: withState(parseJsonBytes(head.body) as Resource, definitions, request.baseUrl) }
+    return { ...response, body: withState(parseJsonBytes(head.body) as Resource, definitions) }
   }
 
 /** A second has room for several versions: who names it alone may have one before the head. */

@@ -1,5 +1,6 @@
 /** The entries of a grouped search: the first resources of each group, each told its group's key and size. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
+import { SEARCH_GROUP } from '../../fhir/own-extensions.ts'
 import type { GroupPlan, GroupPosition, Matching } from '../../ports/search/plan.ts'
 import type { Grouping } from '../../search/query/group.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
@@ -8,9 +9,6 @@ import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf
 import { HEAVIEST_PAGE, lightEnough } from './page-limits.ts'
 import type { Asked } from './page-request.ts'
 import { weighed } from './page-weight.ts'
-
-/** Of `entry.search`, below the base of the server, with the extensions `key` (valueString) and `size` (valueInteger). */
-const GROUP = 'StructureDefinition/search-group'
 
 export async function groupEntries(
   ports: SearchPorts,
@@ -41,7 +39,7 @@ export async function groupEntries(
   const entries = groups.slice(0, shown).flatMap(({ key, size }, i): readonly BundleEntry[] => {
     const extension = [
       {
-        url: `${request.baseUrl}/${GROUP}`,
+        url: SEARCH_GROUP,
         extension: [
           { url: 'key', valueString: key },
           { url: 'size', valueInteger: size },

@@ -2,9 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
 import { ROUTES } from '../../../lambdas/catalogue/routes.ts'
+import { SEARCH_GROUP, SEARCH_PARAMETER_STATE } from '../../../lambdas/fhir/own-extensions.ts'
 import type { Element } from '../../../lambdas/fhir/resource.ts'
 import { capabilities } from '../../../lambdas/interactions/capabilities/capabilities.ts'
 import type { FhirRequest, Ports } from '../../../lambdas/interactions/interaction.ts'
+import type { CustomMapping } from '../../../lambdas/search/custom-mapping.ts'
+import { searchParameter } from '../../../lambdas/search/parameters.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 
 it('the statement names added profiles after those of the server, each once', async () => {
@@ -67,7 +70,8 @@ it('the statement names each operation with a route, and defines its own', async
   expect([...routed].filter((name) => !names.has(name))).toEqual([])
   expect([...names].filter((name) => !routed.has(name)).toSorted()).toEqual(['group-export', 'patient-export'])
   const own = [...new Set(claimed.map(({ definition }) => definition).filter((definition) => definition.startsWith('#')))]
-  expect(own).toEqual(contained.map(({ id }: Tree) => `#${id}`))
+  const operations = contained.filter(({ resourceType }: Tree) => resourceType === 'OperationDefinition')
+  expect(own).toEqual(operations.map(({ id }: Tree) => `#${id}`))
 })
 
 it('the statement names the server version and the compartments', async () => {
@@ -86,4 +90,49 @@ it('the statement describes versions and references by the settings', async () =
   expect(await of({})).toEqual(['versioned-update', true, ['literal', 'logical'], true])
   expect(await of({ versioning: false })).toEqual(['versioned-update', false, ['literal', 'logical'], false])
   expect(await of({ referentialIntegrity: true })).toEqual(['versioned-update', true, ['literal', 'logical', 'enforced'], true])
+})
+
+it('the statement names itself, and the parameters of every search that R4 does not define', async () => {
+  const { id, url, name, title, publisher, version, software, rest } = await statement()
+  expect([id, url, name, title, publisher, version]).toEqual([
+    'fhir-server',
+    'http://x.y/fhir/metadata',
+    'FHIRServer',
+    'FHIR R4 server',
+    'FHIR R4 server',
+    software.version,
+  ])
+  const names = rest[0].searchParam.map((each: Tree) => each.name)
+  expect(names).toEqual(expect.arrayContaining(['_id', '_has', '_group', '_groupSort', '_groupCount', '_skip', '_page']))
+  expect(new Set(names).size).toBe(names.length)
+})
+
+it('the statement contains the extensions of this server under their fixed URLs, and refers to them', async () => {
+  const { contained, ...whole } = await statement()
+  const extensions = contained.filter(({ resourceType }: Tree) => resourceType === 'StructureDefinition')
+  expect(extensions.map(({ url }: Tree) => url)).toEqual([SEARCH_GROUP, SEARCH_PARAMETER_STATE])
+  for (const { id } of extensions) expect(JSON.stringify(whole)).toContain(`"#${id}"`)
+})
+
+it('the statement names the one parameter of a code by which searches go', async () => {
+  const own = (id: string): CustomMapping =>
+    ({
+      ...{
+        tenant: 't',
+        id,
+        base: 'Patient',
+        code: 'shoe',
+        field: `shoe~${id}`,
+        type: 'token',
+        url: `http://x.y/${id}`,
+        expression: 'Patient.active',
+      },
+      values: [],
+    }) as unknown as CustomMapping
+  const custom = [own('a'), own('b')]
+  const choices = { access: 'open', versioning: true } as Ports['choices']
+  const request = { baseUrl: 'http://x.y/fhir', reading: { custom } } as unknown as FhirRequest
+  const { body } = await capabilities({ clock: { now: () => 0, newId: () => 'x' }, choices })(request)
+  const shoes = typeIn(body as Tree, 'Patient').searchParam.filter((each: Tree) => each.name === 'shoe')
+  expect(shoes).toEqual([{ name: 'shoe', definition: searchParameter('Patient', 'shoe', custom)!.url, type: 'token' }])
 })
