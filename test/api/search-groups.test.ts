@@ -1,5 +1,6 @@
 /** Specification 4.2, grouping; and the links, weights and explanations of pages. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { SEARCH_GROUP } from '../../lambdas/fhir/own-extensions.ts'
 import { observation } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'
 
@@ -57,6 +58,10 @@ describe('_group', () => {
     ['_group=code:code&code=nothing', ''],
     ['_group=status:code&_groupSort=-date', 'final 6: q3; amended 1: p2'],
     ['_group=status&_groupSort=date', 'final 6: q2; amended 1: p2'],
+    ['_group=Observation.code:code&_groupSort=-Observation.effective[x]', 'b 2: p4; z 2: q1; a 2: p2; Z 1: q2'],
+    ['_group=Observation.code:system|code&_groupSort=-effectiveDateTime', 's1|b 2: p4; s2|z 2: q1; s1|a 2: p2; s1|Z 1: q2'],
+    ['_group=effective&_groupSort=_id&date=2020-01', '2020-01-01 1: p1'],
+    ['_group=effectiveDateTime:code&date=2020-01&_groupSort=-meta.lastUpdated', '2020-01-01 1: p1'],
     ['_group=patient:code&_groupSort=-date', 'Patient/p 4: p4; Patient/q 2: q1'],
     ['_group=subject&_groupSort=-date&code=z', 'Patient/q 1: q1; Patient/p 1: p3'],
     ['_group=date&_groupSort=-date&patient=q', '2020-04-01 1: q1; 2019-01-01 1: q2'],
@@ -76,6 +81,17 @@ describe('_group', () => {
 
   it('sorts by last update by default', async () => {
     expect(await groups('_group=status')).toBe('final 6: q3; amended 1: p2')
+  })
+
+  it('marks each match with the extension that the CapabilityStatement defines', async () => {
+    const { body } = await get('/Observation?_group=birthDate', {})
+    expect(body.issue[0].details.text).toContain('not a search parameter or an element with one of Observation')
+    const { body: found } = await get('/Observation?_group=code&code=a')
+    expect(found.entry[0].search.extension).toMatchObject([
+      { url: SEARCH_GROUP, extension: [{ url: 'key' }, { url: 'size', valueInteger: 2 }] },
+    ])
+    const { contained } = (await get('/metadata')).body
+    expect(contained.map(({ url }: Tree) => url)).toContain(SEARCH_GROUP)
   })
 
   it('counts the resources that match, grouped or not', async () => {
@@ -124,6 +140,19 @@ describe('_group', () => {
     '_group=_lastUpdated',
     '_group=code&_sort=date',
   ])('rejects %s with 400', async (query) => expect((await get(`/Observation?${query}`)).status).toBe(400))
+
+  it.each(['_group=value', '_group=Observation.value[x]:code', '_group=code&_groupSort=-value'])(
+    'rejects %s with 400 and lists the parameters of the element',
+    async (query) => {
+      const { status, body } = await get(`/Observation?${query}`)
+      expect([status, body.issue[0].details.text]).toEqual([400, expect.stringMatching(/: value-concept, value-date, value-quantity$/)])
+    },
+  )
+
+  it.each(['_group=valueQuantity', '_group=birthDateDate', '_group=Patient.birthDate', '_group=effectiveQuantity'])(
+    'rejects %s, which is no element with a groupable parameter',
+    async (query) => expect((await get(`/Observation?${query}`)).status).toBe(400),
+  )
 
   it.each(['Patient?_group=name', 'Patient?_group=address:code', 'Encounter?_group=date', 'Observation?_group=value-quantity'])(
     'rejects %s with 400 and lists the groupable parameters',

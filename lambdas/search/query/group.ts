@@ -4,6 +4,7 @@ import type { SortKey } from '../../ports/search/plan.ts'
 import { parametersOf, type SearchParameter, searchParameter } from '../parameters.ts'
 import type { Reading } from '../search-context.ts'
 import { isSearchable } from './criterion.ts'
+import { elementParameter } from './element-parameter.ts'
 
 export type Grouping = {
   /** Of IndexDocument.groups. */
@@ -17,12 +18,13 @@ const MOST_HITS = 100
 /** Groups × resources of each, on one page. */
 const MOST_ON_PAGE = 1_000
 
-/** `code:code`, `code:system|code`, `code`. FhirError 400: no parameter of the type, or one whose values are not one thing. */
+/** Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element. FhirError 400: no parameter of the type, or one whose values are not one thing. */
 export function groupField(type: string | undefined, value: string, custom: Reading['custom']): string {
   const [code = '', form = 'code', ...more] = value.split(':')
-  const parameter = searchParameter(type ?? 'Resource', code, custom)
+  const parameter = searchParameter(type ?? 'Resource', code, custom) ?? elementParameter(type ?? 'Resource', code, custom)
   const refuse = (expected: string) => fhirError(400, 'value', `The value of _group is not ${expected}`)
-  if (parameter === undefined || !isSearchable(parameter)) throw refuse(`a search parameter${type === undefined ? '' : ` of ${type}`}`)
+  if (parameter === undefined || !isSearchable(parameter))
+    throw refuse(`a search parameter or an element with one${type === undefined ? '' : ` of ${type}`}`)
   if (!isGrouped(parameter)) {
     const codes = parametersOf(type ?? 'Resource', custom)
       .filter(isGrouped)

@@ -4,6 +4,7 @@ import type { SortKey } from '../../ports/search/plan.ts'
 import type { Reading } from '../search-context.ts'
 import type { Condition } from './condition.ts'
 import { wrong } from './criterion.ts'
+import { elementParameter } from './element-parameter.ts'
 import { type Grouping, groupCount, groupField, groupsOnPage } from './group.ts'
 import { type Include, includeOf, isInclude } from './include.ts'
 import { pageSize } from './page-size.ts'
@@ -234,7 +235,9 @@ function sortKeys(state: State, name: string, value: string): readonly SortKey[]
 function sortKey(state: State, name: string, key: string): SortKey {
   const { type, options } = state
   const code = key.trim().replace(/^-/, '')
-  const found = parameterIn(state, code, options.custom)
+  const byCode = parameterIn(state, code, options.custom)
+  const found =
+    byCode ?? (name === '_groupSort' ? elementParameter(type ?? onlyOf(state.types) ?? 'Resource', code, options.custom) : undefined)
   if (found === undefined) throw wrong(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
   return { field: found.field, descending: key.trim().startsWith('-') }
 }
