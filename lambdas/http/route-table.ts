@@ -10,6 +10,7 @@ import {
   ROUTES,
   type Route,
 } from '../catalogue/routes.ts'
+import { suggestion } from '../fhir/near-names.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { type Bases, baseOf } from '../fhir/references.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
@@ -27,7 +28,7 @@ const MOST_PARTS = 100
 /** `path`: below the base, percent-encoded. FhirError 404 for an unknown path, 405 for a known one without the method, 400 for a malformed one. */
 export function matchRoute(method: string, path: string): Matched {
   const [row, segments] = rowOf(path)
-  if (row === undefined) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
+  if (row === undefined) throw fhirError(404, 'not-found', `No interaction of this server has this path${operationAdvice(segments)}`)
   const interaction = row.interactions.get(method)
   if (interaction === undefined) throw notAllowed(method, row)
   const variables = variablesOf(row, segments)
@@ -115,6 +116,20 @@ function decode(segment: string): string {
   } catch {
     throw fhirError(400, 'value', 'The path is not percent-encoded as UTF-8')
   }
+}
+
+/** Paths of each operation. */
+const OPERATIONS = Map.groupBy(
+  ROUTES.map(({ path }) => path).filter((path) => path.includes('$')),
+  (path) => path.slice(path.lastIndexOf('/') + 1),
+)
+
+/** Returns where the operation is called, or operations with similar names. */
+function operationAdvice(segments: readonly string[]): string {
+  const name = segments.at(-1) ?? ''
+  if (!name.startsWith('$')) return ''
+  const paths = OPERATIONS.get(name)
+  return paths === undefined ? suggestion(name, OPERATIONS.keys()) : `. ${name} is called at ${[...new Set(paths)].join(' or ')}`
 }
 
 const allowOf = ({ interactions }: Row): string => [...interactions.keys(), 'OPTIONS'].join(', ')

@@ -357,6 +357,14 @@ describe('an invalid Bundle', () => {
   })
 })
 
+it('a transaction without id at /Bundle is 400 with a hint to POST it to the base URL', async () => {
+  const { status, body } = await post('/Bundle', { resourceType: 'Bundle', type: 'transaction' })
+  expect([status, body.issue[0].details.text]).toEqual([
+    400,
+    expect.stringMatching(/To process the entries of a transaction, POST it to the base URL$/),
+  ])
+})
+
 it('an export entry is rejected in a batch and in a transaction', async () => {
   const asking = [
     ['GET', '$export'],

@@ -12,6 +12,18 @@ describe('routes', () => {
       expect([path, answer.status, answer.body.resourceType]).toEqual([path, 404, 'OperationOutcome'])
     }
   })
+  itOfEmbedded('a gateway answers for paths it does not know')('return 404 for an unknown operation, and suggest others', async () => {
+    const expected: readonly (readonly [path: string, text: RegExp])[] = [
+      ['/Patient/1/$evrything', /this path\. Did you mean \$everything\?$/],
+      ['/Patient/$apply-fhirpath', /this path\. \$apply-fhirpath is called at \/\$apply-fhirpath$/],
+      ['/$x', /this path$/],
+    ]
+    for (const [path, text] of expected) {
+      const { status, body } = await get(path)
+      expect([status, body.issue[0].details.text]).toEqual([404, expect.stringMatching(text)])
+    }
+  })
+
   it('return 405 with Allow for an unsupported method', async () => {
     const answer = await send('DELETE', '/metadata')
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
@@ -332,6 +344,21 @@ describe('browsers', () => {
   )
 })
 
+describe('X-Ignored-Parameters', () => {
+  it('names the parameters that a search ignores, percent-encoded and without values', async () => {
+    const { status, headers } = await get(`/Patient?nmae=secret&subject:Patient.x=1&${encodeURIComponent('a, é')}=2&nmae=3`)
+    expect([status, headers.get('x-ignored-parameters')]).toEqual([200, 'nmae, subject:Patient.x, a%2C%20%C3%A9'])
+  })
+
+  it('is not sent if the search uses all of them', async () =>
+    expect((await get('/Patient?name=a&_count=1&_format=json')).headers.get('x-ignored-parameters')).toBeNull())
+
+  it('is replaced by 400 with similar names for strict handling', async () => {
+    const { status, body } = await get('/Patient?brithdate=2020', { prefer: 'handling=strict' })
+    expect([status, body.issue[0].details.text]).toEqual([400, 'Unknown search parameter brithdate of Patient. Did you mean birthdate?'])
+  })
+})
+
 describe('X-Request-Id', () => {
   it('is returned if valid, or else generated', async () => {
     expect((await get('/metadata', { 'x-request-id': 'abc-1' })).headers.get('x-request-id')).toBe('abc-1')
@@ -417,7 +444,7 @@ it('the CapabilityStatement claims the supported parameters and includes, and no
   }
   expect(named.searchParam.map(({ name }: { name: string }) => name)).not.toContain('phonetic')
   expect((await get('/Patient?phonetic=x', { prefer: 'handling=strict' })).status).toBe(400)
-  for (const { name } of body.rest[0].searchParam)
+  for (const { name } of body.rest[0].searchParam.filter(({ definition }: Tree) => definition !== undefined))
     expect([name, (await get(`/?${name}=2020`, { prefer: 'handling=strict' })).status]).toEqual([name, 200])
   expect(named.searchInclude).toEqual(expect.arrayContaining(['*', 'Patient:organization']))
   expect(named.searchRevInclude).toEqual(expect.arrayContaining(['*', 'Observation:patient']))

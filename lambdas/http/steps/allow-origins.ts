@@ -3,7 +3,7 @@ import { isAuthPath, plainPath } from '../../catalogue/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
 const EXPOSED =
-  'ETag, Location, Content-Location, Content-Range, Accept-Ranges, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-Index-Outdated, X-History-Until, X-Request-Id, Retry-After, WWW-Authenticate'
+  'ETag, Location, Content-Location, Content-Range, Accept-Ranges, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-Index-Outdated, X-History-Until, X-Ignored-Parameters, X-Request-Id, Retry-After, WWW-Authenticate'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 
 /** `*` for every origin, or a list. */

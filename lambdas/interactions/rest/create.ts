@@ -57,7 +57,7 @@ function newKey({ choices, clock }: AttemptPorts, request: FhirRequest): Resourc
       throw fhirError(
         400,
         'required',
-        `A ${type} is created with an id of the client's choice in its body (FHIR_CLIENT_IDS=optional lets the server choose)`,
+        `A ${type} is created with an id of the client's choice in its body (FHIR_CLIENT_IDS=optional lets the server choose)${transactionAdvice(resource)}`,
         `${type}.id`,
       )
     return { tenant, type, id: clock.newId() }
@@ -65,3 +65,9 @@ function newKey({ choices, clock }: AttemptPorts, request: FhirRequest): Resourc
   if (!isId(resource.id)) throw malformedId(`${type}.id`)
   return { tenant, type, id: resource.id }
 }
+
+/** Clients that mean to process a Bundle often send it to /Bundle, which stores it. */
+const transactionAdvice = ({ resourceType, type }: Resource): string =>
+  resourceType === 'Bundle' && (type === 'transaction' || type === 'batch')
+    ? `. To process the entries of a ${type}, POST it to the base URL`
+    : ''

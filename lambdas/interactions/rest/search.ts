@@ -44,7 +44,7 @@ export const search =
     return {
       status: 200,
       part: asked.part,
-      headers: { ...outdated.headers(), ...eventual?.headers() },
+      headers: { ...outdated.headers(), ...eventual?.headers(), ...ignoredHeader(asked) },
       body: {
         kind: 'bundle',
         type: 'searchset',
@@ -78,6 +78,14 @@ async function hits(ports: SearchPorts, request: FhirRequest, asked: SearchReque
     ...(more && last !== undefined ? { next: { after: last.position, shown } } : {}),
   }
 }
+
+/** Characters of names that a header field carries as they are. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
+const PLAIN = /[^\w.:$|[\]-]/g
+
+const ignoredHeader = ({ ignored }: SearchRequest): Readonly<Record<string, string>> =>
+  ignored.length === 0
+    ? {}
+    : { 'x-ignored-parameters': ignored.map((name) => name.toWellFormed().replaceAll(PLAIN, encodeURIComponent)).join(', ') }
 
 /** Where the self link cannot show it by leaving them out. Their values are nobody's business. */
 const ignoredOf = ({ ignored }: SearchRequest): readonly BundleEntry[] =>

@@ -1,6 +1,8 @@
 /** Reads the parameters of a search: what is asked, and how the answer is wanted. https://hl7.org/fhir/R4/search.html */
+import { suggestion } from '../../fhir/near-names.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { SortKey } from '../../ports/search/plan.ts'
+import { parametersOf } from '../parameters.ts'
 import type { Reading } from '../search-context.ts'
 import type { Condition } from './condition.ts'
 import { wrong } from './criterion.ts'
@@ -60,7 +62,7 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
     const isResult = readResult(state, name, value)
     if (!isResult && !readCriterion(state, name, value)) {
       if (options.handling === 'strict' || options.criteriaOnly)
-        throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${whereUnknown(name, type)}`)
+        throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${whereUnknown(name, type)}${near(state, name)}`)
       if (state.ignored.size < MOST_TOLD) state.ignored.add(name.slice(0, 100))
       continue
     }
@@ -208,6 +210,9 @@ const RESULTS: Readonly<Record<string, Reader>> = {
 
 /** Without groups they say nothing. */
 const OF_GROUPS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
+
+const near = ({ type, options: { custom } }: State, name: string): string =>
+  suggestion(name, [...parametersOf(type ?? 'Resource', custom).map(({ code }) => code), ...Object.keys(RESULTS)])
 
 const whereUnknown = (name: string, type: string | undefined): string =>
   OF_GROUPS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`

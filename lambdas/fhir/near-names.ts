@@ -1,0 +1,36 @@
+/** Names that a client may have meant. */
+
+/** Returns up to three of the names that differ from the text in at most a third of its letters, the nearest first. */
+export function nearNames(text: string, names: Iterable<string>): readonly string[] {
+  const most = Math.max(1, Math.floor(text.length / 3))
+  const near = [...new Set(names)].map((name) => [name, distance(text.toLowerCase(), name.toLowerCase())] as const)
+  return near
+    .filter(([, differing]) => differing <= most)
+    .sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1))
+    .slice(0, 3)
+    .map(([name]) => name)
+}
+
+/** Returns a question that names them, or nothing if there are none. */
+export const suggestion = (text: string, names: Iterable<string>): string => {
+  const near = text.length > LONGEST ? [] : nearNames(text, names)
+  return near.length === 0 ? '' : `. Did you mean ${near.join(' or ')}?`
+}
+
+/** Characters of a name that is compared: each costs time. */
+const LONGEST = 64
+
+/** Insertions, deletions, replacements and exchanges of neighbours between two texts (optimal string alignment). */
+function distance(a: string, b: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: b.length + 1 }, (_, j) => j)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = last[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const isExchange = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row.push(Math.min(replaced, last[j]! + 1, row[j - 1]! + 1, isExchange ? before[j - 2]! + 1 : Number.POSITIVE_INFINITY))
+    }
+    ;[before, last] = [last, row]
+  }
+  return last[b.length]!
+}

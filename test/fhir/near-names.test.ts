@@ -1,0 +1,20 @@
+import { describe, expect, it } from '@jest/globals'
+import { nearNames, suggestion } from '../../lambdas/fhir/near-names.ts'
+
+describe('Near names', () => {
+  it.each<[string, readonly string[], readonly string[]]>([
+    ['brithdate', ['birthdate', 'gender'], ['birthdate']],
+    ['Birthdate', ['birthdate'], ['birthdate']],
+    ['$evrything', ['$everything', '$export'], ['$everything']],
+    ['nam', ['name', 'nan', 'gender'], ['name', 'nan']],
+    ['colour', ['code', 'status'], []],
+    ['x', ['y'], ['y']],
+    ['aaaa', ['aaab', 'aaac', 'aaad', 'aaae', 'aaab'], ['aaab', 'aaac', 'aaad']],
+  ])('are found for %s among %j: %j', (text, names, expected) => expect(nearNames(text, names)).toEqual(expected))
+
+  it('become a question, or nothing', () => {
+    expect(suggestion('nmae', ['name', 'gender'])).toBe('. Did you mean name?')
+    expect(suggestion('colour', ['name'])).toBe('')
+    expect(suggestion('a'.repeat(65), ['a'.repeat(65)])).toBe('')
+  })
+})
