@@ -7,6 +7,7 @@ import type { ParameterType } from '../parameters.ts'
 /** Types of parameters whose keys, or fields in an index, are others than by the number before; a folder of fields that is new counts for all that it is for. */
 export const CHANGED_TYPES: Readonly<Record<number, readonly ParameterType[]>> = {
   9: ['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity', 'composite', 'special'],
+  10: ['quantity', 'composite'],
 }
 
 /** Registries in their order, with the parameters that are new or select other values than in the one before, as `Patient.name`. */

@@ -5,6 +5,7 @@ import { above } from '../../ports/search/doubles.ts'
 import { all, not, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
 import { namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
+import { type Decimal, decimalOf, nearestDouble } from './decimal.ts'
 import { prefixOf } from './prefix.ts'
 import { malformed, type SearchType } from './search-type.ts'
 
@@ -17,7 +18,8 @@ export const number: SearchType = {
     const names = namesOf(field)
     return (fields, values) => {
       for (const { type, value } of values) {
-        const [low, high] = type === 'Range' && isElement(value) ? boundsOf(value) : [numberOf(value), numberOf(value)]
+        const bounds = type === 'Range' && isElement(value) ? boundsOf(value) : [numberTextOf(value), numberTextOf(value)]
+        const [low, high] = bounds.map((text) => (text === undefined ? undefined : Number(text)))
         if (low === undefined || high === undefined) continue
         fields.number(field, low, high)
         if (typeof value === 'number' || isDecimal(value)) fields.group(names, decimalText(value))
@@ -27,31 +29,43 @@ export const number: SearchType = {
   },
   lower(parameter, value) {
     const { field } = parameter
-    const test = (prefix: string, number: Precise): Predicate => ({ ...numberTest(prefix, number), field })
+    const test = (prefix: string, text: string): Predicate => ({ ...numberTest(prefix, preciseOf(text)), field })
     return compareWith(numberAfterPrefix(parameter, value), { ...ANY_NUMBER, field }, test)
   },
 }
 
 /** A number of a resource, whichever way json.ts keeps it. */
 export function numberOf(value: unknown): number | undefined {
-  const number = typeof value === 'number' ? value : isDecimal(value) ? Number(decimalText(value)) : Number.NaN
-  return Number.isFinite(number) ? number : undefined
+  const text = numberTextOf(value)
+  return text === undefined ? undefined : Number(text)
 }
 
-/** Of a Range; open where it has no bound, undefined where the bound is no number. */
-export const boundsOf = ({ low, high }: Element): readonly [low: number | undefined, high: number | undefined] => [
+/** Longer texts are read as their doubles: the time to read digits grows with the square of their number. */
+const LONGEST_TEXT = 1_000
+
+/** The text of a number that a double can be near to. */
+export function numberTextOf(value: unknown): string | undefined {
+  if (typeof value !== 'number' && !isDecimal(value)) return undefined
+  const text = decimalText(value)
+  const number = Number(text)
+  if (!Number.isFinite(number)) return undefined
+  return text.length > LONGEST_TEXT ? String(number) : text
+}
+
+/** The texts of the bounds of a Range; infinite where it has no bound, undefined where the bound is no number. */
+export const boundsOf = ({ low, high }: Element): readonly [low: string | undefined, high: string | undefined] => [
   boundOf(low, LEAST),
   boundOf(high, MOST),
 ]
 
-const boundOf = (quantity: unknown, open: number): number | undefined => (isElement(quantity) ? numberOf(quantity.value) : open)
+const boundOf = (quantity: unknown, open: number): string | undefined => (isElement(quantity) ? numberTextOf(quantity.value) : String(open))
 
 /** Of `ne`: `isThere`, a value, and none that is equal. */
 export const compareWith = (
   { prefix, text }: { readonly prefix: string; readonly text: string },
   isThere: Predicate,
-  predicateOf: (prefix: string, number: Precise) => Predicate,
-): Predicate => (prefix === 'ne' ? all(isThere, not(predicateOf('eq', preciseOf(text)))) : predicateOf(prefix, preciseOf(text)))
+  predicateOf: (prefix: string, text: string) => Predicate,
+): Predicate => (prefix === 'ne' ? all(isThere, not(predicateOf('eq', text))) : predicateOf(prefix, text))
 
 /** Passed by every number. */
 export const ANY_NUMBER: RangeTest = { kind: 'number', relation: 'intersects', low: LEAST, high: MOST }
@@ -63,16 +77,31 @@ export function numberAfterPrefix(parameter: SearchParameter, value: string): { 
   return { prefix, text }
 }
 
-/** A number as it is asked for: itself, and the interval its precision implies. */
-export type Precise = { readonly exact: number; readonly low: number; readonly high: number }
+/** A number of a query as doubles: itself, the interval its precision implies, and the interval of `ap`. The number is in both. */
+export type Precise = {
+  readonly exact: number
+  readonly low: number
+  readonly high: number
+  readonly about: readonly [low: number, high: number]
+}
 
-export function preciseOf(text: string): Precise {
-  const [low, high] = impliedRange(text)
-  return { exact: Number(text), low, high }
+/** `convert`: from the unit of the number to the unit of the keys; it must rise with the number. */
+export function preciseOf(text: string, convert: (value: Decimal) => number = nearestDouble): Precise {
+  const { digits, exponent } = decimalOf(text)
+  const exact = convert({ digits, exponent })
+  // Where the interval is finer than a double, both ends are one number, or lie on one side of the value.
+  const inInterval = ([low, high]: readonly [Decimal, Decimal]): readonly [number, number] => {
+    const [from, to] = [convert(low), convert(high)]
+    return [Math.min(from, exact), to > exact ? to : above(exact)]
+  }
+  const [low, high] = inInterval(impliedRange(text))
+  const tenth = (times: bigint): Decimal => ({ digits: digits * times, exponent: exponent - 1 })
+  const [from, to] = inInterval(digits < 0n ? [tenth(11n), tenth(9n)] : [tenth(9n), tenth(11n)])
+  return { exact, low, high, about: [Math.min(low, from), Math.max(high, above(to))] }
 }
 
 /** eq takes the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
-export function numberTest(prefix: string, { exact, low, high }: Precise): RangeTest {
+export function numberTest(prefix: string, { exact, low, high, about }: Precise): RangeTest {
   const within = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'within', low: from, high: to })
   const reaches = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'intersects', low: from, high: to })
   switch (prefix) {
@@ -90,10 +119,8 @@ export function numberTest(prefix: string, { exact, low, high }: Precise): Range
       return within(above(exact), MOST)
     case 'eb':
       return within(LEAST, exact)
-    default: {
-      const slack = Math.abs(exact) / 10
-      return reaches(Math.min(low, exact - slack), Math.max(high, above(exact + slack)))
-    }
+    default:
+      return reaches(...about)
   }
 }
 
@@ -101,14 +128,14 @@ export function numberTest(prefix: string, { exact, low, high }: Precise): Range
  * https://hl7.org/fhir/R4/search.html#number: half a unit of the last digit around the number. 1e2 has one significant digit, for which
  * that page gives [95, 105): as if it were 1.0e2.
  */
-export function impliedRange(text: string): readonly [low: number, high: number] {
-  const [, sign = '', whole = '', fraction = '', exponent] = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
-  const digits = fraction === '' && exponent !== undefined ? `${whole}0` : whole + fraction
-  const power = Number(exponent ?? 0) - (digits.length - whole.length)
-  // In whole tenths of the last digit: adding floating-point halves would blur the bounds (0.1 + 0.05).
-  const tenths = BigInt(digits) * (sign === '-' ? -10n : 10n)
-  const low = Number(`${tenths - 5n}e${power - 1}`)
-  const high = Number(`${tenths + 5n}e${power - 1}`)
-  // Finer than a double: the number itself.
-  return low < high ? [low, high] : [Number(text), above(Number(text))]
+function impliedRange(text: string): readonly [low: Decimal, high: Decimal] {
+  const { digits, exponent } = decimalOf(text)
+  const hasOneDigitMore = /^[+-]?\d+[eE]/.test(text)
+  // In tenths of the last digit.
+  const tenths = digits * (hasOneDigitMore ? 100n : 10n)
+  const power = exponent - (hasOneDigitMore ? 2 : 1)
+  return [
+    { digits: tenths - 5n, exponent: power },
+    { digits: tenths + 5n, exponent: power },
+  ]
 }

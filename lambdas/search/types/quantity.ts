@@ -4,17 +4,18 @@ import { above, below, doubleText } from '../../ports/search/doubles.ts'
 import { type Predicate, type RangeTest, some } from '../../ports/search/plan.ts'
 import type { Fields } from '../fields.ts'
 import { remembered, rememberedOfResource, rememberedPair } from '../interned-texts.ts'
-import { ANY_NUMBER, boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
+import { type Decimal, decimalOf } from './decimal.ts'
+import { ANY_NUMBER, boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, numberTextOf, preciseOf } from './number.ts'
 import { orderedRange } from './ordered-key.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { textOf } from './tokens.ts'
-import { canonicalOf, UCUM } from './ucum.ts'
+import { canonicalOf, conversionOf, UCUM } from './ucum.ts'
 
 export type Interval = readonly [low: number, high: number]
 
-/** A value, or an interval, and its unit. `comparator`: how what was measured lies to the value. */
+/** A value, or an interval, and its unit. `bounds`: texts of numbers. `comparator`: how what was measured lies to the value. */
 type Measured = {
-  readonly range: Interval
+  readonly bounds: readonly [low: string, high: string]
   readonly comparator: string
   readonly system: string
   readonly code: string
@@ -54,7 +55,7 @@ export const quantity: SearchType = {
     const [system = '', code = ''] = unit
     // There may be a quantity without a value, which is never compared.
     const isThere = valueTest(`${name}:value`, '', ANY_NUMBER)
-    const test = (prefix: string, number: Precise): Predicate => measuredTest(name, prefix, number, { system, code })
+    const test = (prefix: string, text: string): Predicate => measuredTest(name, prefix, text, { system, code })
     return compareWith(numberAfterPrefix(parameter, number), isThere, test)
   },
 }
@@ -73,10 +74,12 @@ export type QuantityForm = { readonly range: Interval; readonly units: readonly 
 export const quantityForms = rememberedOfResource(({ type, value }) => (isElement(value) ? formsOf(measuredOf(type, value)) : []))
 
 function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
-  if (measured === undefined || measured.range[0] > measured.range[1]) return []
-  const { range, comparator, system, code, unit } = measured
+  if (measured === undefined) return []
+  const { bounds, comparator, system, code, unit } = measured
+  const range: Interval = [Number(bounds[0]), Number(bounds[1])]
+  if (range[0] > range[1]) return []
   const written = system === '' ? unitsOf(code, unit) : [...unitsOf(code, unit), systemUnit(system)]
-  const base = system === UCUM ? canonical(code, range) : undefined
+  const base = system === UCUM ? canonical(code, bounds) : undefined
   const form = (range: Interval, units: readonly Unit[]) => formOf(comparedWith(comparator, range), units)
   if (base === undefined) return [form(range, code === '' ? written : [...written, codedUnit(system, code)])]
   const inBase = canonicalUnit(base.unit)
@@ -126,20 +129,17 @@ const canonicalUnit = remembered(MOST_KNOWN, (base) => unitOf('canonical', `${ba
 function measuredTest(
   name: string,
   prefix: string,
-  number: Precise,
+  text: string,
   { system, code }: { readonly system: string; readonly code: string },
 ): Predicate {
-  const test = numberTest(prefix, number)
+  const test = numberTest(prefix, preciseOf(text))
   if (code === '') return system === '' ? valueTest(`${name}:value`, '', test) : valueTest(`${name}:system`, `${system}|`, test)
   if (system === '') return valueTest(`${name}:unit`, `${code}|`, test)
-  const base = system === UCUM ? canonical(code, [number.low, number.high]) : undefined
-  const exact = system === UCUM ? canonicalOf(code, number.exact) : undefined
-  if (base === undefined || exact === undefined) return valueTest(`${name}:coded`, `${system}|${code}|`, test)
-  return valueTest(
-    `${name}:canonical`,
-    `${base.unit}|`,
-    numberTest(prefix, { exact: exact.value, low: base.range[0], high: base.range[1] }),
-  )
+  const base = system === UCUM ? conversionOf(code) : undefined
+  const inBase = base && preciseOf(text, base.convert)
+  return inBase === undefined || Number.isNaN(inBase.exact)
+    ? valueTest(`${name}:coded`, `${system}|${code}|`, test)
+    : valueTest(`${name}:canonical`, `${base!.unit}|`, numberTest(prefix, inBase))
 }
 
 /** A single value passes whether it has to lie within or to reach; an interval must do as it is told. */
@@ -151,34 +151,36 @@ function add(fields: Fields, field: string, key: string | undefined, unit: strin
   else fields.key(field, key)
 }
 
-function canonical(code: string, [low, high]: Interval): { readonly unit: string; readonly range: Interval } | undefined {
-  const from = canonicalOf(code, low)
-  const to = low === high ? from : canonicalOf(code, high)
+function canonical(code: string, [low, high]: Measured['bounds']): { readonly unit: string; readonly range: Interval } | undefined {
+  const from = canonicalOf(code, boundOf(low))
+  const to = low === high ? from : canonicalOf(code, boundOf(high))
   return from === undefined || to === undefined ? undefined : { unit: from.unit, range: [from.value, to.value] }
 }
+
+const boundOf = (text: string): Decimal | number => (Number.isFinite(Number(text)) ? decimalOf(text) : Number(text))
 
 /** https://hl7.org/fhir/R4/datatypes.html#quantity; the unit of a Range is that of its bounds, of SampledData that of its origin. */
 function measuredOf(type: string, value: Element): Measured | undefined {
   if (type === 'Range') return intervalOf(boundsOf(value), isElement(value.low) ? value.low : value.high)
   if (type === 'SampledData') return isElement(value.origin) ? intervalOf(boundsOfSamples(value, value.origin), value.origin) : undefined
-  const number = numberOf(value.value)
+  const number = numberTextOf(value.value)
   return intervalOf([number, number], type === 'Money' ? { system: CURRENCIES, code: value.currency } : value)
 }
 
 const CURRENCIES = 'urn:iso:std:iso:4217'
 
-function intervalOf([low, high]: readonly (number | undefined)[], unit: unknown): Measured | undefined {
+function intervalOf([low, high]: readonly (string | undefined)[], unit: unknown): Measured | undefined {
   if (low === undefined || high === undefined || !isElement(unit)) return undefined
   const { system, code, unit: text, comparator } = unit
-  return { range: [low, high], comparator: textOf(comparator), system: textOf(system), code: textOf(code), unit: textOf(text) }
+  return { bounds: [low, high], comparator: textOf(comparator), system: textOf(system), code: textOf(code), unit: textOf(text) }
 }
 
 /** The limits of what the device measures, or the samples themselves: factor × sample + origin. */
-function boundsOfSamples({ lowerLimit, upperLimit, factor, data }: Element, origin: Element): readonly (number | undefined)[] {
+function boundsOfSamples({ lowerLimit, upperLimit, factor, data }: Element, origin: Element): readonly (string | undefined)[] {
   const samples = (textOf(data).match(/\S+/g) ?? []).map(Number).filter(Number.isFinite)
   const from = numberOf(origin.value) ?? 0
   const values = samples.map((sample) => sample * (numberOf(factor) ?? 1) + from)
-  const low = numberOf(lowerLimit) ?? (values.length === 0 ? undefined : values.reduce((a, b) => Math.min(a, b)))
-  const high = numberOf(upperLimit) ?? (values.length === 0 ? undefined : values.reduce((a, b) => Math.max(a, b)))
-  return [low, high]
+  const outermost = (of: (a: number, b: number) => number): string | undefined =>
+    values.length === 0 ? undefined : String(values.reduce((a, b) => of(a, b)))
+  return [numberTextOf(lowerLimit) ?? outermost(Math.min), numberTextOf(upperLimit) ?? outermost(Math.max)]
 }

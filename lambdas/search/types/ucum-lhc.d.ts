@@ -2,6 +2,16 @@
 declare module '@lhncbc/ucum-lhc' {
   type Unit = { readonly isArbitrary_?: boolean; convertFrom(value: number, from: Unit): number }
 
+  /** `baseFactorStr_` × `csUnitString_`, in other units; null of base units, of special units and of products. */
+  type DefinedUnit = {
+    readonly isBase_: boolean
+    readonly magnitude_: number
+    readonly csUnitString_: string | null
+    readonly baseFactorStr_: string | null
+  }
+
+  export const UnitTables: { getInstance(): { getUnitByCode(code: string): DefinedUnit | null | undefined } }
+
   export const UcumLhcUtils: {
     getInstance(): {
       getSpecifiedUnit(code: string, action: 'validate'): { readonly unit: Unit | null }

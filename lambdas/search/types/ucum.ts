@@ -1,6 +1,8 @@
 /** Quantities of UCUM units as quantities of base units, so that 5 g equals 5000 mg. https://ucum.org/ucum */
 import { UcumLhcUtils } from '@lhncbc/ucum-lhc'
 import { remembered } from '../interned-texts.ts'
+import { type Decimal, decimalOf, nearestDouble } from './decimal.ts'
+import { factorOf, times } from './unit-factor.ts'
 
 export const UCUM = 'http://unitsofmeasure.org'
 
@@ -15,37 +17,50 @@ const knownUnit = remembered(5_000, (code) => ({ isUnit: isSpecified(code) }))
 const isSpecified = (code: string): boolean =>
   code !== '' && code.length <= 100 && UcumLhcUtils.getInstance().getSpecifiedUnit(code, 'validate').unit !== null
 
-type Conversion = { readonly unit: string; readonly convert: (value: number) => number }
+/** Values in a unit as values in base units. `convert` returns NaN where the unit has no such value. */
+export type Conversion = { readonly unit: string; readonly convert: (value: Decimal) => number }
 
-/** undefined: not a UCUM unit, or one that has no relation to others: [iU], and what is counted in an annotation alone, {score}. */
-export function canonicalOf(code: string, value: number): Canonical | undefined {
-  const { unit, convert } = knownConversion(code)
-  const converted = rounded(convert(value))
-  return Number.isNaN(converted) ? undefined : { unit, value: converted }
+/** Returns undefined for a unit without a conversion, and for a value that the unit does not have. Infinities stay. */
+export function canonicalOf(code: string, value: Decimal | number): Canonical | undefined {
+  const conversion = conversionOf(code)
+  if (conversion === undefined) return undefined
+  const converted =
+    typeof value !== 'number' ? conversion.convert(value) : Number.isFinite(value) ? conversion.convert(decimalOf(String(value))) : value
+  return Number.isNaN(converted) ? undefined : { unit: conversion.unit, value: converted }
 }
 
-const knownConversion = remembered(5_000, (code) => conversionOf(code) ?? NONE)
+/**
+ * undefined: not a UCUM unit, one that has no relation to others, [iU], what is counted in an annotation alone, {score}, or one whose
+ * values fall where those in base units rise, [pH].
+ */
+export const conversionOf = (code: string): Conversion | undefined => knownConversion(code).conversion
 
-const NONE: Conversion = { unit: '', convert: () => Number.NaN }
+const knownConversion = remembered(5_000, (code) => ({ conversion: makeConversion(code) }))
 
 /** UCUM takes it for 1; a score is no percentage. https://ucum.org/ucum#section-Curly-Braces */
 const ANNOTATION = /^\{[^{}]*\}$/
 
-/** What binary fractions add in the last digits is cut off, and the sign of a zero. */
-const rounded = (value: number): number =>
-  (Number.isInteger(value) && Math.abs(value) < 1e15) || !Number.isFinite(value) ? value + 0 : Number(value.toPrecision(15))
-
-function conversionOf(code: string): Conversion | undefined {
+function makeConversion(code: string): Conversion | undefined {
   if (code === '' || code.length > 100 || ANNOTATION.test(code)) return undefined
   const units = UcumLhcUtils.getInstance()
   const { unit: specified } = units.getSpecifiedUnit(code, 'validate')
   if (specified === null || specified.isArbitrary_ === true) return undefined
   const one = units.convertToBaseUnits(code, 1)
-  if (one.status !== 'succeeded' || one.magnitude === null) return undefined
+  if (one.status !== 'succeeded' || one.magnitude === null || !Number.isFinite(one.magnitude) || one.magnitude === 0) return undefined
   const dimensions = Object.entries(one.unitToExp).map(([base, exponent]) => `${base}${exponent}`)
   const unit = dimensions.toSorted().join('.')
-  const { magnitude } = one
-  if (!one.fromUnitIsSpecial) return { unit, convert: (value) => value * magnitude }
+  if (!one.fromUnitIsSpecial) {
+    const factor = factorOf(code, one.magnitude)
+    return { unit, convert: (value) => finite(times(value, factor)) }
+  }
   const { unit: base } = units.getSpecifiedUnit(['1', ...dimensions].join('.'), 'validate')
-  return { unit, convert: (value) => (Number.isFinite(value) ? (base?.convertFrom(value, specified) ?? Number.NaN) : value) }
+  if (base === null) return undefined
+  const convert = (value: number): number => base.convertFrom(value, specified)
+  return convert(1) < convert(2) ? { unit, convert: (value) => rounded(finite(convert(nearestDouble(value)))) } : undefined
 }
+
+/** Beyond all doubles values would be alike. */
+const finite = (value: number): number => (Number.isFinite(value) ? value : Number.NaN)
+
+/** Cuts off what binary fractions add in the last digits, and the sign of a zero. */
+const rounded = (value: number): number => Number(value.toPrecision(15)) + 0

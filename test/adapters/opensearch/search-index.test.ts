@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../lambdas/ports/faults/too-costly.ts'
 import { all, metresBetween, not, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { exactValuesContract, executorOn } from '../../contracts/exact-values.contract.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
 import { searchIndexContract } from '../../contracts/search-index.contract.ts'
@@ -19,6 +20,8 @@ function atItsLimits(endpoint: string): void {
     open = indexOn(endpoint)
   })
   afterAll(() => open.close())
+
+  exactValuesContract('OpenSearch', 1, () => executorOn(open.index))
 
   const plan = (type: string, rest: Partial<Plan> = {}): Plan => ({
     tenant: 'one',

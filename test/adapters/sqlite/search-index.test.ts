@@ -4,6 +4,7 @@ import { GaveWay } from '../../../lambdas/adapters/sqlite-index/reading/budget.t
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
 import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { exactValuesContract, executorOn } from '../../contracts/exact-values.contract.ts'
 import { document } from '../../contracts/index-document.ts'
 import { searchIndexContract } from '../../contracts/search-index.contract.ts'
 
@@ -15,6 +16,8 @@ for (const [name, options] of [
     const index = new SqliteSearchIndex(':memory:', options)
     return { index, close: async () => index.close() }
   })
+
+exactValuesContract('SQLite', 2, () => executorOn(new SqliteSearchIndex(':memory:')))
 
 it('The SQLite index finds tuples by more labels than it knows by heart, and those of a newer version alone', async () => {
   const index = new SqliteSearchIndex(':memory:')

@@ -1,0 +1,145 @@
+/**
+ * Factors between UCUM units and base units, exact as UCUM defines them. The library multiplies doubles, which rounds: 10*3/uL is
+ * 999999999999.9999 there. https://ucum.org/ucum
+ */
+import { UnitTables } from '@lhncbc/ucum-lhc'
+import { type Decimal, decimalOf, nearestDouble } from './decimal.ts'
+
+/** The number `digits` × 10^`exponent` / `divisor`, in lowest terms. `divisor` is 1 if the factor is a decimal. */
+export type Factor = Decimal & { readonly divisor: bigint }
+
+/** More digits than the exact product of any clinical unit. */
+const MOST_DIGITS = 300
+/** Digits of a quotient before it is rounded to a double. */
+const QUOTIENT_DIGITS = 40
+
+/** Returns the double nearest to the product. Equal products of different units give the same double. */
+export function times({ digits, exponent }: Decimal, factor: Factor): number {
+  const product = { digits: digits * factor.digits, exponent: exponent + factor.exponent }
+  if (factor.divisor === 1n) return nearestDouble(product)
+  const places = QUOTIENT_DIGITS + String(factor.divisor).length
+  return nearestDouble({ digits: (product.digits * 10n ** BigInt(places)) / factor.divisor, exponent: product.exponent - places })
+}
+
+/** Returns the factor of a unit that the library converts by `magnitude`, and the nearest decimal where the two disagree. */
+export function factorOf(code: string, magnitude: number): Factor {
+  return near(definedFactor(code), magnitude) ?? { ...decimalOf(magnitude.toPrecision(15)), divisor: 1n }
+}
+
+const near = (factor: Factor | undefined, magnitude: number): Factor | undefined =>
+  factor !== undefined && Math.abs(times(ONE, factor) / magnitude - 1) < 1e-12 ? factor : undefined
+
+const ONE: Factor = { digits: 1n, exponent: 0, divisor: 1n }
+
+/** Returns undefined for units that are not products of powers of defined units. */
+function definedFactor(code: string): Factor | undefined {
+  const tokens = code.match(/[./()]|\{[^{}]*\}|(?:\[[^\]]*\]|[^./()[\]{}])+/g) ?? []
+  let at = 0
+  const factor = term()
+  return at === tokens.length ? factor : undefined
+
+  function term(): Factor | undefined {
+    let product: Factor | undefined = ONE
+    let isDivided = tokens[at] === '/'
+    if (isDivided) at++
+    for (;;) {
+      const next = component()
+      if (next === undefined) return undefined
+      product = product && productOf(product, isDivided ? powerOf(next, -1) : next)
+      if (tokens[at] !== '.' && tokens[at] !== '/') return product
+      isDivided = tokens[at++] === '/'
+    }
+  }
+
+  function component(): Factor | undefined {
+    const token = tokens[at++]
+    if (token === undefined) return undefined
+    if (token === '(') {
+      const inner = term()
+      return tokens[at++] === ')' ? inner : undefined
+    }
+    if (token.startsWith('{')) return ONE
+    if (tokens[at]?.startsWith('{')) at++
+    return simpleFactor(token)
+  }
+}
+
+/** `10*3`, `cm2`, `100`. */
+function simpleFactor(text: string): Factor | undefined {
+  if (/^\d+$/.test(text)) return inLowestTerms({ ...decimalOf(text), divisor: 1n })
+  const [, symbol = '', exponent = '1'] = /^(.*?)([+-]?\d+)?$/.exec(text) ?? []
+  const factor = atomFactor(symbol) ?? prefixedFactor(symbol)
+  return factor && powerOf(factor, Number(exponent))
+}
+
+function atomFactor(code: string): Factor | undefined {
+  const unit = UnitTables.getInstance().getUnitByCode(code)
+  if (unit?.isBase_ === true) return ONE
+  if (!unit?.csUnitString_ || !unit.baseFactorStr_) return undefined
+  const base = definedFactor(unit.csUnitString_)
+  // Examples of units stand among the definitions, with the definition of their last part: mL with that of l.
+  return near(base && productOf(base, { ...decimalOf(unit.baseFactorStr_), divisor: 1n }), unit.magnitude_)
+}
+
+function prefixedFactor(symbol: string): Factor | undefined {
+  for (const length of [2, 1]) {
+    const value = PREFIXES[symbol.slice(0, length)]
+    const atom = value === undefined ? undefined : atomFactor(symbol.slice(length))
+    if (value !== undefined && atom !== undefined) return productOf(atom, { ...decimalOf(value), divisor: 1n })
+  }
+  return undefined
+}
+
+/** https://ucum.org/ucum#section-Prefixes */
+const PREFIXES: Readonly<Record<string, string>> = {
+  Y: '1e24',
+  Z: '1e21',
+  E: '1e18',
+  P: '1e15',
+  T: '1e12',
+  G: '1e9',
+  M: '1e6',
+  k: '1e3',
+  h: '1e2',
+  da: '1e1',
+  d: '1e-1',
+  c: '1e-2',
+  m: '1e-3',
+  u: '1e-6',
+  n: '1e-9',
+  p: '1e-12',
+  f: '1e-15',
+  a: '1e-18',
+  z: '1e-21',
+  y: '1e-24',
+  Ki: '1024',
+  Mi: '1048576',
+  Gi: '1073741824',
+  Ti: '1099511627776',
+}
+
+const productOf = (a: Factor, b: Factor | undefined): Factor | undefined =>
+  b && inLowestTerms({ digits: a.digits * b.digits, exponent: a.exponent + b.exponent, divisor: a.divisor * b.divisor })
+
+function powerOf({ digits, exponent, divisor }: Factor, power: number): Factor | undefined {
+  const count = Math.abs(power)
+  if ((String(digits).length + String(divisor).length) * count > MOST_DIGITS) return undefined
+  const [above, below] = power < 0 ? [divisor, digits] : [digits, divisor]
+  return inLowestTerms({ digits: above ** BigInt(count), exponent: exponent * power, divisor: below ** BigInt(count) })
+}
+
+/** Tens, and what divides a ten, belong to the exponent: what is left divides no decimal. */
+function inLowestTerms({ digits, exponent, divisor }: Factor): Factor | undefined {
+  if (digits === 0n || String(digits).length + String(divisor).length > MOST_DIGITS) return undefined
+  let [above, below, tens] = [digits, divisor, exponent]
+  for (; below % 2n === 0n; tens--) [above, below] = [above * 5n, below / 2n]
+  for (; below % 5n === 0n; tens--) [above, below] = [above * 2n, below / 5n]
+  const common = greatestDivisor(above, below)
+  ;[above, below] = [above / common, below / common]
+  for (; above % 10n === 0n; tens++) above /= 10n
+  return { digits: above, exponent: tens, divisor: below }
+}
+
+function greatestDivisor(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : greatestDivisor(b, a % b)
+}
