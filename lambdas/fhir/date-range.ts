@@ -4,7 +4,7 @@ import { instantOf } from './time-zone.ts'
 /** Milliseconds since 1970; from `low` up to, not including, `high`. */
 export type DateRange = { readonly low: number; readonly high: number }
 
-const FORM = /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/
+const FORM = /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/
 
 /** Where the parts of YYYY-MM-DDThh:mm:ss.fff begin, each after a separator. */
 const [MONTH, DAY, HOUR, MINUTE, SECOND, FRACTION] = [5, 8, 11, 14, 17, 20] as const
