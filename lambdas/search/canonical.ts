@@ -22,3 +22,22 @@ export function calledBy({ url, version }: Element): readonly string[] {
   if (typeof url !== 'string') return []
   return typeof version === 'string' ? [url, `${url}|${version}`] : [url]
 }
+
+/** Characters of a sort key, and of a version in it. */
+const LONGEST_KEY = 1_000
+const LONGEST_VERSION = 200
+/** No real version has a longer number. */
+const LONGEST_NUMBER = 20
+
+/**
+ * Returns the sort key of a canonical: its url, then its version. Numbers are padded, and what comes before a release ends lower than the
+ * release. So code point order is the order of versions: 1.9, 1.10-beta, 1.10. https://semver.org/#spec-item-11
+ */
+export const canonicalSortKey = (url: string, version: string | undefined): string =>
+  `${url}\u0000${version === undefined ? '' : versionKey(version.slice(0, LONGEST_VERSION))}`.slice(0, LONGEST_KEY)
+
+function versionKey(version: string): string {
+  const padded = version.replace(/\d+/g, (digits) => digits.padStart(LONGEST_NUMBER, '0'))
+  const at = padded.indexOf('-')
+  return at === -1 ? `${padded}\u0002` : `${padded.slice(0, at)}\u0001${padded.slice(at + 1)}`
+}

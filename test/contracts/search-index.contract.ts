@@ -62,6 +62,45 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       })
     })
 
+    describe('canonicals', () => {
+      const VERSIONS = [
+        undefined,
+        '1',
+        '1.2',
+        '1.9.0',
+        '1.10.0-alpha.2',
+        '1.10.0-alpha.10',
+        '1.10.0-beta',
+        '1.10.0',
+        '2',
+        '10',
+        '2019',
+        'R4',
+      ]
+      const inOrder = [...VERSIONS.map((version) => ['u:a', version] as const), ['u:a/b', '1'], ['u:b', '1']] as const
+      // Ids in the opposite order.
+      const nameOf = (i: number): string => `${99 - i}`
+      const expected = inOrder.map((_, i) => nameOf(i)).join(' ')
+      const sorted = async (type: string, order: string): Promise<string> => {
+        const parsed = parseSearch(type, [['_sort', order]], { handling: 'strict' })
+        return ids({ types: [type], order: parsed.order })
+      }
+
+      it('sorts definitions by url, then by version', async () => {
+        await apply(...inOrder.map(([url, version], i) => extracted('ValueSet', nameOf(i), { url, ...(version && { version }) })))
+        expect(await sorted('ValueSet', 'url')).toBe(expected)
+        expect(await sorted('ValueSet', '-url')).toBe(expected.split(' ').reverse().join(' '))
+      })
+
+      it('sorts references to definitions by url, then by version', async () => {
+        const canonical = (url: string, version: string | undefined) => (version === undefined ? url : `${url}|${version}`)
+        await apply(
+          ...inOrder.map(([url, version], i) => extracted('QuestionnaireResponse', nameOf(i), { questionnaire: canonical(url, version) })),
+        )
+        expect(await sorted('QuestionnaireResponse', 'questionnaire')).toBe(expected)
+      })
+    })
+
     describe('comparison', () => {
       const KEYS = ['', 'A', 'a', 'a%', 'a\u0000', 'a_', 'ab', 'é', '\uffee', '\u{1f600}']
       beforeEach(() => apply(...KEYS.map((each, i) => withKeys(`${i}`, each))))
@@ -629,11 +668,13 @@ async function allPages(index: SearchIndex, plan: Plan): Promise<HitPage['hits']
 
 const NOW = Date.UTC(2020, 5, 1)
 
-const observation = (id: string, fields: Omit<Resource, 'resourceType'>): IndexDocument =>
+const extracted = (type: string, id: string, fields: Omit<Resource, 'resourceType'>): IndexDocument =>
   extract(
-    { tenant: 'one', type: 'Observation', id, versionId: 1, lastUpdated: NOW, deleted: false, compartments: [], body: new Uint8Array() },
-    { resourceType: 'Observation', id, meta: { lastUpdated: '2020-06-01T00:00:00.000Z' }, ...fields },
+    { tenant: 'one', type, id, versionId: 1, lastUpdated: NOW, deleted: false, compartments: [], body: new Uint8Array() },
+    { resourceType: type, id, meta: { lastUpdated: '2020-06-01T00:00:00.000Z' }, ...fields },
   )
+
+const observation = (id: string, fields: Omit<Resource, 'resourceType'>): IndexDocument => extracted('Observation', id, fields)
 
 const OBSERVATIONS: readonly IndexDocument[] = [
   observation('0', { code: { coding: [{ system: 's1', code: 'a' }] }, effectiveDateTime: '2020', status: 'final' }),

@@ -3,7 +3,7 @@ import { RELATIVE, relative } from '../../fhir/references.ts'
 import { type Element, isElement, isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
-import { withoutFragment } from '../canonical.ts'
+import { canonicalSortKey, withoutFragment } from '../canonical.ts'
 import { type FieldNames, type Fields, namesOf } from '../fields.ts'
 import { remembered } from '../interned-texts.ts'
 import type { SearchParameter } from '../parameters.ts'
@@ -58,7 +58,7 @@ const targetOf = remembered(2_000, (text): Target => {
   // Of a resource that is contained.
   if (text.startsWith('#')) return { keys: [] }
   const [url = '', version] = text.split('|', 2)
-  return { keys: version === undefined ? [text] : [text, url], sort: `\u0000\u0000${text.slice(0, 1000)}` }
+  return { keys: version === undefined ? [text] : [text, url], sort: `\u0000\u0000${canonicalSortKey(url, version)}` }
 })
 
 function addIdentifier(fields: Fields, { field, identifier }: FieldNames, { system, value }: Element): void {

@@ -1,5 +1,6 @@
 /** Uri parameters. https://hl7.org/fhir/R4/search.html#uri */
 import { some } from '../../ports/search/plan.ts'
+import { canonicalSortKey } from '../canonical.ts'
 import { namesOf } from '../fields.ts'
 import { malformed, prefixed, type SearchType, unescapeValue } from './search-type.ts'
 
@@ -9,14 +10,16 @@ export const uri: SearchType = {
   modifiers: ['below', 'above'],
   extractor({ field }) {
     const names = namesOf(field)
-    return (fields, values) => {
+    return (fields, values, resource) => {
       for (const { value } of values) {
         if (typeof value !== 'string') continue
         const [url = '', version] = value.split('|', 2)
         fields.key(field, value)
         fields.group(names, value)
         if (version !== undefined) fields.key(field, url)
-        fields.sort(field, `${url}\u0000${version ?? ''}`.slice(0, 1000))
+        // The version of a definition stands beside its url.
+        const own = value === resource.url && typeof resource.version === 'string' ? resource.version : undefined
+        fields.sort(field, canonicalSortKey(url, version ?? own))
       }
     }
   },
