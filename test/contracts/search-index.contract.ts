@@ -101,6 +101,23 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       })
     })
 
+    it.each([
+      [400, '1 2'],
+      [401, '1 2'],
+      [4_000, '1 2'],
+      [4_001, '1'],
+      [7_999, '1'],
+      [8_000, '1'],
+    ])('finds a text of %i characters by :contains', async (length, expected) => {
+      const text = 'ab'.repeat(4_000)
+      const named = (id: string, family: string) => extracted('Patient', id, { name: [{ family }] })
+      await apply(named('1', text), named('2', `${text.slice(0, 4_000)}*${text.slice(4_001)}`), named('3', 'ab'.repeat(150)))
+      const parsed = parseSearch('Patient', [['family:contains', text.slice(0, length).toUpperCase()]], { handling: 'strict' })
+      const where = await resolved(parsed.where, ofTenant('one'), open.index)
+      expect(await ids({ types: ['Patient'], where })).toBe(expected)
+      expect(await ids({ types: ['Patient'], where: not(where) })).toBe(['1', '2', '3'].filter((id) => !expected.includes(id)).join(' '))
+    })
+
     describe('comparison', () => {
       const KEYS = ['', 'A', 'a', 'a%', 'a\u0000', 'a_', 'ab', 'é', '\uffee', '\u{1f600}']
       beforeEach(() => apply(...KEYS.map((each, i) => withKeys(`${i}`, each))))

@@ -12,8 +12,6 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   Address: ['text', 'line', 'city', 'district', 'state', 'country', 'postalCode'],
 }
 
-const LONGEST_CONTAINS = 400
-
 export const string: SearchType = {
   modifiers: ['exact', 'contains'],
   extractor({ field }) {
@@ -32,7 +30,8 @@ export const string: SearchType = {
       throw fhirError(400, 'not-supported', `The parameter ${code} is an address: the modifier :${modifier} is not supported`)
     if (modifier === 'exact') return { kind: 'key', field: `${field}:exact`, oneOf: [text] }
     if (modifier !== 'contains') return prefixed(field, fold(text))
-    if (text.length > LONGEST_CONTAINS) throw fhirError(400, 'too-long', `:contains takes at most ${LONGEST_CONTAINS} characters`)
+    if (text.length > LONGEST)
+      throw fhirError(400, 'too-long', `:contains takes at most ${LONGEST} characters: longer values are not searchable`)
     return { kind: 'contains', field, text: fold(text) }
   },
 }
