@@ -97,6 +97,42 @@ describe('a cursor', () => {
     expect((await get(next.replace('/Observation?', '/Patient?'))).status).toBe(400)
   })
 
+  describe.each([
+    ['_skip', 'offset-skip'],
+    ['_page', 'offset-page'],
+  ])('of a stored search paged by %s', (name, pagination) => {
+    const long = `_id=o0,o1,o2,o3,${Array.from({ length: 999 }, (_, i) => `x${i}`).join(',')}&_count=1`
+    const form = { 'content-type': 'application/x-www-form-urlencoded', prefer: `pagination=${pagination}` }
+
+    it.each([
+      ['POST', () => post('/Observation/_search', 'patient=p&_count=1', form)],
+      ['GET with more than 4 kB', () => get(`/Observation?${long}`, { prefer: `pagination=${pagination}` })],
+    ])('stands beside the offset in each link: %s', async (_, first) => {
+      const shown: string[] = []
+      const at: (string | null)[] = []
+      for (let { body } = await first(); ; ) {
+        shown.push(...body.entry.map(({ resource }: Tree) => resource.id))
+        for (const { url } of body.link) expect([...new URL(url).searchParams.keys()].filter((key) => key !== name)).toEqual(['_cursor'])
+        const offsetOf = (relation: string) => new URL(linkOf(body, relation)).searchParams.get(name)
+        expect(offsetOf('first')).toBe('0')
+        at.push(offsetOf('self'))
+        const next = linkOf(body, 'next')
+        if (next === undefined) {
+          const previous = await get(linkOf(body, 'previous'))
+          expect(previous.body.entry[0].resource.id).toBe('o2')
+          expect(linkOf(previous.body, 'next')).toContain(`${name}=3`)
+          expect((await get(linkOf(previous.body, 'next').replace(`${name}=3`, `${name}=1`))).body.entry[0].resource.id).toBe('o1')
+          break
+        }
+        ;({ body } = await get(next))
+      }
+      expect([shown, at]).toEqual([
+        ['o0', 'o1', 'o2', 'o3'],
+        [null, '1', '2', '3'],
+      ])
+    })
+  })
+
   it('rejects an offset beside it', async () => {
     const { body } = await get('/Observation?_count=1')
     expect((await get(withCursor('/Observation?_count=1&_skip=1', cursorOf(body)))).status).toBe(400)

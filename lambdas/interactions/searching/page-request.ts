@@ -11,7 +11,7 @@ import { queryText } from './page-limits.ts'
 import { keepQuery, keptQuery } from './stored-query.ts'
 
 /** What a paging link carries, sealed. `query`: the key of the parameters, where the link does not show them. */
-type Cursor = { readonly after?: Position | GroupPosition; readonly query?: string; readonly offset?: Pairs }
+type Cursor = { readonly after?: Position | GroupPosition; readonly query?: string }
 
 /** `whole`: the key of a cursor that a link has no room for. */
 type Carried = Cursor | { readonly whole: string }
@@ -38,14 +38,13 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
   const given = request.parameters.filter(([name]) => name !== '_cursor')
   if (text === undefined) return askedOf(ports, request, given, { isHidden: request.posted })
   const cursor = openCursor<Carried>(ports.seal, ports.clock, text, request)
-  const { after, query, offset = [] } = await wholeOf(ports, request, cursor.position)
+  const { after, query } = await wholeOf(ports, request, cursor.position)
   const kept = query === undefined ? [] : await stillKept(ports, request, query)
   const isSaidAgain = (name: string): boolean => GIVEN_ONCE.has(name) && given.some(([other]) => other === name)
-  const before = [...(offset.length === 0 ? kept : kept.filter(([name]) => !isOffset(name))), ...offset]
-  const asked = askedOf(ports, request, [...before.filter(([name]) => !isSaidAgain(name)), ...given], {
+  const asked = askedOf(ports, request, [...kept.filter(([name]) => !isSaidAgain(name)), ...given], {
     isHidden: request.posted || query !== undefined,
     ...(after === undefined ? {} : { after }),
-    ...(query === undefined || given.length > 0 ? {} : { query }),
+    ...(query === undefined || given.some(([name]) => !isOffset(name)) ? {} : { query }),
   })
   mustPage(cursor, asked.paged)
   if (after !== undefined && asked.search.offset !== undefined)
@@ -98,9 +97,8 @@ export async function linksOf(
     const cursor: Cursor = {
       ...(after === undefined ? {} : { after }),
       ...(query === undefined ? {} : { query }),
-      ...(offset.length === 0 ? {} : { offset }),
     }
-    return url([...(query === undefined ? pairs : []), ['_cursor', await carriedBy(ports, request, cursor, asked.paged)]])
+    return url([...(query === undefined ? pairs : offset), ['_cursor', await carriedBy(ports, request, cursor, asked.paged)]])
   }
   return Promise.all(pagesFrom(asked, next).map(link))
 }
