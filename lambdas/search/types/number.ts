@@ -10,7 +10,7 @@ import { prefixOf } from './prefix.ts'
 import { malformed, type SearchType } from './search-type.ts'
 
 const { POSITIVE_INFINITY: MOST, NEGATIVE_INFINITY: LEAST } = Number
-const FORM = /^[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?$/
+const FORM = /^[+-]?\d{1,1000}(?:\.\d{1,1000})?(?:[eE][+-]?\d{1,3})?$/
 
 export const number: SearchType = {
   modifiers: [],
