@@ -1,6 +1,6 @@
 /** The compartments a resource is in. https://hl7.org/fhir/R4/compartmentdefinition.html */
 import definitions from './definitions/compartments.json' with { type: 'json' }
-import { type Bases, relative } from './references.ts'
+import { type Bases, RELATIVE, relative } from './references.ts'
 import type { Element, Resource } from './resource.ts'
 import { resourceTypes } from './resource-types.ts'
 
@@ -52,10 +52,8 @@ function collect(focus: unknown, path: readonly string[], at: number, compartmen
   }
 }
 
-/** Without its version. */
+/** Returns `Type/id`, as the index and includes read the reference. */
 function nameIn(reference: string, compartments: readonly string[]): string | undefined {
-  const slash = reference.indexOf('/')
-  if (slash <= 0 || !compartments.includes(reference.slice(0, slash))) return undefined
-  const version = reference.indexOf('/', slash + 1)
-  return version < 0 ? reference : reference.slice(0, version)
+  const [, type = '', id] = RELATIVE.exec(reference) ?? []
+  return compartments.includes(type) ? `${type}/${id}` : undefined
 }

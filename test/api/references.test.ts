@@ -1,6 +1,6 @@
 /** Conditional references, on every write. https://hl7.org/fhir/R4/http.html#trules @cloud:here */
 import { describe, expect, it } from '@jest/globals'
-import { patient } from '../fixtures/resources.ts'
+import { observation, patient } from '../fixtures/resources.ts'
 import { type Answer, issues, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post, patch } = withServer()
@@ -204,5 +204,45 @@ describe('a conditional reference', () => {
       412,
       ['error multiple-matches Bundle.entry[1].resource.managingOrganization.reference'],
     ])
+  })
+})
+
+describe('A reference', () => {
+  /** Ids of the Observations that each way to look for the patient's data finds. */
+  async function found(patientId: string): Promise<readonly (readonly string[])[]> {
+    const queries = [
+      ...[`/Patient/${patientId}/Observation`, `/Observation?subject=Patient/${patientId}`, `/Observation?patient._id=${patientId}`],
+      ...[`/Patient?_id=${patientId}&_revinclude=Observation:subject`, `/Patient/${patientId}/$everything`],
+    ]
+    return Promise.all(
+      queries.map(async (query) => {
+        const { entry = [] } = (await get(query)).body
+        return entry.filter(({ resource }: Tree) => resource.resourceType === 'Observation').map(({ resource }: Tree) => resource.id)
+      }),
+    )
+  }
+
+  const observed = async (reference: string): Promise<string> => {
+    const id = newId()
+    await put(`/Observation/${id}`, observation(id, { subject: reference }))
+    return id
+  }
+
+  it.each([' ', '/', '/_history/', '|1', '/_history/1/x', '?x', '#x'])(
+    'with a malformed end refers to no patient in compartments, searches, chains and includes: "%s"',
+    async (end) => {
+      const id = newId()
+      await put(`/Patient/${id}`, patient(id))
+      await observed(`Patient/${id}${end}`)
+      expect(await found(id)).toEqual([[], [], [], [], []])
+    },
+  )
+
+  it('is read alike by compartments, searches, chains and includes', async () => {
+    const id = newId()
+    await put(`/Patient/${id}`, patient(id))
+    const own = (await get('/metadata')).body.implementation.url
+    const all = [await observed(`Patient/${id}`), await observed(`Patient/${id}/_history/1`), await observed(`${own}/Patient/${id}`)].sort()
+    for (const ids of await found(id)) expect([...ids].sort()).toEqual(all)
   })
 })

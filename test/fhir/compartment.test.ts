@@ -1,6 +1,7 @@
 /** FHIR R4, compartments: which Patient, Encounter, Practitioner, RelatedPerson and Device a resource belongs to. https://hl7.org/fhir/R4/compartmentdefinition.html */
 import { describe, expect, it } from '@jest/globals'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const reference = (to: string) => ({ reference: to })
 
@@ -68,6 +69,11 @@ describe('a resource is in the compartments', () => {
       { resourceType: 'Observation', subject: 'Patient/1', performer: { reference: 5 }, encounter: null },
       [],
     ],
+    ...[' ', '/', '/_history/', '|1', '?x', '#x'].map((end): [string, Resource, string[]] => [
+      `none, if the reference has a malformed end: "${end}"`,
+      { resourceType: 'Observation', subject: reference(`Patient/1${end}`) },
+      [],
+    ]),
     ['none, if its type is in no definition', { resourceType: 'Organization', id: '1', partOf: reference('Organization/2') }, []],
     ['none, if its type is unknown', { resourceType: 'constructor', id: '1' }, []],
   ])('%s', (_sentence, resource, expected) => {

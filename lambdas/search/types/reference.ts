@@ -58,7 +58,8 @@ const targetOf = remembered(2_000, (text): Target => {
   // Of a resource that is contained.
   if (text.startsWith('#')) return { keys: [] }
   const [url = '', version] = text.split('|', 2)
-  return { keys: version === undefined ? [text] : [text, url], sort: `\u0000\u0000${canonicalSortKey(url, version)}` }
+  const isCanonical = version !== undefined && !RELATIVE.test(url)
+  return { keys: isCanonical ? [text, url] : [text], sort: `\u0000\u0000${canonicalSortKey(url, version)}` }
 })
 
 function addIdentifier(fields: Fields, { field, identifier }: FieldNames, { system, value }: Element): void {
