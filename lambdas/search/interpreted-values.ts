@@ -1,7 +1,7 @@
 /** Expressions that are not compiled: their values are there when they were evaluated before they are asked for, by an ExpressionRunner. */
 import { writeJson } from '../fhir/json.ts'
 import type { TypedValue } from '../fhir/path/steps.ts'
-import type { Element } from '../fhir/resource.ts'
+import { type Element, isElement } from '../fhir/resource.ts'
 import type { Evaluated, Evaluation, ExpressionRunner, FoundElement, FoundValue } from '../ports/execution/expression-runner.ts'
 import { type Purse, type Settled, Share } from './evaluation-budget.ts'
 
@@ -64,7 +64,18 @@ const settledOf = (outcome: Evaluated): Settled => ({
 
 function knownOf(outcome: Evaluated, place: Place): readonly TypedValue[] | Error {
   if ('failure' in outcome) return new Unevaluable(outcome.name, outcome.reason)
-  return outcome.values.map((found) => typedOf(found, place))
+  return outcome.values.map((found) => typedOf(found, place)).map(valueOfExtension)
+}
+
+/** An extension that an expression ends at stands for its value. One without a value has none that a parameter looks at. */
+function valueOfExtension(found: TypedValue): TypedValue {
+  const { type, value } = found
+  if (type !== 'Extension' || !isElement(value)) return found
+  const key = Object.keys(value).find((name) => name.startsWith('value'))
+  if (key === undefined) return found
+  const name = key.slice('value'.length)
+  const primitive = name.charAt(0).toLowerCase() + name.slice(1)
+  return { type: typeof value[key] === 'object' ? name : primitive, value: value[key] }
 }
 
 /** Elements as they are in the resource. */

@@ -70,6 +70,12 @@ describe('a warning about an unused SearchParameter', () => {
     const told = body.issue.flatMap(({ code, details }: Tree) => (code === 'business-rule' ? [details.text] : []))
     expect(told).toEqual([`${expected} a search parameter of this code already, which stays what it is`])
   })
+  it('names parts of the expression that have no values', async () => {
+    const more = { code: 'own', base: ['Patient'], expression: 'Patient.name.given | Patient.nmae.given' }
+    const { body } = await post('/SearchParameter/$validate', { ...parameter('x'), ...more })
+    const told = body.issue.flatMap(({ code, details }: Tree) => (code === 'business-rule' ? [details.text] : []))
+    expect(told).toEqual([expect.stringMatching(/has no values on any base, .*: Patient\.nmae\.given$/)])
+  })
   it('is returned in a Bundle and by $validate', async () => {
     const id = newId()
     const { body } = await post('/', bundle('batch', entry('PUT', `SearchParameter/${id}`, parameter(id))))

@@ -30,7 +30,7 @@ import { spend, type Work } from './work-budget.ts'
 
 /** A few steps may stand for any number of ways: `work` bounds what is compiled. TooCostly, where it is given. */
 export type Compiler = {
-  /** The values an expression has on a type; empty where its names fit nothing. */
+  /** The values an expression of a search parameter has on a type; empty if its names fit nothing. Choices may have their JSON names, as published definitions write them. */
   readonly branches: (expression: string, type: string, work?: Work) => readonly Branch[]
   /** The truth of an expression on a type. */
   readonly test: (expression: string | Ast, type: string, work?: Work) => Expression
@@ -39,15 +39,15 @@ export type Compiler = {
 export function compiler(definitions: Definitions): Compiler {
   const resourceTypes = new Set(definitions.resourceTypes)
   const isResource = (type: string): boolean => resourceTypes.has(type)
-  const membersOf = membersIn(definitions)
-  const compiled = (expression: string | Ast, type: string, work: Work | undefined): Compiled => {
+  const [byPathName, byAnyName] = [membersIn(definitions), membersIn(definitions, true)]
+  const compiled = (expression: string | Ast, type: string, work: Work | undefined, membersOf = byPathName): Compiled => {
     const self: readonly Item[] = [{ type, steps: [], many: false }]
     const owner = type.split('.')[0]!
     const context: Context = { isType, isResource, membersOf, resource: isResource(owner) ? owner : ANY, work }
     return compileAst(typeof expression === 'string' ? parse(expression) : expression, self, self, context)
   }
   return {
-    branches: (expression, type, work) => branchesOf(compiled(expression, type, work)),
+    branches: (expression, type, work) => branchesOf(compiled(expression, type, work, byAnyName)),
     test: (expression, type, work) => testOf(compiled(expression, type, work)),
   }
 }

@@ -11,7 +11,8 @@ export type Member = {
 
 export type MembersOf = (type: string, name: string) => readonly Member[]
 
-export function membersIn({ shapes, codeSets }: Pick<Definitions, 'shapes' | 'codeSets'>): MembersOf {
+/** `isByJsonName`: a choice is also found by its name in JSON, such as `valueString`, which is no name in FHIRPath. */
+export function membersIn({ shapes, codeSets }: Pick<Definitions, 'shapes' | 'codeSets'>, isByJsonName = false): MembersOf {
   const known = new Map<string, Map<string, Member[]>>()
   const namesOf = (type: string): Map<string, Member[]> => {
     const byName = new Map<string, Member[]>()
@@ -29,6 +30,9 @@ export function membersIn({ shapes, codeSets }: Pick<Definitions, 'shapes' | 'co
       byName = namesOf(type)
       known.set(type, byName)
     }
-    return byName.get(name) ?? []
+    const found = byName.get(name)
+    if (found !== undefined || !isByJsonName || !Object.hasOwn(shapes, type) || !Object.hasOwn(shapes[type]!.elements, name))
+      return found ?? []
+    return byName.get(shapes[type]!.elements[name]!.choice!)!.filter(({ key }) => key === name)
   }
 }

@@ -1,7 +1,7 @@
 /** What is told of a resource that is stored all the same. */
 import type { Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { definedByR4 } from '../../search/custom/custom-parameters.ts'
+import { definedByR4, emptyOperands } from '../../search/custom/custom-parameters.ts'
 import { longStrings } from '../../search/documents/long-strings.ts'
 import type { Reading } from '../../search/search-context.ts'
 import { LONGEST } from '../../search/text-folding.ts'
@@ -17,7 +17,17 @@ export const longStringWarnings = (resource: Resource, reading: Reading): readon
 
 /** What a search parameter defines in vain. */
 export function definitionWarnings(resource: Resource): readonly Issue[] {
-  const types = resource.resourceType === 'SearchParameter' ? definedByR4(resource) : []
+  if (resource.resourceType !== 'SearchParameter' || resource.status !== 'active') return []
+  return [...redefinitionWarnings(resource), ...emptyOperands(resource).map(emptyWarning)]
+}
+
+const emptyWarning = (operand: string): Issue => ({
+  ...{ severity: 'warning', code: 'business-rule', expression: 'SearchParameter.expression' },
+  text: `This part of the expression has no values on any base, so searches find nothing by it: ${operand.slice(0, 200)}`,
+})
+
+function redefinitionWarnings(resource: Resource): readonly Issue[] {
+  const types = definedByR4(resource)
   if (types.length === 0) return []
   const text = `${types.join(', ')} ${types.length === 1 ? 'has' : 'have'} a search parameter of this code already, which stays what it is`
   return [{ severity: 'warning', code: 'business-rule', expression: 'SearchParameter.code', text }]

@@ -18,6 +18,7 @@ import type { ExpressionRunner } from '../../ports/execution/expression-runner.t
 import type { CustomMapping } from '../custom-mapping.ts'
 import { mappingOfR4, searchParameter } from '../parameters.ts'
 import { isRoomFor, MOST_TOLD } from './custom-parameter-limits.ts'
+import { choiceNames, isExtension, unionOperands, valuesOfExtension } from './definition-expression.ts'
 import { unusableFor } from './usable-expression.ts'
 
 /** What is searched by, by itself and as a component. */
@@ -57,15 +58,29 @@ export function customMappings(definition: Resource, tenant: string, known: read
   const targets = Array.isArray(target) ? target.map(String) : ['*']
   const components = type === 'composite' ? componentsOf(component, known) : []
   const address = typeof url === 'string' ? url : ''
-  const meaning = JSON.stringify([address, type, expression, targets, ...(components.length === 0 ? [] : [components])])
   const work = { left: MOST_COMPILED }
-  const field = `${code}~${createHash('sha256').update(meaning).digest('hex').slice(0, 8)}`
-  return basesOf(base).flatMap((base): readonly CustomMapping[] => {
-    // A parameter of R4 stays what it is.
-    if (searchParameter(base, code) !== undefined) return []
-    const values = valuesOn(base, expression, components, work)
-    return [{ tenant, base, field, code, type, url: address, expression, ...(type === 'reference' ? { targets } : {}), ...values }]
-  })
+  // A parameter of R4 stays what it is.
+  const bases = basesOf(base).filter((each) => searchParameter(each, code) === undefined)
+  const compiled = bases.map((base) => ({ base, values: valuesOn(base, expression, components, work) }))
+  // Documents of before these rules are made again: the parameter gets another field.
+  const rules = [
+    ...(compiled.some(({ values }) => endsAtExtension(values)) ? ['value'] : []),
+    ...([expression, ...components.map((each) => each.expression)].some((each) => choiceNames(each).length > 0) ? ['choice'] : []),
+  ]
+  const meaning = [address, type, expression, targets, ...(components.length === 0 ? [] : [components]), ...rules]
+  const field = `${code}~${createHash('sha256').update(JSON.stringify(meaning)).digest('hex').slice(0, 8)}`
+  const more = { code, type, url: address, expression, ...(type === 'reference' ? { targets } : {}) }
+  return compiled.map(({ base, values }) => ({ tenant, base, field, ...more, ...withValuesOfExtensions(values, type) }))
+}
+
+/** Returns the parts of the union that have no values on any type of the definition. */
+export function emptyOperands({ base, expression }: Resource): readonly string[] {
+  if (typeof expression !== 'string') return []
+  const operands = unionOperands(expression)
+  if (operands.length < 2) return []
+  const bases = basesOf(base)
+  const work = { left: MOST_COMPILED }
+  return operands.filter((each) => bases.every((base) => branchesOf(each, base, work)?.length === 0))
 }
 
 /**
@@ -90,6 +105,12 @@ export async function checkDefinition(
 }
 
 async function usable(expressions: ExpressionRunner, expression: string, type: string, element: string): Promise<void> {
+  const [choice] = choiceNames(expression, true)
+  if (choice !== undefined)
+    throw refused(
+      `${choice} is a name of JSON. In this expression the element has its FHIRPath name, such as value.ofType(string)`,
+      element,
+    )
   const reason = await unusableFor(expressions, expression, type)
   if (reason === 'too-costly') throw refused('The expression takes too long, or too much memory', element, reason)
   if (reason !== undefined) throw refused(`The expression cannot be used on ${type}: ${reason.text}`, element)
@@ -160,6 +181,26 @@ function valuesOn(base: string, expression: string, components: readonly Compone
   return { values, components: compiled }
 }
 
+/** Composites start at elements, and only their components end at values. */
+const endsAtExtension = ({ values, components }: Values): boolean =>
+  components === undefined ? values.some(isExtension) : components.some((each) => Object.values(each.values).flat().some(isExtension))
+
+function withValuesOfExtensions({ values, components, ...more }: Values, type: string): Values {
+  const ofExtensions = (branches: readonly Branch[], of: string): readonly Branch[] => {
+    const all = branches.flatMap((branch) => valuesOfExtension(branch, of))
+    if (all.length > MOST_BRANCHES) throw tooManyWays()
+    return all
+  }
+  if (components === undefined) return { values: ofExtensions(values, type), ...more }
+  const changed = components.map((each) => ({
+    ...each,
+    values: Object.fromEntries(Object.entries(each.values).map(([start, branches]) => [start, ofExtensions(branches, each.type)])),
+  }))
+  return { values, components: changed, ...more }
+}
+
+const tooManyWays = (): FhirError => refused('The expression stands for too many ways to values', 'expression', 'too-costly')
+
 /** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
 function branchesOf(expression: string, type: string, work: Work): readonly Branch[] | undefined {
   try {
@@ -167,7 +208,7 @@ function branchesOf(expression: string, type: string, work: Work): readonly Bran
     if (branches.length > MOST_BRANCHES) throw new TooCostly()
     return branches.map(withoutCompanions)
   } catch (error) {
-    if (error instanceof TooCostly) throw refused('The expression stands for too many ways to values', 'expression', 'too-costly')
+    if (error instanceof TooCostly) throw tooManyWays()
     return undefined
   }
 }

@@ -1,0 +1,56 @@
+/** What published definitions of search parameters mean by expressions that FHIRPath alone would read otherwise. */
+import { R4 } from '../../fhir/definitions/r4.ts'
+import type { Branch } from '../../fhir/path/branch.ts'
+
+/** JSON names of choices, such as `servicedDate`. `isOnly`: no other element has this name. */
+let choices: ReadonlyMap<string, { readonly isOnly: boolean }> | undefined
+function choicesOfR4(): NonNullable<typeof choices> {
+  const elements = Object.values(R4.shapes).flatMap((shape) => Object.entries(shape.elements))
+  const others = new Set(elements.filter(([, { choice }]) => choice === undefined).map(([key]) => key))
+  choices ??= new Map(elements.filter(([, { choice }]) => choice !== undefined).map(([key]) => [key, { isOnly: !others.has(key) }]))
+  return choices
+}
+
+/** Texts, delimited names, and names. */
+const WORD = /'(?:[^'\\]|\\.)*'|`[^`]*`|\w+/g
+
+/** Returns the words of the expression that are JSON names of choices. `isOnly`: and of nothing else. */
+export const choiceNames = (expression: string, isOnly = false): readonly string[] =>
+  (expression.match(WORD) ?? []).filter((word) => choicesOfR4().get(word)?.isOnly || (!isOnly && choicesOfR4().has(word)))
+
+/** Returns the operands of the unions at the top of an expression: `a | b.where(c | d)` has two. */
+export function unionOperands(expression: string): readonly string[] {
+  const operands: string[] = []
+  let [depth, from] = [0, 0]
+  for (const { 0: token, index } of expression.matchAll(/'(?:[^'\\]|\\.)*'|`[^`]*`|[()|]/g)) {
+    if (token === '(') depth++
+    else if (token === ')') depth--
+    else if (token === '|' && depth === 0) {
+      operands.push(expression.slice(from, index).trim())
+      from = index + 1
+    }
+  }
+  return [...operands, expression.slice(from).trim()]
+}
+
+/** Types that parameters of a type look at. https://hl7.org/fhir/R4/search.html#table */
+const VALUE_TYPES: Readonly<Record<string, ReadonlySet<string>>> = {
+  number: new Set(['decimal', 'integer', 'positiveInt', 'unsignedInt']),
+  date: new Set(['date', 'dateTime', 'instant', 'Period', 'Timing']),
+  string: new Set(['string', 'markdown', 'code', 'id', 'HumanName', 'Address']),
+  token: new Set(['code', 'Coding', 'CodeableConcept', 'Identifier', 'ContactPoint', 'boolean', 'string', 'id', 'uri']),
+  reference: new Set(['Reference', 'canonical', 'uri']),
+  quantity: new Set(['Quantity', 'Age', 'Count', 'Distance', 'Duration', 'Money', 'Range', 'SampledData']),
+  uri: new Set(['uri', 'url', 'canonical', 'oid', 'uuid']),
+}
+
+export const isExtension = ([type]: Branch): boolean => type === 'Extension'
+
+/** Returns the ways to the values of an extension that a parameter of the type looks at; any other branch as it is. */
+export function valuesOfExtension(branch: Branch, parameterType: string): readonly Branch[] {
+  if (!isExtension(branch)) return [branch]
+  const [, ...steps] = branch
+  return Object.entries(R4.shapes.Extension!.elements).flatMap(([key, { type, choice }]): readonly Branch[] =>
+    choice === 'value' && VALUE_TYPES[parameterType]?.has(type) ? [[type, ...steps, key]] : [],
+  )
+}
