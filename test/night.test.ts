@@ -21,12 +21,18 @@ function program(name: string, script: string): void {
   chmodSync(join(folder, name), 0o755)
 }
 
-it('runs whole loops, those of the deployed stacks with a deployment', () => {
+it('runs whole loops, those of the deployed stacks with a deployment, those of OpenSearch with two nodes', () => {
   program('npm', `echo "$FHIR_TEST_FULL $*" >> '${folder}/calls'`)
+  program('node', `echo "node $*" >> '${folder}/calls'`)
   spawnSync(process.execPath, ['test/night.ts', 'loops'], { env })
   expect(calls()).toContain(' run test:full -- test/search/fuzz.test.ts')
   expect(calls()).toContain(' run test:full -- test/adapters/sqlite/search-index.test.ts')
   expect(calls().filter((call) => call.includes('test/cloud/'))).toEqual(['1 run test:cloud -- test/cloud/stream.test.ts'])
+  expect(calls().filter((call) => call.includes('test/adapters/opensearch/'))).toEqual(
+    ['copies', 'search-index'].map(
+      (name) => `node test/engines/run.ts opensearch-pair -- npm run test:full -- test/adapters/opensearch/${name}.test.ts`,
+    ),
+  )
 })
 
 it.each(['--minutes=', '--minutes=-1', '--minutes many', '--minute 1', 'judges'])('rejects the arguments %s', (line) => {

@@ -28,13 +28,17 @@ const chosen = Number.parseInt(commit.slice(0, 8), 16)
 const seed = chosen % 1_000_000
 const TENTHS = Array.from({ length: 10 }, (_, k) => `${k + 1}/10`)
 
+/** Tests of the deployed stacks and of OpenSearch skip themselves without a deployment, and without an engine. */
+function commandOf(path: string): string {
+  if (path.startsWith('test/cloud/')) return `env FHIR_TEST_FULL=1 npm run test:cloud -- ${path}`
+  const beside = path.startsWith('test/adapters/opensearch/') ? 'node test/engines/run.ts opensearch-pair -- ' : ''
+  return `${beside}npm run test:full -- ${path}`
+}
+
 const PARTS: Readonly<Record<string, Part>> = {
   loops: {
     reason: 'Each change runs a tenth of the cases of these loops (npm run test:long).',
-    commands: withLoops.map((path) =>
-      // Tests of the deployed stacks skip themselves without a deployment.
-      path.startsWith('test/cloud/') ? `env FHIR_TEST_FULL=1 npm run test:cloud -- ${path}` : `npm run test:full -- ${path}`,
-    ),
+    commands: withLoops.map(commandOf),
   },
   judge: {
     reason: 'The stored verdicts depend on the cases and on the validator, not on the sources of the server.',

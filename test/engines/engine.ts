@@ -37,7 +37,7 @@ export type Launch = {
   readonly command: string
   readonly arguments: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
-  /** Answers with any 2xx or 4xx when the engine is ready. */
+  /** Answers with any 2xx or 4xx but 408 when the engine is ready. */
   readonly health: string
 }
 
@@ -69,7 +69,7 @@ async function isReady(child: ChildProcess, health: string): Promise<boolean> {
   const answers = async (): Promise<boolean> => {
     const response = await fetch(health, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
     await response?.body?.cancel()
-    return response !== undefined && response.status < 500
+    return response !== undefined && response.status < 500 && response.status !== 408
   }
   const state = async (): Promise<'ended' | 'ready' | undefined> => {
     if (!isRunning(child)) return 'ended'

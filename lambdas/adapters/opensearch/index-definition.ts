@@ -38,8 +38,8 @@ export const indexDefinition = (settings: Settings) => ({
     dynamic: DYNAMIC,
     date_detection: false,
     numeric_detection: false,
-    // An index is rebuilt from the store, so that it need not hold what it was made from.
-    _source: { includes: ['body'], recovery_source_enabled: false },
+    // OpenSearch keeps the whole source besides, until a merge after every copy has it: without it a copied shard has empty documents.
+    _source: { includes: ['body'] },
     dynamic_templates: Object.entries(FOLDERS).map(([folder, mapping]) => ({
       [folder]: { path_match: `${folder}.*`, match_mapping_type: mapping === INTERVAL ? 'object' : '*', mapping },
     })),

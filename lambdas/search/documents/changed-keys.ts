@@ -8,6 +8,8 @@ import type { ParameterType } from '../parameters.ts'
 export const CHANGED_TYPES: Readonly<Record<number, readonly ParameterType[]>> = {
   9: ['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity', 'composite', 'special'],
   10: ['quantity', 'composite'],
+  // An index on AWS keeps what a copy of it is made from. Keys stay as they were.
+  11: [],
 }
 
 /** Registries in their order, with the parameters that are new or select other values than in the one before, as `Patient.name`. */

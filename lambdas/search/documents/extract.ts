@@ -12,7 +12,7 @@ import type { Extract } from '../types/search-type.ts'
 import { SEARCH_TYPES } from '../types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number answers until a new one is made. */
-export const EXTRACTOR = 10
+export const EXTRACTOR = 11
 
 /** Changes whenever an index made before can no longer be read, or be asked as now: one of another format answers nothing. */
 export const INDEX_FORMAT = 1

@@ -9,7 +9,7 @@ import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { indexOn, onOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
 import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../../engines/opensearch-proxy.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
@@ -271,7 +271,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     const older = async (folder: string) => {
       await open.index.tend()
       const { identity } = (await open.state.read()).value.live!
-      const { settings, mappings } = indexDefinition({ number_of_replicas: 0, refresh_interval: '20ms' })
+      const { settings, mappings } = indexDefinition(TEST_SETTINGS)
       const { [folder]: _, ...properties } = mappings.properties as Readonly<Record<string, unknown>>
       const dynamic_templates = mappings.dynamic_templates.filter((each) => !Object.hasOwn(each, folder))
       const body = { settings, mappings: { ...mappings, properties, dynamic_templates } }

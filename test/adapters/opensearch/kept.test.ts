@@ -4,7 +4,7 @@ import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-defi
 import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { indexOn, onOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
 import { type Fault, type FaultyEngine, proxyTo } from '../../engines/opensearch-proxy.ts'
 
 onOpenSearch('A kept index of OpenSearch', (endpoint) => {
@@ -68,7 +68,7 @@ onOpenSearch('A kept index of OpenSearch', (endpoint) => {
   it('gets what its mapping knows of what is written while it is taken back', async () => {
     await open.index.tend()
     const { identity } = (await open.state.read()).value.live!
-    const { settings, mappings } = indexDefinition({ number_of_replicas: 0, refresh_interval: '20ms' })
+    const { settings, mappings } = indexDefinition(TEST_SETTINGS)
     const { numbers: _, ...properties } = mappings.properties as Readonly<Record<string, unknown>>
     const dynamic_templates = mappings.dynamic_templates.filter((each) => !Object.hasOwn(each, 'numbers'))
     const body = { settings, mappings: { ...mappings, properties, dynamic_templates } }

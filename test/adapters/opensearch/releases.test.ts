@@ -8,7 +8,7 @@ import type { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/searc
 import type { StepInput } from '../../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../../lambdas/indexing/workflow.ts'
 import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
-import { indexOn, onOpenSearch, registerOf, type TestIndex } from '../../engines/opensearch-index.ts'
+import { indexOn, onOpenSearch, registerOf, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
 import { NEXT, type Release, releaseOf } from '../../engines/releases.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { STEP, TENANT, type World, world } from '../../indexing/rebuilt-world.ts'
@@ -24,10 +24,9 @@ onOpenSearch('Two releases on OpenSearch', (endpoint) => {
   beforeAll(async () => {
     releases = [await releaseOf(folder, 'now', []), await releaseOf(folder, 'next', NEXT)]
     open = indexOn(endpoint)
-    const settings = { refresh_interval: '20ms', number_of_replicas: 0, 'index.translog.durability': 'async' }
     const known = registerOf(open.state)
     await known.live()
-    const options = { prefix: open.prefix, ...known, settings, refresh: 'wait', knownFor: 0 } as const
+    const options = { prefix: open.prefix, ...known, settings: TEST_SETTINGS, refresh: 'wait', knownFor: 0 } as const
     for (const release of releases) indices.set(release, new release.OpenSearchIndex(open.client, options))
     runs = releases[0]
     store = await world(1, 0)

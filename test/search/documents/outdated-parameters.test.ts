@@ -26,6 +26,7 @@ describe('between two releases', () => {
 
   it('equal numbers change nothing', () => expect(typesFrom({})).toEqual([]))
   it('the rows between them add up', () => expect(typesFrom({ extractor: 8 })).toEqual(CHANGED_TYPES[9]))
+  it('an index that is made again for its copies alone answers until then', () => expect(typesFrom({ extractor: 10 })).toEqual([]))
   it('unknown and newer numbers change everything', () => {
     for (const made of [{ extractor: 7 }, { extractor: EXTRACTOR + 1 }, { registry: 1 }, { reading: { ...NOW.reading, other: 1 } }])
       expect(typesFrom(made)).toBe('all')

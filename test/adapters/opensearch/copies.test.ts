@@ -1,0 +1,180 @@
+/** The copies of an index on a cluster that cancels, moves and adds copies while writes continue. */
+import { afterEach, beforeEach, expect, it } from '@jest/globals'
+import { readBody } from '../../../lambdas/adapters/opensearch/document-body.ts'
+import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
+import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
+import { randomOf } from '../../contracts/generated-search.ts'
+import { document } from '../../contracts/index-document.ts'
+import { indexOn, onTwoNodes, type TestIndex } from '../../engines/opensearch-index.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+
+onTwoNodes('OpenSearch on two nodes', (endpoint) => {
+  let open: TestIndex
+  let writing: Writing
+  beforeEach(() => {
+    open = indexOn(endpoint, { keepsBodies: true, refresh: 'none', knownFor: 0 })
+    writing = new Writing(open, firstSeed())
+  })
+  afterEach(() => open.close())
+
+  const ask = async <Answer>(method: string, path: string, body?: Readonly<Record<string, unknown>>): Promise<Answer> =>
+    (await open.client.transport.request({ method, path, ...(body && { body }) })).body as Answer
+  const indexName = async () => Object.keys(await ask<object>('GET', `/${open.prefix}-observation-*/_alias`))[0]!
+  const settled = async () => {
+    const wanted = 'wait_for_status=green&wait_for_no_relocating_shards=true&wait_for_no_initializing_shards=true&timeout=120s'
+    await ask('GET', `/_cluster/health/${open.prefix}-*?${wanted}`)
+  }
+  /** The nodes that hold a copy, the primary first. */
+  const nodesWithCopies = async (): Promise<readonly string[]> => {
+    const shards = await ask<readonly { readonly id: string }[]>(
+      'GET',
+      `/_cat/shards/${await indexName()}?format=json&h=id,prirep&s=prirep`,
+    )
+    return shards.map(({ id }) => id)
+  }
+  const reroute = async (command: string, more: Readonly<Record<string, unknown>>) =>
+    ask('POST', '/_cluster/reroute', { commands: [{ [command]: { index: await indexName(), shard: 0, ...more } }] })
+  const setReplicas = async (count: number) =>
+    ask('PUT', `/${await indexName()}/_settings`, { 'index.auto_expand_replicas': false, 'index.number_of_replicas': count })
+
+  const changes: readonly { readonly name: string; readonly copies: number; readonly change: () => Promise<unknown> }[] = [
+    { name: 'cancels the replica', copies: 2, change: async () => reroute('cancel', { node: (await nodesWithCopies())[1] }) },
+    {
+      name: 'cancels the primary',
+      copies: 2,
+      change: async () => reroute('cancel', { node: (await nodesWithCopies())[0], allow_primary: true }),
+    },
+    { name: 'removes the replica', copies: 1, change: () => setReplicas(0) },
+    {
+      name: 'moves the primary',
+      copies: 1,
+      change: async () => {
+        const [from] = await nodesWithCopies()
+        const nodes = Object.keys((await ask<{ readonly nodes: object }>('GET', '/_nodes/_all/none')).nodes)
+        return reroute('move', { from_node: from, to_node: nodes.find((id) => id !== from) })
+      },
+    },
+    { name: 'adds a replica', copies: 2, change: () => setReplicas(1) },
+  ]
+
+  type Found = { readonly _id: string; readonly _version: number; readonly _source?: { readonly body?: string } }
+  type Answer = {
+    readonly hits: { readonly hits: readonly (Found & { readonly fields?: Readonly<Record<string, readonly unknown[]>> })[] }
+  }
+  /** Every document that the copy on this node holds. */
+  const heldOn = async (node: string): Promise<readonly string[]> => {
+    const asked = { size: 10_000, version: true, _source: ['body'], docvalue_fields: ['lastUpdated', 'keys.b'] }
+    const { hits } = (await ask<Answer>('POST', `/${await indexName()}/_search?preference=_only_nodes:${node}`, asked)).hits
+    return hits
+      .map(({ _id, _version, _source, fields = {} }) => {
+        const body = _source?.body === undefined ? '' : new TextDecoder().decode(readBody(_source.body))
+        return lineOf({ id: _id, version: _version, lastUpdated: Number(fields.lastUpdated?.[0]), key: fields['keys.b']?.[0], body })
+      })
+      .toSorted()
+  }
+  const plan: Plan = { tenant: 'one', types: ['Observation'], where: all(), access: 'everything', order: [], limit: 1, total: 'accurate' }
+
+  const expectAlike = async (copies: number, change: string): Promise<void> => {
+    await settled()
+    await ask('POST', `/${await indexName()}/_refresh`)
+    const held = await Promise.all((await nodesWithCopies()).map(heldOn))
+    expect({ change, held }).toEqual({ change, held: Array.from({ length: copies }, () => writing.expected()) })
+    expect((await open.index.find(plan)).total).toBe(writing.live)
+  }
+
+  it('keeps every document and heartbeat in every copy', async () => {
+    // A new index gets its replica while its first documents come.
+    for (let batch = 0; batch < 10; batch++) await writing.write()
+    await expectAlike(2, 'none')
+    for (let round = 0; round < timesOf(3, 20); round++) {
+      for (const { name, copies, change } of changes) {
+        const going = writing.start()
+        await change()
+        await settled()
+        await going.end()
+        await expectAlike(copies, `${name} in round ${round}`)
+      }
+    }
+  })
+})
+
+type Line = { readonly id: string; readonly version: number; readonly lastUpdated: number; readonly key: unknown; readonly body: string }
+
+const lineOf = ({ id, version, lastUpdated, key = '', body }: Line): string => [id, version, lastUpdated, key, body].join(' ')
+
+/** Writes documents and heartbeats as the indexer does, and knows what an index must hold of them. */
+class Writing {
+  readonly #open: TestIndex
+  readonly #random
+  readonly #newest = new Map<string, IndexDocument>()
+  #held = {}
+  #sent = 0
+
+  constructor(open: TestIndex, seed: number) {
+    this.#open = open
+    this.#random = randomOf(seed)
+  }
+
+  get live(): number {
+    return [...this.#newest.values()].filter(({ deleted }) => !deleted).length
+  }
+
+  expected(): readonly string[] {
+    const documents = [...this.#newest.values()].map(({ id, version, lastUpdated, deleted, body }) => ({
+      ...{ id: `one~Observation~${id}`, version, lastUpdated },
+      ...(deleted ? { key: '', body: '' } : { key: `v${version}`, body: new TextDecoder().decode(body) }),
+    }))
+    const heartbeat = { id: 'pulse', version: this.#sent, lastUpdated: this.#sent, key: '', body: '' }
+    return [...documents, heartbeat].map(lineOf).toSorted()
+  }
+
+  /** A batch, and the heartbeat that follows it. */
+  async write(): Promise<void> {
+    const ids = new Set(Array.from({ length: 40 }, () => `${this.#random.below(400)}`))
+    const batch = [...ids].map((id) => this.#next(id))
+    // The stream delivers again what was not applied.
+    await eventually(() => isDone(this.#open.index.apply(batch), NotApplied))
+    for (const each of batch) this.#newest.set(each.id, each)
+    const sent = this.#sent + 1
+    await eventually(async () => {
+      this.#held = await this.#open.index.pulse(sent, this.#held)
+      return Object.hasOwn(this.#held, 'Observation')
+    })
+    this.#sent = sent
+  }
+
+  #next(id: string): IndexDocument {
+    const version = (this.#newest.get(id)?.version ?? 0) + 1
+    const body = new TextEncoder().encode(`${id}/${version}`)
+    const deleted = this.#random.below(10) === 0
+    return document({ id, version, deleted, lastUpdated: version, keys: { b: [`v${version}`] }, body })
+  }
+
+  /** `end` waits for a batch that began after it was called, so that each change has writes on both sides of it. */
+  start(): { readonly end: () => Promise<void> } {
+    let isOver = false
+    const goOn = async (): Promise<void> => {
+      while (!isOver) await this.write()
+      await this.write()
+    }
+    const going = goOn()
+    return {
+      end: () => {
+        isOver = true
+        return going
+      },
+    }
+  }
+}
+
+async function isDone(work: Promise<void>, unless: new (...given: never[]) => Error): Promise<boolean> {
+  try {
+    await work
+    return true
+  } catch (error) {
+    if (error instanceof unless) return false
+    throw error
+  }
+}
