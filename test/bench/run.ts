@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst.ts).
  * `npm run bench -- auth`: what it costs to know who asks (auth.ts). `npm run bench -- export`: exports (export.ts).
- * `npm run bench -- profiles`: the check against US Core (profiles.ts).
+ * `npm run bench -- profiles`: the check against US Core (profiles.ts). `npm run bench -- disk`: documents in OpenSearch (disk.ts).
  */
 import { stopAll } from './served.ts'
 
@@ -10,6 +10,7 @@ const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   auth: () => import('./auth.ts'),
   export: () => import('./export.ts'),
   profiles: () => import('./profiles.ts'),
+  disk: () => import('./disk.ts'),
 }
 
 try {

@@ -1,0 +1,79 @@
+/**
+ * The disk that a document takes in one copy of an index of OpenSearch, before and after merges. It needs an engine:
+ * npx node test/engines/run.ts opensearch -- npm run bench -- disk
+ */
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { Client } from '@opensearch-project/opensearch'
+import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
+import type { LiveIndices } from '../../lambdas/ports/search/serving-indices.ts'
+import { extract } from '../../lambdas/search/documents/extract.ts'
+import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const FOLDER = 'test/fixtures/sample'
+/** The patients of the folder, so many times. */
+const COPIES = 40
+const prefix = `fhir-disk-${randomUUID()}`
+
+type Bundle = { readonly entry: readonly { readonly resource: Resource & { readonly id: string } }[] }
+type Stats = { readonly indices: Readonly<Record<string, { readonly primaries: { readonly store: { readonly size_in_bytes: number } } }>> }
+
+const texts = readdirSync(FOLDER).map((name) => gunzipSync(readFileSync(join(FOLDER, name))).toString())
+
+/** With ids of its own, and references by type and id. */
+function copyOf(text: string, copy: number): readonly IndexDocument[] {
+  const renamed = text.replace(/[0-9a-f]{8}(?=-[0-9a-f]{4}-)/g, (part) =>
+    ((Number.parseInt(part, 16) ^ copy) >>> 0).toString(16).padStart(8, '0'),
+  )
+  const types = new Map((JSON.parse(renamed) as Bundle).entry.map(({ resource }) => [resource.id, resource.resourceType]))
+  const referring = renamed.replace(/"urn:uuid:([^"]+)"/g, (_, id: string) => `"${types.get(id)}/${id}"`)
+  return (JSON.parse(referring) as Bundle).entry.map(({ resource: body }) =>
+    extract(versionOf(writeOf(keyOf('one', body.resourceType, body.id), { body })), body, {}),
+  )
+}
+
+const client = new Client({ node: process.env.OPENSEARCH_ENDPOINT! })
+const ask = async (method: string, path: string): Promise<unknown> => (await client.transport.request({ method, path })).body
+const sizes = async (): Promise<ReadonlyMap<string, number>> => {
+  const { indices } = (await ask('GET', `/${prefix}-*/_stats/store`)) as Stats
+  return new Map(Object.entries(indices).map(([name, { primaries }]) => [name.split('-v')[0]!, primaries.store.size_in_bytes]))
+}
+
+const settings = { auto_expand_replicas: '0-1', 'index.store.stats_refresh_interval': '0ms' }
+let live: LiveIndices = { identity: 'disk', types: {}, lacking: [], former: [] }
+const register = {
+  begun: async (types: readonly string[], identity: string) => {
+    live = { ...live, types: { ...live.types, ...Object.fromEntries(types.map((type) => [type, identity])) } }
+    return live
+  },
+  lost: async (missing: object) => {
+    throw new Error(`indexes are gone: ${Object.keys(missing)}`)
+  },
+}
+const index = new OpenSearchIndex(client, { prefix, live: async () => live, register, settings })
+const counts = new Map<string, number>()
+for (let copy = 0; copy < COPIES; copy++)
+  for (const text of texts) {
+    const documents = copyOf(text, copy)
+    await index.apply(documents)
+    for (const { type } of documents) counts.set(type, (counts.get(type) ?? 0) + 1)
+  }
+await ask('POST', `/${prefix}-*/_flush`)
+const before = await sizes()
+await ask('POST', `/${prefix}-*/_forcemerge?max_num_segments=1`)
+await ask('POST', `/${prefix}-*/_flush?force=true`)
+const after = await sizes()
+console.log('| type | documents | bytes of each, before merges | after |\n|---|---|---|---|')
+const all = [0, 0, 0]
+for (const [type, count] of [...counts].toSorted(([, a], [, b]) => b - a)) {
+  const [from, to] = [before, after].map((each) => each.get(`${prefix}-${type.toLowerCase()}`)!) as [number, number]
+  for (const [i, each] of [count, from, to].entries()) all[i]! += each
+  console.log(`| ${type} | ${count} | ${Math.round(from / count)} | ${Math.round(to / count)} |`)
+}
+console.log(`| all | ${all[0]} | ${Math.round(all[1]! / all[0]!)} | ${Math.round(all[2]! / all[0]!)} |`)
+await ask('DELETE', `/${prefix}-*-v*`)
+await client.close()
