@@ -7,6 +7,14 @@ import { Overloaded } from '../../ports/faults/overloaded.ts'
 /** How often a request is tried, how long one try may take (ms), and the first pause between two (ms). */
 export type CallLimits = { readonly attempts: number; readonly patience: number; readonly pause: number }
 
+/** `now`: ms since any instant. `wait`: ms. */
+export type Timer = { readonly now: () => number; readonly wait: (time: number) => Promise<unknown> }
+
+const TIMER: Timer = { now: () => performance.now(), wait }
+
+/** What the client waits longer than the engine works, so that the engine can say that it stopped: ms. */
+const ANSWER_TIME = 2_000
+
 export type Request = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
@@ -16,6 +24,8 @@ export type Request = {
   readonly lines?: string
   /** What the text of an error has in it that no repetition changes. */
   readonly final?: RegExp
+  /** Where the time of all attempts ends. The engine stops then, and after a timeout the request is not sent again: searches have it. */
+  readonly until?: number
 }
 
 /** An answer that is none. It is printed without what was sent and answered, for both may tell of resources. */
@@ -39,6 +49,11 @@ export class Failed extends MachineError {
     return pattern?.test(this.#answer) ?? false
   }
 
+  /** The engine, or what stands before it, did not answer in time. */
+  get isTimeout(): boolean {
+    return this.kind === 'TimeoutError' || this.status === 408 || this.status === 504
+  }
+
   /** The same request may succeed later. */
   get passes(): boolean {
     return passes(this.status)
@@ -56,31 +71,43 @@ export const passes = (status: number | undefined): boolean => status === undefi
 export class Cluster {
   readonly #client: Client
   readonly limits: CallLimits
+  readonly #timer: Timer
 
-  constructor(client: Client, limits: CallLimits) {
+  constructor(client: Client, limits: CallLimits, timer = TIMER) {
     this.#client = client
     this.limits = limits
+    this.#timer = timer
+  }
+
+  now(): number {
+    return this.#timer.now()
   }
 
   /** Only for what may be repeated. Overloaded: it was refused to the end. Failed: anything else. */
   async send<Answer>(request: Request): Promise<Answer> {
+    const { final, until = Number.POSITIVE_INFINITY } = request
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.sendOnce(request)
       } catch (error) {
-        if (!(error instanceof Failed) || !error.passes || error.says(request.final)) throw error
-        if (attempt === this.limits.attempts)
+        if (!(error instanceof Failed) || !error.passes || error.says(final)) throw error
+        if (request.until !== undefined && error.isTimeout) throw error
+        const pause = this.#pauseAfter(attempt)
+        if (attempt === this.limits.attempts || this.now() + pause >= until)
           throw error.status === 429 ? new Overloaded('OpenSearch refused all attempts', { cause: error }) : error
-        await this.pause(attempt)
+        await this.#timer.wait(pause)
       }
     }
   }
 
-  async sendOnce<Answer>({ method, path, querystring = {}, body, lines }: Request): Promise<Answer> {
-    const options = { maxRetries: 0, requestTimeout: this.limits.patience }
+  async sendOnce<Answer>({ method, path, querystring = {}, body, lines, until = Number.POSITIVE_INFINITY }: Request): Promise<Answer> {
+    const left = Math.max(1, Math.ceil(until - this.now()))
+    const isEndless = left === Number.POSITIVE_INFINITY
+    const options = { maxRetries: 0, requestTimeout: isEndless ? this.limits.patience : left + ANSWER_TIME }
+    const query = isEndless ? querystring : { ...querystring, cancel_after_time_interval: `${left}ms` }
     const content = lines === undefined ? (body === undefined ? {} : { body }) : { bulkBody: lines }
     try {
-      const answer = await this.#client.transport.request({ method, path, querystring, ...content }, options)
+      const answer = await this.#client.transport.request({ method, path, querystring: query, ...content }, options)
       // guard: write-reaches-all-shards
       if (!isWhole(answer.body)) throw new Failed(503, MISSED)
       return answer.body as Answer
@@ -89,9 +116,13 @@ export class Cluster {
     }
   }
 
+  async pause(attempt: number): Promise<void> {
+    await this.#timer.wait(this.#pauseAfter(attempt))
+  }
+
   /** Longer from attempt to attempt, and never the same for two. */
-  pause(attempt: number): Promise<void> {
-    return wait(Math.min(this.limits.pause * 2 ** (attempt - 1), 5_000) * (0.25 + 0.75 * Math.random()))
+  #pauseAfter(attempt: number): number {
+    return Math.min(this.limits.pause * 2 ** (attempt - 1), 5_000) * (0.25 + 0.75 * Math.random())
   }
 }
 

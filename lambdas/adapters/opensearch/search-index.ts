@@ -11,7 +11,7 @@ import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports
 import { type IndexRegister, identityOf, isLive, type LiveIndices } from '../../ports/search/serving-indices.ts'
 import { Aliases, identityIn } from './aliases.ts'
 import { Bulk, type BulkOptions, type Target, type Targets } from './bulk.ts'
-import { type CallLimits, Cluster } from './cluster.ts'
+import { type CallLimits, Cluster, type Timer } from './cluster.ts'
 import { matchesOf } from './compile-plan.ts'
 import { distinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
@@ -34,6 +34,7 @@ export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   readonly settings?: Settings
   /** Milliseconds a search may take. */
   readonly budget?: number
+  readonly timer?: Timer
   /** Milliseconds for which it is remembered what is being rebuilt by others. */
   readonly knownFor?: number
 }
@@ -53,7 +54,7 @@ export class OpenSearchIndex implements SearchIndex {
   readonly #cluster: Cluster
   readonly #aliases: Aliases
   readonly #bulk: Bulk
-  readonly #searching: Searching
+  readonly #budget: number
   readonly #live: OpenSearchOptions['live']
   readonly #register: IndexRegister
   readonly #source: readonly string[] | false
@@ -63,12 +64,12 @@ export class OpenSearchIndex implements SearchIndex {
     const { prefix, live, register = NOBODY, settings = {}, budget = Number.POSITIVE_INFINITY, knownFor = 30_000 } = options
     const { attempts = 6, patience = 30_000, pause = 100 } = options
     const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
-    this.#cluster = new Cluster(client, { attempts, patience, pause })
+    this.#cluster = new Cluster(client, { attempts, patience, pause }, options.timer)
     this.#aliases = new Aliases(this.#cluster, prefix, settings, knownFor)
     this.#bulk = new Bulk(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
     this.#live = live
     this.#register = register
-    this.#searching = new Searching(this.#cluster, (types) => this.#namesOf(types), budget)
+    this.#budget = budget
     this.#epoch = epoch
     this.#source = keepsBodies ? ['body'] : false
   }
@@ -159,19 +160,25 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   async find(plan: Plan): Promise<HitPage> {
-    return findPage(this.#searching, plan, await this.#queryOf(plan), this.#source)
+    const searching = this.#begin()
+    return findPage(searching, plan, await this.#queryOf(searching, plan), this.#source)
   }
 
   async explain(plan: Plan): Promise<readonly string[]> {
-    return [`POST /${(await this.#namesOf(plan.types)).join(',')}/_search`, JSON.stringify(requestOf(plan, await this.#queryOf(plan)))]
+    return [
+      `POST /${(await this.#namesOf(plan.types)).join(',')}/_search`,
+      JSON.stringify(requestOf(plan, await this.#queryOf(this.#begin(), plan))),
+    ]
   }
 
   async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
-    return distinctKeys(this.#searching, matching.types, await this.#queryOf(matching), `keys.${field}`, limit)
+    const searching = this.#begin()
+    return distinctKeys(searching, matching.types, await this.#queryOf(searching, matching), `keys.${field}`, limit)
   }
 
   async groups(plan: GroupPlan): Promise<GroupPage> {
-    return findGroups(this.#searching, plan, await this.#queryOf(plan), this.#source)
+    const searching = this.#begin()
+    return findGroups(searching, plan, await this.#queryOf(searching, plan), this.#source)
   }
 
   /** `tokens`: of tokenOf. */
@@ -243,8 +250,12 @@ export class OpenSearchIndex implements SearchIndex {
     return names.length === 0 ? [this.#aliases.nothing] : names
   }
 
-  async #queryOf(matching: Matching): Promise<Query> {
-    return matchesOf(matching, await resolve(this.#searching, matching))
+  #begin(): Searching {
+    return new Searching(this.#cluster, (types) => this.#namesOf(types), this.#budget)
+  }
+
+  async #queryOf(searching: Searching, matching: Matching): Promise<Query> {
+    return matchesOf(matching, await resolve(searching, matching))
   }
 }
 

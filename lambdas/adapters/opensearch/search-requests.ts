@@ -3,7 +3,7 @@ import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { Position, SortKey } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
-import { type Cluster, Failed, isWhole, MISSED } from './cluster.ts'
+import { type Cluster, Failed, isWhole, MISSED, type Request } from './cluster.ts'
 import { readBody } from './document-body.ts'
 import { versionIn } from './external-version.ts'
 import { sortText, sortValue } from './sort-values.ts'
@@ -28,8 +28,11 @@ export type SearchAnswer<Aggregations = unknown> = {
 
 type Body = Readonly<Record<string, unknown>>
 
-/** A query that is too large for the engine, or for its budget. */
-const COSTLY = /too_many_(?:nested_)?clauses|max_?[cC]lause_?[cC]ount|Determinizing|time_exceeded_exception/
+/** A query that is too large for the engine. */
+const LARGE = /too_many_(?:nested_)?clauses|max_?[cC]lause_?[cC]ount|Determinizing/
+/** A search that the engine stopped. */
+const STOPPED = /time_exceeded_exception|task_cancelled_exception/
+const COSTLY = new RegExp(`${LARGE.source}|${STOPPED.source}`)
 
 /** An index that is not there, and a part that does not answer, may have documents. */
 const STRICT = { ignore_unavailable: false, allow_partial_search_results: false } as const
@@ -40,29 +43,24 @@ const MOST_IN_PATH = 30
 /** The indices of types, by their names. Unavailable: one of them is being made again. */
 export type NamesOf = (types: readonly string[]) => Promise<readonly string[]>
 
+/** One search, which may take several requests. All of them, with their repetitions, have one budget. */
 export class Searching {
   readonly #cluster: Cluster
   readonly #namesOf: NamesOf
-  readonly #budget: number
+  readonly #until: number
 
-  /** `budget`: ms a search may take. */
+  /** `budget`: ms from now. */
   constructor(cluster: Cluster, namesOf: NamesOf, budget: number) {
     this.#cluster = cluster
     this.#namesOf = namesOf
-    this.#budget = budget
+    this.#until = cluster.now() + budget
   }
 
   async search<Aggregations>(types: readonly string[], body: Body): Promise<SearchAnswer<Aggregations>> {
     const names = await this.#namesOf(types)
     if (names.length > MOST_IN_PATH) return (await this.#searchAll<Aggregations>(names, [body]))[0]!
-    const request = {
-      method: 'POST',
-      path: `/${names.join(',')}/_search`,
-      querystring: STRICT,
-      body: this.#limited(body),
-      final: COSTLY,
-    } as const
-    const found = await this.#cluster.send<SearchAnswer<Aggregations>>(request).catch(explained)
+    const path = `/${names.join(',')}/_search`
+    const found = await this.#send<SearchAnswer<Aggregations>>({ method: 'POST', path, querystring: STRICT, body })
     checkPart(found)
     return found
   }
@@ -74,8 +72,8 @@ export class Searching {
 
   async #searchAll<Aggregations>(names: readonly string[], bodies: readonly Body[]): Promise<readonly SearchAnswer<Aggregations>[]> {
     const header = JSON.stringify({ index: names, ...STRICT })
-    const lines = bodies.map((body) => `${header}\n${JSON.stringify(this.#limited(body))}\n`).join('')
-    const { responses } = await this.#cluster.send<{ readonly responses: readonly SearchAnswer<Aggregations>[] }>({
+    const lines = bodies.map((body) => `${header}\n${JSON.stringify(body)}\n`).join('')
+    const { responses } = await this.#send<{ readonly responses: readonly SearchAnswer<Aggregations>[] }>({
       method: 'POST',
       path: '/_msearch',
       lines,
@@ -84,8 +82,9 @@ export class Searching {
     return responses
   }
 
-  #limited(body: Body): Body {
-    return Number.isFinite(this.#budget) ? { timeout: `${this.#budget}ms`, ...body } : body
+  #send<Answer>(request: Request): Promise<Answer> {
+    if (this.#cluster.now() >= this.#until) throw new SearchTooCostly('the search took too long')
+    return this.#cluster.send<Answer>({ ...request, final: COSTLY, until: this.#until }).catch(explained)
   }
 }
 
@@ -98,8 +97,10 @@ function checkPart(answer: SearchAnswer): void {
 }
 
 function explained(error: unknown): never {
-  if (error instanceof Failed && error.status === 404) throw new Unavailable('an index is missing', { cause: error })
-  throw error instanceof Failed && error.says(COSTLY) ? new SearchTooCostly('the search is too large', { cause: error }) : error
+  if (!(error instanceof Failed)) throw error
+  if (error.status === 404) throw new Unavailable('an index is missing', { cause: error })
+  if (error.isTimeout || error.says(STOPPED)) throw new SearchTooCostly('the search took too long', { cause: error })
+  throw error.says(LARGE) ? new SearchTooCostly('the search is too large', { cause: error }) : error
 }
 
 /** Missing values last, both ways. Ties by type, then id. */

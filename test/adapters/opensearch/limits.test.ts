@@ -6,6 +6,7 @@ import { all, metresBetween, not, type Plan, type Predicate } from '../../../lam
 import { randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
 import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { type Passing, proxyTo } from '../../engines/opensearch-proxy.ts'
 
 onOpenSearch('OpenSearch', (endpoint) => {
   let open: TestIndex
@@ -117,8 +118,18 @@ onOpenSearch('OpenSearch', (endpoint) => {
       of: Array.from({ length: many }, (_, i) => ({ kind: 'contains', field: 'b', text: `${text}${i}` })),
     })
     await expect(open.index.find(plan('Claim', { where: each(5_000, 'z') }))).rejects.toThrow(SearchTooCostly)
-    const hasty = open.another({ budget: 1 })
+    const sent: Passing[] = []
+    const proxy = await proxyTo(endpoint, (request) => {
+      sent.push(request)
+      return undefined
+    })
+    const hasty = open.another({ budget: 1 }, proxy.endpoint)
     await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(SearchTooCostly)
+    await proxy.close()
+    expect(sent).toHaveLength(1)
+    const { path, body } = sent[0]!
+    const answer = await fetch(`${endpoint}${path}`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+    expect(await answer.json()).toMatchObject({ error: { caused_by: { type: 'task_cancelled_exception' } } })
     expect(await ids('Claim', { kind: 'contains', field: 'b', text: 'y7-4' })).toBe('7')
   })
 
