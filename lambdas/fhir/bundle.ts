@@ -7,7 +7,13 @@ export type Link = { readonly relation: 'self' | 'first' | 'previous' | 'next'; 
 /** Stands before the other members of its entry: bytes of JSON, in one piece or in several, or a tree. */
 type EntryResource = Uint8Array | readonly Uint8Array[] | Resource
 
-export type BundleEntry = { readonly fullUrl?: string; readonly resource?: EntryResource; readonly more?: Element }
+/** `about`: compartments of the resource, for the audit record. It is no member of the JSON. */
+export type BundleEntry = {
+  readonly fullUrl?: string
+  readonly resource?: EntryResource
+  readonly more?: Element
+  readonly about?: readonly string[]
+}
 
 export type BundlePage = {
   readonly kind: 'bundle'

@@ -1,27 +1,63 @@
-/** What is recorded of a request: no longer than a log keeps room for, whatever was sent. */
+/** The audit records of a request: whole, whatever was sent. What does not fit into one is in further ones. */
 import { isAuthPath } from '../catalogue/routes.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
-import { type AuditRecord, LONGEST_KEYS, LONGEST_PATIENTS } from '../ports/security/audit-log.ts'
+import type { AuditRecord } from '../ports/security/audit-log.ts'
 import type { VersionKey } from '../ports/store/resource-store.ts'
+import { inParts, type Names, type Records } from './audit-parts.ts'
 import type { Exchange } from './exchange.ts'
 
 /** How it ended. Milliseconds: `at` since 1970. */
 export type Ended = Pick<AuditRecord, 'at' | 'status' | 'duration'>
 
-export const auditRecordOf = (exchange: Exchange, { at, ...ended }: Ended): AuditRecord => ({
-  at,
-  requestId: exchange.requestId,
-  tenant: exchange.caller?.tenant ?? '',
-  interaction: exchange.interaction,
-  ...whoAsks(exchange),
-  ...keysOf(exchange),
-  ...patientsOf(exchange),
-  ...jobOf(exchange),
-  ...fromWhere(exchange),
-  ...exchange.noted,
-  ...ended,
+/** What a request names by its URL and its parameters; of a Bundle, its entries. */
+export type QueryNames = Pick<Names, 'parameters' | 'queries' | 'reads' | 'patients'>
+export type QueryRecorder = (exchange: Exchange) => QueryNames
+
+/** Returns the records of a request: several where its names do not fit into one. */
+export function auditRecordsOf(exchange: Exchange, { at, ...ended }: Ended, recorder: QueryRecorder = namesInUrl): Records {
+  const { keys, ...single } = keysOf(exchange)
+  const record = {
+    at,
+    requestId: exchange.requestId,
+    tenant: exchange.caller?.tenant ?? '',
+    interaction: exchange.interaction,
+    ...whoAsks(exchange),
+    ...single,
+    ...jobOf(exchange),
+    ...fromWhere(exchange),
+    ...exchange.noted,
+    ...ended,
+  }
+  return inParts(record, { ...namesOf(exchange, recorder), keys: keys ?? [] })
+}
+
+/** Parameters of the authorization server are secrets, and about no patient. */
+function namesOf(exchange: Exchange, recorder: QueryRecorder): QueryNames {
+  if (isAuthPath(exchange.http.path)) return { parameters: [], queries: [], reads: [], patients: [] }
+  const names = recorder(exchange)
+  const patients = [...names.patients, ...exchange.about, ...exchange.written.flatMap(({ about }) => about)].filter(isPatient)
+  return { ...names, patients: [...new Set(patients)] }
+}
+
+const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId(name.slice('Patient/'.length))
+
+/** Records requests without criteria: read, history and export read these parameters, and no others. */
+const namesInUrl: QueryRecorder = ({ fhir }) => ({
+  parameters: [...new Set(fhir.parameters.map(([name]) => (GENERAL.has(name) ? name : UNKNOWN)))],
+  ...{ queries: [], reads: [] },
+  patients: patientsInUrl(fhir),
 })
+
+export const GENERAL: ReadonlySet<string> = new Set(
+  '_format _pretty _summary _elements _count _cursor _since _at _type _typeFilter _until _outputFormat mode profile'.split(' '),
+)
+
+/** In place of a name that the server does not know: it may be anything. */
+export const UNKNOWN = '?'
+
+export const patientsInUrl = ({ compartment = '', type, id }: Exchange['fhir']): readonly string[] =>
+  type === 'Patient' && id !== undefined ? [`Patient/${id}`] : [compartment]
 
 /** Nothing where nobody is asked. */
 function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user' | 'subject' | 'scopes' | 'patient'> {
@@ -60,64 +96,18 @@ function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<Au
   return isId(id) ? { key: `${type}/${id}` } : {}
 }
 
-/** Nothing that a request says is written down but ids. */
-function patientsOf(exchange: Exchange): Pick<AuditRecord, 'patients'> {
-  const { written, about } = exchange
-  const others = [...about, ...written.flatMap(({ compartments }) => compartments)].filter(isPatient)
-  const all = new Set([...patientsNamed(exchange), ...others])
-  const patients = firstWithin(LONGEST_PATIENTS, all)
-  return patients.length === 0 ? {} : { patients }
-}
-
-/** `Patient/1` …: by the URL of a request, or of an entry of a Bundle, and by the form of a search. */
-export function patientsNamed({ fhir: { compartment = '', type, id, parameters = [] } }: Pick<Exchange, 'fhir'>): readonly string[] {
-  const named = parameters.flatMap(([name, value]) => patientsIn(name, value, type))
-  return [...(type === 'Patient' && id !== undefined ? [`Patient/${id}`] : []), compartment, ...named].filter(isPatient)
-}
-
-const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId(name.slice('Patient/'.length))
-
-/** Values of one parameter that are looked at: as many as a search may have. */
-const MOST_VALUES = 10_000
-
-/** A parameter, or the id at the end of a chain, whose bare ids are of Patients, or may be. */
-const OF_PATIENTS = /(?:(?:^|\.)(?:patient|subject)|:Patient)(?:\._id)?$/
-
-/** Of `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`, and of Patients `_id=1`. */
-function patientsIn(name: string, value: string, type: string | undefined): readonly string[] {
-  const isBare = OF_PATIENTS.test(name) || (name === '_id' && type === 'Patient')
-  if (!isBare && !value.includes('Patient/')) return []
-  return value.split(',', MOST_VALUES).map((each) => (isBare && isId(each) ? `Patient/${each}` : patientAtEndOf(each)))
-}
-
-function patientAtEndOf(reference: string): string {
-  const [type, id = ''] = reference.slice(Math.max(0, reference.lastIndexOf('Patient/'))).split('/', 2)
-  return `${type}/${id}`
-}
-
-/** Bytes, as JSON. */
-function firstWithin(longest: number, names: Iterable<string>): readonly string[] {
-  const first: string[] = []
-  let size = 0
-  for (const name of names) {
-    size += name.length + 3
-    if (size > longest) break
-    first.push(name)
+function jobOf({ interaction, fhir: { id }, job }: Exchange): Pick<AuditRecord, 'job' | 'level' | 'group'> {
+  if (job !== undefined) {
+    const { id, level, group } = job
+    return { job: id, level, ...(group === undefined ? {} : { group: `Group/${group}` }) }
   }
-  return first
-}
-
-function jobOf({ interaction, fhir: { id }, job }: Exchange): Pick<AuditRecord, 'job'> {
-  if (job !== undefined) return { job }
   return OF_JOBS.has(interaction) && id !== undefined && isId(id) ? { job: id } : {}
 }
 
 const OF_JOBS: ReadonlySet<string> = new Set(['export-status', 'export-cancel', 'export-file'])
 
-/** The first ones, and how many there are. */
 function writtenBy(written: readonly VersionKey[]): Pick<AuditRecord, 'keys' | 'written'> {
-  if (written.length === 0) return {}
-  return { keys: firstWithin(LONGEST_KEYS, written.map(nameOf)), written: written.length }
+  return written.length === 0 ? {} : { keys: written.map(nameOf), written: written.length }
 }
 
 const nameOf = ({ type, id }: VersionKey): string => `${type}/${id}`

@@ -4,9 +4,9 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { type Begins, type EntryRequest, isSearchByPost, type Perform } from '../interactions/bundle/entry.ts'
 import type { Caller, FhirRequest, Interaction } from '../interactions/interaction.ts'
-import { patientsNamed } from './audit-record.ts'
 import type { Code, Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
+import { namedIn } from './query-recorder.ts'
 import { matchEntry } from './route-table.ts'
 import { exchangeOf } from './server.ts'
 import { asFhirError, type Report } from './steps/describe-errors.ts'
@@ -38,13 +38,13 @@ export function performer(
     chains: ReadonlyMap<Code, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
     outer: FhirRequest,
-    begins?: Begins,
+    begins: Begins,
   ): Promise<T> => {
     try {
       const { interaction, exchange } = exchangeOfEntry(entry, outer)
       const chain = chains.get(interaction)
       if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
-      begins?.(interaction, patientsNamed(exchange))
+      begins(interaction, namedIn(exchange))
       return await inTime(() => chain(exchange))
     } catch (error) {
       throw asFhirError(error, outer.requestId, report)
@@ -52,7 +52,7 @@ export function performer(
   }
   return {
     run: (entry, outer, begins) => through(running, entry, outer, begins),
-    prepare: (entry, outer) => through(preparing, entry, outer),
+    prepare: (entry, outer, begins) => through(preparing, entry, outer, begins),
   }
 }
 

@@ -3,7 +3,7 @@ import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Noted } from '../auth/endpoint.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
-import type { Asked, Caller, FhirRequest, FhirResponse, Written } from '../interactions/interaction.ts'
+import type { Asked, Caller, ExportNames, FhirRequest, FhirResponse, Named, Written } from '../interactions/interaction.ts'
 import type { Part } from '../search/query/response-part.ts'
 import type { ReadingOf } from '../search/search-context.ts'
 
@@ -71,10 +71,12 @@ export type Exchange = {
   noted: Noted
   /** The versions the request made. */
   written: readonly Written[]
-  /** The compartments of the resource that is shown. */
+  /** Compartments of the resources that are shown. */
   about: readonly string[]
-  /** The export the request began. */
-  job: string | undefined
+  /** What the entries of a Bundle ask for. */
+  named: readonly Named[]
+  /** The export the request began, or is about. */
+  job: ExportNames | undefined
   /** Whether the client wants its answer indented. https://hl7.org/fhir/R4/http.html#pretty */
   pretty: boolean
   /** Of each resource that is shown. */

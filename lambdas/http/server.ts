@@ -46,6 +46,16 @@ export function server({ interactions, endpoints = {}, steps, site }: ServerPart
 /** `known`: of what is asked, before its steps learn more. FhirError 400 for too many parameters. */
 export function exchangeOf(http: HttpRequest, requestId: string, interaction: Code, site: Site, known: Partial<Asked>): Exchange {
   const fhir: Asked = { preferences: {}, preconditions: {}, posted: false, parameters: pairsOf(http.query), ...known }
-  const learnt = { caller: undefined, token: undefined, noted: {}, written: [], about: [], job: undefined, pretty: false, part: {} }
+  const learnt = {
+    caller: undefined,
+    token: undefined,
+    noted: {},
+    written: [],
+    about: [],
+    named: [],
+    job: undefined,
+    pretty: false,
+    part: {},
+  }
   return { http, interaction, requestId, site, fhir, ...learnt }
 }

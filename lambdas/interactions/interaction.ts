@@ -2,6 +2,7 @@
 import type { Access } from '../access/access.ts'
 import type { ClientAuth } from '../access/claims.ts'
 import type { InteractionCode } from '../catalogue/routes.ts'
+import type { Job } from '../export/job/job.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import type { MediaRange } from '../fhir/media-range.ts'
 import type { Issue } from '../fhir/outcome.ts'
@@ -84,8 +85,8 @@ export type Context = Caller & {
 
 export type FhirRequest = Asked & Context & { readonly interaction: InteractionCode }
 
-/** A version that was made, and the compartments it is in. */
-export type Written = VersionKey & { readonly compartments: readonly string[] }
+/** A version that was made. `about`: its compartments, and the patient of a Device. */
+export type Written = VersionKey & { readonly about: readonly string[] }
 
 export type FhirResponse = {
   readonly status: number
@@ -98,17 +99,24 @@ export type FhirResponse = {
   readonly part?: Part
   /** The versions the request made. */
   readonly written?: readonly Written[]
-  /** The compartments of the resource it shows. */
+  /** Compartments of the resources that it shows; entries of its page name their own. */
   readonly about?: readonly string[]
+  /** What the entries of a Bundle ask for. */
+  readonly named?: readonly Named[]
   /** Of what was written: beside the body in a Bundle; elsewhere in its place, where the client asked for that, or must know. */
   readonly warnings?: Warnings
   /** The export it began, or is about. */
-  readonly job?: string
+  readonly job?: ExportNames
   /** Instead of a body. */
   readonly file?: StoredFile
   /** Whose it is, where a link says so instead of a token. */
   readonly by?: Pick<Caller, 'tenant' | 'client'>
 }
+
+/** What a request, or an entry of a Bundle, asks for. `key`: the resource that a read names; `patients`: `Patient/1` …; `queries`: parameters. */
+export type Named = { readonly key?: string; readonly patients: readonly string[]; readonly queries: readonly Pairs[] }
+
+export type ExportNames = Pick<Job, 'id' | 'level' | 'group'>
 
 /** `outcome`: an OperationOutcome. */
 export type Warnings = { readonly outcome: Resource; readonly mustBeKnown: boolean }

@@ -57,6 +57,14 @@ export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO
 export const searchParameter = (type: string, code: string, custom: readonly CustomMapping[] = NO_CUSTOM): SearchParameter | undefined =>
   (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code)) ?? registered(type).byCode.get(code)
 
+/** Returns whether any type has a parameter of this code. */
+export function isParameterCode(code: string, custom: readonly CustomMapping[] = NO_CUSTOM): boolean {
+  codes ??= new Set(Object.values(mappings).flatMap((list) => list.map((mapping) => mapping.code)))
+  return codes.has(code) || custom.some((mapping) => mapping.code === code)
+}
+
+let codes: ReadonlySet<string> | undefined
+
 /** A parameter of R4 by its canonical URL. */
 export const mappingOfR4 = (url: string): Mapping | undefined => {
   for (const list of Object.values(mappings)) {

@@ -14,6 +14,7 @@ import { byToken } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import type { Serve } from '../../lambdas/http/server.ts'
 import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
+import type { QueryDigest } from '../../lambdas/ports/security/query-digest.ts'
 import type { Seal } from '../../lambdas/ports/security/seal.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Home, type HomeParts, homeOn } from '../../lambdas/runtime/embedded/composition.ts'
@@ -107,7 +108,7 @@ export type SiteOptions = {
   /** Environment variables. */
   readonly settings?: Readonly<Record<string, string>>
   readonly clock?: WatchedClock
-  readonly seal?: Seal
+  readonly seal?: Seal & QueryDigest
   /** Watches what is asked of the stores. */
   readonly around?: (stores: Stores) => Stores
   /** Gets what breaks; absent: nothing may. */

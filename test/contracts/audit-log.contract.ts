@@ -57,6 +57,16 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       expect(await idsIn(under)).toEqual(Array(MANY + 1).fill('alike'))
     })
 
+    it('are all written, in order, if they belong to one request', async () => {
+      const under = await create(durability)
+      const parts = Array.from({ length: 30 }, (_, i) => ({ ...entry('a'), part: i + 1, parts: 30 }))
+      await under.log.prepare(AT, 'read')
+      await under.log.record(parts[0]!, ...parts.slice(1))
+      await under.log.close()
+      const kept = (await under.kept()).toSorted((a, b) => a.part! - b.part!)
+      expect(kept.map(({ requestId, part, parts }) => [requestId, part, parts])).toEqual(parts.map(({ part }) => ['a', part, 30]))
+    })
+
     it('are reported, retained and written later if a write fails', async () => {
       const under = await create(durability)
       await under.log.prepare(AT, 'read')
@@ -99,6 +109,18 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       })
       await Promise.all(each)
       expect(await idsIn(under)).toEqual(names(20))
+    })
+
+    it('are acknowledged together if they belong to one request', async () => {
+      const under = await create('strict')
+      await under.log.prepare(AT, 'read')
+      under.fail()
+      const parts = [1, 2].map((part) => ({ ...entry('a'), part, parts: 2 })) as [AuditRecord, AuditRecord]
+      await expect(under.log.record(...parts)).rejects.toThrow(NotRecorded)
+      under.mend()
+      await under.log.prepare(AT, 'read')
+      await under.log.record(entry('b'))
+      expect(await idsIn(under)).toEqual(['a', 'a', 'b'])
     })
 
     it('are not acknowledged if a write fails, and then block prepare until it succeeds', async () => {

@@ -41,7 +41,17 @@ describe('A kick-off', () => {
         ...expected,
       })
       expect(site.told).toEqual([`start ${job!.id}-1 {"job":"${job!.id}","attempt":1}`])
-      expect(site.audited).toMatchObject([{ interaction: 'export', client: 'app', tenant: 'north', job: job!.id, status: 202 }])
+      expect(site.audited).toMatchObject([
+        {
+          interaction: 'export',
+          client: 'app',
+          tenant: 'north',
+          job: job!.id,
+          level: job!.level,
+          status: 202,
+          ...(job!.group === undefined ? {} : { group: `Group/${job!.group}` }),
+        },
+      ])
       site = requests({}, ['g-1'])
     }
   })

@@ -2,7 +2,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
-import { type AuditDurability, type AuditLog, type AuditRecord, longestRecord } from '../../ports/security/audit-log.ts'
+import { type AuditDurability, type AuditLog, type AuditRecord, roomFor } from '../../ports/security/audit-log.ts'
 import { AuditFile } from './audit-file.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -22,7 +22,8 @@ export type FilesystemAuditLogOptions = {
   readonly onError: (error: unknown) => void
 }
 
-type Unwritten = { readonly day: string; readonly line: string; readonly written?: (error?: Error) => void }
+/** Of one request. */
+type Unwritten = { readonly day: string; readonly lines: string; readonly written?: (error?: Error) => void }
 
 export class FilesystemAuditLog implements AuditLog {
   readonly #options: FilesystemAuditLogOptions
@@ -47,22 +48,39 @@ export class FilesystemAuditLog implements AuditLog {
     return this.#prepare(dayOf(at), roomOf(interaction))
   }
 
-  record(entry: AuditRecord): Promise<void> | undefined {
-    const day = dayOf(entry.at)
-    const line = `${JSON.stringify({ ...entry, at: new Date(entry.at).toISOString() })}\n`
+  record(...records: readonly [AuditRecord, ...(readonly AuditRecord[])]): Promise<void> | undefined {
+    const [{ at, interaction }] = records
+    const day = dayOf(at)
+    const lines = records.map((each) => `${JSON.stringify({ ...each, at: new Date(each.at).toISOString() })}\n`).join('')
     if (this.#options.durability === 'batched') {
-      this.#waiting.push({ day, line })
+      this.#waiting.push({ day, lines })
       this.#writeSoon()
       return undefined
     }
+    const room = roomOf(interaction)
+    const more = Buffer.byteLength(lines) - room
+    // guard: large-audit-record-takes-no-room-of-others
+    if (more <= 0) return this.#recorded(day, lines, room)
+    return this.#prepare(day, more).then(
+      () => this.#recorded(day, lines, room + more),
+      (error: unknown) => {
+        this.#prepared = Math.max(0, this.#prepared - room)
+        this.#hold([...this.#waiting, { day, lines }])
+        throw error
+      },
+    )
+  }
+
+  /** `room`: bytes that were reserved for the lines. */
+  #recorded(day: string, lines: string, room: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const written = (error?: Error): void => {
-        // Until then the line takes the room of another.
-        this.#prepared = Math.max(0, this.#prepared - roomOf(entry.interaction))
+        // Until then the lines take the room of another request.
+        this.#prepared = Math.max(0, this.#prepared - room)
         if (error === undefined) resolve()
         else reject(error)
       }
-      this.#waiting.push({ day, line, written })
+      this.#waiting.push({ day, lines, written })
       void this.#write().catch(() => undefined)
     })
   }
@@ -129,12 +147,12 @@ export class FilesystemAuditLog implements AuditLog {
   async #append(day: string, unwritten: readonly Unwritten[]): Promise<readonly Unwritten[]> {
     try {
       const file = await this.#fileOf(day)
-      await file.append(unwritten.map(({ line }) => line).join(''), this.#options.durability === 'strict')
+      await file.append(unwritten.map(({ lines }) => lines).join(''), this.#options.durability === 'strict')
     } catch (error) {
       this.#failed(error)
       await this.#leaveFile()
       for (const { written } of unwritten) written?.(new NotRecorded('the audit record cannot be written', { cause: error }))
-      return unwritten.map(({ line }) => ({ day, line }))
+      return unwritten.map(({ lines }) => ({ day, lines }))
     }
     for (const { written } of unwritten) written?.()
     this.#sweep(day)
@@ -192,6 +210,6 @@ function removeBefore(folder: string, oldest: string): void {
 }
 
 /** Line and all. */
-const roomOf = (interaction: string): number => longestRecord(interaction) + 1
+const roomOf = (interaction: string): number => roomFor(interaction) + 1
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -29,10 +29,10 @@ export class CommandAuditLog implements AuditLog {
     }
   }
 
-  async record(entry: AuditRecord): Promise<void> {
+  async record(...records: readonly AuditRecord[]): Promise<void> {
     try {
-      const line = `${JSON.stringify({ ...entry, at: new Date(entry.at).toISOString() })}\n`
-      await this.#file!.appendFile(line)
+      const lines = records.map((each) => `${JSON.stringify({ ...each, at: new Date(each.at).toISOString() })}\n`)
+      await this.#file!.appendFile(lines.join(''))
       await this.#file!.sync()
     } catch (error) {
       throw new NotRecorded('what was done could not be recorded', { cause: error })

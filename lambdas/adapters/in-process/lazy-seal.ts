@@ -1,13 +1,15 @@
 /** A seal whose key is fetched before it is first used. */
+import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import { sealOfEpoch } from './epoch-seal.ts'
 import { AesSeal } from './seal.ts'
 
-export class OpenedSeal implements Seal {
+export class OpenedSeal implements Seal, QueryDigest {
   readonly #readKey: () => Promise<Uint8Array>
   readonly #epoch: number
   #opening: Promise<void> | undefined
   #seal: Seal | undefined
+  #digests: QueryDigest | undefined
 
   /** `epoch`: how many times the store was set back. */
   constructor(readKey: () => Promise<Uint8Array>, epoch: number) {
@@ -19,7 +21,9 @@ export class OpenedSeal implements Seal {
   ready(): Promise<void> {
     this.#opening ??= this.#readKey().then(
       (key) => {
-        this.#seal = sealOfEpoch(new AesSeal(key), this.#epoch)
+        const opened = new AesSeal(key)
+        this.#seal = sealOfEpoch(opened, this.#epoch)
+        this.#digests = opened
       },
       (error: unknown) => {
         this.#opening = undefined
@@ -35,6 +39,11 @@ export class OpenedSeal implements Seal {
 
   open(sealed: string): ReturnType<Seal['open']> {
     return this.#opened.open(sealed)
+  }
+
+  digest(query: string): string {
+    if (this.#digests === undefined) throw new Error('the seal is not ready')
+    return this.#digests.digest(query)
   }
 
   get #opened(): Seal {

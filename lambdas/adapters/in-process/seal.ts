@@ -1,22 +1,28 @@
-/** Seal by AES-256-GCM with a key the caller keeps. */
-import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+/** Seal by AES-256-GCM with a key the caller keeps, and digests by a key that is made of it. */
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 
 const ALGORITHM = 'aes-256-gcm'
 const IV = 12
 const TAG = 16
+/** Bytes of a digest. */
+const DIGEST = 16
 const LARGEST = 1 << 20
 /** Bytes of a text that is not worth compressing: what that takes is most of the time of a seal. */
 const SHORT = 512
 
-export class AesSeal implements Seal {
+export class AesSeal implements Seal, QueryDigest {
   readonly #key: KeyObject
+  readonly #digestKey: KeyObject
 
   /** `key`: 32 bytes. */
   constructor(key: Uint8Array) {
     // From bytes, each use would make it again, which takes as long as the sealing.
     this.#key = createSecretKey(key)
+    // One key for each purpose: a digest tells nothing of seals.
+    this.#digestKey = createSecretKey(createHmac('sha256', key).update('audit queries').digest())
   }
 
   seal(text: string, at: number): string {
@@ -26,6 +32,10 @@ export class AesSeal implements Seal {
     instant.writeDoubleBE(at)
     const hidden = Buffer.concat([cipher.update(Buffer.concat([instant, deflated(text)])), cipher.final()])
     return Buffer.concat([iv, cipher.getAuthTag(), hidden]).toString('base64url')
+  }
+
+  digest(query: string): string {
+    return createHmac('sha256', this.#digestKey).update(query).digest().toString('base64url', 0, DIGEST)
   }
 
   open(sealed: string): { text: string; at: number } | undefined {

@@ -1,6 +1,7 @@
 /** Steps of requests that only read: read, vread, history, metadata, and what no route matches. */
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
+import type { QueryRecorder } from '../audit-record.ts'
 import type { Steps } from '../pipeline.ts'
 import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
 import { type Authenticator, authenticate } from '../steps/authenticate.ts'
@@ -21,6 +22,8 @@ import { writeResponse } from '../steps/write-response.ts'
 /** What the steps themselves need. */
 export type StepParts = {
   readonly audit: AuditLog
+  /** Of functions that are asked by criteria. */
+  readonly recorder?: QueryRecorder
   readonly clock: Clock
   readonly origins: Origins
   /** Finds out who asks. */
@@ -38,8 +41,8 @@ export type BodyStepParts = StepParts & {
   readonly tokens: TokenParts
 }
 
-export const readingSteps = ({ audit, clock, authenticator, origins, loopbackOnly, report }: StepParts): Steps => ({
-  recordAudit: recordAudit(audit, clock),
+export const readingSteps = ({ audit, recorder, clock, authenticator, origins, loopbackOnly, report }: StepParts): Steps => ({
+  recordAudit: recordAudit(audit, clock, recorder),
   allowOrigins: allowOrigins(origins),
   writeResponse,
   levelTime: levelTime(),

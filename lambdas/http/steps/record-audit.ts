@@ -1,16 +1,17 @@
 /**
- * One audit record per request, whatever its outcome; every answer names its request. Where records must be kept before an answer goes out
+ * The audit records of a request, whatever its outcome; every answer names its request. Where records must be kept before an answer goes out
  * and cannot be, nothing is done, or what was done is not acknowledged.
  */
 import { outcome } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
-import { auditRecordOf } from '../audit-record.ts'
+import { auditRecordsOf, type QueryRecorder } from '../audit-record.ts'
 import type { Exchange, HttpResponse, Step } from '../exchange.ts'
 import { refusalOf } from './describe-errors.ts'
 import { httpResponse } from './write-response.ts'
 
-export const recordAudit = (log: AuditLog, clock: Clock): Step => {
+/** `recorder`: absent where queries have no criteria. */
+export const recordAudit = (log: AuditLog, clock: Clock, recorder?: QueryRecorder): Step => {
   const prepared = new WeakMap<Exchange, number>()
   const record: NonNullable<Step['after']> = async (request) => {
     const { event: exchange } = request
@@ -22,7 +23,7 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
   }
   const recorded = async (exchange: Exchange, response: HttpResponse, at: number): Promise<HttpResponse> => {
     try {
-      await log.record(auditRecordOf(exchange, { at, status: response.status, duration: clock.now() - at }))
+      await log.record(...auditRecordsOf(exchange, { at, status: response.status, duration: clock.now() - at }, recorder))
       return response
     } catch (error) {
       return refused(error)

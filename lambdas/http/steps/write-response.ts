@@ -4,15 +4,17 @@ import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
 import { written, writtenBundle } from '../../interactions/json-chunks.ts'
+import { compartmentsShown } from '../../interactions/resources/shown-entry.ts'
 import type { HttpResponse, Step } from '../exchange.ts'
 import type { Told } from './describe-errors.ts'
 
 export const writeResponse: Step = (() => {
   const write: NonNullable<Step['after']> = async (request) => {
     const { event, response } = request
-    const { written = [], about = [], job, by } = response as FhirResponse
+    const { written = [], named = [], job, by } = response as FhirResponse
     event.written = written
-    event.about = about
+    event.about = compartmentsShown(response as FhirResponse)
+    event.named = named
     event.job = job
     if (by !== undefined) event.noted = { ...event.noted, ...by }
     const { stream } = response as HttpResponse

@@ -29,6 +29,7 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
       body: { kind: 'bundle', type: `${type}-response`, link: [], entries: answers.entries },
       written: answers.written,
       about: answers.about,
+      named: answers.named,
     }
   }
 }

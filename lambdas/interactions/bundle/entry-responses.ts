@@ -3,17 +3,15 @@ import type { InteractionCode } from '../../catalogue/routes.ts'
 import { type BundleEntry, isBundlePage, sizeOf } from '../../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { Awaitable, FhirRequest, FhirResponse, Written } from '../interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Named, Written } from '../interaction.ts'
 import { writtenBundle } from '../json-chunks.ts'
-import { type Begins, type EntryRequest, type Perform, responseEntry, withinEntry } from './entry.ts'
+import { compartmentsShown } from '../resources/shown-entry.ts'
+import { type Begins, type EntryRequest, isRead, type Perform, responseEntry, withinEntry } from './entry.ts'
 
 /** Bytes of the resources in all answers. */
 const HEAVIEST = 50_000_000
 /** Milliseconds after which no read of a Bundle begins: what its client waits for ends soon after. */
 const LONGEST = 20_000
-
-/** Patients: more than a record has room for. */
-const MOST_ABOUT = 1_000
 
 const WRITES: ReadonlySet<InteractionCode> = new Set(['create', 'update', 'patch', 'delete'])
 
@@ -24,6 +22,7 @@ export class BundleAnswers {
   readonly #entries: BundleEntry[] = []
   readonly #written: (readonly Written[])[] = []
   readonly #about = new Set<string>()
+  readonly #named: (Named | undefined)[] = []
   #weight = 0
   #retryAfter = 0
 
@@ -34,22 +33,24 @@ export class BundleAnswers {
   }
 
   /** FhirError 403 for a read when the answers are as heavy as they may be, or have taken as long. */
-  readonly checkRoom = (interaction: InteractionCode): void => {
+  #checkRoom(interaction: InteractionCode): void {
     if (WRITES.has(interaction)) return
     if (this.#weight > HEAVIEST) throw tooHeavy()
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
+  /** Returns what checks the room for an entry, and keeps what it asks for. */
+  beginning({ index }: EntryRequest): Begins {
+    return (interaction, named) => {
+      this.#checkRoom(interaction)
+      this.#named[index] = named
+    }
+  }
+
   /** Runs an entry that no other depends on: what goes wrong in it is its answer. Many begin before the first of them weighs: what comes too late is let go. */
   async runAlone({ run }: Perform, entry: EntryRequest): Promise<void> {
-    let isRead = false
-    const begins: Begins = (interaction, patients) => {
-      this.checkRoom(interaction)
-      this.#tellOf(patients)
-      isRead = !WRITES.has(interaction)
-    }
-    const answer = await answered(entry, () => run(entry, this.#request, begins))
-    const isLate = isRead && this.#weight > HEAVIEST
+    const answer = await answered(entry, () => run(entry, this.#request, this.beginning(entry)))
+    const isLate = isRead(entry) && this.#weight > HEAVIEST
     const added = this.add(entry, isLate ? refusalOf(entry, tooHeavy()) : answer)
     if (added !== undefined) await added
   }
@@ -57,6 +58,7 @@ export class BundleAnswers {
   /** A page is written at once, as bytes it is smallest; it weighs from now on, for others begin while it is written. */
   add(entry: EntryRequest, response: FhirResponse): Awaitable<void> {
     const { body } = response
+    for (const name of compartmentsShown(response)) if (name.startsWith('Patient/')) this.#about.add(name)
     if (!isBundlePage(body)) return this.#keep(entry, response, body)
     const weight = body.entries.reduce((sum, { resource }) => sum + sizeOf(resource), 0)
     this.#weight += weight
@@ -70,18 +72,18 @@ export class BundleAnswers {
     const answered = responseEntry(response, body, entry, this.#request)
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
-    this.#tellOf(response.about ?? [])
     this.#retryAfter = Math.max(this.#retryAfter, Number(response.headers?.['retry-after'] ?? 0))
     this.#weight += sizeOf(answered.resource)
   }
 
-  #tellOf(compartments: readonly string[]): void {
-    for (const name of compartments) if (this.#about.size < MOST_ABOUT && name.startsWith('Patient/')) this.#about.add(name)
-  }
-
-  /** The first patients that reads are about, and entries that were run each for itself. */
+  /** Patients of the resources that the answers show. */
   get about(): readonly string[] {
     return [...this.#about]
+  }
+
+  /** What the entries ask for; an entry that was refused before it began has none. */
+  get named(): readonly Named[] {
+    return this.#named.filter((named) => named !== undefined)
   }
 
   get entries(): readonly BundleEntry[] {

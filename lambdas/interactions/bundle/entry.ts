@@ -7,7 +7,7 @@ import { FhirError, fhirError, type Issue, outcome } from '../../fhir/outcome.ts
 import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
 import { instant } from '../../fhir/version.ts'
 import { OUTDATED } from '../consistency/outdated-index.ts'
-import type { Awaitable, FhirRequest, FhirResponse } from '../interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Named } from '../interaction.ts'
 
 export type EntryRequest = {
   readonly index: number
@@ -19,13 +19,13 @@ export type EntryRequest = {
   readonly resource?: Resource
 }
 
-/** Told what an entry is, and which patients its url names, before it is done; what it throws is why it is not. */
-export type Begins = (interaction: InteractionCode, patients: readonly string[]) => void
+/** Called with what an entry asks for before it is done. What it throws is the answer of the entry. */
+export type Begins = (interaction: InteractionCode, named: Named) => void
 
 /** Whatever goes wrong is a FhirError, and told to whom it concerns. */
 export type Perform = {
   /** The entry as the pipeline of its interaction leaves it to the interaction. */
-  readonly prepare: (entry: EntryRequest, outer: FhirRequest) => Promise<FhirRequest>
+  readonly prepare: (entry: EntryRequest, outer: FhirRequest, begins: Begins) => Promise<FhirRequest>
   readonly run: (entry: EntryRequest, outer: FhirRequest, begins: Begins) => Promise<FhirResponse>
 }
 

@@ -47,9 +47,9 @@ export const transaction =
       .flat()
       .filter((entry) => !isRead(entry))
     const writes = await inTurn(writing, (entry) =>
-      forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request))),
+      forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request, answers.beginning(entry)))),
     )
-    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request, answers.checkRoom)))
+    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request, answers.beginning(entry))))
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
     // A read sees what the transaction wrote; by then it cannot undo it.
     await inTurn(reads, (entry) => answers.runAlone(perform, entry))

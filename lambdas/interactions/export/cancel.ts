@@ -17,5 +17,5 @@ export const cancelExport =
     if (job === undefined) throw noJob()
     await workflow.stop(executionOf(job)).catch(report)
     await Promise.all((job.files ?? []).map(({ name }) => blobs.remove(blobOf(id, name)).catch(report)))
-    return { status: 202 }
+    return { status: 202, job }
   }

@@ -26,7 +26,7 @@ export const exportFile =
     const key = blobOf(link.job, link.file)
     if (job?.ended === undefined || file === undefined || (await blobs.get(key, [0, 1])) === undefined) throw noFile()
     const { tenant, client, ended } = job
-    return { status: 200, file: storedFile(blobs, key, file, `${job.id}-${file.name}`, ended), job: job.id, by: { tenant, client } }
+    return { status: 200, file: storedFile(blobs, key, file, `${job.id}-${file.name}`, ended), job, by: { tenant, client } }
   }
 
 function linkOf({ id, file = '', parameters }: FhirRequest): Link | undefined {

@@ -36,7 +36,7 @@ export const startExport =
     if (level === 'group') await liveHead(ports.resources(request, 'r'), keyOf(request))
     const job = jobOf(request, level, asked, ports)
     await begin(exports, job, asked.patients, choices.maxRunningExports)
-    return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job: job.id }
+    return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
   }
 
 function levelOf({ type, id }: FhirRequest): Level {

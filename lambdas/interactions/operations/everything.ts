@@ -7,6 +7,7 @@ import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { keyOf, nameOf } from '../resources/request-key.ts'
+import { shownEntry } from '../resources/shown-entry.ts'
 import { liveHead } from '../resources/version-response.ts'
 import { HEAVIEST_PAGE } from '../searching/page-limits.ts'
 import { type AskedEverything, everythingAsked, linksTo, type Place } from './everything-request.ts'
@@ -20,7 +21,7 @@ export const everything =
     const asked = everythingAsked(ports, request)
     const patient = await liveHead(ports.resources(request, 'r', 's'), keyOf(request))
     const record = recordOf(ports, request, asked, patient)
-    const page = new Page(request.baseUrl, asked)
+    const page = new Page(request, asked)
     const next = await filled(page, record, asked.place ?? begun(page, record))
     const isWhole = asked.place === undefined && next === undefined
     return {
@@ -50,12 +51,12 @@ const ENTRY = 200
 class Page {
   readonly entries: BundleEntry[] = []
   matches = 0
-  readonly #baseUrl: string
+  readonly #request: FhirRequest
   readonly #count: number
   #bytes = 0
 
-  constructor(baseUrl: string, { count = Number.POSITIVE_INFINITY }: AskedEverything) {
-    this.#baseUrl = baseUrl
+  constructor(request: FhirRequest, { count = Number.POSITIVE_INFINITY }: AskedEverything) {
+    this.#request = request
     this.#count = count
   }
 
@@ -70,7 +71,7 @@ class Page {
     if (this.entries.length > 0 && (this.room <= 0 || bytes > HEAVIEST_PAGE)) return false
     this.#bytes = bytes
     if (mode === 'match') this.matches++
-    this.entries.push({ fullUrl: `${this.#baseUrl}/${nameOf(version)}`, resource: version.body, more: { search: { mode } } })
+    this.entries.push(shownEntry(this.#request, version, { search: { mode } }))
     return true
   }
 }

@@ -18,15 +18,11 @@ type MetaPorts = Pick<Ports, 'resources' | 'index'>
 
 export const meta =
   (ports: MetaPorts): Interaction =>
-  async (request) => ({
-    status: 200,
-    body: returned(request.id === undefined ? await metaInUse(ports, request) : await metaOf(ports, request)),
-  })
-
-async function metaOf({ resources }: MetaPorts, request: FhirRequest): Promise<Element> {
-  const { body } = await liveHead(resources(request, 'r'), keyOf(request))
-  return (parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}
-}
+  async (request) => {
+    if (request.id === undefined) return { status: 200, body: returned(await metaInUse(ports, request)) }
+    const { body, compartments: about } = await liveHead(ports.resources(request, 'r'), keyOf(request))
+    return { status: 200, about, body: returned((parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}) }
+  }
 
 /** Distinct values of one element. */
 const MOST = 10_000

@@ -5,7 +5,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
 import { checkScope } from '../resources/scope-check.ts'
-import { gone, notFound } from '../resources/version-response.ts'
+import { liveHead } from '../resources/version-response.ts'
 import type { Validate } from '../validation/full-validation.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './dry-run.ts'
@@ -19,8 +19,11 @@ export const validate =
   async (request) => {
     const asked = await askedOf(request)
     checkAllowed(request, asked)
-    const issues = asked.mode === 'delete' ? await ofDeletion(ports, request, asked) : await ofContent(ports, request, asked)
-    return { status: 200, body: outcome(orNoIssues(issues)) }
+    if (asked.mode === 'delete') return { status: 200, body: outcome(orNoIssues(await ofDeletion(ports, request, asked))) }
+    const head = asked.resource === undefined ? await liveHead(ports.resources(request, 'r'), keyOf(request)) : undefined
+    const resource = asked.resource ?? (parseJsonBytes(head!.body) as Resource)
+    const issues = await ofContent(ports, request, asked, resource)
+    return { status: 200, about: head?.compartments ?? [], body: outcome(orNoIssues(issues)) }
   }
 
 type Mode = RehearsedCode | 'profile'
@@ -88,10 +91,13 @@ function checkAllowed(request: FhirRequest, { mode, resource }: Asked): void {
   if (isRead || (!isWrite && request.id !== undefined)) checkScope({ ...request, interaction: 'read' })
 }
 
-async function ofContent(ports: ValidatePorts, request: FhirRequest, asked: Asked): Promise<readonly Issue[]> {
+async function ofContent(
+  ports: ValidatePorts,
+  request: FhirRequest,
+  { mode, profiles }: Asked,
+  resource: Resource,
+): Promise<readonly Issue[]> {
   const { tenant, reading } = request
-  const { mode, profiles } = asked
-  const resource = asked.resource ?? (await stored(ports, request))
   const found = await ports.validated(resource, { tenant, profiles, reading })
   const others = idFaults(request, resource, mode)
   if (others.length > 0 || mode === undefined || mode === 'profile' || mode === 'delete') return [...found, ...others]
@@ -111,14 +117,6 @@ function idFaults({ type, id }: FhirRequest, resource: Resource, mode: Mode | un
     return [{ ...error, code: 'required', text: 'An update carries the id of the URL in its body' }]
   if (id === undefined || resource.id === undefined || resource.id === id) return []
   return [{ ...error, code: 'invalid', text: 'The id of the body is not the id of the URL' }]
-}
-
-async function stored({ resources }: ValidatePorts, request: FhirRequest): Promise<Resource> {
-  const key = keyOf(request)
-  const [head] = await resources(request, 'r').current([key])
-  if (head === undefined) throw notFound(key)
-  if (head.deleted) throw gone(key, 404)
-  return parseJsonBytes(head.body) as Resource
 }
 
 /** What is sent besides is not looked at. */

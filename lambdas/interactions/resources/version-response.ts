@@ -3,6 +3,8 @@ import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { etag, lastModified } from '../../fhir/version.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, FhirResponse } from '../interaction.ts'
+import type { Seen } from '../visible-store.ts'
+import { ownersRead } from './patient-data.ts'
 import { rawBinary } from './raw-binary.ts'
 
 export const notFound = ({ type, id }: { readonly type: string; readonly id: string }): FhirError =>
@@ -30,10 +32,13 @@ export const versionHeaders = ({ versionId, lastUpdated }: Pick<ResourceVersion,
 export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<ResourceVersion, 'type' | 'id' | 'versionId'>): string =>
   `${baseUrl}/${type}/${id}/_history/${versionId}`
 
-/** 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
-export function found(version: ResourceVersion, { preconditions: { ifNoneMatch, ifModifiedSince }, rawAccept }: FhirRequest): FhirResponse {
+/** Returns 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
+export async function found(version: ResourceVersion, request: FhirRequest, seen: Pick<Seen, 'current'>): Promise<FhirResponse> {
+  const { preconditions, rawAccept, reading } = request
+  const { ifNoneMatch, ifModifiedSince } = preconditions
   const headers = { ...versionHeaders(version), ...(version.type === 'Binary' ? { vary: 'Accept' } : {}) }
-  const { lastUpdated, compartments: about } = version
+  const { lastUpdated } = version
+  const about = await ownersRead(seen, version, reading)
   // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
   const known =
     ifNoneMatch !== undefined

@@ -16,6 +16,7 @@ import { pageSize } from '../../search/query/page-size.ts'
 import { checkOnce, type Pairs } from '../../search/query/parameter-pairs.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
+import { shownEntry } from '../resources/shown-entry.ts'
 import { notFound } from '../resources/version-response.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from '../searching/cursor.ts'
 import { dateAsked, lightEnough, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from '../searching/page-limits.ts'
@@ -48,7 +49,7 @@ export const history =
         // Of pages that go on nobody has counted.
         ...(more || after !== undefined ? {} : { total: versions.length }),
         link: linksOf(request, asked, next),
-        entries: versions.map((version) => entryOf(version, request.baseUrl)),
+        entries: versions.map((version) => entryOf(version, request)),
       },
     }
   }
@@ -150,15 +151,12 @@ const REQUESTS: Readonly<Record<Making | 'delete', readonly [method: string, sta
 }
 
 /** https://hl7.org/fhir/R4/bundle.html#history */
-function entryOf(version: ResourceVersion, baseUrl: string): BundleEntry {
-  const { type, id, versionId, lastUpdated, deleted, body } = version
+function entryOf(version: ResourceVersion, request: FhirRequest): BundleEntry {
+  const { type, id, versionId, lastUpdated, deleted } = version
   const [method, status] = REQUESTS[deleted ? 'delete' : (version.made ?? likelyMaking(versionId))]
   const url = method === 'POST' ? type : `${type}/${id}`
-  return {
-    fullUrl: `${baseUrl}/${type}/${id}`,
-    ...(deleted ? {} : { resource: body }),
-    more: { request: { method, url }, response: { status, etag: etag(versionId), lastModified: instant(lastUpdated) } },
-  }
+  const response = { status, etag: etag(versionId), lastModified: instant(lastUpdated) }
+  return shownEntry(request, version, { request: { method, url }, response })
 }
 
 /** Of a version that was written before it was kept. */

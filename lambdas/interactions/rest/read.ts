@@ -14,7 +14,7 @@ export const read =
     const key = keyOf(request)
     const seen = resources(request, 'r')
     const head = await liveHead(seen, key)
-    const response = found(head, await withoutDoubt(request, seen, head))
+    const response = await found(head, await withoutDoubt(request, seen, head), seen)
     if (key.type !== 'SearchParameter' || response.status !== 200) return response
     const { definitions } = await progress.status(key.tenant)
     return { ...response, body: withState(parseJsonBytes(head.body) as Resource, definitions) }

@@ -11,8 +11,9 @@ export const vread =
     const key = keyOf(request)
     if (!choices.versioning) throw fhirError(404, 'not-supported', 'Versions are not served: the setting `versioning` is off')
     const versionId = versionNumber(request.versionId ?? '')
-    const [version] = versionId === undefined ? [] : await resources(request, 'r').versions([{ ...key, versionId }])
+    const seen = resources(request, 'r')
+    const [version] = versionId === undefined ? [] : await seen.versions([{ ...key, versionId }])
     if (version === undefined) throw notFound({ type: key.type, id: `${key.id}/_history/${request.versionId}` })
     if (version.deleted) throw gone(key, 410)
-    return found(version, request)
+    return found(version, request, seen)
   }

@@ -14,6 +14,7 @@ import type { Searcher } from '../../search/query/condition.ts'
 import { followed, type Include } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
+import { shownEntry } from '../resources/shown-entry.ts'
 import { inHandfuls, othersPass } from '../time-slices.ts'
 import { called, namesOfAll } from './canonical-lookup.ts'
 import { outcomeEntry, type SearchPorts, versionsOf } from './page-entries.ts'
@@ -45,13 +46,7 @@ export async function included(
     for (const [name, version] of next) found.set(name, version)
     round = [...next.values()]
   }
-  const entries = [...found.values()].map(
-    ({ type, id, body }): BundleEntry => ({
-      fullUrl: `${request.baseUrl}/${type}/${id}`,
-      resource: body,
-      more: { search: { mode: 'include' } },
-    }),
-  )
+  const entries = [...found.values()].map((version) => shownEntry(request, version, { search: { mode: 'include' } }))
   return found.size < MOST ? entries : [...entries, CUT]
 }
 

@@ -7,6 +7,7 @@ import type { GroupPosition, Position } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
+import { shownEntry } from '../resources/shown-entry.ts'
 import { inHandfuls } from '../time-slices.ts'
 
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
@@ -47,12 +48,5 @@ function uuidOf(text: string): string {
 }
 
 /** `extension`: what else is told of the match. */
-export const matchEntry = (
-  { baseUrl }: FhirRequest,
-  { type, id, body }: ResourceVersion,
-  extension: readonly object[] = [],
-): BundleEntry => ({
-  fullUrl: `${baseUrl}/${type}/${id}`,
-  resource: body,
-  more: { search: { ...(extension.length === 0 ? {} : { extension }), mode: 'match' } },
-})
+export const matchEntry = (request: FhirRequest, version: ResourceVersion, extension: readonly object[] = []): BundleEntry =>
+  shownEntry(request, version, { search: { ...(extension.length === 0 ? {} : { extension }), mode: 'match' } })

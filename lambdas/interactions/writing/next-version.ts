@@ -2,6 +2,7 @@
 import { compartmentsOf } from '../../fhir/compartment.ts'
 import { writeJson } from '../../fhir/json.ts'
 import { FhirError, fhirError, type Issue, outcome } from '../../fhir/outcome.ts'
+import type { Bases } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { etag, stamp } from '../../fhir/version.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -9,6 +10,7 @@ import type { Making, ResourceKey, ResourceVersion, Write } from '../../ports/st
 import { checkDefinition } from '../../search/custom/custom-parameters.ts'
 import { LONGEST } from '../../search/text-folding.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports, Written } from '../interaction.ts'
+import { ownersOf } from '../resources/patient-data.ts'
 import { locationOf, versionHeaders } from '../resources/version-response.ts'
 import { type Head, type JudgePorts, mustWrite, shownTo } from './head-access.ts'
 import { type Answer, andThen, type Change, type Target } from './write-loop.ts'
@@ -75,7 +77,11 @@ function following(
     kind: 'change',
     write,
     guards: guard === undefined ? [] : [guard],
-    response: { ...saved(request, write, created), ...warningsOf(stamped, body, request, profiled), written: [writtenBy(write)] },
+    response: {
+      ...saved(request, write, created),
+      ...warningsOf(stamped, body, request, profiled),
+      written: [writtenBy(write, request.reading)],
+    },
   }
 }
 
@@ -110,17 +116,16 @@ function warningsOf(
   return issues.length === 0 ? {} : { warnings: { outcome: outcome(issues), mustBeKnown: long.length > 0 } }
 }
 
-const writtenBy = ({ tenant, type, id, expected, compartments }: Write): Written => ({
-  tenant,
-  type,
-  id,
-  versionId: expected + 1,
-  compartments,
-})
+const writtenBy = (write: Write, bases: Bases = {}): Written => {
+  const { tenant, type, id, expected } = write
+  return { tenant, type, id, versionId: expected + 1, about: ownersOf(write, bases) }
+}
 
 /** The resource as it is already: If-None-Exist found it. */
-export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse =>
-  saved(request, { ...version, expected: version.versionId - 1 }, false)
+export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse => ({
+  ...saved(request, { ...version, expected: version.versionId - 1 }, false),
+  about: ownersOf(version, request.reading),
+})
 
 /** The update, or the patch, changed nothing. */
 export const leftAsItIs = (request: FhirRequest, head: ResourceVersion, ports: JudgePorts): Awaitable<Answer> =>

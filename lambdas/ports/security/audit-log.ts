@@ -1,5 +1,6 @@
 /**
- * Who did what, one record per request, apart from the logs. No content: neither bodies nor queries.
+ * Who did what, apart from the logs: one record per request, and further ones where its names do not fit into one. No content: neither bodies
+ * nor values of parameters.
  *
  * Guarantees
  * - Records come out whole, each once, those of one process in the order they went in; what could not be written is kept and tried again.
@@ -7,7 +8,7 @@
  * - `batched`: nothing waits and nothing fails. A process that is killed takes with it what it had not written yet, of a short time; where
  *   processes sleep between requests, each answer waits until its record is written or was told of.
  * - `strict`: `prepare` fails with NotRecorded where a record could not be kept now; each that succeeds is followed by one `record`, which
- *   resolves when the record is kept for good, and fails with NotRecorded when that could not be done.
+ *   resolves when all records of the request are kept for good, and fails with NotRecorded when that could not be done.
  */
 export type AuditDurability = 'batched' | 'strict'
 
@@ -34,13 +35,25 @@ export type AuditRecord = {
   readonly type?: string
   /** `Patient/1`: the resource the URL names, or the one that was written. */
   readonly key?: string
-  /** The patients it is about, the first ones where they are many: `Patient/1`, as the URL, criteria, or the resource that was written or shown name them, those of the entries of a Bundle too. */
+  /** `Patient/1` …: whose data the request wrote or its answer shows, and patients that its URL or criteria name. Of a Bundle those of its entries. */
   readonly patients?: readonly string[]
-  /** Of a Bundle: the resources that were written, the first ones where they are many, and how many there are. */
+  /** Resources that a Bundle wrote. `written`: how many they are. */
   readonly keys?: readonly string[]
   readonly written?: number
-  /** The id of the export it began, asked for, or read a file of. */
+  /** Resources that reads of a Bundle name. */
+  readonly reads?: readonly string[]
+  /** Names of the parameters, `?` for names that the server does not know. Never their values. */
+  readonly parameters?: readonly string[]
+  /** A keyed digest of each query that has criteria, those of a Bundle's entries too. Equal queries have equal digests. */
+  readonly queries?: readonly string[]
+  /** Id of the export that it began, asked for, cancelled, or read a file of. */
   readonly job?: string
+  readonly level?: 'system' | 'patient' | 'group'
+  /** `Group/1`: the Group that is exported. */
+  readonly group?: string
+  /** Of a request with several records: which one this is, from 1, and how many there are. All name the same request, and share its other fields. */
+  readonly part?: number
+  readonly parts?: number
   readonly status: number
   /** Of the authorization server: what became of it, as `invalid_client` or `logged in`. */
   readonly outcome?: string
@@ -48,14 +61,17 @@ export type AuditRecord = {
   readonly duration: number
 }
 
-/** Bytes of JSON: of all `keys`, of all `patients`, and of a record, which never is longer. */
-export const LONGEST_KEYS = 50_000
-export const LONGEST_PATIENTS = 1_000
-export const longestRecord = (interaction: string): number => 8_000 + LONGEST_PATIENTS + (interaction === 'bundle' ? LONGEST_KEYS : 0)
+/** Maximum bytes of JSON of the names in one record. Further names are in further records. */
+export const LONGEST_NAMES = 50_000
+/** Maximum bytes of JSON of one record. */
+export const LONGEST_RECORD = 8_000 + LONGEST_NAMES
+/** Bytes that `prepare` reserves for a request. Records that need more fail with NotRecorded if a disk is full. */
+export const roomFor = (interaction: string): number => (interaction === 'bundle' ? LONGEST_RECORD : 9_000)
 
 export interface AuditLog {
   /** Before anything is done for a request that arrived at this instant (ms since 1970). `interaction`: that of its record. */
   prepare(at: number, interaction: string): Promise<void> | undefined
-  record(entry: AuditRecord): Promise<void> | undefined
+  /** All records of one request. */
+  record(...records: readonly [AuditRecord, ...(readonly AuditRecord[])]): Promise<void> | undefined
   close(): Promise<void>
 }

@@ -3,6 +3,7 @@ import { openSearchClient } from '../../adapters/opensearch/client.ts'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../adapters/opensearch/search-index.ts'
 import { tokenOf } from '../../adapters/opensearch/visibility.ts'
 import type { WritingStepParts } from '../../http/pipelines/writing.ts'
+import { queryRecorder } from '../../http/query-recorder.ts'
 import { decidedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
 import { type OutdatedOf, refusingOutdated, tellingOutdated } from '../../interactions/consistency/outdated-index.ts'
 import { latestIndex } from '../../interactions/consistency/recent-writes-index.ts'
@@ -71,6 +72,7 @@ export const latest = (most?: number): SearchIndex =>
 
 export const bodyStepParts = (): WritingStepParts => ({
   ...stepParts(),
+  recorder: queryRecorder(seal()),
   writes: config().writes,
   maxBody: config().maxBodyBytes,
   tokens: {

@@ -12,6 +12,7 @@ import { exportingSteps } from '../../http/pipelines/exporting.ts'
 import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { type WritingStepParts, writingSteps } from '../../http/pipelines/writing.ts'
+import { queryRecorder } from '../../http/query-recorder.ts'
 import { type Serve, type ServerParts, server } from '../../http/server.ts'
 import { LOOPBACK } from '../../http/steps/check-host.ts'
 import type { TokenParts } from '../../http/steps/index-token.ts'
@@ -45,6 +46,7 @@ import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { IndexProgress, Reindex } from '../../ports/search/index-status.ts'
+import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import { type KnownTenants, TENANT } from '../../ports/store/tenants.ts'
 import { decidable } from '../authorization/condition-support.ts'
@@ -71,7 +73,7 @@ export type HomeParts = {
   readonly data: DataFolder
   readonly clock: WatchedClock
   readonly audit: FilesystemAuditLog
-  readonly seal: Seal
+  readonly seal: Seal & QueryDigest
   readonly blobs: BlobStore
 }
 
@@ -169,7 +171,18 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     ports,
     exports,
     endpoints,
-    { audit, clock, authenticator, report, maxBody: config.maxBodyBytes, writes: config.writes, origins, loopbackOnly, tokens },
+    {
+      audit,
+      recorder: queryRecorder(seal),
+      clock,
+      authenticator,
+      report,
+      maxBody: config.maxBodyBytes,
+      writes: config.writes,
+      origins,
+      loopbackOnly,
+      tokens,
+    },
     { baseUrl, reading: readingFor },
   )
   return {

@@ -89,6 +89,27 @@ await onDynamo(async (engine) => {
       expect(await kept(table)).toMatchObject([{ key: 'Patient/1', status: 200, expires: at / 1000 + 2 * 24 * 60 * 60 }])
     })
 
+    it('take one write unit for a search that shows one patient', async () => {
+      const own = new Dynamo(engine.client, await engine.newTable(), limits)
+      const log = new DynamoDbAuditLog({
+        dynamo: own,
+        retentionDays: 90,
+        newId: () => crypto.randomUUID(),
+        durability: 'strict',
+        onError: () => undefined,
+      })
+      await log.record({
+        ...{ at, requestId: crypto.randomUUID(), tenant: 'default', interaction: 'search-type', type: 'Observation' },
+        ...{ client: 'my-app', user: 'jane', subject: crypto.randomUUID(), patient: crypto.randomUUID() },
+        scopes: 'launch/patient openid fhirUser offline_access patient/Observation.rs patient/Condition.rs patient/Patient.r',
+        ...{ parameters: ['patient', 'code', '_sort', '_count'], queries: ['x'.repeat(22)], patients: [`Patient/${crypto.randomUUID()}`] },
+        ...{ status: 200, duration: 123 },
+      })
+      // As text it is longer than the item is.
+      const [item] = await kept(own.table)
+      expect(Buffer.byteLength(JSON.stringify(item))).toBeLessThan(1024)
+    })
+
     async function kept(TableName: string): Promise<readonly Record<string, unknown>[]> {
       const { Items = [] } = await engine.client.send(new ScanCommand({ TableName }))
       return Items.filter(({ pk }) => String(pk).startsWith('AUDIT#'))

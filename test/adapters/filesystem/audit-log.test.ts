@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { AuditFile } from '../../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemAuditLog } from '../../../lambdas/adapters/filesystem/audit-log.ts'
-import { type AuditDurability, type AuditRecord, longestRecord } from '../../../lambdas/ports/security/audit-log.ts'
+import { type AuditDurability, type AuditRecord, roomFor } from '../../../lambdas/ports/security/audit-log.ts'
 import { auditLogContract } from '../../contracts/audit-log.contract.ts'
 import { atEnd, newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
@@ -113,13 +113,13 @@ describe('Audit records in files', () => {
     expect(told.filter((line) => line.includes('are lost'))).toEqual(['Error: 3 audit records are lost: the disk takes none'])
   })
 
-  it('strict, have room for the longest there are, once they are prepared, however many are under way', async () => {
+  it('strict, have the room that was reserved for them, however many are under way', async () => {
     const folder = newFolder()
     const at = Date.parse('2024-02-28')
     const longest = (interaction: string, requestId: string): AuditRecord => {
       const record = { ...entry, at, interaction, requestId, scopes: '' }
       const date = new Date(at).toISOString()
-      return { ...record, scopes: 'x'.repeat(longestRecord(interaction) - JSON.stringify({ ...record, at: date }).length) }
+      return { ...record, scopes: 'x'.repeat(roomFor(interaction) - JSON.stringify({ ...record, at: date }).length) }
     }
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
     const kinds = ['read', 'bundle', 'token', 'bundle', 'read']
@@ -139,6 +139,30 @@ describe('Audit records in files', () => {
     mend()
     await log.close()
     expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['r0', 'r1', 'r2', 'r3', 'r4'])
+  })
+
+  it('strict, take no room of others if they need more than was reserved, and are stored once there is room', async () => {
+    const folder = newFolder()
+    const at = Date.parse('2024-02-28')
+    const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
+    await log.prepare(at, 'read')
+    await log.prepare(at, 'read')
+    const { size } = statSync(join(folder, '2024-02-28.jsonl'))
+    handles.write = async function (this: FileHandle, bytes: Uint8Array, offset: number, length: number, position: number) {
+      if (position + length > size) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
+      return write.call(this, bytes, offset, length, position)
+    } as unknown as FileHandle['write']
+    const records = (id: string, parts: number) =>
+      Array.from({ length: parts }, (_, i): AuditRecord => ({ ...entry, at, requestId: id, scopes: 'x'.repeat(4_000), part: i, parts }))
+    const [first, ...others] = records('large', 100)
+    // The small record is written with the room that it has, while the large one asks for more.
+    const large = expect(log.record(first!, ...others)).rejects.toThrow('no room')
+    await log.record({ ...entry, at, requestId: 'small' })
+    await large
+    mend()
+    await log.close()
+    const kept = linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)
+    expect(kept).toEqual(['small', ...Array(100).fill('large')])
   })
 
   it('go on in a new file where somebody took away the one that was full', async () => {

@@ -1,6 +1,7 @@
 /** A seal knows what was sealed before the store was set back, and any text is itself. */
 import { expect, it } from '@jest/globals'
 import { sealOfEpoch } from '../../../lambdas/adapters/in-process/epoch-seal.ts'
+import { OpenedSeal } from '../../../lambdas/adapters/in-process/lazy-seal.ts'
 import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
 
 const plain = new AesSeal(new Uint8Array(32))
@@ -15,4 +16,17 @@ it.each(['', '[]', '12 x', '\n', '\n1\nx', '1\nx\ny', '\n0\n'])('opens %j as it 
 it('in the first epoch seals as if there were none', () => {
   expect(plain.open(epochs[0]!.seal('["a"]', 7))).toEqual({ text: '["a"]', at: 7 })
   expect(epochs[0]!.open('garbage')).toBeUndefined()
+})
+
+it('digests of queries are equal in all epochs of one key, and different with another key', async () => {
+  const key = new Uint8Array(32)
+  const digests: string[] = []
+  for (const epoch of [0, 3]) {
+    const opened = new OpenedSeal(async () => key, epoch)
+    expect(() => opened.digest('["code","1"]')).toThrow('not ready')
+    await opened.ready()
+    digests.push(opened.digest('["code","1"]'))
+  }
+  expect(digests).toEqual(Array(2).fill(new AesSeal(key).digest('["code","1"]')))
+  expect(new AesSeal(key.fill(1)).digest('["code","1"]')).not.toBe(digests[0])
 })

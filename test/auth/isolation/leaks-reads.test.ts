@@ -80,7 +80,7 @@ it('reads and searches are audited with client, target and status, without conte
   await world().ask(operatorOf('north'), 'GET', '/Observation?_tag=odd')
   expect(world().site.audited).toMatchObject([
     { tenant: 'north', client: 'app', patient: 'a.id', scopes: 'patient/*.rs', key: 'Observation/other-lab.id', status: 404 },
-    { tenant: 'north', client: 'operator', interaction: 'search-type', status: 200 },
+    { tenant: 'north', client: 'operator', interaction: 'search-type', parameters: ['_tag'], status: 200 },
   ])
-  expect(JSON.stringify(world().site.audited)).not.toMatch(/MARK|_tag/)
+  expect(JSON.stringify(world().site.audited)).not.toContain('MARK')
 })

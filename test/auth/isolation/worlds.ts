@@ -1,5 +1,6 @@
 /** Two servers that differ only in what one client may not see: same instants, same cursors, and each call at the ports is written down. */
 import { WatchedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
+import type { QueryDigest } from '../../../lambdas/ports/security/query-digest.ts'
 import type { Seal } from '../../../lambdas/ports/security/seal.ts'
 import type { Stores } from '../../../lambdas/runtime/embedded/stores.ts'
 import { openSite, type Site } from '../site.ts'
@@ -9,7 +10,8 @@ import { type Population, population, STEPS, take } from './population.ts'
 export type World = Site & { readonly calls: string[]; at: (instant: number) => void }
 
 /** Says all it knows: what differs in a cursor is seen. */
-export const openSeal: Seal = {
+export const openSeal: Seal & QueryDigest = {
+  digest: (query) => query,
   seal: (text, at) => Buffer.from(JSON.stringify([text, at])).toString('base64url'),
   open(sealed) {
     const opened = Buffer.from(sealed, 'base64url').toString()

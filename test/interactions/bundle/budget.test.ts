@@ -1,6 +1,7 @@
 /** The reads of a Bundle begin within a time of it; what is written is written. */
 import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
+import type { InteractionCode } from '../../../lambdas/catalogue/routes.ts'
 import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
 import { batch } from '../../../lambdas/interactions/bundle/batch.ts'
 import type { EntryRequest, Perform } from '../../../lambdas/interactions/bundle/entry.ts'
@@ -10,6 +11,7 @@ import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 
 const request = { tenant: 'default', access: WHOLE_ACCESS, baseUrl: 'http://x', preferences: {} } as unknown as FhirRequest
 const entry = (method: string, url: string, index: number): EntryRequest => ({ index, method, url, headers: {} })
+const NOTHING = { patients: [], queries: [] }
 const reads = Array.from({ length: 10 }, (_, i) => entry('GET', `Patient/${i}`, i))
 
 /** Each interaction takes five seconds. */
@@ -17,7 +19,7 @@ function slowly() {
   let now = 0
   const clock = { now: () => now, newId: () => 'id' }
   const run: Perform['run'] = async ({ method, url }, _, begins) => {
-    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', [])
+    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', NOTHING)
     now += 5_000
     return { status: 200 }
   }
@@ -55,19 +57,20 @@ it('a page counts while it is written', async () => {
   const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
   const resource = new Uint8Array(1_000_000)
   const page: BundlePage = { kind: 'bundle', type: 'history', link: [], entries: Array.from({ length: 51 }, () => ({ resource })) }
-  answers.checkRoom('read')
+  const begin = (code: InteractionCode) => answers.beginning(reads[0]!)(code, NOTHING)
+  begin('read')
   const added = answers.add(reads[0]!, { status: 200, body: page })
-  expect(() => answers.checkRoom('read')).toThrow()
+  expect(() => begin('read')).toThrow()
   await added
-  expect(() => answers.checkRoom('read')).toThrow()
-  expect(() => answers.checkRoom('create')).not.toThrow()
+  expect(() => begin('read')).toThrow()
+  expect(() => begin('create')).not.toThrow()
 })
 
 it('concurrent reads stay within the size limit: later ones are 403, writes are reported', async () => {
   const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
   const body = new Uint8Array(6_000_000)
   const run: Perform['run'] = async ({ method, url }, _, begins) => {
-    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', [])
+    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', NOTHING)
     await new Promise((resolve) => setImmediate(resolve))
     return { status: 200, body }
   }

@@ -171,7 +171,7 @@ describe('a batch', () => {
     const update = async ({ id = '' }: FhirRequest): Promise<FhirResponse> => {
       if (Number(id) < UNDER_WAY) return never()
       if (Number(id) === last) jest.advanceTimersByTime(ENTRIES_TIME)
-      return { status: 200, written: [{ tenant: 'default', type: 'Patient', id, versionId: 1, compartments: [] }] }
+      return { status: 200, written: [{ tenant: 'default', type: 'Patient', id, versionId: 1, about: [] }] }
     }
     const steps = stepsOfBundles()
     const ports = { clock: aws.clock(), choices: { maxTransactionEntries: 100 } } as unknown as WritePorts

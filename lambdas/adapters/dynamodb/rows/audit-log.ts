@@ -37,18 +37,22 @@ export class DynamoDbAuditLog implements AuditLog {
     return this.#isStrict && this.#held.length > 0 ? this.#writeOrFail() : undefined
   }
 
-  record(entry: AuditRecord): Promise<void> | undefined {
-    const at = new Date(entry.at).toISOString()
+  record(...records: readonly AuditRecord[]): Promise<void> | undefined {
+    this.#waiting.push(...records.map((each) => this.#itemOf(each)))
+    return this.#isStrict ? this.#writeOrFail() : undefined
+  }
+
+  #itemOf(record: AuditRecord): Item {
+    const at = new Date(record.at).toISOString()
     // Clients may name several requests alike.
     const id = this.#options.newId()
-    this.#waiting.push({
+    return {
       pk: `AUDIT#${at.slice(0, 16)}#${hashOf(id) % PARTITIONS}`,
-      sk: `${at}#${entry.requestId}#${id}`,
-      ...entry,
+      sk: `${at}#${record.requestId}#${id}`,
+      ...record,
       at,
-      [EXPIRY]: Math.floor(entry.at / 1000) + this.#options.retentionDays * DAY,
-    })
-    return this.#isStrict ? this.#writeOrFail() : undefined
+      [EXPIRY]: Math.floor(record.at / 1000) + this.#options.retentionDays * DAY,
+    }
   }
 
   /** Batched records are written, or `onError` was told. For a process that sleeps between requests. */

@@ -1,0 +1,35 @@
+/** Spreads the names of an audit record over as many records as they take. */
+import { type AuditRecord, LONGEST_NAMES } from '../ports/security/audit-log.ts'
+
+const FIELDS = ['parameters', 'queries', 'keys', 'reads', 'patients'] as const
+type Field = (typeof FIELDS)[number]
+
+/** Texts of one byte a character, without quotes. */
+export type Names = Readonly<Record<Field, readonly string[]>>
+export type Records = readonly [AuditRecord, ...(readonly AuditRecord[])]
+
+/** Bytes of JSON beside a name: quotes and a comma. */
+const BESIDE = 3
+
+/** Returns the record with these names. If they do not fit into it, returns several, which are numbered. */
+export function inParts(record: AuditRecord, names: Names): Records {
+  const parts: (readonly [Field, string])[][] = [[]]
+  let size = 0
+  for (const field of FIELDS)
+    for (const name of names[field]) {
+      size += name.length + BESIDE
+      // guard: audit-record-continues
+      if (size > LONGEST_NAMES) {
+        parts.push([])
+        size = name.length + BESIDE
+      }
+      parts.at(-1)!.push([field, name])
+    }
+  if (parts.length === 1) return [{ ...record, ...namesIn(parts[0]!) }]
+  const numbered = parts.map((part, i): AuditRecord => ({ ...record, ...namesIn(part), part: i + 1, parts: parts.length }))
+  return [numbered[0]!, ...numbered.slice(1)]
+}
+
+/** An empty list is left out. */
+const namesIn = (part: readonly (readonly [Field, string])[]): Partial<Names> =>
+  Object.fromEntries([...Map.groupBy(part, ([field]) => field)].map(([field, named]) => [field, named.map(([, name]) => name)]))

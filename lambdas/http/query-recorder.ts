@@ -1,0 +1,117 @@
+/** What a request with criteria names: patients, resources, parameters. Values of parameters stay out of audit records; ids of patients are no such values. */
+import type { InteractionCode } from '../catalogue/routes.ts'
+import { isElement, isId, type Resource } from '../fhir/resource.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
+import type { Named } from '../interactions/interaction.ts'
+import type { QueryDigest } from '../ports/security/query-digest.ts'
+import { isParameterCode } from '../search/parameters.ts'
+import { type Pairs, pairsOf } from '../search/query/parameter-pairs.ts'
+import type { Reading } from '../search/search-context.ts'
+import { GENERAL, patientsInUrl, type QueryRecorder, UNKNOWN } from './audit-record.ts'
+import type { Code, Exchange } from './exchange.ts'
+
+const READS: ReadonlySet<Code> = new Set<InteractionCode>(['read', 'vread', 'history-instance'])
+
+/** Returns what a request, or an entry of a Bundle, names in its URL, its criteria, and the Parameters of an operation. */
+export function namedIn({ interaction, fhir }: Pick<Exchange, 'interaction' | 'fhir'>): Named {
+  const { type = '', id = '', parameters, preconditions, resource } = fhir
+  const conditional = preconditions.ifNoneExist
+  const queries = [parameters, conditional === undefined ? [] : pairsOf(conditional), postedTo(interaction, resource)]
+  return {
+    patients: patientsNamed(fhir),
+    queries: queries.filter(({ length }) => length > 0),
+    ...(READS.has(interaction) && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}),
+  }
+}
+
+/** Operations whose Parameters are criteria. */
+const POSTED: ReadonlySet<Code> = new Set<InteractionCode>(['docref', 'everything'])
+
+function postedTo(interaction: Code, resource: Resource | undefined): Pairs {
+  const parameter = POSTED.has(interaction) && Array.isArray(resource?.parameter) ? resource.parameter : []
+  return parameter.filter(isElement).map(({ name, ...value }) => [String(name), JSON.stringify(value)])
+}
+
+/** Returns what records requests whose parameters may be criteria. */
+export const queryRecorder =
+  (digests: QueryDigest): QueryRecorder =>
+  (exchange) => {
+    const { interaction, named, site, caller } = exchange
+    const all = [namedIn(exchange), ...named]
+    const queries = all.flatMap((each) => each.queries)
+    const { custom } = caller === undefined ? {} : site.reading(caller.tenant)
+    return {
+      parameters: parameterNames(queries, custom),
+      queries: BY_CRITERIA.has(interaction) ? unique(queries.map((pairs) => digests.digest(textOf(pairs)))) : [],
+      reads: unique(named.flatMap(({ key }) => (key === undefined ? [] : [key]))),
+      patients: all.flatMap(({ patients }) => patients),
+    }
+  }
+
+/** Interactions whose queries have criteria: the functions on AWS that answer them hold the key of digests. */
+export const BY_CRITERIA: ReadonlySet<Code> = new Set<InteractionCode>([
+  ...(['search-type', 'search-system', 'create', 'update', 'patch', 'delete', 'bundle'] as const),
+  ...(['meta', 'everything', 'docref'] as const),
+])
+
+const unique = (texts: readonly string[]): readonly string[] => [...new Set(texts)]
+
+/** The same for parameters in another order. */
+const textOf = (pairs: Pairs): string => JSON.stringify(pairs.map((pair) => JSON.stringify(pair)).toSorted())
+
+/** Characters. */
+const LONGEST_NAME = 200
+
+function parameterNames(queries: readonly Pairs[], custom: Reading['custom']): readonly string[] {
+  const isKnown = (word: string): boolean => GENERAL.has(word) || WORDS.has(word) || isResourceType(word) || isParameterCode(word, custom)
+  const shown = (name: string): string => {
+    // guard: audit-record-holds-known-names-only
+    if (name.length > LONGEST_NAME || !name.split(/[:.]/).every(isKnown)) return UNKNOWN
+    return name
+  }
+  return unique(unique(queries.flatMap((pairs) => pairs.map(([name]) => name))).map(shown))
+}
+
+/** Parts of names beside those and the codes of search parameters. */
+const WORDS: ReadonlySet<string> = new Set([
+  ...[
+    '_skip',
+    '_page',
+    '_total',
+    '_sort',
+    '_contained',
+    '_include',
+    '_revinclude',
+    'iterate',
+    '_has',
+    '_group',
+    '_groupSort',
+    '_groupCount',
+  ],
+  ...['missing', 'exact', 'contains', 'text', 'not', 'above', 'below', 'in', 'not-in', 'of-type', 'identifier', 'code'],
+  ...['patient', 'start', 'end', 'type', 'on-demand', 'includeAssociatedData', 'resource', 'fhirPath', 'client', 'expires', 'signature'],
+])
+
+/** Returns `Patient/1` …, as the URL and the criteria name them. */
+const patientsNamed = (fhir: Exchange['fhir']): readonly string[] => [
+  ...patientsInUrl(fhir),
+  ...fhir.parameters.flatMap(([name, value]) => patientsIn(name, value, fhir.type)).slice(0, MOST_VALUES),
+]
+
+/** Values that are looked at: as many as a search may have. One with more is refused. */
+const MOST_VALUES = 10_000
+
+/** A parameter, or the id at the end of a chain, whose bare ids are of Patients, or may be. */
+const OF_PATIENTS = /(?:(?:^|\.)(?:patient|subject)|:Patient)(?:\._id)?$/
+
+/** Of `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`, and of Patients `_id=1`. */
+function patientsIn(name: string, value: string, type: string | undefined): readonly string[] {
+  const isBare = OF_PATIENTS.test(name) || (name === '_id' && type === 'Patient')
+  if (!isBare && !value.includes('Patient/')) return []
+  return value.split(',', MOST_VALUES).map((each) => (isBare && isId(each) ? `Patient/${each}` : patientAtEndOf(each)))
+}
+
+function patientAtEndOf(reference: string): string {
+  const [type, id = ''] = reference.slice(Math.max(0, reference.lastIndexOf('Patient/'))).split('/', 2)
+  return `${type}/${id}`
+}

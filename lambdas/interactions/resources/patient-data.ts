@@ -1,0 +1,28 @@
+/** Whose data a version is, for the audit record: more than its compartments say. */
+import { securityContextOf } from '../../access/security-context.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { type Bases, localReference } from '../../fhir/references.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { Seen } from '../visible-store.ts'
+
+type Stored = Pick<ResourceVersion, 'type' | 'deleted' | 'body' | 'compartments'>
+
+/** Returns the compartments of a version; of a Device also its patient, since no compartment has Devices. */
+export function ownersOf({ type, deleted, body, compartments }: Stored, bases: Bases): readonly string[] {
+  if (type !== 'Device' || deleted || body.length === 0) return compartments
+  const { patient } = parseJsonBytes(body) as { readonly patient?: { readonly reference?: unknown } }
+  const name = typeof patient?.reference === 'string' ? localReference(patient.reference, bases) : undefined
+  return name === undefined ? compartments : [...compartments, name]
+}
+
+/** Returns the same; of a Binary the owners of the resource that its security context names. */
+export async function ownersRead(seen: Pick<Seen, 'current'>, version: ResourceVersion, bases: Bases): Promise<readonly string[]> {
+  const { type, body } = version
+  // A large Binary is read as a tree only where it has a context.
+  if (type !== 'Binary' || !Buffer.from(body.buffer, body.byteOffset, body.length).includes('"securityContext"'))
+    return ownersOf(version, bases)
+  const context = securityContextOf(version, bases)
+  if (context === undefined || context === 'elsewhere') return []
+  const [head] = context.type === 'Patient' ? [] : await seen.current([context])
+  return head === undefined ? [`${context.type}/${context.id}`] : ownersOf(head, bases)
+}
