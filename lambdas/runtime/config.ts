@@ -42,7 +42,7 @@ const setting = <const Name extends string, const Kind extends SettingKind>(name
 
 // biome-ignore format: a table
 export const SETTINGS = [
-  setting('clientIds', ['required', 'optional'], 'required', 'POST without an id (most clients send none): required answers 400, optional lets the server choose a UUID'),
+  setting('clientIds', ['required', 'optional'], 'required', 'POST without an id (most clients send none): required answers 400, in a Bundle the fullUrl (urn:uuid) is the id; optional lets the server choose a UUID, also in a Bundle'),
   setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400'),
   setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: version: a new version all the same; ignore: none'),
   setting('validateProfiles', ['off', 'warn', 'enforce'], 'off', 'whether what is written is checked against the profiles it names: warn: what differs is told with Prefer: return=OperationOutcome; enforce: what is an error is answered 422'),

@@ -195,6 +195,30 @@ describe('a server', () => {
     expect((await get(`/Patient/${made[0]}`)).body.active).toBe(true)
     expect((await post('/Patient', patient(`${made[0]}-own`))).body.id).toBe(`${made[0]}-own`)
   })
+
+  it.each(['transaction', 'batch'])('creates new resources if a %s is posted again (clientIds=optional)', async (type) => {
+    const [p, o, own] = [randomUUID(), randomUUID(), randomUUID()]
+    const add = (fullUrl: string, resource: Tree) => ({
+      fullUrl: `urn:uuid:${fullUrl}`,
+      resource,
+      request: { method: 'POST', url: resource.resourceType },
+    })
+    const { id: _, ...observed } = observation('none', { subject: `urn:uuid:${p}` })
+    const bundle = { resourceType: 'Bundle', type, entry: [add(p, { resourceType: 'Patient', active: true }), add(o, observed)] }
+    const made: string[] = []
+    for (let sent = 0; sent < 2; sent++) {
+      const { status, body } = await post('/', bundle)
+      expect([status, ...body.entry.map(({ response }: Tree) => response.status)]).toEqual([200, '201 Created', '201 Created'])
+      const [person, other] = body.entry.map(({ response }: Tree) => response.location.split('/').at(-3)) as [string, string]
+      made.push(person, other)
+      // A batch resolves no references between its entries.
+      const { subject } = (await get(`/Observation/${other}`)).body
+      expect(subject.reference).toBe(type === 'batch' ? `urn:uuid:${p}` : `Patient/${person}`)
+    }
+    expect(new Set([...made, p, o]).size).toBe(6)
+    const kept = await post('/', { resourceType: 'Bundle', type, entry: [add(randomUUID(), patient(own))] })
+    expect(kept.body.entry[0].response.location).toContain(`/Patient/${own}/`)
+  })
 })
 
 describe('referentialIntegrity', () => {

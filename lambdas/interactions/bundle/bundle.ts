@@ -4,7 +4,7 @@ import type { Interaction } from '../interaction.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import type { WritePorts } from '../writing/write-loop.ts'
 import { batch } from './batch.ts'
-import { entriesOf, type Perform } from './entry.ts'
+import { entriesOf, type Perform, withIdOfFullUrl } from './entry.ts'
 import { BundleAnswers } from './entry-responses.ts'
 import { transaction } from './transaction.ts'
 
@@ -18,7 +18,9 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
     if (resourceType !== 'Bundle') throw fhirError(400, 'invalid', 'The body of a POST to the base is a Bundle', 'resourceType')
     if (type !== 'batch' && type !== 'transaction')
       throw fhirError(400, 'value', `The type of the Bundle is batch or transaction; ${STORED}`, 'Bundle.type')
-    const entries = entriesOf(bodyOf(request))
+    const sent = entriesOf(bodyOf(request))
+    // Where the server assigns ids, a Bundle that is posted again creates new resources.
+    const entries = ports.choices.clientIds === 'required' ? sent.map(withIdOfFullUrl) : sent
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')
     const answers = new BundleAnswers(request, ports.clock)

@@ -72,7 +72,7 @@ function entryOf(entry: unknown, index: number): EntryRequest {
     url: url.startsWith('/') ? url.slice(1) : url,
     headers: headersOf(request),
     ...(typeof fullUrl === 'string' ? { fullUrl } : {}),
-    ...(resource === undefined ? {} : { resource: withId(resource, method, fullUrl) }),
+    ...(resource === undefined ? {} : { resource }),
   }
 }
 
@@ -85,11 +85,12 @@ function headersOf(request: Element): Readonly<Record<string, string>> {
   return headers
 }
 
-/** A POSTed resource without an id takes that of its fullUrl. */
-function withId(resource: Resource, method: unknown, fullUrl: unknown): Resource {
-  if (resource.id !== undefined || method !== 'POST') return resource
-  const [, id] = /^urn:uuid:([A-Za-z0-9-]{1,64})$/.exec(String(fullUrl)) ?? []
-  return id === undefined ? resource : { ...resource, id }
+/** Returns the entry; a POSTed resource without an id takes that of its fullUrl. */
+export function withIdOfFullUrl(entry: EntryRequest): EntryRequest {
+  const { resource, method, fullUrl = '' } = entry
+  if (resource === undefined || resource.id !== undefined || method !== 'POST') return entry
+  const [, id] = /^urn:uuid:([A-Za-z0-9-]{1,64})$/.exec(fullUrl) ?? []
+  return id === undefined ? entry : { ...entry, resource: { ...resource, id } }
 }
 
 /** The answer to one entry; `body`: of the answer, pages written. Bodies of writes are left out unless the client asked for them: it has just sent them. */
