@@ -24,8 +24,14 @@ export type AuthRequest = {
   readonly note: (facts: Noted) => void
 }
 
-/** `tenant`, `client`: where no token says so. `outcome`: `invalid_client`, `logged in`: what became of it. */
-export type Noted = { readonly tenant?: string; readonly client?: string; readonly user?: string; readonly outcome?: string }
+/** `tenant`, `client`: where no token says so. `outcome`: `invalid_client`, `logged in`: the result. `patients`: `Patient/1` …, those that a page shows. */
+export type Noted = {
+  readonly tenant?: string
+  readonly client?: string
+  readonly user?: string
+  readonly outcome?: string
+  readonly patients?: readonly string[]
+}
 
 /** `body`: as `content-type` says. */
 export type AuthResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: string }

@@ -17,6 +17,7 @@ export type QueryRecorder = (exchange: Exchange) => QueryNames
 /** Returns the records of a request: several where its names do not fit into one. */
 export function auditRecordsOf(exchange: Exchange, { at, ...ended }: Ended, recorder: QueryRecorder = namesInUrl): Records {
   const { keys, ...single } = keysOf(exchange)
+  const { patients: _, ...noted } = exchange.noted
   const record = {
     at,
     requestId: exchange.requestId,
@@ -26,7 +27,7 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: Ended, reco
     ...single,
     ...jobOf(exchange),
     ...fromWhere(exchange),
-    ...exchange.noted,
+    ...noted,
     ...ended,
   }
   return inParts(record, { ...namesOf(exchange, recorder), keys: keys ?? [] })
@@ -34,7 +35,7 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: Ended, reco
 
 /** Parameters of the authorization server are secrets, and about no patient. */
 function namesOf(exchange: Exchange, recorder: QueryRecorder): QueryNames {
-  if (isAuthPath(exchange.http.path)) return { parameters: [], queries: [], reads: [], patients: [] }
+  if (isAuthPath(exchange.http.path)) return { parameters: [], queries: [], reads: [], patients: exchange.noted.patients ?? [] }
   const names = recorder(exchange)
   const patients = [...names.patients, ...exchange.about, ...exchange.written.flatMap(({ about }) => about)].filter(isPatient)
   return { ...names, patients: [...new Set(patients)] }

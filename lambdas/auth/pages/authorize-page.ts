@@ -129,6 +129,7 @@ async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { 
   if (asked.prompt.includes('none')) throw new OAuthError('interaction_required', 'A patient must be chosen')
   const text = request.query.find(([name]) => name === SEARCH)?.[1].slice(0, 200) ?? ''
   const found = await ports.patients.find(session.user, context.tenants, text)
+  request.note({ patients: found.map(({ id }) => `Patient/${id}`) })
   const query = new URLSearchParams(queryOf(request.query, [SEARCH, PATIENT]))
   const form = formOf(request, 'authorize', '', asked.redirectUri)
   return pickerPage({ form, app: asked.client.name, query, text, found, namesTenants: hasSeveral(ports, session) })
@@ -156,6 +157,7 @@ async function consentOrCode(
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'The user has not decided about it')
   const dropped = context.scopes.filter((scope) => before?.asked.includes(scope) && !before.granted.includes(scope))
   const { patient, scopes } = context
+  if (patient !== undefined) request.note({ patients: [`Patient/${patient.id}`] })
   const form = formOf(request, 'consent', queryOf(request.query, [SEARCH]), redirectUri)
   return consentPage({
     form,

@@ -464,6 +464,8 @@ describe('a patient', () => {
     expect([found.text.includes('Bob'), found.text.includes('Ann')]).toEqual([true, false])
     const consent = await user.submit(found, [['chosen_patient', '2']], 1)
     expect(consent.text).toContain('The patient is <strong>Bob</strong>')
+    const shown = auth.audited.filter(({ interaction }) => interaction === 'authorize').map(({ patients }) => patients)
+    expect(shown).toEqual([undefined, ['Patient/1', 'Patient/2'], ['Patient/2'], ['Patient/2']])
     const { sent } = backOf(await allow(user, consent))
     const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await auth.ask('POST', '/auth/token', { form })
