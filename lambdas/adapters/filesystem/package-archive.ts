@@ -17,7 +17,8 @@ export class ArchiveError extends Error {}
 /** Members of a JSON object, not looked at. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const OWN = /^package\/[^/]+\.json$/
+/** Not those that tar on a Mac writes beside each file for its attributes: `._X.json` holds no JSON. */
+const OWN = /^package\/(?!\._)[^/]+\.json$/
 const MANIFEST = 'package/package.json'
 /** What lists the others, for indexes of packages. */
 const LISTING = 'package/.index.json'

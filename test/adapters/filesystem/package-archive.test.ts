@@ -30,6 +30,17 @@ describe('An archive', () => {
     expect(await readArchive(chunksOf(bytes), () => undefined)).toEqual(MANIFEST['package/package.json'])
   })
 
+  it('is read without the files of attributes that a Mac adds', async () => {
+    const bytes = await archiveOf({
+      '._package': 'x',
+      'package/._package.json': '\u0000\u0005',
+      'package/._a.json': 'x',
+      'package/a.json': { a: 1 },
+      ...MANIFEST,
+    })
+    expect(await read(bytes)).toEqual([{ a: 1 }])
+  })
+
   it.each([
     ['nothing', async () => new Uint8Array(0), 'cannot be read'],
     ['what is not compressed', async () => Buffer.from('{"a":1}'), 'cannot be read'],
