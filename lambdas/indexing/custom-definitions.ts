@@ -25,6 +25,8 @@ export type Rebuild = {
   readonly done: number
   readonly total: number
   readonly inPlace?: true
+  /** Only documents that refer to something below one of these base URLs. */
+  readonly under?: readonly string[]
 }
 
 /** A version that could not be read: it is found by its key alone, or without a parameter. One for each reason. */
@@ -141,6 +143,14 @@ function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMap
   } catch {
     return []
   }
+}
+
+/** Adds a rebuild of the documents that refer to something below a base URL, unless all documents of the type are rebuilt anyway. */
+export function addRebuildUnder(state: Definitions, tenant: string, type: string, base: string): Definitions {
+  const known = state.rebuilds.find(isRebuild(tenant, type))
+  if (known !== undefined && known.under === undefined) return state
+  const rebuild = { tenant, type, done: 0, total: -1, under: [...(known?.under ?? []), base] }
+  return { ...state, rebuilds: inTurns([...state.rebuilds.filter((each) => each !== known), rebuild]) }
 }
 
 /** The documents of the types are made again, from the first on; in place only where nothing else is wanted already. */

@@ -8,6 +8,7 @@ import { isWatched } from '../search/custom-evaluation.ts'
 import type { Reading, ReadingOf } from '../search/search-context.ts'
 import {
   addRebuild,
+  addRebuildUnder,
   built,
   type Definitions,
   defined,
@@ -20,6 +21,7 @@ import {
 import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './feed-indexing.ts'
 import { NOTHING_READ, type ReadAhead, readAhead } from './parameter-prefetch.ts'
 import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from './rebuild.ts'
+import { referringUnder } from './references-under.ts'
 import { Readings } from './tenant-search-contexts.ts'
 
 export type FollowerParts = {
@@ -120,7 +122,8 @@ export class Follower {
 
   #sliceAfter(first: Rebuild, limit: number): Slice {
     const { feed, index } = this.#parts
-    return sliceAfter(index, this.#progress ?? { rebuild: first }, limit, (key) => feed.version(key))
+    const where = referringUnder(first.type, first.under, this.#reading(first.tenant))
+    return sliceAfter(index, this.#progress ?? { rebuild: first }, limit, (key) => feed.version(key), where)
   }
 
   /** Takes up to `limit` versions from the feed, or a step towards that or towards a commit. False: there was neither. */
@@ -200,6 +203,12 @@ export class Follower {
   /** The types are made again from the first document on. */
   requestRebuild(tenant: string, types: readonly string[]): void {
     this.#become(addRebuild(this.#definitions, tenant, types))
+    this.#keep()
+  }
+
+  /** Indexes documents of the type again that refer to something below the base URL. */
+  requestRebuildUnder(tenant: string, type: string, base: string): void {
+    this.#become(addRebuildUnder(this.#definitions, tenant, type, base))
     this.#keep()
   }
 

@@ -1,5 +1,5 @@
 /** Makes the documents of a type again, a slice at a time, while the index is searched and follows its store. */
-import { all, type Plan, type Position } from '../ports/search/plan.ts'
+import { all, type Plan, type Position, type Predicate } from '../ports/search/plan.ts'
 import type { HitPage } from '../ports/search/search-index.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import type { Rebuild } from './custom-definitions.ts'
@@ -13,18 +13,19 @@ export type Progress = { readonly rebuild: Rebuild; readonly after?: Position }
 /** The versions whose documents are to be made again, and how far it has come when they are. */
 export type Slice = { readonly versions: readonly ResourceVersion[]; readonly progress: Progress }
 
-/** Up to `limit` of them, fewer where they are heavy. */
+/** Up to `limit` of them, fewer where they are heavy. `where`: of the documents of the type only these. */
 export function sliceAfter(
   index: RebuiltIndex,
   { rebuild, after }: Progress,
   limit: number,
   versionOf: (key: VersionKey) => ResourceVersion | undefined,
+  where: Predicate = all(),
 ): Slice {
   const { tenant, type, done } = rebuild
   const plan: Plan = {
     tenant,
     types: [type],
-    where: all(),
+    where,
     access: 'everything',
     order: [],
     limit,

@@ -135,7 +135,7 @@ export async function openSite({
     report,
   })
   const parts = {
-    ...{ config, baseUrl: BASE, clock, report },
+    ...{ config, baseUrl: BASE, bases: { baseUrl: BASE }, clock, report },
     authorization: { authenticator, endpoints: {} } as unknown as HomeParts['authorization'],
     audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as HomeParts['audit'],
     seal: seal ?? new AesSeal(randomBytes(32)),

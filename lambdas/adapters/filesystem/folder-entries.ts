@@ -11,13 +11,13 @@ const withLogs = (name: string): readonly string[] => ['', '-wal', '-shm'].map((
 type Kind = 'file' | 'folder'
 
 const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
-  file: ['key', 'address', ...['store.db', 'index.db', 'index.db.next', 'grants.db', 'exports.db'].flatMap(withLogs)],
+  file: ['key', 'address', 'base-urls', ...['store.db', 'index.db', 'index.db.next', 'grants.db', 'exports.db'].flatMap(withLogs)],
   folder: ['audit', ...['blobs', 'exports'].flatMap((name) => [name, `${name}/objects`, `${name}/parts`]), 'signing-keys', 'packages'],
 }
 
 /** With what a version before this one left, and what is not finished. Somebody may name a folder that holds other things: those are theirs. */
 export const isOurs = (name: string): boolean =>
-  /^(?:(?:key|address)(?:\..+\.unfinished)?|socket|lock|audit|blobs|exports|packages|signing-keys|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
+  /^(?:(?:key|address|base-urls)(?:\..+\.unfinished)?|socket|lock|audit|blobs|exports|packages|signing-keys|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
     name,
   )
 

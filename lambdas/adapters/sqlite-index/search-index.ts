@@ -167,6 +167,13 @@ export class SqliteSearchIndex implements SearchIndex {
     return true
   }
 
+  /** Types that have documents with a key from `from` on and before `to`, in any field. */
+  typesWithKeys(from: string, to: string): readonly { readonly tenant: string; readonly type: string }[] {
+    const found = this.#db.prepare(`SELECT DISTINCT tenant, type FROM combination JOIN kind USING (kind) WHERE EXISTS
+      (SELECT 1 FROM posting WHERE posting.combination = combination.combination AND value >= ? AND value < ?)`)
+    return found.all(from, to) as { tenant: string; type: string }[]
+  }
+
   /** A note of the index about itself, part of its transaction. */
   note(name: string): string | number | undefined {
     return (this.#about.get(name) as { readonly value: string | number } | undefined)?.value

@@ -1,8 +1,10 @@
 import type { FilesystemAuditLog } from '../../adapters/filesystem/audit-log.ts'
+import { otherBaseUrls } from '../../adapters/filesystem/base-urls.ts'
 import type { DataFolder } from '../../adapters/filesystem/data-folder.ts'
 import { FilesystemPackages } from '../../adapters/filesystem/packages.ts'
 import type { WatchedClock } from '../../adapters/in-process/checked-clock.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
+import type { Bases } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { ENDLESS, performer } from '../../http/entry-runner.ts'
 import type { Site } from '../../http/exchange.ts'
@@ -90,15 +92,30 @@ export type Home = {
 export async function openHome(parts: HomeParts): Promise<Home> {
   const { config, baseUrl, report, data, clock } = parts
   await using opened = new AsyncDisposableStack()
-  const reading = readingOf(config, { baseUrl })
+  const bases = { baseUrl, otherBases: await otherBaseUrls(data.path('base-urls'), baseUrl) }
+  const reading = readingOf(config, bases)
   const now = () => clock.now()
-  const stores = await openStores({ path: data.path, now, reading, budget: config.searchBudget, report: (error) => report(error, '') })
+  const stores = await openStores({
+    path: data.path,
+    now,
+    reading,
+    budget: config.searchBudget,
+    report: (error) => report(error, ''),
+    warn: (line) => parts.warn?.(line),
+  })
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
   if (!config.tenancy) await warnOfHidden(stores.store, parts.warn)
-  const exports = await openExports({ ...parts, path: data.path, stores, key: await data.key(), report: (error) => report(error, '') })
+  const exports = await openExports({
+    ...parts,
+    bases,
+    path: data.path,
+    stores,
+    key: await data.key(),
+    report: (error) => report(error, ''),
+  })
   opened.defer(exports.close)
-  const home = homeOn(stores, { ...parts, exports, packages: new FilesystemPackages(data.path(ADDED)) })
+  const home = homeOn(stores, { ...parts, bases, exports, packages: new FilesystemPackages(data.path(ADDED)) })
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
@@ -121,13 +138,13 @@ const exportInteractions = (ports: Ports & Pick<Exports, 'exports' | 'links'>) =
 })
 
 /** `packages`: those that are added to a server's own; absent: there are none. */
-type OnStores = { readonly exports: Exports; readonly packages?: AddedPackages }
+type OnStores = { readonly bases: Bases; readonly exports: Exports; readonly packages?: AddedPackages }
 
 /** On stores that are open. */
 export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores): Omit<Home, 'close'> {
-  const { config, authorization, baseUrl, report, clock, audit, seal, blobs, exports } = parts
+  const { config, authorization, baseUrl, bases, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
-  const reading = readingOf(config, { baseUrl })
+  const reading = readingOf(config, bases)
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
   const warn = (text: string): void => parts.warn?.(text)

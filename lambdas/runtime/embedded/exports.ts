@@ -5,6 +5,7 @@ import { SqliteKeptRows } from '../../adapters/sqlite-rows/rows.ts'
 import { spareOthers } from '../../export/job/failed-attempts.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../../export/job/job-sweep.ts'
 import { type Links, signedLinks } from '../../export/job/signed-links.ts'
+import type { Bases } from '../../fhir/references.ts'
 import { Readings } from '../../indexing/tenant-search-contexts.ts'
 import type { ExportPorts } from '../../interactions/export/ports.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
@@ -17,6 +18,8 @@ import type { Stores } from './stores.ts'
 export type ExportsParts = {
   readonly config: Config
   readonly baseUrl: string
+  /** Base URLs under which references are the server's own. */
+  readonly bases: Bases
   /** Of a file of the data folder. */
   readonly path: (name: string) => string
   readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
@@ -50,7 +53,7 @@ function openRows(file: string): SqliteKeptRows {
 }
 
 /** Unfinished jobs of a process that ended go on. NotOurFile where their file is of no use. Where it fails, nothing stays open. */
-export async function openExports({ config, baseUrl, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
+export async function openExports({ config, baseUrl, bases, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
   const additionalResources = additionalResourcesOf(config.exportAdditionalResources)
   const groupTypes = config.groupExportTypes
@@ -58,7 +61,7 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
   const rows = openRows(path(EXPORTS.rows))
   opened.defer(() => rows.close())
   const blobs = new FilesystemBlobStore(path(EXPORTS.files))
-  const readings = new Readings(readingOf(config, { baseUrl }), 'searches')
+  const readings = new Readings(readingOf(config, bases), 'searches')
   const requests = new Int32Array(new SharedArrayBuffer(4))
   const exporter = new Exporter({
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),

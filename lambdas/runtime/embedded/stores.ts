@@ -29,10 +29,12 @@ export type StoresParts = {
   /** Milliseconds a search may take. */
   readonly budget: number
   readonly report: (error: unknown) => void
+  /** Gets lines for the operator. */
+  readonly warn?: (line: string) => void
 }
 
 /** Where it fails, nothing stays open. */
-export async function openStores({ path, now, reading, budget, report }: StoresParts): Promise<Stores> {
+export async function openStores({ path, now, reading, budget, report, warn = () => undefined }: StoresParts): Promise<Stores> {
   await using opened = new AsyncDisposableStack()
   const definitions = new DefinitionsInUse()
   const store = await SqliteResourceStore.open({ file: path('store.db'), now, onCommit: () => searcher.follow() })
@@ -44,8 +46,7 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
     index: path('index.db'),
     acknowledged: (tenant) => store.lastPosition(tenant),
     reading,
-    defining,
-    budget,
+    ...{ defining, budget, warn },
     report(error) {
       definitions.silent()
       report(error)

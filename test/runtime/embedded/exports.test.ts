@@ -34,6 +34,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   const writes = ids.map((id) => writeOf(patientOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
   for (let at = 0; at < writes.length; at += 1_000) await stores.store.commit(writes.slice(at, at + 1_000), [])
   const { exports, close } = await openExports({
+    bases: {},
     ...{ config: readConfig(settings), baseUrl: READING.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
   }).catch(async (error) => {
     await stores.close()

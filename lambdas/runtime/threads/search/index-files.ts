@@ -12,9 +12,19 @@ import type { Reading } from '../../../search/search-context.ts'
 /** The note of an index that says what its documents are made with. The first files had it under this name. */
 const EXTRACTION = 'maker'
 const FORMAT = 'format'
+/** The note of an index that lists the base URLs its documents know as the server's own. */
+const BASES = 'bases'
 
-/** `next` follows the store from its beginning, until it has all that `answering` has. */
-export type IndexFiles = { readonly answering: SqliteSearchIndex; readonly next?: SqliteSearchIndex }
+/**
+ * `next` follows the store from its beginning, until it has all that `answering` has. `newBases`: base URLs that the documents of `answering`
+ * do not know as the server's own. `reason`: why an index is made; absent: none is.
+ */
+export type IndexFiles = {
+  readonly answering: SqliteSearchIndex
+  readonly next?: SqliteSearchIndex
+  readonly newBases: readonly string[]
+  readonly reason?: string
+}
 
 export type FileParts = IndexOptions & {
   readonly file: string
@@ -31,23 +41,33 @@ export const nextTo = (file: string): string => `${file}.next`
  * of which its answers would not be true, or of another format answers nothing: the next one, as far as it is, takes its place at once.
  */
 export function openIndexFiles(parts: FileParts): IndexFiles {
-  const { file } = parts
-  const { extraction, format } = marksOf(parts.reading)
-  const answering = usable(parts, file, FORMAT, format)
-  if (answering?.note(EXTRACTION) === extraction) {
-    discard(nextTo(file))
-    return { answering }
+  const { file, reading } = parts
+  const { extraction, format } = marksOf(reading)
+  const answering = usable(parts, file, (index) => formatOf(index) === format)
+  if (!('reason' in answering)) {
+    const newBases = newBasesOf(answering, reading)
+    const isSame = answering.note(EXTRACTION) === extraction
+    if (isSame && newBases !== undefined) {
+      discard(nextTo(file))
+      return { answering, newBases }
+    }
+    const next = usable(parts, nextTo(file), isNext)
+    const reason = isSame ? 'a base URL is new' : 'this version of the server indexes resources differently'
+    return { answering, next: 'reason' in next ? fresh(parts, nextTo(file)) : next, newBases: [], reason }
   }
-  const next = usable(parts, nextTo(file), EXTRACTION, extraction)
-  if (answering !== undefined) return { answering, next: next ?? fresh(parts, nextTo(file)) }
-  if (next === undefined) return { answering: fresh(parts, file) }
+  const next = usable(parts, nextTo(file), isNext)
+  if ('reason' in next) return { answering: fresh(parts, file), newBases: [], ...answering }
   next.close()
   discard(file)
-  return { answering: moved(parts) }
+  return { answering: moved(parts), newBases: [], ...answering }
+
+  function isNext(index: SqliteSearchIndex): boolean {
+    return index.note(EXTRACTION) === extraction && newBasesOf(index, reading)?.length === 0
+  }
 }
 
 /** The next index takes over. Wherever the process ends meanwhile, there is an index that answers, and what was made is there. */
-export function takeOver(parts: FileParts, { answering, next }: Required<IndexFiles>): SqliteSearchIndex {
+export function takeOver(parts: FileParts, { answering, next }: Required<Pick<IndexFiles, 'answering' | 'next'>>): SqliteSearchIndex {
   next.close()
   answering.close()
   return moved(parts)
@@ -68,24 +88,52 @@ export function discard(file: string): void {
 /** Its tables are others: SQLITE_ERROR. */
 const isOfAnotherFormat = (error: unknown): boolean => (error as { readonly errcode?: number }).errcode === 1
 
-/** `format`: of all whose answers are true to the questions of now. `extraction`: of all that are the same. */
+/** `format`: of all whose answers are true to the questions of now. `extraction`: of all that are the same. Neither names a base URL. */
 function marksOf(reading: Reading): { readonly extraction: string; readonly format: string } {
-  const tables = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
-  return { extraction: extractionOf(reading), format: `${INDEX_FORMAT} ${tables} ${JSON.stringify(reading)}` }
+  const { baseUrl, otherBases, ...settings } = reading
+  return { extraction: extractionOf(settings), format: `${INDEX_FORMAT} ${TABLES} ${JSON.stringify(settings)}` }
 }
 
-/** The index of a file, if it has the mark. A file that is of no use is thrown away. */
-function usable(parts: FileParts, file: string, mark: string, value: string): SqliteSearchIndex | undefined {
-  if (!existsSync(file)) return undefined
+const TABLES = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
+
+/** An earlier version of the server wrote the base URL into it. */
+const formatOf = (index: SqliteSearchIndex): string => String(index.note(FORMAT)).replace(/ \{"baseUrl":"[^"]*",?/, ' {')
+
+const basesOf = ({ baseUrl, otherBases = [] }: Reading): readonly string[] => [...(baseUrl === undefined ? [] : [baseUrl]), ...otherBases]
+
+/** Returns the base URLs that are the server's own and that the index does not know. undefined: the index must be made again to know them. */
+function newBasesOf(index: SqliteSearchIndex, reading: Reading): readonly string[] | undefined {
+  const known: readonly string[] = JSON.parse(String(index.note(BASES) ?? '[]'))
+  const own = basesOf(reading)
+  const added = own.filter((base) => !known.includes(base))
+  // References outside of parameters have no keys by which they are found.
+  const isFound = reading.allReferences !== true || added.length === 0
+  return isFound && known.every((base) => own.includes(base)) ? added : undefined
+}
+
+/** Notes that documents are made, or are about to be made again, with all base URLs of the server. Part of the index's transaction. */
+export const noteBases = (index: SqliteSearchIndex, reading: Reading): void => index.setNote(BASES, JSON.stringify(basesOf(reading)))
+
+/** Returns the index of a file, or the reason why it is of no use. A file that is of no use is removed. */
+function usable(
+  parts: FileParts,
+  file: string,
+  isUsable: (index: SqliteSearchIndex) => boolean,
+): SqliteSearchIndex | { readonly reason: string } {
+  if (!existsSync(file)) return { reason: 'there is no index' }
+  let reason = 'it was made with other settings'
   try {
     const found = new SqliteSearchIndex(file, parts)
-    if (found.note(mark) === value && parts.isKnown(positionOf(found))) return found
+    const isKnown = parts.isKnown(positionOf(found))
+    if (isKnown && isUsable(found)) return found
+    if (!isKnown) reason = 'it belongs to another store'
     found.close()
   } catch (error) {
     if (!isDamaged(error) && !isOfAnotherFormat(error)) throw error
+    reason = isDamaged(error) ? 'it is damaged' : 'it has another format'
   }
   discard(file)
-  return undefined
+  return { reason }
 }
 
 function fresh(parts: FileParts, file: string): SqliteSearchIndex {
@@ -94,6 +142,7 @@ function fresh(parts: FileParts, file: string): SqliteSearchIndex {
   const { extraction, format } = marksOf(parts.reading)
   made.setNote(EXTRACTION, extraction)
   made.setNote(FORMAT, format)
+  noteBases(made, parts.reading)
   made.commit()
   return made
 }

@@ -7,12 +7,14 @@ import { SqliteChangeFeed } from '../../../adapters/sqlite-store/change-feed.ts'
 import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
 import { Follower } from '../../../indexing/feed-follower.ts'
+import { keysUnder } from '../../../indexing/references-under.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
-import { discard, type FileParts, nextTo, openIndexFiles, takeOver } from './index-files.ts'
+import { discard, type FileParts, nextTo, noteBases, openIndexFiles, takeOver } from './index-files.ts'
 import { Yielding } from './index-throttle.ts'
+import { RebuildReport } from './rebuild-report.ts'
 import { givesWay } from './search-preemption.ts'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './threaded-index.ts'
 
@@ -45,6 +47,11 @@ let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
+/** A store without versions needs no index. */
+const rebuild =
+  opened.reason === undefined || feed.changes(0, 1).length === 0
+    ? undefined
+    : new RebuildReport(opened.reason, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
 const yielding = new Yielding(availableParallelism())
 let scheduled = false
 /** Something is evaluated for the next slice. */
@@ -82,6 +89,7 @@ function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (chan
 function follow(to: number): void {
   yielding.acknowledged(to - wanted, performance.now())
   wanted = Math.max(wanted, to)
+  tellRebuild()
   schedule()
 }
 
@@ -139,7 +147,10 @@ function catchUp(): void {
   clearTimeout(idle)
   idle = setTimeout(commitStep, COMMIT_IDLE)
   tell({ kind: 'position', position: follower.position })
+  tellRebuild()
 }
+
+const tellRebuild = (): void => rebuild?.at((next ?? answering).follower.position, wanted)
 
 /** Searches are answered between two steps. */
 function commitStep(): void {
@@ -154,12 +165,14 @@ function makeNext(): void {
   else if (follower.rebuilds.length > 0) after(follower.beforeRebuild(SLICE), () => follower.rebuild(SLICE))
   else return exchange()
   tellDefinitions({ rebuilds: answering.follower.rebuilds })
+  tellRebuild()
 }
 
 function exchange(): void {
   clearTimeout(idle)
   answering = followed(takeOver(parts, { answering: answering.index, next: next!.index }), COMMIT_EVERY, tellDefinitions)
   next = undefined
+  rebuild?.done()
   tell({ kind: 'position', position: answering.follower.position })
   tellDefinitions(answering.follower.definitions)
 }
@@ -294,6 +307,18 @@ function tell(reply: SearcherReply): void {
   port.postMessage(reply)
 }
 
+/** References below a new base URL are the server's own from now on: their documents are made again. */
+function takeBases(bases: readonly string[]): void {
+  const { index, follower } = answering
+  for (const base of bases) {
+    const { from, to } = keysUnder(base)
+    for (const { tenant, type } of index.typesWithKeys(from, to)) follower.requestRebuildUnder(tenant, type, base)
+  }
+  noteBases(index, reading)
+  follower.commit()
+}
+
+if (opened.newBases.length > 0) takeBases(opened.newBases)
 tellDefinitions(answering.follower.definitions)
 tell({ kind: 'position', position: answering.follower.position })
 schedule()

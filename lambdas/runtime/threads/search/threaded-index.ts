@@ -50,6 +50,8 @@ export type SearcherReply =
   /** The index is made again, by the next thread. */
   | { readonly kind: 'index-damaged' }
   | { readonly kind: 'poison'; readonly type: string; readonly reason: string }
+  /** A line for the operator. */
+  | { readonly kind: 'notice'; readonly text: string }
 
 export type SearcherOptions = Omit<SearcherData, 'asked'> & {
   /** The thread's program. */
@@ -58,6 +60,8 @@ export type SearcherOptions = Omit<SearcherData, 'asked'> & {
   readonly acknowledged: (tenant?: string) => number
   readonly report: (error: unknown) => void
   readonly onDefinitions?: (definitions: unknown) => void
+  /** Gets lines for the operator. */
+  readonly warn?: (line: string) => void
 }
 
 type Waiting = {
@@ -257,6 +261,8 @@ export class Searcher implements SearchIndex {
         return this.#storeIsDamaged(reply.reason)
       case 'index-damaged':
         return this.#options.report(new Damaged('index', 'the search index is damaged: it is made again'))
+      case 'notice':
+        return this.#options.warn?.(reply.text)
       case 'poison':
         return this.#options.report(new Error(`a ${reply.type} could not be indexed: ${reply.reason}`))
     }
