@@ -47,6 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/access',
     'lambdas/auth',
     '@middy/core',
+    'node:buffer',
     'node:crypto',
     'node:events',
     'node:http',
@@ -86,6 +87,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'search-mappings': ['lambdas/fhir', 'lambdas/adapters/filesystem/package-archive.ts', 'node:*'],
   lib: [
     'lambdas/adapters/dynamodb/stream/restored-table.ts',
+    'lambdas/http/binary-types.ts',
     'lambdas/http/client-address.ts',
     'lambdas/catalogue/routes.ts',
     'lambdas/functions/functions.ts',

@@ -20,6 +20,8 @@ export type HttpRequest = {
   readonly body: Uint8Array
   /** The body was longer than the server reads, and is not here. */
   readonly bodyTooLong?: boolean
+  /** The gateway passed the body as text: bytes that are not UTF-8 have become U+FFFD. */
+  readonly cameAsText?: boolean
   /** Why its body was not read: whatever it is, the request is refused. */
   readonly unread?: Error
   /** Who asks, as the gateway says, which has verified it. */

@@ -2,7 +2,9 @@
  * Requests as API Gateway hands them to a function, and answers as it wants them.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
  */
-import { outcome } from '../fhir/outcome.ts'
+import { isUtf8 } from 'node:buffer'
+import { type Issue, outcome } from '../fhir/outcome.ts'
+import { isSentAsBytes } from './binary-types.ts'
 import { CLIENT_ADDRESS } from './client-address.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { repeatedHeader } from './headers.ts'
@@ -56,6 +58,7 @@ export function requestOf(event: GatewayEvent, isBehindFront = false): HttpReque
     ...(arn ? { arn } : {}),
     ...(address ? { address } : {}),
     ...refusalOf(event),
+    cameAsText: !isBase64Encoded,
     body: body === null || body === undefined ? NO_BODY : Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8'),
   }
 }
@@ -87,28 +90,36 @@ export function resultOf(event: GatewayEvent, response: HttpResponse): GatewayRe
   return Buffer.byteLength(JSON.stringify(result)) <= LARGEST_RESULT ? result : encoded(event, tooLarge(event, response))
 }
 
-function encoded({ httpMethod }: GatewayEvent, { status, headers, body }: HttpResponse): GatewayResult {
-  const common = { statusCode: status, headers }
-  if (body === undefined || httpMethod === 'HEAD') return { ...common, body: '', isBase64Encoded: false }
-  const isText = /^(?:text\/|application\/(?:[\w.+-]*\+)?json)/.test(headers['content-type'] ?? '')
-  const bytes = Buffer.concat(body)
-  return { ...common, body: bytes.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }
+/** Text wherever that keeps the bytes: API Gateway decodes base64 only for some Accept headers. */
+function encoded(event: GatewayEvent, { status, headers, body }: HttpResponse): GatewayResult {
+  const bytes = Buffer.concat(body ?? [])
+  const isText = isUtf8(bytes)
+  // guard: content-is-sent-unchanged
+  if (!isText && !isSentAsBytes(headersOf(event).accept)) return encoded(event, told(headers, 406, UNSENDABLE))
+  const isLeftOut = event.httpMethod === 'HEAD'
+  return {
+    statusCode: status,
+    headers,
+    body: isLeftOut ? '' : bytes.toString(isText ? 'utf8' : 'base64'),
+    isBase64Encoded: !isText && !isLeftOut,
+  }
 }
+
+const UNSENDABLE: Issue = {
+  severity: 'error',
+  code: 'not-supported',
+  text: 'API Gateway would change this content. Accept application/fhir+json, or put application/octet-stream first in Accept',
+}
+
+/** Returns an OperationOutcome in place of the body. */
+const told = ({ 'content-type': _, ...headers }: HttpResponse['headers'], status: number, issue: Issue): HttpResponse =>
+  httpResponse({ status, headers, body: outcome([issue]) })
 
 /** What was read is refused; what was written stays written, and is answered without its content. */
 function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {
-  const { 'content-type': _, ...others } = headers
   const limit = `The answer is longer than ${LARGEST_RESULT} bytes, which cannot be sent here`
   const isRead = httpMethod === 'GET' || resource.endsWith('/_search')
   return isRead || status >= 300
-    ? httpResponse({
-        status: 403,
-        headers: others,
-        body: outcome([{ severity: 'error', code: 'too-costly', text: `${limit}: ask for less by _count, _elements or without _pretty` }]),
-      })
-    : httpResponse({
-        status,
-        headers: others,
-        body: outcome([{ severity: 'warning', code: 'too-long', text: `${limit}. What was asked for is done` }]),
-      })
+    ? told(headers, 403, { severity: 'error', code: 'too-costly', text: `${limit}: ask for less by _count, _elements or without _pretty` })
+    : told(headers, status, { severity: 'warning', code: 'too-long', text: `${limit}. What was asked for is done` })
 }

@@ -13,6 +13,10 @@ const VERSIONS: ReadonlySet<string> = new Set(['4.0', '4.0.1'])
 export const isOwnVersion = ({ type, parameters }: MediaType): boolean =>
   !isJsonType(type) || VERSIONS.has(parameters.get('fhirversion') || '4.0')
 
+/** True for text in UTF-8: a gateway that decodes bodies does not change it. */
+export const isUtf8Type = ({ type, parameters }: MediaType): boolean =>
+  /^text\/|[/+](?:(?:nd)?json|xml)$/.test(type) && ['utf-8', 'utf8', 'us-ascii'].includes(parameters.get('charset') ?? 'utf-8')
+
 export type MediaType = { readonly type: string; readonly parameters: ReadonlyMap<string, string> }
 
 /** `application/fhir+json; charset=utf-8` → type and parameters, in lower case. */

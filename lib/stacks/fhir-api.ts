@@ -20,17 +20,12 @@ import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { AUTH_ROUTES, isHeadToo, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
+import { BINARY_TYPES } from '../../lambdas/http/binary-types.ts'
 import { gatewayErrors } from '../edge/gateway-errors.ts'
 import { TOKEN_ROUTE } from '../monitoring/watch.ts'
 import type { Settings } from '../settings/settings.ts'
 
 export const STAGE = 'fhir'
-
-/**
- * Bodies of these types reach a function as bytes, and answers leave it as bytes where Accept begins with one of them: what Binary usually
- * holds. Never more than needed: they become a third longer on their way.
- */
-const BINARY = ['image/*', 'audio/*', 'video/*', 'application/pdf', 'application/octet-stream', 'application/zip', 'application/dicom']
 
 const ofMethods = ({ limits }: Settings): MethodDeploymentOptions => ({
   // It would tell of paths and bodies.
@@ -59,7 +54,7 @@ export class FhirApi extends Construct {
       restApiName: `fhir-${settings.stage}`,
       description: 'FHIR R4',
       endpointTypes: [EndpointType.REGIONAL],
-      binaryMediaTypes: BINARY,
+      binaryMediaTypes: [...BINARY_TYPES],
       cloudWatchRole: true,
       deployOptions: {
         stageName: STAGE,

@@ -1,4 +1,5 @@
 /** The gateway of the tests does what API Gateway does, or its limits would prove nothing. */
+import { deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { apiTemplate } from './api-template.ts'
 import type { Tree } from './aws-calls.ts'
@@ -120,6 +121,33 @@ describe('an event', () => {
     expect([last.event.body, last.event.isBase64Encoded]).toEqual([Buffer.from('é').toString('base64'), true])
     await send('/Patient/1', { method: 'PUT', body: 'é', headers: { 'content-type': 'text/plain' } })
     expect([last.event.body, last.event.isBase64Encoded]).toEqual(['é', false])
+  })
+})
+
+describe('a body', () => {
+  const put = (body: Uint8Array, headers: Record<string, string>) => send('/Patient/1', { method: 'PUT', body: Buffer.from(body), headers })
+
+  it('has U+FFFD in place of bytes that are not UTF-8, unless its type is binary', async () => {
+    const bytes = Uint8Array.of(0x61, 0xff, 0x80)
+    await put(bytes, { 'content-type': 'application/msword' })
+    expect([last.event.body, last.event.isBase64Encoded]).toEqual(['a\ufffd\ufffd', false])
+    await put(bytes, { 'content-type': 'image/x-own' })
+    expect([last.event.body, last.event.isBase64Encoded]).toEqual([Buffer.from(bytes).toString('base64'), true])
+  })
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+  ] as const)('is decompressed from %s, and keeps its Content-Encoding', async (coding, compress) => {
+    await put(compress('{"a":1}'), { 'content-type': 'application/fhir+json', 'content-encoding': coding })
+    expect([last.event.body, last.event.multiValueHeaders['content-encoding']]).toEqual(['{"a":1}', [coding]])
+  })
+
+  it.each([
+    ['gzip', 'is not gzip'],
+    ['br', 'has an unknown coding'],
+  ])('is 415 if it says %s and %s', async (coding) => {
+    expect((await put(Buffer.from('{}'), { 'content-encoding': coding })).status).toBe(415)
   })
 })
 

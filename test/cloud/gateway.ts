@@ -3,6 +3,7 @@
  * the real one, which no emulator has. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { gunzipSync, inflateSync } from 'node:zlib'
 import type { ApiTemplate, Match } from './api-template.ts'
 import type { Firewall } from './firewall.ts'
 import { KEPT_ALIVE } from './front.ts'
@@ -53,7 +54,7 @@ async function answer(
   response: ServerResponse,
 ) {
   const { method, url } = request as { method: string; url: string }
-  const body = Buffer.concat(await request.toArray())
+  const sent = Buffer.concat(await request.toArray())
   // Before any route is looked up, and so without a GatewayResponse.
   if (headSize(request) > LARGEST_HEAD)
     return void response.writeHead(400, { connection: 'close' }).end('Request Header Or Cookie Too Large')
@@ -67,11 +68,26 @@ async function answer(
   const target = matched?.functionOf(method)
   if (matched === undefined || target === undefined)
     return fault(api, response, 'MISSING_AUTHENTICATION_TOKEN', 403, 'Missing Authentication Token')
-  if (body.length > LARGEST_BODY) return fault(api, response, 'REQUEST_TOO_LARGE', 413, 'Request Too Long')
+  if (sent.length > LARGEST_BODY) return fault(api, response, 'REQUEST_TOO_LARGE', 413, 'Request Too Long')
+  const body = decompressed(sent, request.headers['content-encoding'])
+  if (body === undefined) return fault(api, response, 'UNSUPPORTED_MEDIA_TYPE', 415, 'Unsupported Media Type')
   const invoked = await within(timeout, invoke(target, eventOf(api, request, matched, query, body, path)))
   if (invoked === 'late') return fault(api, response, 'INTEGRATION_TIMEOUT', 504, 'Endpoint request timed out')
   if (!('result' in invoked)) return fault(api, response, 'INTEGRATION_FAILURE', 502, 'Internal server error')
   return send(api, request, response, JSON.parse(invoked.result) as Result | null)
+}
+
+/**
+ * Returns undefined if the coding is unknown, or is not that of the body. The function still gets the header Content-Encoding.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-make-request-with-compressed-payload.html
+ */
+function decompressed(body: Buffer, coding = 'identity'): Buffer | undefined {
+  const decompress = { identity: (bytes: Buffer) => bytes, gzip: gunzipSync, deflate: inflateSync }[coding]
+  try {
+    return decompress?.(body)
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether it is percent-encoded UTF-8. */

@@ -52,14 +52,15 @@ describe('a request', () => {
 })
 
 describe('a response', () => {
-  it('is text for JSON and text, and base64 otherwise', () => {
+  it('is text if it is UTF-8, and base64 otherwise', () => {
     expect(resultOf(event(), { status: 200, headers: JSON_HEADERS, body: [bytes('{"ä'), bytes('":1}')] })).toEqual({
       statusCode: 200,
       headers: JSON_HEADERS,
       body: '{"ä":1}',
       isBase64Encoded: false,
     })
-    const image = resultOf(event(), { status: 200, headers: { 'content-type': 'image/png' }, body: [Uint8Array.of(255), Uint8Array.of(0)] })
+    const asked = event({ multiValueHeaders: { Accept: ['image/png'] } })
+    const image = resultOf(asked, { status: 200, headers: { 'content-type': 'image/png' }, body: [Uint8Array.of(255), Uint8Array.of(0)] })
     expect(image).toMatchObject({ body: '/wA=', isBase64Encoded: true })
   })
 

@@ -1,9 +1,14 @@
-/** Refuses bodies over the limit and encodings the server does not read. */
+/** Refuses bodies over the limit, encodings the server does not read, and texts that the gateway may have changed. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'
 
 /** Bytes of a body for the authorization server: a form with an assertion in it is much shorter. */
 export const LONGEST_FORM = 64 * 1024
+
+/** API Gateway writes it for bytes that are not UTF-8. */
+const REPLACEMENT = '\ufffd'
+const REPLACED =
+  'The body contains U+FFFD. API Gateway writes this character in place of bytes that are not UTF-8, so the body may differ from what was sent. Nothing was changed. Send text as UTF-8, write the character as \\ufffd in JSON, and send other content in a Binary as JSON'
 
 /** `limit`: bytes. */
 export const limitBody = (limit: number): Step => ({
@@ -12,5 +17,8 @@ export const limitBody = (limit: number): Step => ({
     if (http.bodyTooLong || http.body.length > limit) throw fhirError(413, 'too-long', `The body is longer than ${limit} bytes`)
     const encoding = http.headers['content-encoding'] ?? 'identity'
     if (encoding !== 'identity') throw fhirError(415, 'not-supported', 'Bodies are read without Content-Encoding only')
+    // guard: replaced-bytes-are-refused
+    if (http.cameAsText && Buffer.from(http.body.buffer, http.body.byteOffset, http.body.length).includes(REPLACEMENT))
+      throw fhirError(415, 'not-supported', REPLACED)
   },
 })

@@ -3,7 +3,7 @@ import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResource, type Resource } from '../../fhir/resource.ts'
 import type { Exchange, Step } from '../exchange.ts'
-import { isJsonType, isOwnVersion, mediaTypeOf } from '../media-types.ts'
+import { isJsonType, isOwnVersion, isUtf8Type, mediaTypeOf } from '../media-types.ts'
 
 /** `newId` names a Binary that is POSTed as it is and so cannot carry an id. */
 export const parseResource = (newId: () => string): Step => ({
@@ -15,13 +15,21 @@ export const parseResource = (newId: () => string): Step => ({
 const isRawBinary = ({ fhir: { type }, http: { headers } }: Exchange): boolean =>
   type === 'Binary' && !isJsonType(mediaTypeOf(headers['content-type'] ?? 'application/octet-stream').type)
 
-/** https://hl7.org/fhir/R4/binary.html#rest */
-function binaryOf({ fhir, http: { body, headers } }: Exchange, newId: () => string): Resource {
+/** FhirError 415 where the gateway may have changed the content. https://hl7.org/fhir/R4/binary.html#rest */
+function binaryOf({ fhir, http: { body, headers, cameAsText } }: Exchange, newId: () => string): Resource {
   const securityContext = headers['x-security-context']
+  const contentType = headers['content-type'] ?? 'application/octet-stream'
+  // guard: binary-type-is-passed-unchanged
+  if (cameAsText && body.length > 0 && !isUtf8Type(mediaTypeOf(contentType)))
+    throw fhirError(
+      415,
+      'not-supported',
+      'API Gateway does not pass content of this media type unchanged. Nothing was stored. Send the Binary as JSON: application/fhir+json, with the content in base64 as data',
+    )
   return {
     resourceType: 'Binary',
     id: fhir.id ?? newId(),
-    contentType: headers['content-type'] ?? 'application/octet-stream',
+    contentType,
     ...(securityContext === undefined ? {} : { securityContext: { reference: securityContext } }),
     ...(body.length === 0 ? {} : { data: Buffer.from(body.buffer, body.byteOffset, body.length).toString('base64') }),
   }
