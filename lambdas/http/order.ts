@@ -174,9 +174,9 @@ const ROWS: readonly Row[] = [
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
-  use('negotiateFormat',     SHAPED                               ),
-  // Who asks, before anything of what was sent is read.
+  // A request without a valid token is 401, whatever else is wrong with it.
   use('authenticate',        ROUTED                               ),
+  use('negotiateFormat',     SHAPED                               ),
   use('limitBody',                 WRITE, SEARCH, BUNDLE, QUERY, INPUT, EXPORT),
   use('limitForm',                                AUTH            ),
   each('checkType',          READ, WRITE, SEARCH, QUERY, INPUT, EXPORT),

@@ -68,6 +68,12 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
     expect(front.audited[0]).not.toHaveProperty('client')
   })
 
+  if (!isForAnybody)
+    it.each(['', 'application/xml'])('is 401 without a token, not 406, for Accept: %s', async (accept) => {
+      const { status, code } = await ask(route, { accept })
+      expect([status, code, reached.length]).toEqual([401, 'login', 0])
+    })
+
   it('admits a valid token, and audits its caller', async () => {
     const who = { sub: 'u-1', preferred_username: 'jane', patient: 'p-1', scope: 'patient/*.rs system/admin' }
     const { status } = await ask(route, { authorization: `Bearer ${site.token(who)}` })

@@ -87,8 +87,8 @@ it('audit and error steps are outermost, and checks precede the body', () => {
     'writeResponse',
     'describeErrors',
     'checkHost',
-    'negotiateFormat',
     'authenticate',
+    'negotiateFormat',
     'limitBody',
     'checkType',
     'parsePreferences',
@@ -119,6 +119,7 @@ it('levelTime precedes every step that can report a missing resource', () => {
 
 it('authentication precedes every step that reads content', () => {
   const reading = [
+    'negotiateFormat',
     'limitBody',
     'parseForm',
     'parseResource',
