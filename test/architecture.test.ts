@@ -57,7 +57,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   // Many short texts that are alike, each in few bytes.
   'lambdas/adapters/dictionary-codec': [],
-  'lambdas/adapters/sqlite-store': ['lambdas/ports', 'lambdas/adapters/dictionary-codec', 'node:*'],
+  'lambdas/adapters/sqlite-store': ['lambdas/ports', 'lambdas/adapters/dictionary-codec', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/sqlite-index': ['lambdas/ports', 'node:*'],
   // A small file of SQLite beside the store.
   'lambdas/adapters/sqlite-file': ['lambdas/ports', 'node:*'],

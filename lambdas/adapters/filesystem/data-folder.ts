@@ -66,7 +66,7 @@ async function keyIn(file: string): Promise<Uint8Array> {
   if (known.length > 0) throw new DataFolderError(`${file} is not a key of this server`)
   const made = randomBytes(32)
   await replaceDurably(file, (handle) => handle.writeFile(made)).catch((error: NodeJS.ErrnoException) => {
-    throw new DataFolderError(`${file} cannot be written (${error.code})`, { cause: error })
+    throw new DataFolderError(`${file} cannot be written (${error.code ?? error.message})`, { cause: error })
   })
   return made
 }

@@ -5,10 +5,23 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, chown, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { DiskFull } from '../../ports/faults/disk-full.ts'
 
 const UNFINISHED = '.unfinished'
 
+/** No room on the disk, in the quota of the user, or in what a file of the process may have. */
+const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+/** Throws DiskFull if the file has no room. The file at `path` is then as it was. */
 export async function replaceDurably(path: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
+  try {
+    await replace(path, fill)
+  } catch (error) {
+    throw FULL.has((error as NodeJS.ErrnoException).code) ? new DiskFull(`the disk has no room for ${path}`, { cause: error }) : error
+  }
+}
+
+async function replace(path: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
   const folder = dirname(path)
   await makeFolder(folder)
   const unfinished = `${path}.${randomUUID()}${UNFINISHED}`

@@ -4,8 +4,8 @@
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { Damaged } from '../../ports/faults/damaged.ts'
+import { DiskFull } from '../../ports/faults/disk-full.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
 import { type Change, Changes } from './grant-changes.ts'
 import { openGrantsFile, reasonOf } from './grants-file.ts'
 
@@ -50,7 +50,7 @@ function answer(batch: readonly Exclude<Asked, 'close'>[]): Answered {
 
 function faultOf(reason: unknown): Fault {
   if (reason instanceof Overloaded) return 'busy'
-  if (reason instanceof Unavailable) return 'full'
+  if (reason instanceof DiskFull) return 'full'
   return reason instanceof Damaged ? 'damaged' : 'other'
 }
 

@@ -1,8 +1,8 @@
 /** The thread that writes, as seen from the one that serves. It is started by the first change: who only reads has none. */
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../ports/faults/damaged.ts'
+import { DiskFull } from '../../ports/faults/disk-full.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
-import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { Change } from './grant-changes.ts'
 import type { Answered, Asked } from './writer-thread.ts'
 
@@ -24,7 +24,7 @@ export class GrantsWriter {
     this.#file = file
   }
 
-  /** Whether it was done, once that is on disk. Overloaded or Unavailable: it was not, and may be tried again. */
+  /** Whether it was done, once that is on disk. Overloaded or DiskFull: it was not, and may be tried again. */
   make(change: Change): Promise<boolean> {
     if (this.#closed) return Promise.reject(new Error('the grants are closed'))
     if (this.#waiting.size >= MOST_WAITING) return Promise.reject(new Overloaded('too many grants are waiting to be written'))
@@ -85,6 +85,6 @@ export class GrantsWriter {
 function errorOf({ fault, text }: Extract<Answered, { readonly failed: unknown }>): Error {
   if (fault === 'busy') return new Overloaded(text)
   // guard: full-disk-is-reported
-  if (fault === 'full') return new Unavailable(text)
+  if (fault === 'full') return new DiskFull(text)
   return fault === 'damaged' ? new Damaged('store', text) : new Error(`grants cannot be written: ${text}`)
 }

@@ -56,7 +56,7 @@ export function refusalOf(error: unknown): FhirError | undefined {
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
 
-const REPORTED: ReadonlySet<MachineFault> = new Set(['unavailable', 'index-ahead', 'timed-out'])
+const REPORTED: ReadonlySet<MachineFault> = new Set(['unavailable', 'disk-full', 'index-ahead', 'timed-out'])
 
 /** A person should look at it although the client may try again. */
 const isReported = (error: unknown): boolean => error instanceof MachineError && REPORTED.has(error.fault)
@@ -102,6 +102,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     code: 'no-store',
     text: 'What the server stands on does not answer: nothing was done, try again',
     retryAfter: 5,
+  },
+  'disk-full': {
+    status: 503,
+    code: 'no-store',
+    text: 'The disk of the server is full. Nothing was changed',
+    retryAfter: 60,
   },
   'store-damaged': { status: 500, text: 'The store is damaged where this is kept' },
   'clock-jumped': {

@@ -41,6 +41,7 @@ export const search =
         ? await hits(ports, request, asked, matching, page)
         : await groupEntries(ports, request, { ...asked, group: asked.group }, matching, page)
     const explained = request.preferences.explain === undefined ? [] : [await explanation(ports, asked, matching)]
+    const { links, isUnstored } = await linksOf(ports, request, page, next)
     return {
       status: 200,
       part: asked.part,
@@ -49,8 +50,8 @@ export const search =
         kind: 'bundle',
         type: 'searchset',
         ...(total === undefined ? {} : { total }),
-        link: await linksOf(ports, request, page, next),
-        entries: [...entries, ...(page.isHidden ? ignoredOf(asked) : []), ...explained],
+        link: links,
+        entries: [...entries, ...(page.isHidden ? ignoredOf(asked) : []), ...(isUnstored ? [UNSTORED] : []), ...explained],
       },
     }
   }
@@ -86,6 +87,12 @@ const ignoredHeader = ({ ignored }: SearchRequest): Readonly<Record<string, stri
   ignored.length === 0
     ? {}
     : { 'x-ignored-parameters': ignored.map((name) => name.toWellFormed().replaceAll(PLAIN, encodeURIComponent)).join(', ') }
+
+const UNSTORED = outcomeEntry({
+  severity: 'warning',
+  code: 'no-store',
+  text: 'The disk of the server is full, so this search could not be stored. The page has no links, and there may be more matches. A search by GET with fewer than 4,000 characters needs no room',
+})
 
 /** Where the self link cannot show it by leaving them out. Their values are nobody's business. */
 const ignoredOf = ({ ignored }: SearchRequest): readonly BundleEntry[] =>

@@ -1,6 +1,7 @@
 /** Which page of a search is asked for, and the links to others. https://hl7.org/fhir/R4/search.html#Paging */
 import type { Link } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
+import { DiskFull } from '../../ports/faults/disk-full.ts'
 import type { GroupPosition, Position } from '../../ports/search/plan.ts'
 import { checkOnce, type Pairs } from '../../search/query/parameter-pairs.ts'
 import { DEEPEST_SKIP, GIVEN_ONCE, isOffset, type Offset, parseSearch, type SearchRequest } from '../../search/query/query.ts'
@@ -81,12 +82,19 @@ function askedOf({ clock }: SearchPorts, request: FhirRequest, pairs: Pairs, mor
 export const pathOf = ({ compartment, type }: FhirRequest): string =>
   [compartment === undefined ? '' : `/${compartment}`, type === undefined ? (compartment === undefined ? '' : '/*') : `/${type}`].join('')
 
-export async function linksOf(
-  ports: SearchPorts,
-  request: FhirRequest,
-  asked: Asked,
-  next: NextPage | undefined,
-): Promise<readonly Link[]> {
+/** `isUnstored`: there are none, because they would carry a stored query, and the disk is full. */
+export type Links = { readonly links: readonly Link[]; readonly isUnstored?: true }
+
+export async function linksOf(ports: SearchPorts, request: FhirRequest, asked: Asked, next: NextPage | undefined): Promise<Links> {
+  try {
+    return { links: await linksTo(ports, request, asked, next) }
+  } catch (error) {
+    if (error instanceof DiskFull) return { links: [], isUnstored: true }
+    throw error
+  }
+}
+
+async function linksTo(ports: SearchPorts, request: FhirRequest, asked: Asked, next: NextPage | undefined): Promise<readonly Link[]> {
   const path = pathOf(request)
   const { used } = asked.search
   const pairs = used.filter(([name]) => !isOffset(name))

@@ -21,6 +21,8 @@ export type MachineFault =
   | 'failed'
   /** An engine does not answer, or says that it cannot now: who only asked may ask again. */
   | 'unavailable'
+  /** The disk is full: nothing was changed. */
+  | 'disk-full'
   /** What was kept cannot be read as it was written. */
   | 'store-damaged'
   | 'index-damaged'

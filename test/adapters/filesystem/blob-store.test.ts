@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
 import { replaceDurably } from '../../../lambdas/adapters/filesystem/durable-file.ts'
+import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
 import { blobStoreContract } from '../../contracts/blob-store.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { itNeeding, works } from '../../fixtures/needing.ts'
@@ -39,6 +40,14 @@ describe('A folder of blobs', () => {
     await expect(writing).rejects.toThrow('no space left')
     expect(readdirSync(join(folder, 'objects'))).toEqual([file])
     expect((await new FilesystemBlobStore(folder).get('a'))?.bytes).toEqual(Buffer.from(bytes))
+  })
+
+  it.each(['ENOSPC', 'EDQUOT', 'EFBIG'])('throws DiskFull for %s', async (code) => {
+    const writing = replaceDurably(join(root, 'no-room', 'object'), async () => {
+      throw Object.assign(new Error('write'), { code })
+    })
+    await expect(writing).rejects.toThrow(DiskFull)
+    expect(readdirSync(join(root, 'no-room'))).toEqual([])
   })
 
   it('does not list what a process that ended left unfinished', async () => {
@@ -169,7 +178,7 @@ describe('A folder of blobs', () => {
     const program = fileURLToPath(new URL('../../fixtures/crash/blobs-until-full.ts', import.meta.url))
     const limited = ['-c', 'ulimit -S -f 1000; exec "$@"', 'sh', process.execPath, program, folder]
     const { stdout } = spawnSync('sh', limited, { encoding: 'utf8' })
-    expect(JSON.parse(stdout)).toEqual(['EFBIG', 'EFBIG', 'EFBIG'])
+    expect(JSON.parse(stdout)).toEqual(['disk-full', 'disk-full', 'disk-full'])
     const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => path.replace(/[0-9a-f-]{36,}/, '*'))
     expect(left.sort()).toEqual(['objects', 'objects/*', 'parts', 'parts/*', 'parts/*/begun', 'parts/*/of'])
     const store = new FilesystemBlobStore(folder)

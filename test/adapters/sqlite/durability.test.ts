@@ -77,8 +77,8 @@ describe('A full disk', () => {
         const limited = ['-c', 'ulimit -S -f 20000; exec "$@"', 'sh', process.execPath, program('commit-until-full.ts'), file, `${size}`]
         const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
         const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-        const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly error: string }
-        expect(full.error).toMatch(/^Error: /)
+        const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly fault: string }
+        expect(full.fault).toBe('disk-full')
         expect(full.versions).toBeGreaterThan(least)
         expect(spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status).toBe(0)
         child.stdin.end()

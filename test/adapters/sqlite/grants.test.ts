@@ -139,7 +139,7 @@ describe('A full disk', () => {
       atEnd(() => child.kill('SIGKILL'))
       const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
       const { kept, ...full } = JSON.parse((await lines.next()).value ?? '') as { readonly kept: number }
-      expect([kept > 5, full]).toEqual([true, { fault: 'unavailable', isLastThere: false }])
+      expect([kept > 5, full]).toEqual([true, { fault: 'disk-full', isLastThere: false }])
       expect(spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status).toBe(0)
       child.stdin.end()
       expect(JSON.parse((await lines.next()).value ?? '')).toEqual({ there: kept + 1 })
@@ -150,7 +150,7 @@ describe('A full disk', () => {
   it('is known by what SQLite says of it', () => {
     const said = (errcode: number) => reasonOf(Object.assign(new Error('said'), { errcode }), 'grants.db')
     expect([13, 778, 4_874, 10, 5, 11, 1].map((code) => (said(code) as Error).constructor.name)).toEqual([
-      ...['Unavailable', 'Unavailable', 'Unavailable', 'Error', 'Overloaded', 'Damaged', 'Error'],
+      ...['DiskFull', 'DiskFull', 'DiskFull', 'Error', 'Overloaded', 'Damaged', 'Error'],
     ])
   })
 })

@@ -114,7 +114,7 @@ describe('A full disk', () => {
     const { lines } = await counter('sh', ...limited)
     const said: string[] = []
     for await (const line of lines) said.push(line)
-    expect([said.length > 5, said.at(-1)]).toEqual([true, 'unavailable'])
+    expect([said.length > 5, said.at(-1)]).toEqual([true, 'disk-full'])
     const rows = opened(file)
     expect(await rows.read('exports', 'count')).toBe(said.length - 1)
     expect(await rows.change<number>('exports', 'count', (n = 0) => n + 1)).toBe(said.length)

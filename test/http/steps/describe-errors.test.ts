@@ -13,6 +13,7 @@ import { BundleAnswers } from '../../../lambdas/interactions/bundle/entry-respon
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { ClockJumped } from '../../../lambdas/ports/faults/clock-jumped.ts'
 import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
+import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
 import { IndexAhead } from '../../../lambdas/ports/faults/index-ahead.ts'
 import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
 import { IndexOutdated } from '../../../lambdas/ports/faults/index-outdated.ts'
@@ -37,6 +38,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   'not-applied': new NotApplied([], new Error(SECRET)),
   failed: new Failed(500, SECRET, SECRET),
   unavailable: new Failed(503, SECRET, SECRET),
+  'disk-full': new DiskFull(SECRET),
   'store-damaged': new Damaged('store', SECRET),
   'index-damaged': new Damaged('index', SECRET),
   'index-ahead': new IndexAhead(SECRET),
@@ -88,6 +90,12 @@ about('a machine fault', () => {
     const { text, ...answer } = described(error)
     expect(answer).toEqual({ status: 503, retryAfter: '5', severity: 'error', code: 'no-store', reported: [[error, 'id-1']] })
     expect(text).toMatch(/does not answer: nothing was done/)
+  })
+  it('is reported to operator and client: disk-full', () => {
+    const { text, ...answer } = described(ERRORS['disk-full'])
+    const reported = [[ERRORS['disk-full'], 'id-1']]
+    expect(answer).toEqual({ status: 503, retryAfter: '60', severity: 'error', code: 'no-store', reported })
+    expect(text).toMatch(/disk of the server is full. Nothing was changed/)
   })
   it('is reported to both as timed-out, with the possibility of a completed write', () => {
     const { text, ...answer } = described(ERRORS['timed-out'])

@@ -35,8 +35,8 @@ export type CommitReply = {
   readonly guard?: number
   readonly holder?: Guard['holder']
   readonly failed?: string
-  /** It failed because the store is damaged. */
-  readonly damaged?: true
+  /** Why it failed, if the cause is one of these. */
+  readonly fault?: 'damaged' | 'full'
 }
 
 export type BatchReply = { readonly replies: readonly CommitReply[]; readonly position: number }

@@ -1,5 +1,6 @@
 /** Applies commits, many of them in one transaction of SQLite. */
 import { Damaged } from '../../../ports/faults/damaged.ts'
+import { isDiskFull } from '../../sqlite-file/sqlite-errors.ts'
 import { damageOf } from '../damage.ts'
 import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
 import type { LogWriter, Stop } from './log-writer.ts'
@@ -23,10 +24,11 @@ export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly 
   }
 }
 
-function failureOf(error: unknown): Pick<CommitReply, 'failed' | 'damaged'> {
+function failureOf(error: unknown): Pick<CommitReply, 'failed' | 'fault'> {
   const cause = damageOf(error)
   const failed = cause instanceof Error ? cause.message : String(cause)
-  return cause instanceof Damaged ? { failed, damaged: true } : { failed }
+  if (isDiskFull(error)) return { failed, fault: 'full' }
+  return cause instanceof Damaged ? { failed, fault: 'damaged' } : { failed }
 }
 
 function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): Stop | undefined {

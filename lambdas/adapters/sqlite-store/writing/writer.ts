@@ -1,8 +1,10 @@
 /** The writer thread as seen from the thread that serves: a commit goes out, its result comes back. */
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../../ports/faults/damaged.ts'
+import { DiskFull } from '../../../ports/faults/disk-full.ts'
 import { Overloaded } from '../../../ports/faults/overloaded.ts'
 import type { CommitResult, Guard, Write } from '../../../ports/store/resource-store.ts'
+import { isDiskFull } from '../../sqlite-file/sqlite-errors.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import { type BatchReply, type CommitReply, pack } from './commit-message.ts'
 import type { ThreadData, WriterData, WriterMessage } from './writer-thread.ts'
@@ -100,7 +102,7 @@ export class Writer {
     for (const reply of replies) {
       const waiting = this.#take(reply.number)
       if (reply.failed === undefined) waiting?.resolve(resultOf(reply))
-      else waiting?.reject(reply.damaged ? new Damaged('store', reply.failed) : new Error(`the commit failed: ${reply.failed}`))
+      else waiting?.reject(failureOf(reply.failed, reply.fault))
     }
     this.#onCommit()
   }
@@ -119,8 +121,17 @@ export class Writer {
   #broken(worker: Worker, error: Error): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
-    for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(error)
+    const reason = isDiskFull(error) ? new DiskFull(FULL, { cause: error }) : error
+    for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(reason)
   }
+}
+
+const FULL = 'the disk takes no more resources'
+
+function failureOf(text: string, fault: CommitReply['fault']): Error {
+  // guard: full-disk-is-told-by-the-store
+  if (fault === 'full') return new DiskFull(`${FULL}: ${text}`)
+  return fault === 'damaged' ? new Damaged('store', text) : new Error(`the commit failed: ${text}`)
 }
 
 const newestOf = (writes: readonly Write[]): number => writes.reduce((newest, { lastUpdated }) => Math.max(newest, lastUpdated), 0)
