@@ -1,6 +1,19 @@
 /** Versions that could not be indexed, on their way into the state everybody shares. */
 import type { IndexDocument } from '../ports/search/search-index.ts'
+import type { VersionKey } from '../ports/store/resource-store.ts'
 import { afterPoison, type SharedState } from './index-state.ts'
+
+/** The index lacks a version, or a parameter of it. The message names both, and has no content of the resource. */
+export class NotIndexed extends Error {
+  readonly version: VersionKey
+
+  constructor({ tenant, type, id, versionId }: VersionKey, reason: string) {
+    super(
+      `${type}/${id}/_history/${versionId} of tenant ${tenant} is not indexed: ${reason}. GET /$reindex-status lists all such resources`,
+    )
+    this.version = { tenant, type, id, versionId }
+  }
+}
 
 type Found = Pick<IndexDocument, 'tenant' | 'type' | 'id'> & { readonly versionId: number }
 

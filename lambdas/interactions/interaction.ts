@@ -154,7 +154,7 @@ export type Choices = {
 
 /** `by`: who asked for the commit. */
 export type RequestWriter = {
-  readonly commit: (writes: readonly Write[], guards: readonly Guard[], by: Looking) => Promise<CommitResult>
+  readonly commit: (writes: readonly Write[], guards: readonly Guard[], by: Looking & Pick<Context, 'requestId'>) => Promise<CommitResult>
 }
 
 /** What interactions may need; each names its own with Pick. */

@@ -1,11 +1,13 @@
 /** What the log of the embedded home says of a machine error. */
+import { NotIndexed } from '../indexing/unindexable-versions.ts'
 import { Damaged } from '../ports/faults/damaged.ts'
 import { DiskFull } from '../ports/faults/disk-full.ts'
 import { NotFetched } from '../ports/security/fetch-document.ts'
 
-/** Damage, a full disk, what others do not give, what the operating system refuses, and a thread without memory, in one line. Of others where they failed, without the message, which may hold what was being worked on. */
+/** Damage, a full disk, what is not indexed, what others do not give, what the operating system refuses, and a thread without memory, in one line. Of others where they failed, without the message, which may hold what was being worked on. */
 export function toldOf(error: unknown): string {
-  if (error instanceof Damaged || error instanceof DiskFull || error instanceof NotFetched) return error.message
+  if (error instanceof Damaged || error instanceof DiskFull || error instanceof NotFetched || error instanceof NotIndexed)
+    return error.message
   if (isOfSystem(error) || isOutOfMemory(error)) return error.message
   if (!(error instanceof Error)) return typeof error
   const places = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))

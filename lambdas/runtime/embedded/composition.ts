@@ -100,7 +100,7 @@ export async function openHome(parts: HomeParts): Promise<Home> {
     now,
     reading,
     budget: config.searchBudget,
-    report: (error) => report(error, ''),
+    report,
     warn: (line) => parts.warn?.(line),
   })
   opened.defer(stores.close)
@@ -171,7 +171,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     reindex: reindexOf(stores),
     resources: seenThrough(store, () => stores.expressions),
     heads: (keys) => stores.store.heads(keys),
-    writer: stampedWriter(writer, clock),
+    writer: stampedWriter(stores.origins.recording(writer), clock),
     checker,
     index: stores.searcher,
     latest: () => decidedIndex(stores.searcher, progress),

@@ -2,6 +2,7 @@
 import type { ForkedExpressionRunner } from '../../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../../adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../indexing/custom-definitions.ts'
+import { NotIndexed } from '../../indexing/unindexable-versions.ts'
 import { keptVersions, type RequestStore } from '../../interactions/resources/version-cache.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
@@ -9,6 +10,7 @@ import type { Reading } from '../../search/search-context.ts'
 import { expressionRunner } from '../expressions/forked-expressions.ts'
 import { DefinitionsInUse } from '../threads/search/definitions-in-use.ts'
 import { Searcher } from '../threads/search/threaded-index.ts'
+import { WriteOrigins } from './write-origins.ts'
 
 export type Stores = {
   readonly store: SqliteResourceStore
@@ -17,6 +19,7 @@ export type Stores = {
   readonly searcher: Searcher
   readonly definitions: DefinitionsInUse
   readonly expressions: ForkedExpressionRunner
+  readonly origins: WriteOrigins
   /** All of them, also where one cannot be closed. */
   readonly close: () => Promise<void>
 }
@@ -28,7 +31,7 @@ export type StoresParts = {
   readonly reading: Reading
   /** Milliseconds a search may take. */
   readonly budget: number
-  readonly report: (error: unknown) => void
+  readonly report: (error: unknown, requestId: string) => void
   /** Gets lines for the operator. */
   readonly warn?: (line: string) => void
 }
@@ -37,6 +40,7 @@ export type StoresParts = {
 export async function openStores({ path, now, reading, budget, report, warn = () => undefined }: StoresParts): Promise<Stores> {
   await using opened = new AsyncDisposableStack()
   const definitions = new DefinitionsInUse()
+  const origins = new WriteOrigins()
   const store = await SqliteResourceStore.open({ file: path('store.db'), now, onCommit: () => searcher.follow() })
   opened.defer(() => store.close())
   const defining = await definingIn(store)
@@ -49,7 +53,7 @@ export async function openStores({ path, now, reading, budget, report, warn = ()
     ...{ defining, budget, warn },
     report(error) {
       definitions.silent()
-      report(error)
+      report(error, (error instanceof NotIndexed ? origins.requestOf(error.version) : undefined) ?? '')
     },
     onDefinitions: (changed) => definitions.take(changed as Partial<Definitions>),
   })
@@ -59,7 +63,7 @@ export async function openStores({ path, now, reading, budget, report, warn = ()
   const expressions = expressionRunner()
   opened.defer(() => expressions.close())
   const all = opened.move()
-  return { store, requests: keptVersions(store), searcher, definitions, expressions, close: () => all.disposeAsync() }
+  return { store, requests: keptVersions(store), searcher, definitions, expressions, origins, close: () => all.disposeAsync() }
 }
 
 async function isDefinedAny(store: SqliteResourceStore): Promise<boolean> {

@@ -178,11 +178,11 @@ function exchange(): void {
 }
 
 /** Each kind once: one parameter may fail on every resource. */
-function onPoison({ type }: ResourceVersion, error: unknown): void {
+function onPoison({ tenant, type, id, versionId }: ResourceVersion, error: unknown): void {
   const reason = error instanceof Error ? error.name : typeof error
   if (reported.has(`${type} ${reason}`)) return
   reported.add(`${type} ${reason}`)
-  tell({ kind: 'poison', type, reason })
+  tell({ kind: 'poison', version: { tenant, type, id, versionId }, reason })
 }
 
 /** Those for whom it has come far enough: who waits for less may have come later. */

@@ -1,11 +1,12 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
+import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { IndexBehind } from '../../../ports/faults/index-behind.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import { type Freshness, type GroupPlan, type Matching, NEVER, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
-import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
+import type { ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
 import { Pace } from './catch-up-rate.ts'
 
 /**
@@ -49,7 +50,7 @@ export type SearcherReply =
   | { readonly kind: 'store-damaged'; readonly reason: string }
   /** The index is made again, by the next thread. */
   | { readonly kind: 'index-damaged' }
-  | { readonly kind: 'poison'; readonly type: string; readonly reason: string }
+  | { readonly kind: 'poison'; readonly version: VersionKey; readonly reason: string }
   /** A line for the operator. */
   | { readonly kind: 'notice'; readonly text: string }
 
@@ -264,7 +265,7 @@ export class Searcher implements SearchIndex {
       case 'notice':
         return this.#options.warn?.(reply.text)
       case 'poison':
-        return this.#options.report(new Error(`a ${reply.type} could not be indexed: ${reply.reason}`))
+        return this.#options.report(new NotIndexed(reply.version, reply.reason))
     }
   }
 

@@ -120,7 +120,7 @@ describe('The searcher', () => {
     expect(await found(searcher, exactly('X'))).toBe('a/1 c/1')
     expect(await found(searcher, { kind: 'key', field: '_id:code', oneOf: ['b'] })).toBe('b/1')
     expect(told.at(-1)?.poisoned).toEqual([{ tenant: 't', type: 'Patient', id: 'b', versionId: 1, reason: 'Error' }])
-    expect(reports).toEqual(['Error: a Patient could not be indexed: Error'])
+    expect(reports).toEqual([expect.stringMatching(/^Error: Patient\/b\/_history\/1 of tenant t is not indexed: Error\. /)])
     await store.commit([named('b', 'X', 1)], [])
     expect(await found(searcher, exactly('X'))).toBe('a/1 b/2 c/1')
     expect(told.at(-1)?.poisoned).toEqual([])
@@ -253,7 +253,7 @@ describe('The searcher', () => {
     await store.commit([broken, named('next', 'X')], [])
     expect(await found(searcher, exactly('X'))).toBe('next/1')
     expect(await found(searcher, { kind: 'all', of: [] })).toBe('broken/1 next/1')
-    expect(reports).toEqual([expect.stringMatching(/^Error: a Patient could not be indexed: /)])
+    expect(reports).toEqual([expect.stringMatching(/^Error: Patient\/broken\/_history\/1 of tenant t is not indexed: /)])
     expect(reports[0]).not.toContain('secret')
   })
 
@@ -288,7 +288,7 @@ describe('The searcher', () => {
   it('tells its thread which answers nobody waits for any more', async () => {
     const program = `import { parentPort } from 'node:worker_threads'
       parentPort.on('message', ({ kind, number }) => {
-        if (kind === 'forget') parentPort.postMessage({ kind: 'poison', type: 'search', reason: number })
+        if (kind === 'forget') parentPort.postMessage({ kind: 'poison', version: { type: 'Search', id: 'a' }, reason: number })
         if (kind === 'close') parentPort.close()
       })`
     const reports: string[] = []
@@ -298,7 +298,7 @@ describe('The searcher', () => {
     }) // biome-ignore format: one line of options
     await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('not answered in time')
     await eventually(() => reports.length > 0)
-    expect(reports).toEqual(['Error: a search could not be indexed: 1'])
+    expect(reports).toEqual([expect.stringContaining('is not indexed: 1.')])
     await searcher.close()
   })
 
