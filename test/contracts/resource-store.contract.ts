@@ -131,6 +131,24 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       )
     })
 
+    it.each([
+      [1, ['a']],
+      [10, ['a']],
+      [11, ['a', undefined, 'gone', 'b']],
+      [20, ['a', undefined, 'gone', 'b']],
+      [21, ['a', undefined, 'gone', 'b', 'c']],
+      [1_000, ['a', undefined, 'gone', 'b', 'c', 'd']],
+    ])('are returned up to the body that uses up a room of %d bytes', async (room, expected) => {
+      const tenant = newTenant()
+      const [a, gone, b, c, d] = ['a', 'gone', 'b', 'c', 'd'].map((id) => patientOf(id, tenant)) as [ResourceKey, ...ResourceKey[]]
+      await commit(...[a, gone!, b!, c!, d!].map((key) => writeOf(key, { body: bytes('0123456789') })))
+      await commit(deletionOf(gone!, { expected: 1 }))
+      const keys = [a, patientOf('unknown', tenant), gone!, b!, c!, d!]
+      const numbered = keys.map((key) => ({ ...key, versionId: key === gone ? 2 : 1 }))
+      expect((await reader.current(keys, room)).map((version) => version?.id)).toEqual(expected)
+      expect((await reader.versions(numbered, room)).map((version) => version?.id)).toEqual(expected)
+    })
+
     it('continue over a deletion, which is a version without a body', async () => {
       const key = patientOf('a', newTenant())
       const compartments = ['Patient/a']

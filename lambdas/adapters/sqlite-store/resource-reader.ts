@@ -58,16 +58,16 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
     }
   }
 
-  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#each(keys, (key) => this.#versions.head(key))
+  async current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.head(key), room)
   }
 
   async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
     return this.#each(keys, (key) => this.#versions.headOrDamage(key))
   }
 
-  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#each(keys, (key) => this.#versions.version(key))
+  async versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.version(key), room)
   }
 
   async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
@@ -129,10 +129,14 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
   }
 
   /** One that is found needs no snapshot, where it is known what was acknowledged. Others may have been told of what is committed, but not acknowledged yet. */
-  #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found | undefined): readonly (Found | undefined)[] {
+  #each<Key, Found extends ResourceVersion | DamagedVersion>(
+    keys: readonly Key[],
+    read: (key: Key) => Found | undefined,
+    room = Number.POSITIVE_INFINITY,
+  ): readonly (Found | undefined)[] {
     const isSure = this.#acknowledged !== undefined && !this.#isUnsure && this.#recent.upTo >= this.#acknowledged()
     const found = isSure && keys.length === 1 ? reading(() => read(keys[0]!)) : undefined
-    return found === undefined ? this.#inSnapshot(() => keys.map(read)) : [found]
+    return found === undefined ? this.#inSnapshot(() => readWithin(room, keys, read)) : [found]
   }
 
   #inSnapshot<T>(read: () => T): T {
@@ -144,4 +148,21 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
       }),
     )
   }
+}
+
+/** Reads one key after the other, up to the body that uses the room up. */
+function readWithin<Key, Found extends ResourceVersion | DamagedVersion>(
+  room: number,
+  keys: readonly Key[],
+  read: (key: Key) => Found | undefined,
+): readonly (Found | undefined)[] {
+  const found: (Found | undefined)[] = []
+  let left = room
+  for (const key of keys) {
+    if (left <= 0) break
+    const version = read(key)
+    found.push(version)
+    if (version !== undefined && 'body' in version) left -= version.body.length
+  }
+  return found
 }

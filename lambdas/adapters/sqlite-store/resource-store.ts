@@ -72,16 +72,16 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     }
   }
 
-  current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#reader.current(keys)
+  current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.current(keys, room)
   }
 
   heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
     return this.#reader.heads(keys)
   }
 
-  versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#reader.versions(keys)
+  versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.versions(keys, room)
   }
 
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {

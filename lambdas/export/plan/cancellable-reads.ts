@@ -23,9 +23,9 @@ export function whileWanted(parts: ExportParts, job: Job): ExportParts {
   return {
     ...parts,
     resources: {
-      current: wanted((keys) => resources.current(keys)),
+      current: wanted((...asked) => resources.current(...asked)),
       heads: wanted((keys) => resources.heads(keys)),
-      versions: wanted((keys) => resources.versions(keys)),
+      versions: wanted((...asked) => resources.versions(...asked)),
       history: wanted((...asked) => resources.history(...asked)),
       extent: wanted((...asked) => resources.extent(...asked)),
       settled: (...asked) => resources.settled(...asked),

@@ -23,17 +23,16 @@ export function keptVersions(store: RequestStore, room = ROOM): RequestStore {
     return version
   }
   return {
-    current: (keys) => store.current(keys),
+    current: (...asked) => store.current(...asked),
     history: (...asked) => store.history(...asked),
-    async versions(keys) {
+    async versions(keys, room = Number.POSITIVE_INFINITY) {
       const known = keys.map((key) => {
         const found = kept.get(nameOf(key))
         return found?.versionId === key.versionId ? found : undefined
       })
       const unknown = keys.filter((_, i) => known[i] === undefined)
-      if (unknown.length === 0) return known
-      const read = (await store.versions(unknown)).values()
-      return known.map((version) => version ?? keep(read.next().value))
+      const read = unknown.length === 0 ? [] : (await store.versions(unknown, room)).map(keep)
+      return within(room, known, read)
     },
     async commit(writes, guards) {
       try {
@@ -48,3 +47,20 @@ export function keptVersions(store: RequestStore, room = ROOM): RequestStore {
 
 /** No part of it has a slash inside. */
 const nameOf = ({ tenant, type, id }: ResourceKey): string => `${tenant}/${type}/${id}`
+
+/** Fills the gaps with what was read, in order, up to the body that uses the room up. Nothing is known of what the store left out. */
+function within(
+  room: number,
+  known: readonly (ResourceVersion | undefined)[],
+  read: readonly (ResourceVersion | undefined)[],
+): readonly (ResourceVersion | undefined)[] {
+  const found: (ResourceVersion | undefined)[] = []
+  let [left, taken] = [room, 0]
+  for (const version of known) {
+    if (left <= 0 || (version === undefined && taken === read.length)) break
+    const next = version ?? read[taken++]
+    left -= next?.body.length ?? 0
+    found.push(next)
+  }
+  return found
+}

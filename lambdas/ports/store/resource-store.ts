@@ -110,12 +110,15 @@ export type ScanPage = {
 export type ScanExtent = { readonly entries: number; readonly cuts: readonly number[] }
 
 export interface ResourceReader {
-  /** The heads, in the order of the keys; undefined for a resource that never was; a deleted head comes back with `deleted: true`. */
-  current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]>
+  /**
+   * The heads, in the order of the keys; undefined for a resource that never was; a deleted head comes back with `deleted: true`.
+   * `room`: bytes of bodies. The answer ends with the body that uses them up, so that a page never holds all bodies of its keys.
+   */
+  current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /** As `current`, for who writes after them: one that is damaged is told as far as it is known, and is Damaged only where its number is not. */
   heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]>
-  /** These versions, in the order asked. */
-  versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]>
+  /** These versions, in the order asked. `room`: as for `current`. */
+  versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /** At most `limit` versions strictly after `after` in the order of HistoryPosition. */
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>
   /**

@@ -1,7 +1,7 @@
 /** What the DynamoDB store does when calls fail or others come between: each commit takes effect once, or not and says so. */
 import { randomBytes } from 'node:crypto'
 import { GetCommand } from '@aws-sdk/lib-dynamodb'
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { MachineError } from '../../../lambdas/ports/faults/machine-error.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import type { CommitResult, ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
@@ -392,6 +392,19 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const [name, blob] = [...table.blobs].find(([name]) => name.includes(key.tenant))!
       table.blobs.set(name, { ...blob, bytes: blob.bytes.map((byte) => byte ^ 1) })
       await expect(table.store().versions([{ ...key, versionId: 1 }])).rejects.toThrow('damaged')
+    })
+
+    it('are read from the blob store a few at a time, up to the one that uses up the room', async () => {
+      const tenant = newTenant()
+      const keys = [...Array(40).keys()].map((n) => patientOf(`p${n}`, tenant))
+      await table.store().commit(
+        keys.map((key) => writeOf(key, { body: large })),
+        [],
+      )
+      const read = jest.spyOn(table.blobs, 'get')
+      expect(await table.store().current(keys, 3 * large.length)).toHaveLength(3)
+      expect(read).toHaveBeenCalledTimes(8)
+      read.mockRestore()
     })
 
     it('leave nothing behind when the commit is a conflict', async () => {

@@ -18,9 +18,9 @@ async function storeOf(read: (key: VersionKey) => void = () => undefined): Promi
     current: (keys) => store.current(keys),
     history: (...asked) => store.history(...asked),
     commit: (writes, guards) => store.commit(writes, guards),
-    versions(keys) {
+    versions(keys, room) {
       keys.forEach(read)
-      return store.versions(keys)
+      return store.versions(keys, room)
     },
   }
   return { store, told }
@@ -116,7 +116,8 @@ it('reads among random writes return the same as without the cache', async () =>
       const some = Array.from({ length: 1 + random.below(6) }, () => random.below(keys.length)).map((n) =>
         versionOf(keys[n]!, Math.max(1, heads[n]! + 1 - random.below(3))),
       )
-      expect(await kept.versions(some)).toEqual(await store.versions(some))
+      const room = random.below(2) === 0 ? undefined : 1 + random.below(2_500)
+      expect(await kept.versions(some, room)).toEqual(await store.versions(some, room))
     }
     for (let i = 0; i < 100; i++) await (random.below(3) === 0 ? write() : read())
     await store.close()

@@ -34,9 +34,13 @@ export class Reader {
     this.#clock = clock
   }
 
-  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+  async current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
     const heads = await this.#headsOfOneMoment(keys)
-    return Promise.all(heads.map((head, i) => this.#version(keys[i]!, head?.current)))
+    return this.#unpacked(
+      keys,
+      heads.map((head) => head?.current),
+      room,
+    )
   }
 
   /** What is known of the heads, though some may be damaged. */
@@ -45,9 +49,8 @@ export class Reader {
     return Promise.all(heads.map((head, i) => head && this.versionOrDamage(keys[i]!, head.current)))
   }
 
-  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    const contents = await this.contents(keys)
-    return Promise.all(contents.map((content, i) => this.#version(keys[i]!, content)))
+  async versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#unpacked(keys, await this.contents(keys), room)
   }
 
   /** Heads first: most versions that are asked for are current. A head that has moved on has left a copy, written before it moved. */
@@ -158,12 +161,28 @@ export class Reader {
     return Promise.all(resolved)
   }
 
-  async #version(key: ResourceKey, content: Content | undefined): Promise<ResourceVersion | undefined> {
-    return content === undefined ? undefined : this.version(key, content)
+  /** A few at once, up to the body that uses the room up: items are small, and what was packed in them may be very large. */
+  async #unpacked(
+    keys: readonly ResourceKey[],
+    contents: readonly (Content | undefined)[],
+    room = Number.POSITIVE_INFINITY,
+  ): Promise<readonly (ResourceVersion | undefined)[]> {
+    const atOnce = room === Number.POSITIVE_INFINITY ? contents.length : UNPACKED_AT_ONCE
+    const found: (ResourceVersion | undefined)[] = []
+    for (let at = 0, left = room; at < contents.length && left > 0; at += atOnce) {
+      const some = contents.slice(at, at + atOnce).map((content, i) => content && this.version(keys[at + i]!, content))
+      for (const version of await Promise.all(some)) {
+        if (left > 0) found.push(version)
+        left -= version?.body.length ?? 0
+      }
+    }
+    return found
   }
 }
 
 const PAGE = 100
+/** Large bodies lie in the blob store: one at a time would take as many round trips. */
+const UNPACKED_AT_ONCE = 8
 
 function inHead(head: Resolved | undefined, versionId: number): Content | undefined {
   return [head?.current, head?.before].find((content) => content?.vid === versionId)

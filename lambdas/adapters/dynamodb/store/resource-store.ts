@@ -89,16 +89,16 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     this.#history = new History(this.#dynamo, this.#reader, this.#types, clock)
   }
 
-  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#reader.current(keys)
+  async current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.current(keys, room)
   }
 
   async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
     return this.#reader.currentOrDamage(keys)
   }
 
-  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#reader.versions(keys)
+  async versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.versions(keys, room)
   }
 
   async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {

@@ -46,9 +46,9 @@ const calls = new Calls(tell, {
 const parts: ExportParts = {
   rows,
   resources: {
-    current: (keys) => giving(() => reader.current(keys)),
+    current: (...asked) => giving(() => reader.current(...asked)),
     heads: (keys) => giving(() => reader.heads(keys)),
-    versions: (keys) => giving(() => reader.versions(keys)),
+    versions: (...asked) => giving(() => reader.versions(...asked)),
     history: (...asked) => giving(() => reader.history(...asked)),
     extent: (...asked) => giving(() => reader.extent(...asked)),
     async *scan(request) {
