@@ -26,8 +26,8 @@ export const seenThrough =
     const current = async (key: ResourceKey) => (await resources.current([key]))[0]
     const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources }
     return {
-      current: async (keys) => shown(eye, await resources.current(keys)),
-      versions: async (keys) => shown(eye, await resources.versions(keys)),
+      current: async (...asked) => shown(eye, await resources.current(...asked)),
+      versions: async (...asked) => shown(eye, await resources.versions(...asked)),
       history: (scope, window, after, limit) => {
         const types = scope.type === undefined ? resourceTypes : [scope.type]
         const isWhole = (type: string): boolean => letters.every((letter) => isWholeType(access, type, letter, reading))
@@ -48,6 +48,8 @@ async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[
 
 /** Versions read at once: how many there are of what is hidden is not told by how long most resources take. */
 const FEWEST = 100
+/** Bytes after which a page ends early, as those of stores do. */
+const HEAVIEST_HISTORY = 16_000_000
 
 /** A page of what may be seen; pages of the store are read until there is one more. What they hold decides. */
 async function historyOf(
@@ -55,12 +57,15 @@ async function historyOf(
   ...[scope, window, after, limit]: Parameters<ResourceReader['history']>
 ): ReturnType<ResourceReader['history']> {
   const versions: ResourceVersion[] = []
+  let weight = 0
   for (let from = after; ; ) {
     const page = await eye.resources.history(scope, { ...window, placesOnly: false }, from, Math.max(limit, FEWEST))
     const seen = (await shown(eye, page.versions)).filter((version) => version !== undefined)
     versions.push(...seen)
     from = page.versions.at(-1)
     if (versions.length > limit) return { ...page, versions: versions.slice(0, limit), more: true }
+    weight += seen.reduce((sum, { body }) => sum + body.length, 0)
+    if (page.more && weight > HEAVIEST_HISTORY) return { ...page, versions }
     if (!page.more) return { ...page, versions, more: false }
   }
 }

@@ -111,7 +111,7 @@ async function filledWithOwn(
       last = { type: version.type, id: version.id }
     }
     await gathering?.addOwn(versions)
-    if (work.spend(versions.length) && last !== undefined) return { in: 'own', after: last }
+    if (work.spend(versions) && last !== undefined) return { in: 'own', after: last }
   }
   await gathering?.addOwn([])
   return undefined
@@ -131,15 +131,16 @@ async function filledWithReferred(
     kept: await gathering.keep(),
     ...(last === undefined ? {} : { after: last }),
   })
-  for (let at = after === undefined ? 0 : names.indexOf(after) + 1; at < names.length; at += HANDFUL) {
-    const some = names.slice(at, at + HANDFUL)
-    for (const version of await liveVersions(record, some)) {
+  for (let at = after === undefined ? 0 : names.indexOf(after) + 1; at < names.length; ) {
+    const { versions, read } = await liveVersions(record, names.slice(at, at + HANDFUL))
+    for (const version of versions) {
       if (record.isShown(version) && !page.add(version, 'include')) return nextFrom()
       last = nameOf(version)
     }
     // None of them may be there.
-    last = some.at(-1)
-    if (work.spend(some.length) && at + HANDFUL < names.length) return nextFrom()
+    at += read
+    last = names[at - 1]
+    if (work.spend(versions, read) && at < names.length) return nextFrom()
   }
   return undefined
 }

@@ -7,14 +7,17 @@ import { localReference, referencesWritten } from '../../fhir/references.ts'
 import { all, not, type Position } from '../../ports/search/plan.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { nameOf } from '../resources/request-key.ts'
+import { weightOf } from '../searching/bounded-reads.ts'
+import { HEAVIEST_PAGE } from '../searching/page-limits.ts'
 import { keepQuery, keptQuery } from '../searching/stored-query.ts'
 import { othersPass } from '../time-slices.ts'
 import { HANDFUL, ownVersions, type PatientRecord, REFERRED } from './patient-record.ts'
 
 /** Names that are gathered, of one patient. */
 const MOST = 200_000
-/** Versions that are read for one page. */
+/** Versions that are read for one page, and bytes of them. */
 const MOST_READ = 10_000
+const HEAVIEST_READ = 50_000_000
 
 /** `own`: the last one whose references are known; `all`: they all are. `followed`: of so many names what they refer to is known. */
 type Kept = {
@@ -27,11 +30,13 @@ const BEGUN: Kept = { names: [], own: null, followed: 0 }
 
 export class Work {
   #left = MOST_READ
+  #room = HEAVIEST_READ
 
-  /** Whether it is used up. */
-  spend(versions: number): boolean {
-    this.#left -= versions
-    return this.#left <= 0
+  /** Whether it is used up. `count`: of the keys that were looked up for these versions. */
+  spend(versions: readonly ResourceVersion[], count = versions.length): boolean {
+    this.#left -= count
+    this.#room -= weightOf(versions)
+    return this.#left <= 0 || this.#room <= 0
   }
 }
 
@@ -89,16 +94,16 @@ export class Gathering {
       const matching = sources === 'own' ? own : sources
       for await (const versions of ownVersions(this.#record, matching, this.#own ?? undefined, Number.POSITIVE_INFINITY)) {
         await this.addOwn(versions)
-        if (work.spend(versions.length)) return false
+        if (work.spend(versions)) return false
       }
       this.#own = 'all'
     }
     while (this.#followed < this.#names.length) {
       await othersPass()
-      const some = this.#names.slice(this.#followed, this.#followed + HANDFUL)
-      this.#meet(await liveVersions(this.#record, some))
-      this.#followed += some.length
-      if (work.spend(some.length)) return false
+      const { versions, read } = await liveVersions(this.#record, this.#names.slice(this.#followed, this.#followed + HANDFUL))
+      this.#meet(versions)
+      this.#followed += read
+      if (work.spend(versions, read)) return false
     }
     return true
   }
@@ -136,17 +141,21 @@ export class Gathering {
   }
 }
 
-/** Those that are there, and may be read and found. What belongs to the patient is not told as referred to. */
+/**
+ * Those of the first names that are there, and may be read and found, no heavier than a page. What belongs to the patient is not told as referred
+ * to. `read`: how many names were looked up.
+ */
 export async function liveVersions(
   { ports, request, patient }: PatientRecord,
   names: readonly string[],
-): Promise<readonly ResourceVersion[]> {
+): Promise<{ readonly versions: readonly ResourceVersion[]; readonly read: number }> {
   const keys = names.map((name): ResourceKey => {
     const [type = '', id = ''] = name.split('/')
     return { tenant: request.tenant, type, id }
   })
-  const heads = await ports.resources(request, 'r', 's').current(keys)
-  return heads.filter(
+  const heads = await ports.resources(request, 'r', 's').current(keys, HEAVIEST_PAGE)
+  const versions = heads.filter(
     (head): head is ResourceVersion => head !== undefined && !head.deleted && !head.compartments.includes(nameOf(patient)),
   )
+  return { versions, read: heads.length }
 }

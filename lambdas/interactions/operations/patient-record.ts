@@ -78,7 +78,7 @@ const changedAfter = (since: number | undefined): Predicate =>
     ? ALWAYS
     : { kind: 'span', field: '_lastUpdated', relation: 'intersects', low: since + 1, high: Number.POSITIVE_INFINITY }
 
-/** Versions that are held at once: they may be large. */
+/** Versions that are held at once, as far as they are no heavier than a page. */
 export const HANDFUL = 50
 /** Hits of one search. */
 const MOST_HITS = 1_000
@@ -95,9 +95,11 @@ export async function* ownVersions(
   const plan = { ...matching, order: [], limit: Math.min(Math.max(wanted, HANDFUL), MOST_HITS), total: 'none' as const }
   for (let from = after, isMore = matching.types.length > 0; isMore; ) {
     const { hits, more } = await ports.index.find({ ...plan, ...(from === undefined ? {} : { after: { ...from, values: [] } }) })
-    for (let at = 0; at < hits.length; at += HANDFUL) {
+    for (let at = 0; at < hits.length; ) {
       await othersPass()
-      yield await versionsOf(ports, request, hits.slice(at, at + HANDFUL))
+      const versions = await versionsOf(ports, request, hits.slice(at, at + HANDFUL))
+      yield versions
+      at += versions.length
     }
     const last = hits.at(-1)
     from = last && { type: last.type, id: last.id }

@@ -2,10 +2,12 @@
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { compareVersions } from '../../ports/definitions/version-order.ts'
+import type { Hit } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { CALLED, calledBy, hasCanonical } from '../../search/canonical.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { othersPass } from '../time-slices.ts'
+import type { Read } from './bounded-reads.ts'
 import { type SearchPorts, versionsOf } from './page-entries.ts'
 import { searcherOf } from './request-search-access.ts'
 
@@ -16,35 +18,48 @@ export type Canonicals = ReadonlyMap<string, ReadonlySet<string>>
 const MOST = 10_000
 const AT_ONCE = 100
 
+/** `read`: of these hits. */
+type Called = { readonly hits: readonly Hit[]; readonly read: Read<Hit> }
+
 /** What they name. Without a version that is the one with the highest, of several the one that was changed last. */
-export async function called(ports: SearchPorts, request: FhirRequest, canonicals: Canonicals): Promise<readonly ResourceVersion[]> {
-  if (canonicals.size === 0) return []
+export async function called(ports: SearchPorts, request: FhirRequest, canonicals: Canonicals): Promise<Called> {
+  if (canonicals.size === 0) return { hits: [], read: async () => [] }
   const types = [...new Set([...canonicals.values()].flatMap((types) => [...types]))]
   const where = { kind: 'key', field: CALLED, oneOf: [...canonicals.keys()] } as const
   const matching = { tenant: request.tenant, types, where, access: searcherOf(request).rules(types) }
   const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST, total: 'none' })
   const highest = new Map<string, Candidate>()
-  for (let at = 0; at < hits.length; at += AT_ONCE)
-    for (const head of await versionsOf(ports, request, hits.slice(at, at + AT_ONCE)))
-      for (const candidate of await candidatesOf(head)) {
+  // Those read last: mostly there is one reading, and none is read again.
+  let heads = new Map<Hit, ResourceVersion>()
+  for (let at = 0; at < hits.length; at += heads.size) {
+    const some = hits.slice(at, at + AT_ONCE)
+    heads = new Map((await versionsOf(ports, request, some)).map((head, i) => [some[i]!, head]))
+    for (const [hit, head] of heads)
+      for (const candidate of await candidatesOf(hit, head)) {
         const { name } = candidate
         const known = highest.get(name)
         if (canonicals.get(name)?.has(head.type) && (known === undefined || isHigher(candidate, known))) highest.set(name, candidate)
       }
-  return [...new Set([...canonicals.keys()].flatMap((name) => highest.get(name)?.head ?? []))]
+  }
+  return {
+    hits: [...new Set([...canonicals.keys()].flatMap((name) => highest.get(name)?.hit ?? []))],
+    read: async (some, room) => {
+      const known = some.map((hit) => heads.get(hit))
+      return known.includes(undefined) ? versionsOf(ports, request, some, room) : known
+    },
+  }
 }
 
-/** `name`: by which it is called, alone or with its version. */
-type Candidate = { readonly head: ResourceVersion; readonly name: string; readonly version: string }
+/** `name`: by which it is called, alone or with its version. Without its body: many may be candidates. */
+type Candidate = { readonly hit: Hit; readonly name: string; readonly version: string; readonly lastUpdated: number }
 
-async function candidatesOf(head: ResourceVersion): Promise<readonly Candidate[]> {
+async function candidatesOf(hit: Hit, head: ResourceVersion): Promise<readonly Candidate[]> {
   const names = await namesOf(head)
   const [url = '', whole = url] = names
-  return names.map((name) => ({ head, name, version: whole.slice(url.length + 1) }))
+  return names.map((name) => ({ hit, name, version: whole.slice(url.length + 1), lastUpdated: head.lastUpdated }))
 }
 
-const isHigher = (a: Candidate, b: Candidate): boolean =>
-  (compareVersions(a.version, b.version) || a.head.lastUpdated - b.head.lastUpdated) > 0
+const isHigher = (a: Candidate, b: Candidate): boolean => (compareVersions(a.version, b.version) || a.lastUpdated - b.lastUpdated) > 0
 
 /** What each of them may be called by, of those that may be. */
 export async function namesOfAll(heads: readonly ResourceVersion[]): Promise<ReadonlyMap<ResourceVersion, readonly string[]>> {

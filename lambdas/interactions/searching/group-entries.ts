@@ -2,6 +2,7 @@
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { SEARCH_GROUP } from '../../fhir/own-extensions.ts'
 import type { GroupPlan, GroupPosition, Matching } from '../../ports/search/plan.ts'
+import type { Group } from '../../ports/search/search-index.ts'
 import type { Grouping } from '../../search/query/group.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import type { FhirRequest } from '../interaction.ts'
@@ -30,10 +31,9 @@ export async function groupEntries(
     request,
     groups.flatMap(({ hits }) => hits),
   )
-  const parts = inPartsOf(
-    groups.map(({ hits }) => hits.length),
-    versions,
-  )
+  const sizes = groups.map(({ hits }) => hits.length)
+  // A page that was full before the last version of a later group ends before that group.
+  const parts = inPartsOf(sizes, versions).filter((part, i) => i === 0 || part.length === sizes[i])
   const light = parts.map(lightEnough)
   const { shown, others } = await weighed(ports, request, includes, light)
   const entries = groups.slice(0, shown).flatMap(({ key, size }, i): readonly BundleEntry[] => {
@@ -51,7 +51,7 @@ export async function groupEntries(
   const last = groups[shown - 1]
   const isMore = more || shown < groups.length
   return {
-    entries: [...entries, ...others, ...leftOut(parts.slice(0, shown).flat().length - light.slice(0, shown).flat().length)],
+    entries: [...entries, ...others, ...leftOut(hitsIn(groups.slice(0, shown)) - entries.length)],
     ...(asked === 'none' ? {} : { total }),
     ...(isMore && last !== undefined ? { next: { after: { position: last.hits[0]!.position, key: last.key }, shown } } : {}),
   }
@@ -68,6 +68,8 @@ const leftOut = (count: number): readonly BundleEntry[] =>
           text: `A group is shown as far as its resources have ${HEAVIEST_PAGE} bytes: ${count} of this page are left out. Search for them by the key of their group`,
         }),
       ]
+
+const hitsIn = (groups: readonly Group[]): number => groups.reduce((sum, { hits }) => sum + hits.length, 0)
 
 function inPartsOf<T>(sizes: readonly number[], all: readonly T[]): readonly (readonly T[])[] {
   let from = 0

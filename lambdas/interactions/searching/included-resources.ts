@@ -15,70 +15,102 @@ import { followed, type Include } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
-import { inHandfuls, othersPass } from '../time-slices.ts'
+import { othersPass } from '../time-slices.ts'
+import { type Read, readWithin } from './bounded-reads.ts'
 import { called, namesOfAll } from './canonical-lookup.ts'
-import { outcomeEntry, type SearchPorts, versionsOf } from './page-entries.ts'
+import { type SearchPorts, versionsOf } from './page-entries.ts'
 import { searcherOf } from './request-search-access.ts'
 
 /** Rounds of `:iterate`. */
 const DEEPEST = 4
-/** Of one match alone. */
-const MOST = 10_000
 
-type Included = Map<string, ResourceVersion>
+/** `most`: resources. `room`: bytes of them. */
+type Limits = { readonly most: number; readonly room: number }
 
-/** Each once, none that is a match. Cut at 10,000, which an entry then says. */
+/** Returns what comes along, each resource once and none that is a match, as far as the limits allow. `isCut`: there is more. */
 export async function included(
   ports: SearchPorts,
   request: FhirRequest,
   includes: readonly Include[],
   matches: readonly ResourceVersion[],
-): Promise<readonly BundleEntry[]> {
-  const found: Included = new Map()
-  const matched = new Set(matches.map(nameOf))
-  const isNew = (name: string): boolean => !found.has(name) && !matched.has(name)
+  limits: Limits,
+): Promise<{ readonly entries: readonly BundleEntry[]; readonly isCut: boolean }> {
+  const found = new Included(matches, limits)
   let round = matches
   for (let depth = 0; depth <= DEEPEST && round.length > 0; depth++) {
+    const before = found.versions.length
     const applied = depth === 0 ? includes : includes.filter(({ iterate }) => iterate)
-    const next: Included = new Map()
-    for (const version of await comingAlong(ports, request, applied, round))
-      if (isNew(nameOf(version)) && found.size + next.size < MOST) next.set(nameOf(version), version)
-    for (const [name, version] of next) found.set(name, version)
-    round = [...next.values()]
+    await addReferred(
+      ports,
+      request,
+      applied.filter(({ reverse }) => !reverse),
+      round,
+      found,
+    )
+    await addReferring(
+      ports,
+      request,
+      applied.filter(({ reverse }) => reverse),
+      round,
+      found,
+    )
+    round = found.isCut ? [] : found.versions.slice(before)
   }
-  const entries = [...found.values()].map((version) => shownEntry(request, version, { search: { mode: 'include' } }))
-  return found.size < MOST ? entries : [...entries, CUT]
+  const entries = found.versions.map((version) => shownEntry(request, version, { search: { mode: 'include' } }))
+  return { entries, isCut: found.isCut }
 }
+
+/** What came along so far. Nothing is read that is there already, nor what there is no room for. */
+class Included {
+  readonly versions: ResourceVersion[] = []
+  isCut = false
+  readonly #names: Set<string>
+  readonly #most: number
+  #room: number
+
+  constructor(matches: readonly ResourceVersion[], { most, room }: Limits) {
+    this.#names = new Set(matches.map(nameOf))
+    this.#most = most
+    this.#room = room
+  }
+
+  /** Resources that may still come along. */
+  get vacant(): number {
+    return this.#most - this.versions.length
+  }
+
+  async add<Key extends Named>(keys: readonly Key[], read: Read<Key>): Promise<void> {
+    const wanted = keys.filter((key) => !this.#names.has(nameOf(key)))
+    const versions = await readWithin(this.#room, wanted.slice(0, this.vacant), read)
+    this.isCut ||= versions.length < wanted.length
+    for (const version of versions) {
+      if (version === undefined || version.deleted) continue
+      this.#room -= version.body.length
+      if (this.#room < 0) {
+        this.isCut = true
+        return
+      }
+      this.#names.add(nameOf(version))
+      this.versions.push(version)
+    }
+  }
+}
+
+type Named = Pick<ResourceKey, 'type' | 'id'>
 
 /** FhirError 403 where a type is named that is out of scope; those that are only possible are left out. */
 export function checkIncludes(searcher: Searcher, includes: readonly Include[]): void {
   for (const { source, target = '*' } of includes) for (const type of [source, target]) if (type !== '*') searcher.within([type])
 }
 
-const CUT = outcomeEntry({
-  severity: 'warning',
-  code: 'too-costly',
-  text: `More than ${MOST} resources would be included: the others are left out`,
-})
-
-/** Of all includes together: what several of them ask for is read and looked for once. */
-async function comingAlong(
-  ports: SearchPorts,
-  request: FhirRequest,
-  includes: readonly Include[],
-  round: readonly ResourceVersion[],
-): Promise<readonly ResourceVersion[]> {
-  const [forward, reverse] = [includes.filter((include) => !include.reverse), includes.filter((include) => include.reverse)]
-  return [...(await referred(ports, request, forward, round)), ...(await referring(ports, request, reverse, round))]
-}
-
-/** What the resources refer to. */
-async function referred(
+/** Adds what the resources refer to. All includes are looked at together: what several of them ask for is read once. */
+async function addReferred(
   ports: SearchPorts,
   request: FhirRequest,
   includes: readonly Include[],
   sources: readonly ResourceVersion[],
-): Promise<readonly ResourceVersion[]> {
+  found: Included,
+): Promise<void> {
   const { resources, expressions } = ports
   const { tenant, reading } = request
   const seen = resources(request, 's')
@@ -103,11 +135,9 @@ async function referred(
         if (wanted.has(target) || wanted.has(undefined)) keys.set(name, { tenant, type: target, id })
       }
   }
-  const heads = await inHandfuls([...keys.values()], (some) => seen.current(some))
-  return [
-    ...heads.filter((head): head is ResourceVersion => head !== undefined && !head.deleted),
-    ...(await called(ports, request, canonicals)),
-  ]
+  await found.add([...keys.values()], seen.current)
+  const { hits, read } = await called(ports, request, canonicals)
+  await found.add(hits, read)
 }
 
 type Wanted = ReadonlySet<string | undefined>
@@ -118,19 +148,20 @@ function addCanonical(found: Map<string, Set<string>>, text: string, { targets }
   if (name !== '' && types.length > 0) found.set(name, (found.get(name) ?? new Set()).union(new Set(types)))
 }
 
-/** What refers to the resources. */
-async function referring(
+/** Adds what refers to the resources. Each type is searched once, for all includes together. */
+async function addReferring(
   ports: SearchPorts,
   request: FhirRequest,
   includes: readonly Include[],
   targets: readonly ResourceVersion[],
-): Promise<readonly ResourceVersion[]> {
+  found: Included,
+): Promise<void> {
   const { tenant, reading } = request
   const searcher = searcherOf(request)
   const names = await namesOfAll(targets)
-  const found: ResourceVersion[] = []
   const sources = includes.some(({ source }) => source === '*') ? resourceTypes : [...new Set(includes.map(({ source }) => source))]
   for (const source of sources.length === 0 ? [] : searcher.within(sources)) {
+    if (found.isCut) return
     const where = some(
       ...[...leading(includes, source, reading)].flatMap(([parameter, wanted]): readonly Predicate[] => {
         const { field, targets: possible } = parameter
@@ -149,11 +180,10 @@ async function referring(
     if (where.kind === 'some' && where.of.length === 0) continue
     // guard: included-resources-need-access
     const matching = { tenant, types: [source], where, access: searcher.rules([source]) }
-    const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST - found.length, total: 'none' })
-    found.push(...(await versionsOf(ports, request, hits)))
-    if (found.length >= MOST) break
+    const { hits, more } = await ports.index.find({ ...matching, order: [], limit: found.vacant + 1, total: 'none' })
+    await found.add(hits, (some, room) => versionsOf(ports, request, some, room))
+    found.isCut ||= more
   }
-  return found
 }
 
 const keyOneOf = (field: string, oneOf: readonly string[]): readonly Predicate[] =>

@@ -8,7 +8,8 @@ import type { Hit } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
-import { inHandfuls } from '../time-slices.ts'
+import { readWithin } from './bounded-reads.ts'
+import { HEAVIEST_PAGE } from './page-limits.ts'
 
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 
@@ -18,16 +19,17 @@ export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly to
 /** `after`: where this page ended; `shown`: its matches or groups, fewer than were asked for where they are heavy. */
 export type NextPage = { readonly after: Position | GroupPosition; readonly shown: number }
 
-/** The versions the index found. IndexAhead: the store does not have them all. */
+/** Reads the versions that the index found, up to the one that fills a page. `room`: bytes left in it. IndexAhead: the store does not have them all. */
 export async function versionsOf(
   { resources }: Pick<SearchPorts, 'resources'>,
   request: FhirRequest,
   hits: readonly Hit[],
+  room = HEAVIEST_PAGE,
 ): Promise<readonly ResourceVersion[]> {
   const { tenant } = request
   const seen = resources(request, 's')
   const keys = hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
-  const versions = await inHandfuls(keys, (some) => seen.versions(some))
+  const versions = await readWithin(room, keys, seen.versions)
   return versions.map((version) => {
     if (version === undefined) throw new IndexAhead('the index knows a version that the store does not have')
     return version

@@ -3,17 +3,20 @@ import type { BundleEntry } from '../../fhir/bundle.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Include } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
+import { weightOf } from './bounded-reads.ts'
 import { included } from './included-resources.ts'
-import type { SearchPorts } from './page-entries.ts'
+import { outcomeEntry, type SearchPorts } from './page-entries.ts'
 import { HEAVIEST_PAGE, lightCount } from './page-limits.ts'
 
 /** Resources that come along, at most, as long as the page can be shortened. */
 const MOST_INCLUDED = 1_000
+/** With one match alone. */
+const MOST_WITH_ONE = 10_000
 
 /** A match, or the matches of a group. */
 type Part = readonly ResourceVersion[]
 
-/** The first parts, whole, at least one and no more than weigh, and what they include. */
+/** The first parts, whole, at least one and no more than weigh, and what they include. What one part includes is cut, which an entry then says. */
 export async function weighed(
   ports: SearchPorts,
   request: FhirRequest,
@@ -21,11 +24,17 @@ export async function weighed(
   parts: readonly Part[],
 ): Promise<{ readonly shown: number; readonly others: readonly BundleEntry[] }> {
   for (let shown = lightCount(parts.map(weightOf)); ; shown = Math.ceil(shown / 2)) {
+    if (includes.length === 0) return { shown, others: [] }
     const matches = parts.slice(0, shown).flat()
-    const others = includes.length === 0 ? [] : await included(ports, request, includes, matches)
-    const weight = others.reduce((sum, { resource }) => sum + (resource instanceof Uint8Array ? resource.length : 0), weightOf(matches))
-    if (shown <= 1 || (others.length <= MOST_INCLUDED && weight <= HEAVIEST_PAGE)) return { shown, others }
+    const limits = { most: shown > 1 ? MOST_INCLUDED : MOST_WITH_ONE, room: HEAVIEST_PAGE - weightOf(matches) }
+    const { entries, isCut } = await included(ports, request, includes, matches, limits)
+    if (!isCut) return { shown, others: entries }
+    if (shown <= 1) return { shown, others: [...entries, CUT] }
   }
 }
 
-const weightOf = (versions: Part): number => versions.reduce((sum, { body }) => sum + body.length, 0)
+const CUT = outcomeEntry({
+  severity: 'warning',
+  code: 'too-costly',
+  text: `More than ${MOST_WITH_ONE} resources would be included with one match, or the page would have more than ${HEAVIEST_PAGE} bytes: the others are left out. Search for them by their references`,
+})

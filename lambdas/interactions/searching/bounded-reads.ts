@@ -1,0 +1,33 @@
+/** Reads what a page shows without holding more than it has room for: a search may find a thousand resources of 16 MB. */
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { othersPass } from '../time-slices.ts'
+
+/** Keys of the first reading. Most pages have no more, and so need no second one. */
+const FIRST = 100
+/** Keys of one reading: a store may read them all before it returns. */
+const MOST_AT_ONCE = 500
+
+type Version = ResourceVersion | undefined
+
+/** As `current` and `versions` of the store. */
+export type Read<Key> = (keys: readonly Key[], room: number) => Promise<readonly Version[]>
+
+/** Reads the keys in their order, up to the body that uses up the room. What was read tells how many keys the next reading has room for. */
+export async function readWithin<Key>(room: number, keys: readonly Key[], read: Read<Key>): Promise<readonly Version[]> {
+  const found: Version[] = []
+  let [size, left] = [FIRST, room]
+  while (found.length < keys.length && left > 0) {
+    const pause = othersPass()
+    if (pause !== undefined) await pause
+    const some = keys.slice(found.length, found.length + size)
+    const versions = await read(some, left)
+    // A reading may end early for a body that is hidden from the request: that takes no room of its page.
+    found.push(...versions)
+    left -= weightOf(versions)
+    size = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor((left * found.length) / (room - left))))
+  }
+  return found
+}
+
+/** Bytes of their bodies. */
+export const weightOf = (versions: readonly Version[]): number => versions.reduce((sum, version) => sum + (version?.body.length ?? 0), 0)
