@@ -146,6 +146,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const keys = [a, patientOf('unknown', tenant), gone!, b!, c!, d!]
       const numbered = keys.map((key) => ({ ...key, versionId: key === gone ? 2 : 1 }))
       expect((await reader.current(keys, room)).map((version) => version?.id)).toEqual(expected)
+      expect((await reader.heads(keys, room)).map((version) => version?.id)).toEqual(expected)
       expect((await reader.versions(numbered, room)).map((version) => version?.id)).toEqual(expected)
     })
 

@@ -23,6 +23,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['parameters of your own | 200 on a type', 'search/custom/custom-parameter-limits', 'MOST_OF_TYPE = 200'],
   ['5,000 on all types together', 'search/custom/custom-parameter-limits', 'MOST_DEFINED = 5_000'],
   ['`_pretty` | 5 MB', 'http/steps/write-response', 'LONGEST_PRETTY = 5_000_000'],
+  ['50 MB of current versions', 'interactions/writing/transaction-heads', 'MOST_HELD = 50_000_000'],
   ['50 MB of answers', 'interactions/bundle/entry-responses', 'HEAVIEST = 50_000_000'],
   ['or 20 seconds', 'interactions/bundle/entry-responses', 'LONGEST = 20_000'],
   ['no entry begins in the last 4', 'runtime/aws/deadlines', 'FOR_ENTRY = 4_000'],

@@ -62,8 +62,8 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
     return this.#each(keys, (key) => this.#versions.head(key), room)
   }
 
-  async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
-    return this.#each(keys, (key) => this.#versions.headOrDamage(key))
+  async heads(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.headOrDamage(key), room)
   }
 
   async versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {

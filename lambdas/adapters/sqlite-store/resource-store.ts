@@ -76,8 +76,8 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     return this.#reader.current(keys, room)
   }
 
-  heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
-    return this.#reader.heads(keys)
+  heads(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return this.#reader.heads(keys, room)
   }
 
   versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {

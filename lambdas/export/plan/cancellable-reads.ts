@@ -24,7 +24,7 @@ export function whileWanted(parts: ExportParts, job: Job): ExportParts {
     ...parts,
     resources: {
       current: wanted((...asked) => resources.current(...asked)),
-      heads: wanted((keys) => resources.heads(keys)),
+      heads: wanted((...asked) => resources.heads(...asked)),
       versions: wanted((...asked) => resources.versions(...asked)),
       history: wanted((...asked) => resources.history(...asked)),
       extent: wanted((...asked) => resources.extent(...asked)),

@@ -12,6 +12,7 @@ import { findingsOf } from '../validation/structure-findings.ts'
 import { type Head, headFor } from '../writing/head-access.ts'
 import { resolving } from '../writing/reference-resolution.ts'
 import { BrokenReference } from '../writing/referential-integrity.ts'
+import { transactionHeads } from '../writing/transaction-heads.ts'
 import {
   type Answer,
   ATTEMPTS,
@@ -109,8 +110,8 @@ async function plan(
 ): Promise<readonly Changed[] | 'moved on'> {
   const located = await locate(ports, planned, holders)
   refuseTwice(located)
-  const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
-  const heads = await ports.heads(targets.map(({ key }) => key))
+  const targets = located.flatMap(({ request, target }) => (target.kind === 'target' ? [{ ...target, request }] : []))
+  const heads = await transactionHeads(ports, targets)
   // guard: transaction-detects-moved-target
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
   // Whether a resource stays as it is may hang on the version that it names of another one which does.

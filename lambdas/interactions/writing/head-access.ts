@@ -23,7 +23,8 @@ const judgeOf = ({ access, reading }: FhirRequest, { heads, expressions }: Judge
   },
 })
 
-const isFree = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
+/** Whether the access allows every such write, without a look at the version. */
+export const isFree = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
 
 /** The head as the write may know it. FhirError 403 for one it may not change; to a patch, one that may not be seen either is not there. */
 export const headFor = (request: FhirRequest, head: Head | undefined, ports: JudgePorts): Awaitable<Head | undefined> =>

@@ -90,7 +90,7 @@ const WRITES_LAG = 10_000
 /** What writing interactions need, but what they write with. */
 export const checkPorts = () => ({
   resources: resources(),
-  heads: (keys: Parameters<ResourceReader['heads']>[0]) => store().heads(keys),
+  heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),
   latest,
   clock: clock(),
   expressions: expressions(),

@@ -170,7 +170,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     progress,
     reindex: reindexOf(stores),
     resources: seenThrough(store, () => stores.expressions),
-    heads: (keys) => stores.store.heads(keys),
+    heads: (...asked) => stores.store.heads(...asked),
     writer: stampedWriter(stores.origins.recording(writer), clock),
     checker,
     index: stores.searcher,

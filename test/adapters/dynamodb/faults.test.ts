@@ -394,7 +394,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await expect(table.store().versions([{ ...key, versionId: 1 }])).rejects.toThrow('damaged')
     })
 
-    it('are read from the blob store a few at a time, up to the one that uses up the room', async () => {
+    it('are read from the blob store eight at a time until the room is used up', async () => {
       const tenant = newTenant()
       const keys = [...Array(40).keys()].map((n) => patientOf(`p${n}`, tenant))
       await table.store().commit(

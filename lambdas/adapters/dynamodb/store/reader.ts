@@ -35,22 +35,16 @@ export class Reader {
   }
 
   async current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
-    const heads = await this.#headsOfOneMoment(keys)
-    return this.#unpacked(
-      keys,
-      heads.map((head) => head?.current),
-      room,
-    )
+    return unpacked(await this.#currentContents(keys), room, (content, i) => this.version(keys[i]!, content))
   }
 
   /** What is known of the heads, though some may be damaged. */
-  async currentOrDamage(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
-    const heads = await this.#headsOfOneMoment(keys)
-    return Promise.all(heads.map((head, i) => head && this.versionOrDamage(keys[i]!, head.current)))
+  async currentOrDamage(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return unpacked(await this.#currentContents(keys), room, (content, i) => this.versionOrDamage(keys[i]!, content))
   }
 
   async versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#unpacked(keys, await this.contents(keys), room)
+    return unpacked(await this.contents(keys), room, (content, i) => this.version(keys[i]!, content))
   }
 
   /** Heads first: most versions that are asked for are current. A head that has moved on has left a copy, written before it moved. */
@@ -161,28 +155,33 @@ export class Reader {
     return Promise.all(resolved)
   }
 
-  /** A few at once, up to the body that uses the room up: items are small, and what was packed in them may be very large. */
-  async #unpacked(
-    keys: readonly ResourceKey[],
-    contents: readonly (Content | undefined)[],
-    room = Number.POSITIVE_INFINITY,
-  ): Promise<readonly (ResourceVersion | undefined)[]> {
-    const atOnce = room === Number.POSITIVE_INFINITY ? contents.length : UNPACKED_AT_ONCE
-    const found: (ResourceVersion | undefined)[] = []
-    for (let at = 0, left = room; at < contents.length && left > 0; at += atOnce) {
-      const some = contents.slice(at, at + atOnce).map((content, i) => content && this.version(keys[at + i]!, content))
-      for (const version of await Promise.all(some)) {
-        if (left > 0) found.push(version)
-        left -= version?.body.length ?? 0
-      }
-    }
-    return found
+  async #currentContents(keys: readonly ResourceKey[]): Promise<readonly (Content | undefined)[]> {
+    return (await this.#headsOfOneMoment(keys)).map((head) => head?.current)
   }
 }
 
-const PAGE = 100
 /** Large bodies lie in the blob store: one at a time would take as many round trips. */
 const UNPACKED_AT_ONCE = 8
+
+/** Unpacks a few at once, up to the body that uses the room up: items are small, and what was packed in them may be very large. */
+async function unpacked<Found extends ResourceVersion | DamagedVersion>(
+  contents: readonly (Content | undefined)[],
+  room = Number.POSITIVE_INFINITY,
+  unpack: (content: Content, index: number) => Promise<Found>,
+): Promise<readonly (Found | undefined)[]> {
+  const atOnce = room === Number.POSITIVE_INFINITY ? contents.length : UNPACKED_AT_ONCE
+  const found: (Found | undefined)[] = []
+  for (let at = 0, left = room; at < contents.length && left > 0; at += atOnce) {
+    const some = contents.slice(at, at + atOnce).map((content, i) => content && unpack(content, at + i))
+    for (const version of await Promise.all(some)) {
+      if (left > 0) found.push(version)
+      if (version !== undefined && 'body' in version) left -= version.body.length
+    }
+  }
+  return found
+}
+
+const PAGE = 100
 
 function inHead(head: Resolved | undefined, versionId: number): Content | undefined {
   return [head?.current, head?.before].find((content) => content?.vid === versionId)

@@ -93,8 +93,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return this.#reader.current(keys, room)
   }
 
-  async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
-    return this.#reader.currentOrDamage(keys)
+  async heads(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return this.#reader.currentOrDamage(keys, room)
   }
 
   async versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {

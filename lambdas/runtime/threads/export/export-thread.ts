@@ -47,7 +47,7 @@ const parts: ExportParts = {
   rows,
   resources: {
     current: (...asked) => giving(() => reader.current(...asked)),
-    heads: (keys) => giving(() => reader.heads(keys)),
+    heads: (...asked) => giving(() => reader.heads(...asked)),
     versions: (...asked) => giving(() => reader.versions(...asked)),
     history: (...asked) => giving(() => reader.history(...asked)),
     extent: (...asked) => giving(() => reader.extent(...asked)),
