@@ -1,4 +1,4 @@
-/** Reads what a page shows without holding more than it has room for: a search may find a thousand resources of 16 MB. */
+/** Reads many versions without holding more of them than there is room for: a thousand resources may have 16 MB each. */
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { othersPass } from '../time-slices.ts'
 
@@ -27,6 +27,24 @@ export async function readWithin<Key>(room: number, keys: readonly Key[], read: 
     size = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor((left * found.length) / (room - left))))
   }
   return found
+}
+
+/** Bytes of the bodies of one part. */
+const PART = 4_500_000
+
+/** Reads all keys in parts, each with the keys it is of: for a caller that keeps little of what it reads. */
+export async function* inParts<Key, Found>(
+  keys: readonly Key[],
+  read: (keys: readonly Key[], room: number) => Promise<readonly Found[]>,
+): AsyncGenerator<readonly (readonly [key: Key, found: Found])[]> {
+  for (let at = 0; at < keys.length; ) {
+    const pause = othersPass()
+    if (pause !== undefined) await pause
+    const some = keys.slice(at, at + MOST_AT_ONCE)
+    const found = await read(some, PART)
+    yield found.map((each, i) => [some[i]!, each] as const)
+    at += found.length
+  }
 }
 
 /** Bytes of their bodies. */

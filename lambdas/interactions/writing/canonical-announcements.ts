@@ -3,6 +3,7 @@ import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { type AnnouncedCanonical, type CanonicalNotes, isDefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { ResourceReader, ResourceWriter, Write } from '../../ports/store/resource-store.ts'
+import { inParts } from '../searching/bounded-reads.ts'
 import { inTurn } from '../time-slices.ts'
 
 /** A version that is written, or was. */
@@ -36,9 +37,13 @@ async function leftBy(
 ): Promise<readonly AnnouncedCanonical[]> {
   const changed = writes.filter(({ type, expected }) => isDefinitionType(type) && expected > 0)
   if (changed.length === 0) return []
-  const heads = (await resources.current(changed)).filter((head) => head !== undefined)
   const kept = new Set(announced.map(nameOf))
-  return (await announcedBy(heads)).filter((each) => !kept.has(nameOf(each)))
+  const left: AnnouncedCanonical[] = []
+  for await (const part of inParts(changed, (keys, room) => resources.current(keys, room))) {
+    const heads = part.flatMap(([, head]) => head ?? [])
+    left.push(...(await announcedBy(heads)).filter((each) => !kept.has(nameOf(each))))
+  }
+  return left
 }
 
 const nameOf = ({ tenant, type, id, url }: AnnouncedCanonical): string => JSON.stringify([tenant, type, id, url])

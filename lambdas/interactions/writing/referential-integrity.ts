@@ -10,6 +10,7 @@ import type { ResourceKey, ResourceWriter, Write } from '../../ports/store/resou
 import { REFERENCES } from '../../search/documents/extract.ts'
 import type { RequestWriter } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
+import { inParts } from '../searching/bounded-reads.ts'
 import { searcherOf } from '../searching/request-search-access.ts'
 import type { Looking, SeenBy } from '../visible-store.ts'
 
@@ -63,8 +64,9 @@ async function checkReferences({ resources }: CheckPorts, writes: readonly Write
         })),
   )
   const outside = [...new Map(asked.filter(({ reference }) => !own.has(reference)).map(({ reference, key }) => [reference, key])).values()]
-  const heads = await resources(by, 'r').current(outside)
-  const missing = new Set(outside.filter((_, i) => heads[i]?.deleted !== false).map(nameOf))
+  const missing = new Set<string>()
+  for await (const part of inParts(outside, resources(by, 'r').current))
+    for (const [key, head] of part) if (head?.deleted !== false) missing.add(nameOf(key))
   const broken = asked.filter(({ reference }) => own.get(reference) ?? missing.has(reference))
   const [first] = broken
   if (first === undefined) return

@@ -2,12 +2,9 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
-import { othersPass } from '../time-slices.ts'
+import { inParts } from '../searching/bounded-reads.ts'
 import { type Head, isFree } from './head-access.ts'
 
-/** Heads that are read at once, and bytes of them. */
-const AT_ONCE = 500
-const READ_AT_ONCE = 4_500_000
 /** Bytes of all bodies that are held. */
 const MOST_HELD = 50_000_000
 
@@ -25,16 +22,14 @@ export async function transactionHeads(
     request.interaction === 'patch' || choices.noOpUpdates === 'ignore' || !isFree(request)
   const found: (Head | undefined)[] = []
   let held = 0
-  while (found.length < targets.length) {
-    const pause = othersPass()
-    if (pause !== undefined) await pause
-    const some = targets.slice(found.length, found.length + AT_ONCE)
-    const read = await heads(
+  const read = (some: readonly Written[], room: number) =>
+    heads(
       some.map(({ key }) => key),
-      READ_AT_ONCE,
+      room,
     )
-    for (const [i, head] of read.entries()) {
-      const isHeld = head !== undefined && 'body' in head && needsBody(some[i]!)
+  for await (const part of inParts(targets, read)) {
+    for (const [target, head] of part) {
+      const isHeld = head !== undefined && 'body' in head && needsBody(target)
       if (isHeld) held += head.body.length
       found.push(isHeld || head === undefined || 'damage' in head ? head : { ...head, body: NO_BODY })
     }
