@@ -104,6 +104,18 @@ describe('pipelined requests', () => {
     expect([most, new Set(statuses(line.text()))]).toEqual([1, new Set(['HTTP/1.1 200'])])
   })
 
+  it('are started one per turn of the event loop', async () => {
+    let [inTurn, most] = [0, 0]
+    front = await startFront(async () => {
+      if (inTurn++ === 0) setImmediate(() => (inTurn = 0))
+      most = Math.max(most, inTurn)
+      return { status: 200 }
+    })
+    const line = dial(front.port, GET.repeat(200))
+    await eventually(() => statuses(line.text()).length === 200)
+    expect(most).toBe(1)
+  })
+
   it('are not started once their client has disconnected', async () => {
     let asked = 0
     const first = Promise.withResolvers<FhirResponse>()
