@@ -70,9 +70,11 @@ export function withHeld(state: PulseState, held: Held): PulseState {
   return newer.length === 0 ? state : { ...state, held: { ...state.held, ...Object.fromEntries(newer) } }
 }
 
+export const beatsOf = (sent: number): readonly Beat[] => Array.from({ length: BEATS }, (_, place) => ({ place, sent }))
+
 export async function sendPulse({ state, send }: Pick<PulseParts, 'state' | 'send'>, now: number): Promise<PulseState> {
   const { value } = await state.change((each) => (each.since === undefined ? { ...each, since: now } : each))
-  await send(Array.from({ length: BEATS }, (_, place) => ({ place, sent: now })))
+  await send(beatsOf(now))
   return value
 }
 

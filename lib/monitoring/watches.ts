@@ -108,6 +108,16 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
       },
     },
     {
+      title: "Lag of the table's index, ms",
+      metrics: [measuredIn(stage, 'TableIndexLag', 'Maximum')],
+      alarm: {
+        name: 'TableIndexLag',
+        ...{ above: 2_000, periods: 2, isSilenceWrong: true },
+        means: 'gsi1 shows writes only after more than 2 s',
+        todo: 'Nothing is lost: histories with _since, exports and conditional interactions wait for it, or are 503. Look at TableThrottles, and for a load on one type; where nothing is written at all, at the log of the indexer and the rule Sweep-index',
+      },
+    },
+    {
       title: 'Records put aside',
       metrics: ofEach(mappings, 'EventSourceMappingUUID', 'OnFailureDestinationDeliveredEventCount', 'Sum'),
       alarm: {

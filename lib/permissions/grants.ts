@@ -30,6 +30,7 @@ const TRANSACTIONS = '*#TXN#*'
 const TYPES = '*#CFG'
 const CANONICALS = '*#CANONICAL#*'
 const PULSE = '#PULSE#*'
+const INDEX_LAG = '#LAG'
 
 /** What partitions of the table of state are called, or begin with: each is one of lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
@@ -127,8 +128,12 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
   pulse: (aws) => {
     const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PULSE_STATE)
-    const beats = onTable(aws, ['dynamodb:BatchWriteItem'], [PULSE])
-    return { environment: { ...environment, ...resources(aws) }, statements: [...statements, beats, encrypts(aws)] }
+    const beats = [
+      onTable(aws, ['dynamodb:BatchWriteItem'], [PULSE]),
+      onIndex(aws, [PULSE]),
+      onTable(aws, ['dynamodb:PutItem'], [INDEX_LAG]),
+    ]
+    return { environment: { ...environment, ...resources(aws) }, statements: [...statements, ...beats, encrypts(aws)] }
   },
   seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),
   verification(aws) {
@@ -216,8 +221,10 @@ const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
 
 /** `partitions`: absent: all. */
 const onTable = ({ resourceTable }: AwsResources, actions: string[], partitions?: string[]) =>
-  allow(actions, [resourceTable.tableArn], partitions && { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': partitions } })
-const onIndex = ({ resourceTable }: AwsResources) => allow(['dynamodb:Query'], [`${resourceTable.tableArn}/index/${INDEX}`])
+  allow(actions, [resourceTable.tableArn], leading(partitions))
+const onIndex = ({ resourceTable }: AwsResources, partitions?: string[]) =>
+  allow(['dynamodb:Query'], [`${resourceTable.tableArn}/index/${INDEX}`], leading(partitions))
+const leading = (partitions: string[] | undefined) => partitions && { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': partitions } }
 const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readonly string[]) =>
   allow(
     actions,

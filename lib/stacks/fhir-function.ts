@@ -27,7 +27,8 @@ export type FhirFunctionProps = {
 /** Seconds. The gateway waits for 29. */
 const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly http: number } = {
   http: 29,
-  indexer: 60,
+  // Its sweep looks for a minute whether the index of the table shows a beat.
+  indexer: 90,
   'settle-transactions': 300,
   'rebuild-step': 900,
   migrate: 300,

@@ -38,7 +38,7 @@ describe('A plan', () => {
     await kickOff(parts, jobOf(5, { id: 'early', level: 'system', asked: { types: ['Patient'] } }))
     const asked: unknown[] = []
     const settled = async (...of: unknown[]) => asked.push(of) > 1
-    const plan = () => exportStep(changed({ settled }))({ action: 'plan', job: 'early', attempt: 1 })
+    const plan = () => exportStep(changed({ settled }, { now: () => at(6) }))({ action: 'plan', job: 'early', attempt: 1 })
     expect(await plan()).toEqual({ job: 'early', attempt: 1, wait: 1, segments: [] })
     expect(await jobNow(parts, 'early')).not.toHaveProperty('plan')
     expect(await jobNow(parts, 'early')).toMatchObject({ began: 1 })
@@ -47,6 +47,17 @@ describe('A plan', () => {
       ['t', at(5)],
       ['t', at(5)],
     ])
+  })
+
+  it('waits longer from time to time, since an execution has a limited number of events', async () => {
+    await kickOff(parts, jobOf(5, { id: 'late', level: 'system', asked: { types: ['Patient'] } }))
+    const settled = async () => false
+    const waits: number[] = []
+    for (const after of [0, 15, 150, 86_400]) {
+      const plan = exportStep(changed({ settled }, { now: () => at(5 + after) }))
+      waits.push(((await plan({ action: 'plan', job: 'late', attempt: 1 })) as Planned).wait)
+    }
+    expect(waits).toEqual([1, 1, 10, 120])
   })
 
   it('made again names what is not written yet, and nothing of a plan that another one was faster than', async () => {
@@ -123,6 +134,18 @@ describe('A writer', () => {
     expect(await write({ action: 'write', job: 'ended', attempt: 1, segment })).toMatchObject({ more: false })
     expect(pages).toBe(3)
     expect(await parts.rows.read<Segment>(segmentsOf('ended'), segment)).toMatchObject({ revision: 0, seen: 0 })
+  })
+
+  it('writes nothing while the store shows its latest writes too late, and goes on afterwards', async () => {
+    const { segment } = await planned('hidden')
+    let isShown = false
+    const write = (budget: number) =>
+      exportStep(changed({ settled: async () => isShown }, { budget }))({ action: 'write', job: 'hidden', attempt: 1, segment })
+    expect(await write(0)).toMatchObject({ more: true })
+    expect(await parts.rows.read<Segment>(segmentsOf('hidden'), segment)).toMatchObject({ isDone: false, seen: 0 })
+    isShown = true
+    expect(await write(parts.budget)).toMatchObject({ more: false })
+    expect(await parts.rows.read<Segment>(segmentsOf('hidden'), segment)).toMatchObject({ isDone: true })
   })
 
   it('leaves a checkpoint when its time is over, also by a clock that is set back', async () => {

@@ -72,6 +72,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'FollowerErrors FailedInvokeEventCount': { of: MAPPING, wrong: EVERY!, right: NOW_AND_THEN! },
   'NotFollowed PolledEventCount': { of: MAPPING, wrong: [[], [], []], right: [[0, 0, 0], [], [0]], silent: 'ALARM' },
   'Pulse PulseAge': { of: OWN, wrong: [[60_000], [60_000, 310_000], [370_000, 430_000]], right: [[], [310_000], [60_000, 61_000]], silent: 'ALARM' },
+  'TableIndexLag TableIndexLag': { of: OWN, wrong: [[40], [40, 2_100], [61_000]], right: [[], [2_100], [40, 2_000]], silent: 'ALARM' },
   'PutAside OnFailureDestinationDeliveredEventCount': { of: MAPPING, ...once([0, 1], [0]) },
   'Dropped DroppedEventCount': { of: MAPPING, ...once([0, 1], [0]) },
   'FunctionThrottles Throttles': { of: [LAMBDA, ''], wrong: EVERY!, right: NOW_AND_THEN! },

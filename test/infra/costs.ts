@@ -2,7 +2,8 @@
  * What a deployment costs in a month: list prices of us-east-1 in US dollars, without free tiers but CloudFront's, and the work each interaction
  * is. https://aws.amazon.com/pricing/
  */
-import { BEATS } from '../../lambdas/indexing/heartbeat.ts'
+import { beatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
+import { BEATS, beatsOf } from '../../lambdas/indexing/heartbeat.ts'
 
 const PRICES = {
   /** For a million. */
@@ -69,8 +70,13 @@ export const OF_TOKENS = PRICES.key + PRICES.secret + 2 * PRICES.alarm
 /** In a month, of a function that asks what packages there are every ten seconds. */
 export const OF_PACKAGES = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
 
-/** In a month, of the pulse: its beats, what remembers that they arrived in as many batches as an idle table has parts, and the calls these are. */
-const OF_PULSE = ((30 * 24 * 60) / 1_000_000) * ((BEATS + 2 * PARTS) * PRICES.writeUnit + PARTS * (PRICES.readUnit + PRICES.invocation))
+/** Beats that are in the index of the table. */
+const INDEXED = beatsOf(0).filter((beat) => beatItem(beat).gpk !== undefined).length
+
+/** In a month, of the pulse: its beats, those of them that the index of the table has too, two looks at these, what remembers that they arrived in as many batches as an idle table has parts, and the calls these are. */
+const OF_PULSE =
+  ((30 * 24 * 60) / 1_000_000) *
+  ((BEATS + INDEXED + 2 * PARTS) * PRICES.writeUnit + INDEXED * PRICES.readUnit + PARTS * (PRICES.readUnit + PRICES.invocation))
 
 /** Of a million requests, but for transfer. */
 export function ofMillion({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {
@@ -94,7 +100,7 @@ const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
 /** Bodies are deflated in the table; audit records are kept for three months. */
 const DEFLATED = 2.6
 const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
-const ALARMS = 36
+const ALARMS = 37
 
 export function ofMonth({ requests, stored, size }: Use): {
   readonly requests: number

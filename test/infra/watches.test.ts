@@ -55,6 +55,7 @@ describe('Alarms', () => {
       Latency: [3 * SECOND, /more than 3 s$/],
       IndexLag: [60 * SECOND, /more than a minute$/],
       IteratorAge: [600 * SECOND, /ten minutes behind$/],
+      TableIndexLag: [2 * SECOND, /more than 2 s$/],
       Pulse: [300 * SECOND, /more than five minutes$/],
       ExportAge: [12 * 3_600 * SECOND, /for twelve hours$/],
     } as const
@@ -80,7 +81,7 @@ describe('Alarms', () => {
       NotFollowed: { below: 1, isSilenceWrong: true },
     }
     for (const alarm of others) expect(alarm).toMatchObject(shares[alarm.name] ?? { above: 0 })
-    expect(alarms.filter(({ isSilenceWrong }) => isSilenceWrong).map(({ name }) => name)).toEqual(['NotFollowed', 'Pulse'])
+    expect(alarms.filter(({ isSilenceWrong }) => isSilenceWrong).map(({ name }) => name)).toEqual(['NotFollowed', 'Pulse', 'TableIndexLag'])
   })
 
   it('watch something each, by dimensions that services of AWS write', () => {

@@ -8,11 +8,12 @@
  *   pk tenant#OPEN         sk id           a large transaction that is not settled yet
  *   pk #TENANTS            sk N#tenant     a tenant there may be resources of
  *   pk #PULSE#place        sk P            a beat: sent, when (stream/heartbeat.ts)
+ *   pk #LAG                sk instant#of   a lag of the index, in ms: of all of it, or of a type whose writes it refused (store/index-lag.ts)
  *   pk tenant#CANONICAL#Type#digest  sk D#id  a definition that may carry this canonical
  *   pk tenant#CFG          sk T#Type       a type the tenant has resources of, and over how many partitions of the index it is spread
  *
  * The index holds heads (tenant#Type#c#shard) and what is past (tenant#Type#h#shard: copies, and heads that are deletions), newest
- * first, and the records of open transactions by their deadline.
+ * first, the records of open transactions by their deadline, and some beats, whose `sup` is when they were sent.
  */
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'

@@ -8,6 +8,7 @@ import type { Plan, Position, Predicate } from '../../ports/search/plan.ts'
 import type { HistoryPosition } from '../../ports/store/resource-store.ts'
 import { type Job, passingBlobOf } from '../job/job.ts'
 import { foundIds } from '../plan/search-ids.ts'
+import { untilSettled } from '../plan/until-settled.ts'
 import { putKeys } from '../write/key-buckets.ts'
 import type { Range } from './range.ts'
 import type { SliceOf } from './range-slice.ts'
@@ -16,8 +17,6 @@ import type { SliceOf } from './range-slice.ts'
 const PAGE = 1_000
 /** Keys held in memory. */
 const MOST = 200_000
-/** ms between two looks whether everything is there that the index was told. */
-const PAUSE = 250
 
 /** What was found, until it is put down with a checkpoint. */
 class Found {
@@ -109,7 +108,7 @@ const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], where
  */
 export async function lookInHistory(of: SliceOf, range: Range, from: number): Promise<boolean> {
   const { parts, job, selection, watch, until } = of
-  if (!(await isAllThere(of, from))) return true
+  if (!(await untilSettled(of, from))) return true
   const { transactionTime, asked } = job
   const since = Math.min(transactionTime, asked.since ?? transactionTime) + 1
   const found = new Found(of, range)
@@ -131,7 +130,7 @@ export async function lookInHistory(of: SliceOf, range: Range, from: number): Pr
 /** Once more what was written since the index had been asked: provenance that was looked up beside the history may have changed meanwhile. */
 async function addLatest(of: SliceOf, found: Found, from: number): Promise<boolean> {
   const { parts, job } = of
-  if (!(await isAllThere(of, parts.now()))) return false
+  if (!(await untilSettled(of, parts.now()))) return false
   for (let after: HistoryPosition | undefined, isMore = true; isMore; ) {
     const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since: from, placesOnly: true }, after, PAGE)
     found.addAsked(versions.map(({ type, id }) => `${type}/${id}`))
@@ -143,12 +142,3 @@ async function addLatest(of: SliceOf, found: Found, from: number): Promise<boole
 
 const positionOf = (version: HistoryPosition | undefined): HistoryPosition | undefined =>
   version && { lastUpdated: version.lastUpdated, type: version.type, id: version.id, versionId: version.versionId }
-
-/** Waits for it as long as the slice lasts. */
-async function isAllThere({ parts, job, watch, until }: SliceOf, from: number): Promise<boolean> {
-  for (;;) {
-    if (parts.now() > from && (await parts.resources.settled(job.tenant, from))) return true
-    if (parts.elapsed() >= until || !(await watch.isWanted())) return false
-    await new Promise((resolve) => setTimeout(resolve, PAUSE))
-  }
-}

@@ -18,8 +18,9 @@ import { writeSlice } from '../write/segment-writer.ts'
 
 export type StepOutput = Planned | Gathered | Sliced | { readonly job: string; readonly attempt: number }
 
-/** Seconds until a plan is tried again. */
-const UNTIL_SETTLED = 1
+/** Seconds until a plan is tried again: more, the longer it waits, since an execution has a limited number of events. */
+const untilPlanned = ({ now }: ExportParts, { transactionTime }: Job): number =>
+  Math.max(1, Math.min(120, Math.floor((now() - transactionTime) / 15_000)))
 
 export const exportStep =
   (parts: ExportParts) =>
@@ -69,7 +70,7 @@ async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<
   switch (input.action) {
     case 'plan': {
       const segments = await plan(parts, job)
-      return { ...ofJob, wait: segments === undefined ? UNTIL_SETTLED : 0, segments: segments ?? [] }
+      return { ...ofJob, wait: segments === undefined ? untilPlanned(parts, job) : 0, segments: segments ?? [] }
     }
     case 'write':
       return { ...ofJob, segment: input.segment, more: await writeSlice(parts, job, input.segment) }

@@ -3,6 +3,7 @@ import type { ScanPage, ScanRequest } from '../../ports/store/resource-store.ts'
 import { type Job, segmentsOf } from '../job/job.ts'
 import { Watch } from '../job/job-watch.ts'
 import type { Piece, Segment } from '../plan/segment.ts'
+import { untilSettled } from '../plan/until-settled.ts'
 import { selectionOf } from '../select/job-selection.ts'
 import { type Selection, selected } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
@@ -46,7 +47,10 @@ class Slice {
   }
 
   async write(): Promise<boolean> {
-    const { parts, watch } = this.#of
+    const { parts, job, watch } = this.#of
+    // A store may come to show its latest writes late, for longer than a step is tried again.
+    // guard: export-writes-after-settled-writes
+    if (!(await untilSettled({ parts, job, watch, until: this.#until }, job.transactionTime))) return true
     while (this.#segment.at < this.#segment.pieces.length) {
       const { at } = this.#segment
       for await (const page of parts.resources.scan(this.#request())) {

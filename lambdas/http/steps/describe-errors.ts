@@ -84,6 +84,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     text: 'The search index is behind what was written, for longer than is waited: nothing was done. Try again; a search with X-Consistency: eventual does not wait',
     retryAfter: 1,
   },
+  'writes-hidden': {
+    status: 503,
+    code: 'throttled',
+    text: 'The index of the table is behind its latest writes. Histories with _since and conditional interactions would miss some of them. Nothing was done: try again',
+    retryAfter: 60,
+  },
   'too-many-groups': {
     status: 403,
     code: 'too-costly',

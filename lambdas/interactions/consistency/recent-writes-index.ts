@@ -1,6 +1,6 @@
 /**
  * An index that follows its store, for conditional interactions: what it may not have come to yet is looked up among the latest writes. Together
- * with the guards of commits this leaves only what the store itself shows late. https://hl7.org/fhir/R4/http.html#cond-update
+ * with the guards of commits this leaves only what the store itself shows up to a second late; of more, the store throws WritesHidden. https://hl7.org/fhir/R4/http.html#cond-update
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError } from '../../fhir/outcome.ts'

@@ -11,6 +11,8 @@ export type MachineFault =
   | 'too-costly'
   /** The search index is behind what was written, for longer than is waited: nothing was found out, or done. */
   | 'index-behind'
+  /** The store shows its latest writes late, for longer than a reader waits: nothing was found out, or done. */
+  | 'writes-hidden'
   /** A search has more groups than are counted. */
   | 'too-many-groups'
   /** Audit records cannot be written. */

@@ -119,7 +119,7 @@ export interface ResourceReader {
   heads(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]>
   /** These versions, in the order asked. `room`: as for `current`. */
   versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
-  /** At most `limit` versions strictly after `after` in the order of HistoryPosition. */
+  /** At most `limit` versions strictly after `after` in the order of HistoryPosition. WritesHidden, of a window with `since`: versions may be missing from it. */
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>
   /**
    * What was current at an instant, each resource at most once over all pages, in no promised order. Parts of one scan that are cut by `since` and

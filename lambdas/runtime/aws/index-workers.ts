@@ -40,6 +40,7 @@ import {
   store,
 } from './ports.ts'
 import { openIndex } from './search-index.ts'
+import { measureLag } from './table-index-lag.ts'
 
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
 
@@ -143,12 +144,17 @@ async function heed(beats: readonly Beat[]): Promise<void> {
   if (beats.length > 0) await followPulse(pulse(), beats, clock().now()).catch((error: unknown) => report(error, 'pulse'))
 }
 
-/** The pulse is sent whether OpenSearch answers or not: it tells of the stream. */
+/** The pulse is sent whether OpenSearch answers or not: it tells of the stream, and of the index of the table. */
 async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), places()]
   const sent = await sendPulse(pulse(), at)
-  tellPulseAge(ageOf(sent, (await indexState().read()).value.live, at), { stage, at })
-  tellOfLacking(await documents().tend(sent.held), { stage, at })
+  const measuring = measureLag(at)
+  try {
+    tellPulseAge(ageOf(sent, (await indexState().read()).value.live, at), { stage, at })
+    tellOfLacking(await documents().tend(sent.held), { stage, at })
+  } finally {
+    await measuring
+  }
 }
 
 const readings = /* @__PURE__ */ once(() => new Readings(plainReading(), 'documents'))

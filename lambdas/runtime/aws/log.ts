@@ -37,6 +37,10 @@ export const tellOfLacking = (types: readonly string[], about: Pick<Told, 'stage
 /** How long ago the latest pulse was sent that has arrived; every minute, by who is no part of what follows the stream: ms. */
 export const tellPulseAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => metric('PulseAge', 'Milliseconds', [age], about)
 
+/** How late the index of the table shows what was written; every minute: ms. */
+export const tellTableIndexLag = (lag: number, about: Pick<Told, 'stage' | 'at'>): void =>
+  metric('TableIndexLag', 'Milliseconds', [lag], about)
+
 export const NAMESPACE = 'FHIR'
 
 /** What this code measures; an alarm looks at each (lib/monitoring/watches.ts). */
@@ -48,6 +52,7 @@ export const MEASURED = [
   'PulseAge',
   'ScheduledExportsFailed',
   'ScheduledExportsLate',
+  'TableIndexLag',
 ] as const
 export type Measured = (typeof MEASURED)[number]
 

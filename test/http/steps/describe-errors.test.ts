@@ -24,6 +24,7 @@ import { NotRecorded } from '../../../lambdas/ports/faults/not-recorded.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { TimedOut } from '../../../lambdas/ports/faults/timed-out.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../lambdas/ports/faults/too-costly.ts'
+import { WritesHidden } from '../../../lambdas/ports/faults/writes-hidden.ts'
 import { WritesStopped } from '../../../lambdas/ports/faults/writes-stopped.ts'
 
 const SECRET = 'Erika Mustermann'
@@ -33,6 +34,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   refused: new Refused(SECRET),
   'too-costly': new SearchTooCostly(SECRET),
   'index-behind': new IndexBehind(),
+  'writes-hidden': new WritesHidden(SECRET),
   'too-many-groups': new TooManyGroups(SECRET),
   'not-recorded': new NotRecorded(SECRET),
   'not-applied': new NotApplied([], new Error(SECRET)),
@@ -64,6 +66,7 @@ about('a machine fault', () => {
     ['refused', 503, '1', 'throttled', /nothing was done/],
     ['too-costly', 503, '5', 'too-costly', /than it may \(FHIR_SEARCH_BUDGET\): ask for less/],
     ['index-behind', 503, '1', 'throttled', /index is behind .* nothing was done/],
+    ['writes-hidden', 503, '60', 'throttled', /histories with _since and conditional interactions would miss some/i],
     ['clock-jumped', 503, '60', 'exception', /nothing is written/],
     ['index-outdated', 503, '60', 'incomplete', /being made again.*nothing was done/],
     ['writes-stopped', 503, '300', 'throttled', /stopped all writes \(FHIR_WRITES\).* nothing was written/],

@@ -11,9 +11,10 @@ import type {
 import { openTransactions, readRecord } from '../commit/transaction-record.ts'
 import type { Dynamo } from '../table-client.ts'
 import { behind, instantPlace, place } from '../table-keys.ts'
-import { LAG } from '../time-limits.ts'
+import { historyLag, MOST_LAG, REFUSED_LAG } from '../time-limits.ts'
 import { type Content, placeOf } from '../version-item.ts'
 import { type FoundVersion, readEntries } from './entries-at.ts'
+import { greatestLag, lagBelow } from './index-lag.ts'
 import { distinct, type Entry, type Range, readSources, type Source } from './index-windows.ts'
 import type { Reader } from './reader.ts'
 import type { Types } from './type-shards.ts'
@@ -42,31 +43,39 @@ export class History {
 
   /** Ends before the oldest transaction that is on its way in, so that no part of one is seen. */
   async ofTypes(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
-    const [sources, first] = await Promise.all([this.#types.sources(scope.tenant, scope.type), this.#limits(scope.tenant, window)])
+    const limitsNow = async () =>
+      this.#limits(
+        scope.tenant,
+        window,
+        window.since === undefined ? 0 : await lagBelow(REFUSED_LAG, this.#dynamo, this.#clock.now(), scope),
+      )
+    const [sources, first] = await Promise.all([this.#types.sources(scope.tenant, scope.type), limitsNow()])
     let limits = first
     for (;;) {
       const page = await this.#pageOf(this.#found(sources, { ...window, before: limits.end }, after, limit + 1), window, limit)
-      const later = await this.#limits(scope.tenant, window)
+      const later = await limitsNow()
       const isWhole = later.end >= limits.end && limits.pending.every((id) => later.pending.includes(id))
       if (isWhole) return isShort(window, limits.end) ? { ...page, until: limits.end } : page
       limits = { end: Math.min(limits.end, later.end), pending: later.pending }
     }
   }
 
-  /** No stamp of then is sent any more, and no transaction of then is open, or was settled only now. */
+  /** No stamp of then is sent any more, the index shows all of then, and no transaction of then is open, or was settled only now. */
   async settled(tenant: string, instant: number): Promise<boolean> {
+    const lag = await greatestLag(this.#dynamo, this.#clock.now(), { tenant })
     // guard: settled-needs-the-instant
-    return (await this.#limits(tenant, { since: 0 })).end > instant
+    return lag <= MOST_LAG && (await this.#limits(tenant, { since: 0 }, lag)).end > instant
   }
 
-  /** Where a history ends, and the transactions of which the index showed nothing yet. */
+  /** Where a history ends, and the transactions of which the index showed nothing yet. `lag`: of the index, ms. */
   async #limits(
     tenant: string,
     { since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow,
+    lag: number,
   ): Promise<{ readonly end: number; readonly pending: readonly string[] }> {
     const open = await openTransactions(this.#dynamo, tenant)
     const records = await Promise.all(open.map(async (each) => ({ ...(await readRecord(this.#dynamo, each)), ...each })))
-    const visible = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - LAG
+    const visible = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - historyLag(lag)
     // What may still be committed, or was settled only now, matters only to who asks for what is new, and would not look back.
     // guard: history-ends-before-unsettled-writes
     const inTheWay = records.filter(({ state, settled }) =>

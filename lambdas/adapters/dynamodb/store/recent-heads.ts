@@ -8,15 +8,22 @@ import { distinct, type Entry, type Range, readSources } from './index-windows.t
 import type { Reader } from './reader.ts'
 import type { Types } from './type-shards.ts'
 
-export type RecentParts = { readonly dynamo: Dynamo; readonly reader: Reader; readonly types: Types }
+export type RecentParts = {
+  readonly dynamo: Dynamo
+  readonly reader: Reader
+  readonly types: Types
+  /** Waits until the index shows what was written until now. */
+  readonly writesShown: (scope: Scope) => Promise<void>
+}
 type Scope = { readonly tenant: string; readonly type: string }
 
 /** Items read at once: of 180 KB each at the most. */
 const AT_ONCE = 50
 
-/** In this order: what a transaction settled before its manifest was looked for, the index shows by then, but for its own delay. */
+/** In this order: what a transaction settled before its manifest was looked for, the index shows once its lag is over. */
 export async function* recentHeads(parts: RecentParts, scope: Scope, since: number, most: number): AsyncGenerator<ResourceVersion> {
   const moving = await keysOfOpen(parts, scope)
+  await parts.writesShown(scope)
   const placed = await keysOfIndex(parts, scope, { from: instantPlace(Number.MAX_SAFE_INTEGER), to: behind(instantPlace(since)) }, most)
   // guard: recent-writes-include-pending-moves
   const keys = [...new Map([...moving, ...placed].map((key) => [key.id, key])).values()]

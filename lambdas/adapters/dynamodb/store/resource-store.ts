@@ -1,4 +1,5 @@
 /** ResourceReader, RecentWrites and ResourceWriter on DynamoDB: one table, large bodies in a blob store. */
+import { setTimeout as wait } from 'node:timers/promises'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
@@ -28,9 +29,11 @@ import { commit } from '../commit/commit.ts'
 import { settleTransaction, sweepTransactions } from '../commit/settle.ts'
 import { Unanswered } from '../retry.ts'
 import { Dynamo, type Ends, NEVER } from '../table-client.ts'
-import { STAMP_TIME } from '../time-limits.ts'
+import { MOST_LAG, STAMP_TIME, shownAfter } from '../time-limits.ts'
 import { sweepBodies, type Written } from './body-sweep.ts'
 import { History } from './history.ts'
+import { lagBelow, noteLag, notingRefusals } from './index-lag.ts'
+import type { Source } from './index-windows.ts'
 import { Reader } from './reader.ts'
 import { recentHeads } from './recent-heads.ts'
 import { type ScanOptions, scanExtent, scanPages } from './scan.ts'
@@ -56,8 +59,9 @@ export type DynamoDbStoreOptions = {
   readonly transactionTime?: number
   /** How long a stamp is sent: what was stamped before is not committed any more, and is Overloaded. */
   readonly stampTime?: number
-  /** How long a scan waits between what is current and what is past: ms. */
+  /** How long a scan waits between what is current and what is past at least: ms. 0: it never waits, and may miss what is written meanwhile. */
   readonly settleTime?: number
+  readonly wait?: (time: number) => Promise<unknown>
 }
 
 const DEFAULTS = {
@@ -69,7 +73,11 @@ const DEFAULTS = {
   transactionTime: 30_000,
   stampTime: STAMP_TIME,
   settleTime: 2_000,
+  wait: (time: number) => wait(time),
 }
+
+/** From this lag of the index on, in ms, the latest writes do not wait for it: a request has 29 s, and may look at several types. */
+const LONGEST_WAITED = 2_001
 
 export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, SettledVersions, KnownTenants {
   readonly #dynamo: Dynamo
@@ -82,7 +90,13 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   constructor(options: DynamoDbStoreOptions) {
     this.#options = { ...DEFAULTS, ...options }
     const { client, table, blobs, clock, shards, ends } = this.#options
-    this.#dynamo = new Dynamo(client, table, this.#options, ends)
+    const plain = new Dynamo(client, table, this.#options, ends)
+    const noting = notingRefusals(
+      client,
+      (...lag) => noteLag(plain, ...lag),
+      () => clock.now(),
+    )
+    this.#dynamo = new Dynamo(noting, table, this.#options, ends)
     this.#tenants = new Tenants(this.#dynamo)
     this.#types = new Types(this.#dynamo, shards)
     this.#reader = new Reader(this.#dynamo, blobs, clock)
@@ -115,12 +129,27 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   }
 
   #scanning(): ScanOptions {
-    return { dynamo: this.#dynamo, reader: this.#reader, types: this.#types, settleTime: this.#options.settleTime }
+    return { dynamo: this.#dynamo, reader: this.#reader, types: this.#types, copiesShown: (source) => this.#copiesShown(source) }
   }
 
-  /** What the index of the table shows late it shows within a second, as a rule. */
+  async #copiesShown(source: Source): Promise<void> {
+    const { clock, settleTime, wait } = this.#options
+    if (settleTime === 0) return
+    const lag = await lagBelow(MOST_LAG + 1, this.#dynamo, clock.now(), source)
+    await wait(Math.max(settleTime, shownAfter(lag)))
+  }
+
+  /** A lag below a second, which is not noted, is not waited for. WritesHidden where the index lags for longer than a request can wait. */
   recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion> {
-    return recentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types }, scope, since, most)
+    const writesShown = () => this.#writesShown(scope)
+    return recentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, writesShown }, scope, since, most)
+  }
+
+  async #writesShown(scope: { readonly tenant: string; readonly type: string }): Promise<void> {
+    const { clock, wait } = this.#options
+    const lag = await lagBelow(LONGEST_WAITED, this.#dynamo, clock.now(), scope)
+    // guard: recent-writes-wait-for-the-index
+    if (lag > 0) await wait(shownAfter(lag))
   }
 
   settled(tenant: string, instant: number): Promise<boolean> {

@@ -2,7 +2,6 @@
  * The versions of a type that were current at an instant, shard by shard, newest first. Each stands in one place of the index: as a head,
  * or as a copy superseded since. So every place is visited once, and no resource comes twice.
  */
-import { setTimeout as wait } from 'node:timers/promises'
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
 import type { Dynamo } from '../table-client.ts'
 import { behind, instantPlace } from '../table-keys.ts'
@@ -22,8 +21,8 @@ export type ScanOptions = {
   readonly dynamo: Dynamo
   readonly reader: Reader
   readonly types: Types
-  /** How much later the index may show a copy than it stops showing the head: ms. */
-  readonly settleTime: number
+  /** Waits as long as the index may show a copy later than it stops showing the head. */
+  readonly copiesShown: (source: Source) => Promise<void>
 }
 
 type Part = Omit<ScanRequest, 'cursor' | 'limit'>
@@ -67,13 +66,13 @@ async function* pagesOf(options: ScanOptions, request: ScanRequest, source: Sour
 
 /** All entries up to a place, of heads and of copies. No `end`: to the end. */
 async function window(
-  { dynamo, settleTime }: ScanOptions,
+  { dynamo, copiesShown }: ScanOptions,
   source: Source,
   range: Range,
   size: number,
 ): Promise<{ readonly entries: readonly Entry[]; readonly end?: string }> {
   const heads = await readSource(dynamo, 'c', source, range, size)
-  await wait(settleTime)
+  await copiesShown(source)
   const to = heads.isAll ? range.to : behind(heads.entries.at(-1)!.gsk)
   const past = await readSource(dynamo, 'h', source, { ...range, to }, size)
   const end = past.isAll ? (heads.isAll ? undefined : to) : behind(past.entries.at(-1)!.gsk)

@@ -1,0 +1,24 @@
+/** Waiting for everything that was written until an instant, as long as a slice of an export lasts. */
+import type { Job } from '../job/job.ts'
+import type { Watch } from '../job/job-watch.ts'
+import type { ExportParts } from '../step-types.ts'
+
+/** ms between two looks. */
+const PAUSE = 250
+
+export type Waiting = {
+  readonly parts: ExportParts
+  readonly job: Job
+  readonly watch: Watch
+  /** When the slice is over, by `parts.elapsed`. */
+  readonly until: number
+}
+
+/** False where the slice is over before, or the job is not wanted any more. */
+export async function untilSettled({ parts, job, watch, until }: Waiting, instant: number): Promise<boolean> {
+  for (;;) {
+    if (parts.now() > instant && (await parts.resources.settled(job.tenant, instant))) return true
+    if (parts.elapsed() >= until || !(await watch.isWanted())) return false
+    await new Promise((resolve) => setTimeout(resolve, PAUSE))
+  }
+}

@@ -1,0 +1,42 @@
+/** Measures how late the index of the table shows what was written, by the beats of a pulse. Readers of that index wait accordingly. */
+import type { Beat } from '../ports/search/heartbeat.ts'
+
+export type TableIndexLagParts = {
+  /** Returns the beats, of those given, that the index of the table does not show yet. */
+  readonly hidden: (beats: readonly Beat[]) => Promise<readonly Beat[]>
+  /** Tells readers of the lag of what was written at an instant. */
+  readonly note: (sent: number, lag: number) => Promise<unknown>
+  readonly now: () => number
+  readonly wait: (time: number) => Promise<unknown>
+}
+
+/** A shorter lag is usual, and readers are not told of it: ms. While it grows they are told again at so many times what they know. */
+const [NOTED, AGAIN] = [1_000, 1.5]
+/** Longer than any reader waits, and than it takes until the next pulse: ms. */
+const LONGEST = 61_000
+/** Between two looks, ms: at first, doubled each time, and at the most. */
+const [FIRST_PAUSE, LONGEST_PAUSE] = [25, 1_000]
+
+/**
+ * Returns the time, in ms, from the sending of the beats until the index shows them all, or the time until it gives up. Readers are told while the
+ * lag grows, so that they do not go on meanwhile.
+ */
+export async function measureTableIndexLag(
+  { hidden, note, now, wait }: TableIndexLagParts,
+  beats: readonly Beat[],
+  sent: number,
+): Promise<number> {
+  let left = beats
+  let noted = NOTED / AGAIN
+  for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    left = await hidden(left)
+    const lag = Math.max(0, now() - sent)
+    const isOver = left.length === 0 || lag >= LONGEST
+    if (lag >= (isOver ? NOTED : AGAIN * noted)) {
+      await note(sent, lag)
+      noted = lag
+    }
+    if (isOver) return lag
+    await wait(pause)
+  }
+}
