@@ -33,7 +33,7 @@ const command = new Command('start')
   .addOption(dataOption('folder that keeps everything'))
   .addOption(new Option('--memory', 'keep nothing: a private folder, removed on exit; commands find it by --port').conflicts('data'))
   .option('--sample', 'load three real (synthetic) patients first, once')
-  .option('--open', 'ask nobody for a token: on loopback addresses only')
+  .option('--open', 'answer requests without a token: only from this machine, never through a proxy')
   .action(start)
 
 export const startCommand = withExamples(command, [
@@ -48,9 +48,15 @@ const isLoopback = (host: string): boolean => host === 'localhost' || host === '
 function checkAccess({ access, tenancy }: Config, host: string, baseUrl: string): void {
   if (access === 'iam') throw new Error('FHIR_ACCESS=iam is for a deployment on AWS: here it is token, or open (--open)')
   const url = new URL(baseUrl)
-  const isHere = isLoopback(host) && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
+  const isBaseHere = isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
+  const isHere = isLoopback(host) && isBaseHere
   if (access === 'open' && !isLoopback(host))
     throw new Error('With --open the server listens on loopback addresses only: 127.0.0.1, ::1, localhost')
+  // guard: open-mode-base-url
+  if (access === 'open' && !isBaseHere)
+    throw new Error(
+      `Open mode (--open) needs a base URL with a loopback address, not ${baseUrl}: leave --open out, or a proxy would let everybody in`,
+    )
   if (access === 'open' && tenancy)
     throw new Error('FHIR_TENANCY=on needs tokens, which say whose data a request is about: leave --open out')
   if (access === 'token' && !isHere && url.protocol !== 'https:')

@@ -37,6 +37,10 @@ describe('The command fhir', () => {
         /^fhir: Tokens and passwords must not be sent in the clear: .* give --base-url https:\/\/…, .*\n$/,
       ],
       [['start', '--memory', '--open', '--host', '0.0.0.0'], /^fhir: With --open the server listens on loopback addresses only: .*\n$/],
+      [
+        ['start', '--memory', '--open', '--base-url', 'https://fhir.example.org/fhir'],
+        /^fhir: Open mode \(--open\) needs a base URL with a loopback address, not https:\/\/fhir\.example\.org\/fhir: .*\n$/,
+      ],
       [['start', '--memory', '--port', '0'], /^error: .* '0' is invalid\. A port is a number from 1 to 65535\.\n$/],
       [['start', '--memory', '--data', data], /^error: option '--memory' cannot be used with option '--data <folder>'\n$/],
       [['start', '--memory', '--base-url', 'https://h/r4?x=1'], /^error: .* is invalid\. A URL without a user, a query, .*\n$/],

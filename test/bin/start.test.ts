@@ -67,6 +67,12 @@ describe('start', () => {
     ).toBe(201)
     expect(await server.stop()).toBe(0)
   })
+  it('--open rejects requests that a proxy forwards', async () => {
+    const server = await started('--memory')
+    const statusOf = async (headers: Record<string, string>) => (await fetch(`${server.base}/metadata`, { headers })).status
+    expect([await statusOf({}), await statusOf({ 'x-forwarded-for': '192.0.2.1' })]).toEqual([200, 403])
+    await server.stop()
+  })
   it('ends when npm gets a signal', async () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Readonly<Record<string, string>> }
     expect(Object.values(scripts).filter((script) => !/(?:^|\s)exec /.test(script))).toEqual([])

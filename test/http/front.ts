@@ -4,6 +4,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
 import { openToAll } from '../../lambdas/http/authenticators.ts'
+import { checkForwarded } from '../../lambdas/http/check-forwarded.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
 import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
@@ -73,6 +74,7 @@ export async function startFront(
     origins: '*',
     maxBody,
     loopbackOnly: true,
+    ...(authenticator === openToAll ? { checkForwarded } : {}),
     authenticator,
     report,
     tokens: {

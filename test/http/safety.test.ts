@@ -69,6 +69,10 @@ async function refuses(route: Route, headers: Readonly<Record<string, string>>):
 const SAFETY: Readonly<Record<string, (route: Route) => Promise<void>>> = {
   'rejects a foreign Host': (route) => refuses(route, { host: 'evil.example' }),
   'rejects a foreign Origin': (route) => refuses(route, { origin: 'http://evil.example' }),
+  'rejects Forwarded': (route) => refuses(route, { forwarded: 'for=192.0.2.1;host=fhir.example.org' }),
+  'rejects every X-Forwarded header': async (route) => {
+    for (const name of ['x-forwarded-for', 'X-Forwarded-Host', 'x-forwarded-prefix']) await refuses(route, { [name]: '' })
+  },
   'writes one audit record': async (route) => {
     const { status, headers } = await ask(route)
     expect([status, headers['x-request-id']]).toEqual([200, 'given-id'])
@@ -100,9 +104,12 @@ const ELSEWHERE: readonly Route[] = [
 ]
 
 describe.each(ELSEWHERE.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
-  it.each([{ host: 'evil.example' }, { origin: 'http://evil.example' }])('rejects %j', async (headers) => {
-    const { status, text } = await ask(route, headers as unknown as Record<string, string>)
-    expect([status, JSON.parse(text).issue[0].code]).toEqual([403, 'security'])
-    expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 403 }])
-  })
+  it.each([{ host: 'evil.example' }, { origin: 'http://evil.example' }, { 'x-forwarded-proto': 'https' }])(
+    'rejects %j',
+    async (headers) => {
+      const { status, text } = await ask(route, headers as unknown as Record<string, string>)
+      expect([status, JSON.parse(text).issue[0].code]).toEqual([403, 'security'])
+      expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 403 }])
+    },
+  )
 })

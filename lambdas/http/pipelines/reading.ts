@@ -5,7 +5,7 @@ import type { QueryRecorder } from '../audit-record.ts'
 import type { Steps } from '../pipeline.ts'
 import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
 import { type Authenticator, authenticate } from '../steps/authenticate.ts'
-import { checkHost } from '../steps/check-host.ts'
+import { type CheckForwarded, checkHost } from '../steps/check-host.ts'
 import { checkScope } from '../steps/check-scope.ts'
 import { checkType } from '../steps/check-type.ts'
 import { describeErrors } from '../steps/describe-errors.ts'
@@ -28,8 +28,10 @@ export type StepParts = {
   readonly origins: Origins
   /** Finds out who asks. */
   readonly authenticator: Authenticator
-  /** Open mode. */
+  /** Whether Host and Origin must be loopback addresses. */
   readonly loopbackOnly: boolean
+  /** Rejects requests that a proxy forwards, in open mode. */
+  readonly checkForwarded?: CheckForwarded
   /** Gets errors of the machine. */
   readonly report: (error: unknown, requestId: string) => void
 }
@@ -41,13 +43,22 @@ export type BodyStepParts = StepParts & {
   readonly tokens: TokenParts
 }
 
-export const readingSteps = ({ audit, recorder, clock, authenticator, origins, loopbackOnly, report }: StepParts): Steps => ({
+export const readingSteps = ({
+  audit,
+  recorder,
+  clock,
+  authenticator,
+  origins,
+  loopbackOnly,
+  checkForwarded,
+  report,
+}: StepParts): Steps => ({
   recordAudit: recordAudit(audit, clock, recorder),
   allowOrigins: allowOrigins(origins),
   writeResponse,
   levelTime: levelTime(),
   describeErrors: describeErrors(report),
-  checkHost: checkHost(loopbackOnly),
+  checkHost: checkHost(loopbackOnly, checkForwarded),
   refuse,
   negotiateFormat,
   authenticate: authenticate(authenticator),

@@ -1,8 +1,11 @@
-/** Where only this machine may ask, Host and Origin must name it, or a page of another site could (DNS rebinding). */
+/** Rejects requests that come from elsewhere where only this machine may send any. */
 import { fhirError } from '../../fhir/outcome.ts'
-import type { Step } from '../exchange.ts'
+import type { HttpRequest, Step } from '../exchange.ts'
 
-export const checkHost = (loopbackOnly: boolean): Step => ({
+export type CheckForwarded = (headers: HttpRequest['headers']) => void
+
+/** `loopbackOnly`: Host and Origin must name this machine, or a page of another site could send requests (DNS rebinding). */
+export const checkHost = (loopbackOnly: boolean, checkForwarded?: CheckForwarded): Step => ({
   before({
     event: {
       http: { headers },
@@ -15,6 +18,7 @@ export const checkHost = (loopbackOnly: boolean): Step => ({
         'security',
         'This server answers only to local names: Host and Origin must be loopback addresses, as its base URL is',
       )
+    checkForwarded?.(headers)
   },
 })
 

@@ -6,6 +6,7 @@ import type { WatchedClock } from '../../adapters/in-process/checked-clock.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
 import type { Bases } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
+import { checkForwarded } from '../../http/check-forwarded.ts'
 import { ENDLESS, performer } from '../../http/entry-runner.ts'
 import type { Site } from '../../http/exchange.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
@@ -182,7 +183,8 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
   const tokens = tokensOf(stores, clock, seal, blobs)
   const { authenticator, endpoints } = authorization
-  const loopbackOnly = config.access === 'open' || LOOPBACK.test(new URL(baseUrl).hostname)
+  const isOpen = config.access === 'open'
+  const loopbackOnly = isOpen || LOOPBACK.test(new URL(baseUrl).hostname)
   const readingFor = (tenant: string) => readings.of(definitions.now(), tenant)
   const serve = serveOf(
     ports,
@@ -199,6 +201,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
       origins,
       loopbackOnly,
       tokens,
+      ...(isOpen ? { checkForwarded } : {}),
     },
     { baseUrl, reading: readingFor },
   )
