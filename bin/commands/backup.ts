@@ -1,6 +1,5 @@
 /** `fhir backup`: a consistent copy of a data folder's resources, also while its server runs. */
-import { existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/control/backup-command.ts'
 import { say, warn } from '../output.ts'
@@ -12,7 +11,6 @@ const backup = new Command('backup')
   .addOption(dataOption('data folder of the server'))
   .action(async (file: string, { data }: { readonly data: string }) => {
     if (existsSync(file)) throw new Error(`${file} exists already`)
-    if (statSync(join(data, 'store.db'), { throwIfNoEntry: false }) === undefined) throw new Error(`There is no data in ${data}`)
     await backupStore(data, file, warn)
     say(`${data} is saved in ${file}\n`)
   })

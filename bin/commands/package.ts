@@ -37,7 +37,7 @@ const add = new Command('add')
   )
   .action(async (text: string, { withDependencies = false, ...place }: AddOptions) => {
     const source = sourceOf(text)
-    const all = await at(place, (packages) => addPackage(packages, source, withDependencies))
+    const all = await at(place, (packages) => addPackage(packages, source, withDependencies), true)
     for (const added of all) {
       for (const line of warningsOf(added)) warn(oneLine(line))
       say(`${added.name} ${added.version} is added: ${counted(added.counts)}\n`)
@@ -62,8 +62,9 @@ const list = new Command('list').description('list the packages of a server').ac
   say(table([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', ''], ...rows]))
 })
 
-async function at<T>(place: PlaceOptions, work: (packages: PackagePlace) => Promise<T>): Promise<T> {
-  const packages = place.stage === undefined ? await openFolder(place) : await openStage(place.stage)
+/** `isNew`: there may be no data yet. */
+async function at<T>(place: PlaceOptions, work: (packages: PackagePlace) => Promise<T>, isNew = false): Promise<T> {
+  const packages = place.stage === undefined ? await openFolder(place, isNew) : await openStage(place.stage)
   try {
     return await work(packages)
   } finally {
@@ -71,10 +72,10 @@ async function at<T>(place: PlaceOptions, work: (packages: PackagePlace) => Prom
   }
 }
 
-async function openFolder(place: PlaceOptions): Promise<PackagePlace> {
+async function openFolder(place: PlaceOptions, isNew: boolean): Promise<PackagePlace> {
   const folder = await folderAt(placeOf(place))
   if (!existsSync(folder)) throw new Error(`There is no ${folder}: start a server on it first`)
-  return openPackages(folder)
+  return openPackages(folder, isNew)
 }
 
 async function openStage(stage: string): Promise<PackagePlace> {

@@ -21,6 +21,7 @@ type Options = {
   readonly memory?: boolean
   readonly sample?: boolean
   readonly open?: boolean
+  readonly newStore?: boolean
 }
 
 const SAMPLE = fileURLToPath(new URL('../../test/fixtures/sample', import.meta.url))
@@ -34,6 +35,7 @@ const command = new Command('start')
   .addOption(new Option('--memory', 'keep nothing: a private folder, removed on exit; commands find it by --port').conflicts('data'))
   .option('--sample', 'load three real (synthetic) patients first, once')
   .option('--open', 'answer requests without a token: only from this machine, never through a proxy')
+  .option('--new-store', 'confirm an empty store in a data folder whose store.db was lost')
   .action(start)
 
 export const startCommand = withExamples(command, [
@@ -75,7 +77,7 @@ async function start(options: Options): Promise<void> {
   const embedded = await openEmbedded({
     config,
     baseUrl,
-    ...(options.memory ? {} : { dataFolder: options.data }),
+    ...(options.memory ? {} : { dataFolder: options.data, isNewStore: options.newStore === true }),
     report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${toldOf(error)}\n`),
     warn,
   })

@@ -82,6 +82,9 @@ const file = spoilt((path) => writeFileSync(path, 'Dear diary'))
 const loop = spoilt((path) => symlinkSync(path, path))
 const nowhere = spoilt((path) => symlinkSync(`${path}.gone`, path))
 
+const LOST =
+  'shows that the folder had a store: put it back, restore a backup with fhir restore, or confirm an empty store with fhir start --new-store. Nothing was changed'
+
 const REFUSED: readonly (readonly [what: string, names: readonly string[], spoil: Spoil, told: string])[] = [
   ['a folder', FILES, folder, 'is not a file: move it away'],
   ['a file', FOLDERS, file, 'is not a folder: move it away'],
@@ -89,6 +92,8 @@ const REFUSED: readonly (readonly [what: string, names: readonly string[], spoil
   ['a link that leads nowhere', [...FILES, ...FOLDERS], nowhere, 'is a link that leads nowhere'],
   ['something else', ['lock.db'], spoilt((path) => writeFileSync(path, 'Dear diary, '.repeat(1_000))), 'is not a lock of this server: remove it while no server runs on the folder'],
   ['something else', ['store.db'], spoilt((path) => writeFileSync(path, 'Dear diary, '.repeat(1_000))), 'is not a store of this server'],
+  ['an empty file', ['store.db'], spoilt((path) => writeFileSync(path, '')), `is empty, but index.db ${LOST}`],
+  ['nothing', ['store.db'], spoilt(() => undefined), `is missing, but index.db ${LOST}`],
   ['something else', ['key'], file, 'is not a key of this server'],
 ] // biome-ignore format: a table
 

@@ -1,5 +1,5 @@
 /** Who may use an embedded server, and its signing keys: in its data folder, also while it runs, which goes by it at once. */
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
@@ -14,6 +14,7 @@ import { Passwords } from '../../auth/login/passwords.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
 import { readConfig } from '../config.ts'
 import { nameOfOperator } from '../operator-name.ts'
+import { isEmpty, makeStore } from './lost-files.ts'
 
 export {
   addClient,
@@ -47,9 +48,6 @@ export type Administration = AdministrationPorts & {
 /** Why a server with the settings of this process would not fetch the keys that a client publishes there; undefined: nothing speaks against it. */
 export const wallBeforeKeys = (uri: string): Promise<string | undefined> => wallBefore(uri, mayReachOf(readConfig().privateHosts))
 
-/** Whether the file of grants is missing, or empty: it never is once it was made. */
-export const isLost = (file: string): boolean => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0
-
 /** Whether a server was ever started on the folder, or something said of who may use one. */
 export const holdsData = (folder: string): boolean =>
   ['lock.db', 'store.db', GRANTS, SIGNING_KEYS].some((name) => existsSync(join(folder, name)))
@@ -61,7 +59,10 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
     throw new Error(
       `There is no data in ${folder}: name the data folder of a server by --data, or the port of one that keeps nothing by --port`,
     )
-  if (isNew) await makeFolderFor(folder)
+  if (isNew) {
+    await makeFolderFor(folder)
+    await makeStore(folder)
+  }
   for (const [name, kind] of [
     [GRANTS, 'file'],
     [SIGNING_KEYS, 'folder'],
@@ -84,7 +85,7 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
 /** A command would make the file anew, and the server would not learn that it was lost. */
 function checkNotLost(folder: string): void {
   const [grants, keys] = [join(folder, GRANTS), join(folder, SIGNING_KEYS)]
-  if (isLost(grants) && existsSync(keys) && readdirSync(keys).length > 0)
+  if (isEmpty(grants) && !isEmpty(keys))
     throw new Error(`${grants} was lost: put it back from a backup, or start the server, which then lets no older token in`)
 }
 

@@ -10,12 +10,10 @@ import { copyDurably, flushFolder } from '../../adapters/filesystem/durable-file
 import { backupStoreFile, checkIsStore, checkIsWhole, checkStoreFile } from '../../adapters/sqlite-store/backup.ts'
 import { StoreFileError } from '../../adapters/sqlite-store/schema.ts'
 import { nextTo } from '../threads/search/index-files.ts'
+import { checkStore, hasStore, RESTORED, STORE } from './lost-files.ts'
 
-const STORE = 'store.db'
 const INDEX = 'index.db'
 const EXPORTS = { rows: 'exports.db', files: 'exports' }
-/** A whole store, on disk: where it stands, the resources of the folder are those in it, and it only has to take its place. */
-const RESTORED = 'restored.db'
 /** Milliseconds for which the folder may be in use by who does not answer: a server that starts or ends, another command. */
 const PATIENCE = 15_000
 const PAUSE = 50
@@ -23,8 +21,10 @@ const PAUSE = 50
 /** Told what the person who runs the command should know of the folder, in one line. */
 type Warn = (line: string) => void
 
-/** Also while a server runs on the folder. */
+/** Also while a server runs on the folder. DataFolderError where its store was lost. */
 export async function backupStore(folder: string, file: string, warn: Warn): Promise<void> {
+  checkStore(folder)
+  if (!hasStore(folder)) throw new Error(`There is no data in ${folder}`)
   const copy = async () => {
     await backupStoreFile(join(folder, STORE), file)
     await flushFolder(dirname(file))

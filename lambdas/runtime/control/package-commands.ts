@@ -23,6 +23,7 @@ import { PACKAGES } from '../builtin-packages.ts'
 import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
+import { makeStore } from './lost-files.ts'
 import { ADDED } from './package-folder.ts'
 
 export { type Named, namedFrom, wantedFrom } from '../../packages/package-labels.ts'
@@ -53,8 +54,9 @@ export type Counts = { readonly profiles: number; readonly valueSets: number; re
 /** `counts`: undefined where something of it cannot be read. */
 export type Listed = Label & { readonly counts: Counts | undefined; readonly isOwn: boolean }
 
-/** Those of a data folder. */
-export function openPackages(data: string): PackagePlace {
+/** Those of a data folder. `isNew`: there may be no data in it yet. */
+export async function openPackages(data: string, isNew = false): Promise<PackagePlace> {
+  if (isNew) await makeStore(data)
   const audit = new CommandAuditLog(join(data, 'audit'))
   return {
     store: new FilesystemPackages(join(data, ADDED)),

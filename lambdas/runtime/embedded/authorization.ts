@@ -26,8 +26,9 @@ import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { SigningKeys } from '../../ports/security/signing-keys.ts'
 import { verifierOf } from '../authorization/token-verifier.ts'
 import type { Config } from '../config.ts'
-import { GRANTS, isLost, SIGNING_KEYS } from '../control/administration.ts'
+import { GRANTS, SIGNING_KEYS } from '../control/administration.ts'
 import type { Asked, Launched } from '../control/authorization-types.ts'
+import { isEmpty } from '../control/lost-files.ts'
 
 export type AuthorizationParts = {
   readonly config: Config
@@ -65,7 +66,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   const { clock, path, report } = parts
   const keys = new FilesystemSigningKeys(path(SIGNING_KEYS))
   // Before there is a file again: a start that is killed leaves it to the next.
-  if (isLost(path(GRANTS))) await keeping(path, forgetTokens(parts, keys))
+  if (isEmpty(path(GRANTS))) await keeping(path, forgetTokens(parts, keys))
   const stores = opening(path(GRANTS), (file) => openGrants(file, () => clock.now()))
   opened.defer(() => stores.close())
   // The clock was compared with nothing yet.

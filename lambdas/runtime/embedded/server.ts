@@ -23,6 +23,7 @@ import type { Config } from '../config.ts'
 import { commitRestored, storeCommands, takeRestored } from '../control/backup-command.ts'
 import { clockCommands } from '../control/clock-command.ts'
 import { launchCommands } from '../control/launch-command.ts'
+import { checkStore, lossesIn, makeStore } from '../control/lost-files.ts'
 import { placeCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { type Authorization, openAuthorization } from './authorization.ts'
@@ -34,6 +35,8 @@ export type EmbeddedOptions = {
   readonly config: Config
   /** Absent: a private folder, gone when the server closes. */
   readonly dataFolder?: string
+  /** Whether the operator confirms an empty store in place of one that was lost. Absent: that is refused. */
+  readonly isNewStore?: boolean
   /** Without a slash at the end. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
@@ -67,7 +70,11 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const folder = options.dataFolder ?? passingFolder(opened)
   const data = await openDataFolder(folder)
   opened.defer(data.unlock)
-  for (const line of data.warnings) warn(line)
+  await takeRestored(folder)
+  const { isNewStore = false } = options
+  if (!isNewStore) checkStore(folder)
+  for (const line of [...data.warnings, ...lossesIn(folder)]) warn(line)
+  await makeStore(folder, isNewStore)
   const clock = new WatchedClock(warn, times)
   const audit = auditOf(data, clock, options)
   opened.defer(() => audit.close())
@@ -103,6 +110,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   }
   const open = async (): Promise<Home> => {
     await takeRestored(folder)
+    checkStore(folder)
     return openHome(parts)
   }
   const gate = new Gate(await open())

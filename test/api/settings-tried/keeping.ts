@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
+import { makeStore } from '../../../lambdas/runtime/control/lost-files.ts'
 import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
@@ -13,8 +14,9 @@ import { asClient, type Served, type Trial, whileWriting, withSettings } from '.
 const DAY = 24 * 60 * 60 * 1_000
 
 /** Which of the audit files of so many days ago are there once a request was recorded. */
-const auditKept = (value: string, expected: Readonly<Record<number, boolean>>): Promise<void> => {
+const auditKept = async (value: string, expected: Readonly<Record<number, boolean>>): Promise<void> => {
   const folder = newFolder()
+  await makeStore(folder)
   const fileOf = (days: number) => join(folder, 'audit', `${new Date(Date.now() - days * DAY).toISOString().slice(0, 10)}.jsonl`)
   mkdirSync(join(folder, 'audit'))
   for (const days of Object.keys(expected)) writeFileSync(fileOf(Number(days)), '')

@@ -1,0 +1,63 @@
+/** Files of a data folder that are missing or empty while others show that they were there: an empty one in their place would hide the loss. */
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { chown } from 'node:fs/promises'
+import { join } from 'node:path'
+import { giveToOwner } from '../../adapters/filesystem/durable-file.ts'
+import { DataFolderError } from '../../adapters/filesystem/folder-entries.ts'
+import { openForWriting } from '../../adapters/sqlite-store/schema.ts'
+
+export const STORE = 'store.db'
+/** A whole store, on disk: where it stands, the resources of the folder are those in it, and it only has to take its place. */
+export const RESTORED = 'restored.db'
+
+/** Each is made after the store. */
+const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', 'audit']
+
+/** Throws a DataFolderError if the store is missing or empty in a folder that had one. */
+export function checkStore(folder: string): void {
+  if (hasStore(folder)) return
+  const trace = traceOfStore(folder)
+  // guard: lost-store-is-not-replaced
+  if (trace !== undefined)
+    throw new DataFolderError(
+      `${join(folder, STORE)} is ${existsSync(join(folder, STORE)) ? 'empty' : 'missing'}, but ${trace} shows that the folder had a store: put it back, restore a backup with fhir restore, or confirm an empty store with fhir start --new-store. Nothing was changed`,
+    )
+}
+
+/**
+ * Makes the store of a new folder, before anything else is in it: a process that ends early leaves no folder that seems to have lost its
+ * store. `isConfirmed`: also in the place of a lost one.
+ */
+export async function makeStore(folder: string, isConfirmed = false): Promise<void> {
+  if (hasStore(folder) || (!isConfirmed && traceOfStore(folder) !== undefined)) return
+  const file = join(folder, STORE)
+  try {
+    openForWriting(file).close()
+    await giveToOwner(folder, ({ uid, gid }) => chown(file, uid, gid))
+  } catch (error) {
+    throw new DataFolderError(`${file} cannot be made (${(error as Error).message})`, { cause: error })
+  }
+}
+
+const traceOfStore = (folder: string): string | undefined => BESIDE_STORE.find((name) => !isEmpty(join(folder, name)))
+
+/** Returns a line for each file that is lost, that a server can go on without. */
+export function lossesIn(folder: string): readonly string[] {
+  const isLost = (name: string, beside: string): boolean => isEmpty(join(folder, name)) && !isEmpty(join(folder, beside))
+  return [
+    ...(isLost('key', 'index.db') ? [`${join(folder, 'key')} was lost: links to further pages and to files of exports are invalid`] : []),
+    ...(isLost('exports.db', 'exports/objects')
+      ? [`${join(folder, 'exports.db')} was lost: the server no longer knows the exports whose files are in ${join(folder, 'exports')}`]
+      : []),
+  ]
+}
+
+/** Whether there is one, or one to restore. */
+export const hasStore = (folder: string): boolean => [STORE, RESTORED].some((name) => !isEmpty(join(folder, name)))
+
+/** Whether a file is missing or has no bytes, or a folder is missing or has no entries. */
+export function isEmpty(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return true
+  return found.isDirectory() ? readdirSync(path).length === 0 : found.size === 0
+}
