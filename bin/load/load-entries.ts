@@ -11,7 +11,7 @@ export type LoadEntry = {
   readonly key: string
   readonly url: Text
   readonly resource: Patched
-  /** Conditional references, perhaps some twice: patches of the resource that wait for their text. */
+  /** Conditional references, and URNs that no entry of the Bundle has, perhaps some twice: patches of the resource that wait for their text. */
   readonly searches: readonly Reference[]
   readonly place: string
 }
@@ -25,6 +25,8 @@ export type Opened = {
   readonly refused: readonly Failure[]
   /** Resources that are only to be made unless a search, `Type?criteria`, finds one already. */
   readonly unless: readonly { readonly key: string; readonly search: string }[]
+  /** URNs by which other files may refer to its resources. */
+  readonly fullUrls: readonly { readonly key: string; readonly url: string }[]
   /** `others`: keys of resources that are there already, by the keys they take the place of. */
   readonly entries: (others: ReadonlyMap<string, string>) => Iterable<LoadEntry>
 }
@@ -45,9 +47,23 @@ export function open(bytes: Uint8Array, place: string, copy: Buffer = Buffer.all
     unless: found.flatMap(({ unless, type }, i) =>
       unless === undefined || unclear.has(keys[i]!) ? [] : [{ key: keys[i]!, search: `${type}?${unless}` }],
     ),
+    fullUrls: found.flatMap((each, i) => {
+      const url = urnOf(each)
+      return url === undefined || unclear.has(keys[i]!) ? [] : [{ key: keys[i]!, url }]
+    }),
     entries: (others) => entriesOf(found, keys, place, others).filter(({ key }) => !unclear.has(key)),
   }
 }
+
+const isUrn = (url: string): boolean => /^urn:(?:uuid|oid):/.test(url)
+
+/** Of a resource that stands alone, the URN of its UUID. */
+function urnOf({ fullUrl, id = '' }: FoundResource): string | undefined {
+  if (fullUrl === undefined) return UUID.test(id) ? `urn:uuid:${id}` : undefined
+  return isUrn(fullUrl) ? fullUrl : undefined
+}
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 /** Keys, and why it is not known what is meant. */
 type Unclear = ReadonlyMap<string, string>
@@ -120,13 +136,15 @@ function resourceOf(found: FoundResource, key: string, meaningOf: MeaningOf | un
   const resource = meaningOf === undefined ? found : replaced(found, meaningOf)
   return {
     resource,
-    searches: resource.patches.filter(({ text, to, isNarrative }) => text === undefined && !isNarrative && isConditional(to)),
+    searches: resource.patches.filter(
+      ({ text, to, isNarrative, isReference }) => text === undefined && !isNarrative && (isConditional(to) || (isReference && isUrn(to))),
+    ),
   }
 }
 
 function addId({ patches, afterType }: FoundResource, key: string): void {
   const text = textOf(`,"id":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`)
-  patches.push({ start: afterType, end: afterType, to: '', isNarrative: false, text })
+  patches.push({ start: afterType, end: afterType, to: '', isNarrative: false, isReference: false, text })
   patches.sort((a, b) => a.start - b.start)
 }
 

@@ -1,7 +1,9 @@
 /**
  * Loads files into a server, in turns: first what refers to others by their ids or not at all, then, as long as that brings something in,
- * what refers to others by search. So it does not matter which file is read first, and nothing is stored with a reference that means nothing.
+ * what refers to others by search, or to entries of other files by their fullUrls. So it does not matter which file is read first, and nothing
+ * is stored with a reference that means nothing.
  */
+import { isConditional } from '../../lambdas/fhir/references.ts'
 import { type Authorize, askWith, postTo } from '../client/http-post.ts'
 import { checkBase } from './base-url-check.ts'
 import { type Chunk, chunksOf } from './bundle-chunks.ts'
@@ -9,10 +11,11 @@ import { type Sender, senderBy } from './bundle-sender.ts'
 import { type Replaced, replacing } from './conditional-creates.ts'
 import { type Beside, oneAfterTheOther, withoutBooks } from './export-folders.ts'
 import type { Memories, Source } from './file-reader.ts'
+import { FullUrlIndex } from './full-url-index.ts'
 import { isSearchable } from './index-wait.ts'
 import type { Failure, LoadEntry } from './load-entries.ts'
 import { textOf } from './patched-bytes.ts'
-import { type LookUp, lookUpAt } from './reference-lookup.ts'
+import { type LookUp, lookUpAt, type Meaning } from './reference-lookup.ts'
 import { Memory } from './reused-buffer.ts'
 
 /** What was sent and read since the last call. `again`: bytes that turn out to be read once more. */
@@ -47,7 +50,8 @@ export type LoadResult = {
 export async function load(all: readonly Source[], options: LoadOptions): Promise<LoadResult> {
   const { sources, beside } = withoutBooks(all)
   await checkBase(options.base)
-  const run = begin(options)
+  using fullUrls = new FullUrlIndex()
+  const run = begin(options, fullUrls)
   let waiting: Waiting = await loadPlain(run, sources)
   for (let before = -1; waiting.size > 0 && run.resources > before; ) {
     before = run.resources
@@ -72,6 +76,7 @@ type Worker = { readonly send: Sender; readonly memories: Memories }
 type Run = Pick<LoadOptions, 'onProgress'> & {
   readonly workers: readonly Worker[]
   readonly lookUp: LookUp
+  readonly fullUrls: FullUrlIndex
   readonly replaced: Replaced
   /** The last X-Index-Token of each worker. */
   readonly tokens: Map<number, string>
@@ -84,7 +89,7 @@ type Run = Pick<LoadOptions, 'onProgress'> & {
   present: number
 }
 
-function begin({ base, authorize, concurrency, onProgress }: LoadOptions): Run {
+function begin({ base, authorize, concurrency, onProgress }: LoadOptions, fullUrls: FullUrlIndex): Run {
   const tokens = new Map<number, string>()
   const workerOf = (_: unknown, number: number): Worker => {
     const post = postTo(base, authorize)
@@ -101,7 +106,8 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions): Run {
   return {
     workers,
     lookUp,
-    replaced: replacing(lookUp),
+    fullUrls,
+    replaced: indexing(fullUrls, replacing(lookUp)),
     tokens,
     failures: [],
     beside: new Map(),
@@ -111,6 +117,16 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions): Run {
     onProgress,
   }
 }
+
+/** Also notes the fullUrls of what is opened. */
+const indexing =
+  (index: FullUrlIndex, replaced: Replaced): Replaced =>
+  async (opened, place) => {
+    const replacement = await replaced(opened, place)
+    const { others, refused } = replacement
+    for (const { key, url } of opened.fullUrls) if (!refused.has(key)) index.add(url, others.get(key) ?? key)
+    return replacement
+  }
 
 /** What still refers to something that is not there, by its place in each file; nothing for all of a file. */
 type Waiting = ReadonlyMap<Source, ReadonlyMap<string, readonly Failure[]> | undefined>
@@ -140,7 +156,7 @@ async function loadReferring(run: Run, waiting: Waiting): Promise<Waiting> {
   }
   await eachChunk(run, [...waiting.keys()], isMeant, async ({ entries, failures }, source) => {
     tell(run, failures)
-    const told = await resolved(run.lookUp, entries)
+    const told = await resolved(run, entries)
     return entries.filter((entry, i) => resolve(entry, source, told[i]!))
   })
   return still
@@ -156,9 +172,11 @@ function tell({ failures, told }: Run, found: readonly Failure[]): void {
 /** Why references of an entry stay what they are: what they mean is not there, or not yet; what they say means nothing. */
 type Told = { readonly missing: readonly Failure[]; readonly wrong: readonly Failure[] }
 
-/** Puts what they mean into the references of the entries. */
-async function resolved(lookUp: LookUp, entries: readonly LoadEntry[]): Promise<readonly Told[]> {
-  const meaningOf = await lookUp.meanings(entries.flatMap(({ searches }) => searches.map(({ to }) => to)))
+/** Puts what they mean into the references of the entries. All files were read before. */
+async function resolved({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]): Promise<readonly Told[]> {
+  const all = entries.flatMap(({ searches }) => searches.map(({ to }) => to))
+  const found = await lookUp.meanings(all.filter(isConditional))
+  const meaningOf = (to: string): Meaning => (isConditional(to) ? found(to) : fullUrls.meaning(to))
   return entries.map(({ place, key, searches }) => {
     const told = { missing: [] as Failure[], wrong: [] as Failure[] }
     for (const search of searches) {

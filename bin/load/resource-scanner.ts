@@ -33,6 +33,8 @@ export type Reference = {
   readonly end: number
   readonly to: string
   readonly isNarrative: boolean
+  /** Whether it is the element `reference`, and not a URI that may mean anything. */
+  readonly isReference: boolean
   text: Text | undefined
 }
 
@@ -141,7 +143,8 @@ function resourceAt(json: CompactJson, atEntries?: () => void): FoundResource {
       const start = json.length
       const to = json.string()
       const isNarrative = name === 'div'
-      if (!isNarrative || hasLinks(to)) found.patches.push({ start, to, end: json.length, isNarrative, text: undefined })
+      if (!isNarrative || hasLinks(to))
+        found.patches.push({ start, to, end: json.length, isNarrative, isReference: name === 'reference', text: undefined })
     }
   }
   json.value(visit)

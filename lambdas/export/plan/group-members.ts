@@ -130,17 +130,30 @@ function readMembers(
   { patients, groups, passedOver }: Found & { readonly groups: Set<string> },
 ): void {
   const { member } = resourceOf(version)
+  const others: string[] = []
   for (const each of Array.isArray(member) ? member : []) {
     if (!isElement(each) || each.inactive === true || !covers(each.period, asOf, judge.reading.timeZone)) continue
     const reference = isElement(each.entity) ? each.entity.reference : undefined
     const name = typeof reference === 'string' ? localReference(reference, judge.reading) : undefined
     if (name?.startsWith('Patient/')) patients.add(name)
     else if (name?.startsWith('Group/')) groups.add(name)
-    else
-      passedOver.add(
-        `A member of ${version.type}/${version.id} is no Patient or Group of this server: ${name?.split('/')[0] ?? 'it is not known here'}`,
-      )
+    else others.push(typeof reference === 'string' ? reference : 'no reference')
   }
+  if (others.length > 0) passedOver.add(othersOf(`${version.type}/${version.id}`, others))
+}
+
+/** References that are named of those that are passed over, and their longest. */
+const [MOST_NAMED, LONGEST_NAME] = [10, 100]
+
+function othersOf(group: string, references: readonly string[]): string {
+  const distinct = [...new Set(references)]
+  const named = distinct.slice(0, MOST_NAMED).map((reference) => reference.slice(0, LONGEST_NAME))
+  const more = distinct.length > named.length ? ` and ${distinct.length - named.length} more` : ''
+  const are =
+    references.length === 1
+      ? `1 member of ${group} is not exported: it is neither a Patient nor a Group`
+      : `${references.length} members of ${group} are not exported: they are neither Patients nor Groups`
+  return `${are} of this server (${named.join(', ')}${more})`
 }
 
 /** An end is the last moment of what its precision leaves open. https://hl7.org/fhir/R4/datatypes.html#Period */

@@ -90,7 +90,9 @@ describe('entriesOf', () => {
       fullUrl: 'urn:uuid:b',
       resource: { ...JSON.parse(basic('x')), text: { div: `Organization?x <a href='urn:uuid:p'/>` } },
     })
-    expect([...open(Buffer.from(odd), 'f').entries(new Map())].map(({ searches }) => searches)).toEqual([[]])
+    expect([...open(Buffer.from(odd), 'f').entries(new Map())].map(({ searches }) => searches.map(({ to }) => to))).toEqual([
+      ['urn:uuid:none'],
+    ])
   })
   it('takes a relative reference for one to the server that the fullUrl of its entry names', () => {
     const text = bundle(

@@ -320,6 +320,76 @@ describe('load of what was exported', () => {
   })
 })
 
+const UUID = (n: number): string => `0b8e5bd7-7b77-4c70-9b5b-00000000000${n}`
+const group = (id: string, ...members: readonly string[]): string =>
+  JSON.stringify({ resourceType: 'Group', id, member: members.map((reference) => ({ entity: { reference } })) })
+const bundleOf = (...entry: readonly (readonly [fullUrl: string, resource: string])[]): string =>
+  JSON.stringify({
+    resourceType: 'Bundle',
+    type: 'collection',
+    entry: entry.map(([fullUrl, text]) => ({ fullUrl, resource: JSON.parse(text) })),
+  })
+
+describe('references by URN to resources of other files', () => {
+  const membersSent = (seen: readonly Seen[]): readonly string[] =>
+    seen
+      .flatMap(({ text }) => (JSON.parse(text) as Tree).entry)
+      .filter(({ resource }) => resource?.resourceType === 'Group')
+      .map(({ resource }) => resource.member.map(({ entity }: Tree) => entity.reference).join(' '))
+
+  it('name those resources, whichever file is read first, in Bundles and in NDJSON', async () => {
+    const urns = ['urn:uuid:p', 'urn:oid:1.2.3', `urn:uuid:${UUID(1)}`]
+    const { seen, resources, failures } = await loaded({
+      'a.json': group('single', ...urns),
+      'b.ndjson': `${group('line', ...urns)}\n`,
+      'c.json': bundleOf(['urn:uuid:p', basic('p')], ['urn:uuid:g', group('entry', ...urns)]),
+      'd.ndjson.gz': gzipSync(`${basic(UUID(1))}\n${bundleOf(['urn:oid:1.2.3', basic('o')])}\n`),
+    })
+    expect([resources, failures]).toEqual([6, []])
+    expect(membersSent(seen)).toEqual(Array.from({ length: 3 }, () => `Basic/p Basic/o Basic/${UUID(1)}`))
+  })
+
+  it('name the existing resource that ifNoneExist found', async () => {
+    const practitioner = {
+      fullUrl: 'urn:uuid:p',
+      resource: JSON.parse(basic('p')),
+      request: { method: 'POST', url: 'Basic', ifNoneExist: 'code=x' },
+    }
+    const found = { resource: { entry: [{ resource: { resourceType: 'Basic', id: 'there' } }] }, response: { status: '200' } }
+    const { seen } = await loaded(
+      {
+        'a.json': group('g', 'urn:uuid:p'),
+        'b.json': JSON.stringify({ resourceType: 'Bundle', type: 'transaction', entry: [practitioner] }),
+      },
+      (text) => ({ status: 200, body: text.includes('"GET"') ? { entry: [found] } : {} }),
+    )
+    expect(membersSent(seen)).toEqual(['Basic/there'])
+  })
+
+  it('are failures if they name several resources or no resource, and the resource with the reference is not sent', async () => {
+    const { seen, resources, failures } = await loaded({
+      'a.ndjson': `${group('g', 'urn:uuid:p', 'urn:uuid:none', 'urn:uuid:twice', 'urn:uuid:other')}\n${basic('b')}\n`,
+      'b.json': bundleOf(['urn:uuid:p', basic('p')], ['urn:uuid:twice', basic('one')]),
+      'c.json': bundleOf(['urn:uuid:p', basic('p')], ['urn:uuid:twice', basic('two')]),
+    })
+    const reason = (urn: string, count: string) => `${urn}: ${count} of this load has this fullUrl`
+    expect([resources, membersSent(seen)]).toEqual([5, []])
+    expect(failures).toEqual(
+      [
+        reason('urn:uuid:none', 'no resource'),
+        'urn:uuid:twice: several resources of this load have this fullUrl',
+        reason('urn:uuid:other', 'no resource'),
+      ].map((each) => ({ place: 'a.ndjson:1', key: 'Group/g', reason: each })),
+    )
+  })
+
+  it('stay where they are no references: a URI may mean anything', async () => {
+    const text = '{"resourceType":"Basic","id":"b","extension":[{"url":"http://a.example/x","valueUri":"urn:oid:2.16.840.1"}]}'
+    const { seen, failures } = await loaded({ 'a.json': text })
+    expect([seen.length, seen[0]!.text.includes(text), failures]).toEqual([1, true, []])
+  })
+})
+
 describe('until all is searchable', () => {
   /** Each search that waits is told to come back, `refusals` times; `lags`: what one that does not wait is told. */
   const waited = async (lags: readonly number[], refusals: number, token?: string) => {

@@ -37,7 +37,7 @@ describe('The members of a Group', () => {
     expect(await membersAt(2)).toEqual({
       patients: ['Patient/1', 'Patient/2'],
       added: [],
-      passedOver: ['A member of Group/g is no Patient or Group of this server: it is not known here'],
+      passedOver: ['1 member of Group/g is not exported: it is neither a Patient nor a Group of this server (http://b.example/Patient/3)'],
     })
   })
 
@@ -45,7 +45,10 @@ describe('The members of a Group', () => {
     const odd = Array.from({ length: 20_000 }, () => member('Practitioner/1'))
     await world.save(1, { ...group('g'), member: [...odd, member('Patient/1')] })
     const { patients, passedOver } = (await membersAt(2))!
-    expect([patients, passedOver]).toEqual([['Patient/1'], ['A member of Group/g is no Patient or Group of this server: Practitioner']])
+    expect([patients, passedOver]).toEqual([
+      ['Patient/1'],
+      ['20000 members of Group/g are not exported: they are neither Patients nor Groups of this server (Practitioner/1)'],
+    ])
     await world.save(3, { ...group('g'), member: Array.from({ length: 10_001 }, (_, i) => member(`Group/${i}`)) })
     await expect(membersAt(4)).rejects.toThrow('or are more than 10000 Groups')
   })
@@ -99,11 +102,14 @@ describe('The members of a Group', () => {
     })
   })
 
-  it('of other types are named by type, and no more than a hundred texts are written', async () => {
-    await world.save(1, group('g', member('Practitioner/1'), member('Practitioner/2'), member('Device/1')))
+  it('of other types, and those without a reference, are counted and named, and no more than a hundred texts are written', async () => {
+    const odd = Array.from({ length: 12 }, (_, i) => member(`urn:uuid:${i}`))
+    await world.save(1, group('g', member('Device/1'), member('Device/1'), { entity: { display: 'Ann' } }, ...odd))
     expect((await membersAt(2))!.passedOver).toEqual([
-      'A member of Group/g is no Patient or Group of this server: Practitioner',
-      'A member of Group/g is no Patient or Group of this server: Device',
+      `15 members of Group/g are not exported: they are neither Patients nor Groups of this server (Device/1, no reference, ${odd
+        .slice(0, 8)
+        .map(({ entity }) => entity.reference)
+        .join(', ')} and 4 more)`,
     ])
     await world.save(3, group('g', ...Array.from({ length: 150 }, (_, i) => member(`Group/${i}`))))
     const { passedOver } = (await membersAt(4))!
