@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import {
   addClient,
-  type Client,
+  type ClientChange,
   checkClient,
   clientKeysOf,
   type NewClient,
@@ -12,36 +12,59 @@ import {
   type Rotation,
   removeClient,
   rotateClient,
+  updateClient,
   wallBeforeKeys,
 } from '../../lambdas/runtime/control/administration.ts'
 import { say, warn } from '../output.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table, warnOfTenants } from './administered.ts'
 import { withExamples } from './options.ts'
 import { readText } from './read-text.ts'
-
-type Json = { readonly json?: boolean }
+import { described, type Json, rowOf, tell } from './registered-client.ts'
 
 type Added = PlaceOptions &
-  Json & {
+  Json &
+  Registration & {
     readonly secret?: boolean
     readonly jwks?: string
     readonly jwksUri?: string
     readonly newKey?: string
     readonly public?: boolean
-    readonly name?: string
-    readonly scope?: readonly string[]
-    readonly redirectUri?: readonly string[]
-    readonly tenant?: readonly string[]
     readonly patient?: string
-    readonly introspect?: boolean
   }
+
+/** What a client is registered with, besides how it authenticates. */
+type Registration = {
+  readonly name?: string
+  readonly scope?: readonly string[]
+  readonly redirectUri?: readonly string[]
+  readonly tenant?: readonly string[]
+  readonly introspect?: boolean
+}
+
+/** `patient`: false removes it. */
+type Changed = PlaceOptions & Json & Registration & { readonly patient?: string | false }
 
 type Rotated = PlaceOptions & Json & { readonly jwks?: string; readonly jwksUri?: string; readonly now?: boolean; readonly end?: boolean }
 
 const id = '<id>'
 const idMeaning = '1 to 64 letters, digits, ".", "_" and "-"'
 
-const add = new Command('add')
+/** `usual`: what holds where an option is not given. */
+const registering = (command: Command, usual = { name: '', tenant: '' }): Command =>
+  command
+    .option('--name <text>', `what users are shown${usual.name}`)
+    .option('--scope <scopes>', 'what it may ask for, as "system/*.rs"; several times, or several between spaces', collected)
+    .option(
+      '--redirect-uri <uri>',
+      'where users come back to: https, com.example.app:/…, or a loopback address; without a port http://127.0.0.1/callback and http://[::1]/callback stand for each port; several times',
+      collected,
+    )
+    .option('--tenant <name>', `which tenants it may ask for, * for all; several times${usual.tenant}`, collected)
+    .option('--patient <id>', 'the patient in context of the tokens it gets for itself')
+    .option('--introspect', 'it may learn of tokens of other clients')
+    .addOption(jsonOption('the client, with client_id and client_secret,'))
+
+const adding = new Command('add')
   .description('register a client; its secret is shown this once')
   .argument(id, idMeaning)
   .addOption(new Option('--secret', 'it has a secret, which is made').conflicts(['newKey', 'jwks', 'jwksUri', 'public']))
@@ -55,18 +78,9 @@ const add = new Command('add')
   .addOption(new Option('--jwks <file>', 'it signs with keys: the public ones, a JSON Web Key Set').conflicts(['jwksUri', 'public']))
   .addOption(new Option('--jwks-uri <url>', 'it signs with keys, published at an https URL').conflicts('public'))
   .option('--public', 'it cannot keep a secret: an app in a browser or on a telephone')
-  .option('--name <text>', 'what users are shown (default: the id)')
-  .option('--scope <scopes>', 'what it may ask for, as "system/*.rs"; several times, or several between spaces', collected)
-  .option(
-    '--redirect-uri <uri>',
-    'where users come back to: https, com.example.app:/…, or a loopback address; without a port http://127.0.0.1/callback and http://[::1]/callback stand for each port; several times',
-    collected,
-  )
-  .option('--tenant <name>', 'which tenants it may ask for, * for all; several times (default: "default")', collected)
-  .option('--patient <id>', 'the patient in context of the tokens it gets for itself')
-  .option('--introspect', 'it may learn of tokens of other clients')
-  .addOption(jsonOption('the client, with client_id and client_secret,'))
-  .action(async (clientId: string, options: Added) => {
+
+const add = registering(adding, { name: ' (default: the id)', tenant: ' (default: "default")' }).action(
+  async (clientId: string, options: Added) => {
     const key = options.newKey === undefined ? undefined : newKey()
     const request = requestOf(clientId, options, key?.keys)
     // Nothing is made for what cannot be registered.
@@ -81,6 +95,26 @@ const add = new Command('add')
     if (options.public && options.redirectUri === undefined) warn(`nobody can log in with ${clientId} without a --redirect-uri`)
     await warnOfTenants(options, clientId, added.client.tenants)
     await warnOfWall(added)
+  },
+)
+
+const updating = new Command('update')
+  .description(
+    'change what a client is registered with; an option that is not given changes nothing. Its tokens stay valid, with the scopes they have, unless a scope, a tenant or a redirect URI is taken from it, or its patient changes: then all of them are revoked. Keys and secrets are changed by rotate',
+  )
+  .argument(id, 'of the client')
+
+const update = registering(updating)
+  .option('--no-patient', 'no patient in context of the tokens it gets for itself')
+  .option('--no-introspect', 'it may not learn of tokens of other clients')
+  .action(async (clientId: string, options: Changed) => {
+    const change = changeOf(options)
+    const { client, isRevoked } = await administered(options, (ports) => updateClient(ports, clientId, change))
+    const tokens = isRevoked
+      ? 'its access and refresh tokens of before are revoked'
+      : 'its tokens of before stay valid, with the scopes they have'
+    tell({ client }, options, `The client ${clientId} is changed: ${tokens}`)
+    await warnOfTenants(options, clientId, client.tenants)
   })
 
 const list = new Command('list')
@@ -140,6 +174,9 @@ export const clientCommand = new Command('client')
   )
   .addCommand(withExamples(placed(list), ['npm run -s fhir -- client list --json']))
   .addCommand(
+    withExamples(placed(update), ["npm run -s fhir -- client update reporting --scope 'system/Observation.rs system/Patient.rs'"]),
+  )
+  .addCommand(
     withExamples(placed(rotate), ['npm run -s fhir -- client rotate reporting', 'npm run -s fhir -- client rotate reporting --end']),
   )
   .addCommand(withExamples(placed(remove), ['npm run -s fhir -- client remove reporting']))
@@ -160,6 +197,23 @@ const requestOf = (clientId: string, options: Added, made: Keys | undefined): Ne
   mayIntrospect: options.introspect === true,
   ...(options.patient === undefined ? {} : { patient: options.patient }),
 })
+
+/** Error where nothing is to be changed. */
+function changeOf({ name, scope, redirectUri, tenant, introspect, patient }: Changed): ClientChange {
+  const change: ClientChange = {
+    ...(name === undefined ? {} : { name }),
+    ...(scope === undefined ? {} : { scopes: scope }),
+    ...(redirectUri === undefined ? {} : { redirectUris: redirectUri }),
+    ...(tenant === undefined ? {} : { tenants: tenant }),
+    ...(introspect === undefined ? {} : { mayIntrospect: introspect }),
+    ...(patient === undefined ? {} : { patient: patient === false ? null : patient }),
+  }
+  if (Object.keys(change).length === 0)
+    throw new Error(
+      'Nothing was changed: give --name, --scope, --redirect-uri, --tenant, --patient, --no-patient, --introspect or --no-introspect',
+    )
+  return change
+}
 
 function authenticationOf({ secret, jwks, jwksUri, public: isPublic }: Added): NewClient['authentication'] {
   if (secret) return 'secret'
@@ -208,45 +262,3 @@ function keysIn(file: string): ReturnType<typeof clientKeysOf> {
 }
 
 const rotationOf = ({ now, end, jwks, jwksUri }: Rotated): Rotation => keysOf({ jwks, jwksUri }) ?? (now ? 'now' : end ? 'end' : 'next')
-
-/** By the names of https://www.rfc-editor.org/rfc/rfc7591#section-2, and ours. */
-const described = ({ client, secret }: Registered) => ({
-  client_id: client.id,
-  ...(secret === undefined ? {} : { client_secret: secret }),
-  client_name: client.name,
-  token_endpoint_auth_method: METHODS[client.authentication.kind],
-  scope: client.scopes.join(' '),
-  redirect_uris: client.redirectUris,
-  ...(client.authentication.kind === 'uri' ? { jwks_uri: client.authentication.uri } : {}),
-  ...(client.authentication.kind === 'keys' ? { jwks: { keys: client.authentication.keys } } : {}),
-  tenants: client.tenants,
-  ...(client.patient === undefined ? {} : { patient: client.patient }),
-  may_introspect: client.mayIntrospect,
-})
-
-const METHODS: Readonly<Record<Client['authentication']['kind'], string>> = {
-  secret: 'client_secret_basic',
-  keys: 'private_key_jwt',
-  uri: 'private_key_jwt',
-  public: 'none',
-}
-
-function rowOf({ id, authentication, tenants, scopes }: Client): readonly string[] {
-  const by = {
-    secret: () => (authentication.kind === 'secret' && authentication.hashes.length > 1 ? 'two secrets' : 'a secret'),
-    keys: () => 'keys',
-    uri: () => 'published keys',
-    public: () => 'nothing (public)',
-  }
-  return [id, by[authentication.kind](), tenants.join(' '), scopes.join(' ')]
-}
-
-function tell(registered: Registered, { json }: Json, line: string): void {
-  if (json) return say(`${JSON.stringify(described(registered))}\n`)
-  const { client, secret } = registered
-  const shown =
-    secret === undefined
-      ? ''
-      : `\n\n  client_id      ${client.id}\n  client_secret  ${secret}\n\nThe secret is not kept, and not shown again`
-  say(`${line}${shown}\n`)
-}

@@ -126,6 +126,24 @@ describe('fhir client', () => {
     expect(await opened(data).clients.list()).toEqual([])
   })
 
+  it('updates the given fields of a client and reports whether its tokens are revoked', async () => {
+    const data = newFolder()
+    await fhir('client', 'add', 'app', ...APP, '--patient', 'p', '--introspect', '--data', data)
+    const update = (...args: readonly string[]) => fhir('client', 'update', 'app', ...args, '--data', data)
+    expect(await update()).toMatchObject({ code: 1, out: '', err: expect.stringContaining('Nothing was changed: give --name, ') })
+    const renamed = await update('--name', 'Renamed', '--redirect-uri', 'https://a.example/')
+    expect(renamed).toEqual({
+      ...{ code: 0, err: '' },
+      out: 'The client app is changed: its tokens of before stay valid, with the scopes they have\n',
+    })
+    const narrowed = await update('--scope', 'system/Patient.rs', '--no-patient', '--no-introspect', '--json')
+    expect(JSON.parse(narrowed.out)).toMatchObject({
+      ...{ client_name: 'Renamed', scope: 'system/Patient.rs', may_introspect: false, redirect_uris: ['https://a.example/'] },
+    })
+    expect(narrowed.out).not.toContain('patient"')
+    expect((await update('--scope', 'system/Basic.rs')).out).toContain('its access and refresh tokens of before are revoked')
+  })
+
   it('rotates a secret with time to take over, ends the one before, and removes: older tokens are refused', async () => {
     const data = newFolder()
     const first = JSON.parse((await fhir('client', 'add', 'app', ...APP, '--json', '--data', data)).out).client_secret

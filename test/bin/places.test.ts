@@ -13,6 +13,7 @@ const USER = ['user', 'add', 'ann', '--scope', 'user/*.rs', '--fhir-user', 'Prac
 /** Each of those that say who may use a server, but those that make the first of something. */
 const CHANGES = [
   ['client', 'list'],
+  ['client', 'update', 'app', '--name', 'App'],
   ['client', 'rotate', 'app'],
   ['client', 'remove', 'app'],
   ['user', 'list'],

@@ -153,7 +153,7 @@ describe('Of the pages', () => {
 
 const COMMANDS = ['start', 'token', 'launch', 'load', 'export', 'backup', 'restore', 'accept-clock']
 const BELOW = [
-  ...['add', 'list', 'rotate', 'remove'].map((each) => ['client', each]),
+  ...['add', 'list', 'update', 'rotate', 'remove'].map((each) => ['client', each]),
   ...['add', 'list', 'password', 'remove'].map((each) => ['user', each]),
   ...['list', 'rotate'].map((each) => ['keys', each]),
 ]

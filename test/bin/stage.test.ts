@@ -52,7 +52,7 @@ await onDynamo(async (engine) => {
   }
 
   describe('On a deployed stage', () => {
-    it('clients are registered, listed and removed', async () => {
+    it('clients are registered, listed, updated and removed', async () => {
       const own = await newStage('clients')
       const clients = new DynamoDbClients(dynamoOf(own))
       const revocations = new DynamoDbRevocations(dynamoOf(own), () => Date.now())
@@ -65,12 +65,15 @@ await onDynamo(async (engine) => {
       const { client_secret: secret } = JSON.parse(added.out) as { readonly client_secret: string }
       expect((await clients.get('app'))?.authentication).toEqual({ kind: 'secret', hashes: [fingerprintOf(secret)] })
       expect((await fhir('', 'client', 'list', '--stage', 'clients')).out).toMatch(/^app +a secret +default +system\/\*\.rs$/m)
+      const narrowed = await fhir('', 'client', 'update', 'app', '--scope', 'system/Patient.rs', '--stage', 'clients')
+      expect([narrowed.code, (await clients.get('app'))?.scopes]).toEqual([0, ['system/Patient.rs']])
       expect((await fhir('', 'client', 'remove', 'app', '--stage', 'clients')).code).toBe(0)
       const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: own }))
       const records = Items.filter(({ pk }) => String(pk).startsWith('AUDIT#'))
       expect(records.map(({ interaction }) => interaction).toSorted()).toEqual([
         ...Array(2).fill('client add'),
         ...Array(2).fill('client remove'),
+        'client update',
       ])
       expect([await clients.list(), (await revocations.revoked(['client:app'])).size]).toEqual([[], 1])
     })

@@ -98,6 +98,46 @@ function rotated({ id, authentication }: Client, rotation: Rotation, secret: str
   return { kind: 'secret', hashes: [fingerprintOf(secret!), ...(rotation === 'next' ? hashes : [])] }
 }
 
+/** Absent fields stay as they are. `patient`: null removes it. */
+export type ClientChange = Partial<Omit<ClientRequest, 'id' | 'authentication' | 'patient'>> & { readonly patient?: string | null }
+
+/** `isRevoked`: what the client was issued before no longer counts. */
+export type Updated = { readonly client: Client; readonly isRevoked: boolean }
+
+/**
+ * Changes what a client is registered with. Only a change that takes something from it revokes what it was issued. RangeError where there is
+ * no such client, or it cannot be registered so.
+ */
+export async function updateClient(ports: AdministrationPorts, id: string, change: ClientChange): Promise<Updated> {
+  const changedAt = ports.clock.now()
+  return recorded(ports, { interaction: 'client update', client: id }, async () => {
+    let isRevoked = false
+    const widened = await ports.clients.change(id, (known) => {
+      if (known === undefined) throw noClient(id)
+      const next = updated(known, change, changedAt)
+      // guard: narrowed-client-loses-tokens
+      isRevoked = takesFrom(known, next)
+      return isRevoked ? known : next
+    })
+    if (!isRevoked) return { client: widened!, isRevoked }
+    const client = await changeGeneration(ports, ports.clients, id, (known) => updated(known, change, changedAt))
+    if (client === undefined) throw noClient(id)
+    await refuseOlder(ports, `client:${id}`)
+    return { client, isRevoked }
+  })
+}
+
+function updated({ patient: before, ...known }: Client, { patient = before, ...change }: ClientChange, changedAt: number): Client {
+  const request = { ...known, ...change, ...(patient === undefined || patient === null ? {} : { patient }) }
+  const { registeredAt: _, ...client } = registeredClient(request, changedAt)
+  return { ...known, ...client }
+}
+
+/** Whether tokens of the client may open what it is no longer registered for. Without a patient its tokens may be about all patients. */
+const takesFrom = (before: Client, after: Client): boolean =>
+  before.patient !== after.patient ||
+  (['scopes', 'tenants', 'redirectUris'] as const).some((field) => before[field].some((each) => !after[field].includes(each)))
+
 /** RangeError where there is none; what one of this id was issued is refused all the same. */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)

@@ -19,6 +19,7 @@ import { isEmpty, makeStore } from './lost-files.ts'
 export {
   addClient,
   addUser,
+  type ClientChange,
   changePassword,
   checkClient,
   launchFrom,
@@ -29,6 +30,7 @@ export {
   removeUser,
   rotateClient,
   rotateKeys,
+  updateClient,
 } from '../../auth/administration/administration.ts'
 export { clientKeysOf } from '../../auth/clients/client-keys.ts'
 export { registeredUser } from '../../auth/clients/registration.ts'

@@ -10,6 +10,7 @@ import {
   removeUser,
   rotateClient,
   rotateKeys,
+  updateClient,
 } from '../../../lambdas/auth/administration/administration.ts'
 import { DEMO, tendDemo } from '../../../lambdas/auth/clients/demo-client.ts'
 import { Passwords } from '../../../lambdas/auth/login/passwords.ts'
@@ -117,6 +118,61 @@ describe('A client', () => {
     await expect(removeClient(under.ports, 'gone')).rejects.toThrow('There is no client gone')
     expect((await under.ports.revocations.revoked(['client:gone'])).size).toBe(1)
     await expect(rotateClient(under.ports, 'gone', 'next')).rejects.toThrow('There is no client gone')
+  })
+})
+
+describe('A client that is updated', () => {
+  const added = async (fields: Partial<NewClient> = {}) => {
+    const under = opened()
+    const registration = { scopes: ['system/*.rs'], redirectUris: ['https://a.example/'], tenants: ['a', 'b'] }
+    const { client } = await addClient(under.ports, { ...app, ...registration, ...fields })
+    under.time.now += 5_000
+    return { ...under, client }
+  }
+
+  it('keeps its tokens and whatever is not given if nothing is taken from it', async () => {
+    const { ports, time, client, records } = await added()
+    const change = { name: 'Renamed', scopes: ['launch', 'system/*.rs'], tenants: ['b', 'a', 'c'], mayIntrospect: true }
+    const updated = await updateClient(ports, 'app', change)
+    expect(updated).toEqual({ client: { ...client, ...change, changedAt: time.now }, isRevoked: false })
+    expect([await ports.clients.get('app'), ports.revocations.size]).toEqual([updated.client, 0])
+    expect(records.at(-1)).toMatchObject({ interaction: 'client update', client: 'app', operator: 'carol', status: 200 })
+  })
+
+  it.each([{ scopes: ['system/Patient.rs'] }, { tenants: ['a'] }, { redirectUris: ['https://b.example/'] }])(
+    'loses its issued tokens if something is taken from it: %j',
+    async (change) => {
+      const under = await added()
+      const { client, isRevoked } = await updateClient(under.ports, 'app', change)
+      expect([isRevoked, client.registeredAt, client.generation === under.client.generation]).toEqual([
+        true,
+        under.client.registeredAt,
+        false,
+      ])
+      await expectRefused(under, 'client:app')
+    },
+  )
+
+  it('loses its issued tokens if it gets a patient, another one, or none', async () => {
+    const under = await added({ tenants: ['a'] })
+    for (const [patient, after] of [
+      ['p', 'Patient/p'],
+      ['Patient/q', 'Patient/q'],
+      [null, undefined],
+    ] as const) {
+      const { client, isRevoked } = await updateClient(under.ports, 'app', { patient })
+      expect([client.patient, isRevoked, 'patient' in client]).toEqual([after, true, after !== undefined])
+    }
+    expect((await updateClient(under.ports, 'app', { patient: null })).isRevoked).toBe(false)
+  })
+
+  it('stays as it is if the change is refused', async () => {
+    const { ports, client, records } = await added()
+    const before = records.length
+    await expect(updateClient(ports, 'app', { scopes: ['nonsense'] })).rejects.toThrow('is no scope of this server')
+    await expect(updateClient(ports, 'app', { patient: 'p' })).rejects.toThrow('is somebody else in each tenant')
+    await expect(updateClient(ports, 'gone', { name: 'Gone' })).rejects.toThrow('There is no client gone')
+    expect([await ports.clients.get('app'), ports.revocations.size, records.length]).toEqual([client, 0, before])
   })
 })
 

@@ -1,0 +1,47 @@
+/** How the commands show a client. */
+import type { Client, Registered } from '../../lambdas/runtime/control/administration.ts'
+import { say } from '../output.ts'
+
+export type Json = { readonly json?: boolean }
+
+/** By the names of https://www.rfc-editor.org/rfc/rfc7591#section-2, and ours. */
+export const described = ({ client, secret }: Registered) => ({
+  client_id: client.id,
+  ...(secret === undefined ? {} : { client_secret: secret }),
+  client_name: client.name,
+  token_endpoint_auth_method: METHODS[client.authentication.kind],
+  scope: client.scopes.join(' '),
+  redirect_uris: client.redirectUris,
+  ...(client.authentication.kind === 'uri' ? { jwks_uri: client.authentication.uri } : {}),
+  ...(client.authentication.kind === 'keys' ? { jwks: { keys: client.authentication.keys } } : {}),
+  tenants: client.tenants,
+  ...(client.patient === undefined ? {} : { patient: client.patient }),
+  may_introspect: client.mayIntrospect,
+})
+
+const METHODS: Readonly<Record<Client['authentication']['kind'], string>> = {
+  secret: 'client_secret_basic',
+  keys: 'private_key_jwt',
+  uri: 'private_key_jwt',
+  public: 'none',
+}
+
+export function rowOf({ id, authentication, tenants, scopes }: Client): readonly string[] {
+  const by = {
+    secret: () => (authentication.kind === 'secret' && authentication.hashes.length > 1 ? 'two secrets' : 'a secret'),
+    keys: () => 'keys',
+    uri: () => 'published keys',
+    public: () => 'nothing (public)',
+  }
+  return [id, by[authentication.kind](), tenants.join(' '), scopes.join(' ')]
+}
+
+export function tell(registered: Registered, { json }: Json, line: string): void {
+  if (json) return say(`${JSON.stringify(described(registered))}\n`)
+  const { client, secret } = registered
+  const shown =
+    secret === undefined
+      ? ''
+      : `\n\n  client_id      ${client.id}\n  client_secret  ${secret}\n\nThe secret is not kept, and not shown again`
+  say(`${line}${shown}\n`)
+}
