@@ -12,6 +12,9 @@ const LONGEST = 500
 /** What others say, so that it does nothing to a terminal. */
 export const oneLine = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').slice(0, LONGEST)
 
+/** Returns a number with what it counts: `1 file`, `2 files`. */
+export const counted = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`
+
 /** What somebody should know, and nothing ends for. */
 export const warn = (line: string): void => complain(`fhir: ${line}\n`)
 

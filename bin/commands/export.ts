@@ -7,7 +7,7 @@ import { type Exported, exportTo } from '../export/export-client.ts'
 import { ExportFault } from '../export/export-fault.ts'
 import type { Wanted } from '../export/kick-off.ts'
 import { PATIENCE } from '../export/retrying-requests.ts'
-import { complain, faultIn, lenient, oneLine, say, warn } from '../output.ts'
+import { complain, counted, faultIn, lenient, oneLine, say, warn } from '../output.ts'
 import { collected } from './administered.ts'
 import { type Authorized, authorizeAs, noToken } from './authorize.ts'
 import { baseUrl, dataOption, sigv4Option, withExamples } from './options.ts'
@@ -216,5 +216,3 @@ function tell({ folder, transactionTime, files, errors, warnings, notes }: Expor
   const inFiles = `${counted(resources, 'resource')} in ${counted(of('output').length, 'file')}`
   say(`${inFiles}${deletions} as of ${transactionTime}: in ${folder}\n`)
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`

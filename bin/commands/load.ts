@@ -5,7 +5,8 @@ import { Command, InvalidArgumentError } from 'commander'
 import { type Source, sourcesOf } from '../load/file-reader.ts'
 import { load } from '../load/load.ts'
 import type { Failure } from '../load/load-entries.ts'
-import { complain, lenient, oneLine, say } from '../output.ts'
+import { Pace } from '../load/pace.ts'
+import { complain, counted, lenient, oneLine, say } from '../output.ts'
 import { type Asked, authorizedTo, noToken, withAsked } from './authorize.ts'
 import { withExamples } from './options.ts'
 
@@ -40,24 +41,20 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: lenient(process.stderr),
-    format: '{bar} {percentage}% | {resources} resources, {rate}/s | {eta_formatted} left',
+    format: '{bar} {percentage}% | {done}',
     noTTYOutput: false,
   })
-  const began = performance.now()
-  let sent = 0
-  let last = began
-  const rate = (done: number): number => Math.round((done * 1000) / (last - began))
-  bar.start(size, 0, { resources: 0, rate: 0 })
+  const pace = new Pace()
+  bar.start(size, 0, { done: doneOf(pace, size) })
   const indexing = indexingBar()
   const { resources, present, failures, beside, isSearchable } = await load(sources, {
     base,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency,
-    onProgress(progress) {
-      sent += progress.resources
-      last = performance.now()
-      if (progress.again > 0) bar.setTotal(bar.getTotal() + progress.again)
-      bar.increment(progress.bytes, { resources: sent, rate: rate(sent) })
+    onProgress({ resources, bytes, again }) {
+      pace.add(resources, bytes)
+      if (again > 0) bar.setTotal(bar.getTotal() + again)
+      bar.increment(bytes, { done: doneOf(pace, bar.getTotal()) })
     },
     ...(wait ? { onBehind: (versions) => indexing.show(versions, bar) } : {}),
   }).finally(() => {
@@ -65,15 +62,21 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
     indexing.stop()
   })
   const files = sources.length - new Set(beside.map(({ file }) => file)).size
-  say(`${resources} resources of ${files} files loaded, ${rate(resources)} a second\n`)
-  if (present > 0) say(`${present} more were there under another id, as their ifNoneExist says\n`)
+  say(`${counted(resources, 'resource')} of ${counted(files, 'file')} loaded, ${pace.rate(resources)} a second\n`)
+  if (present > 0) say(`${counted(present, 'more was', 'more were')} there under another id, as ifNoneExist says\n`)
   if (isSearchable === false) complain('The search index is still behind: searches find all of them later\n')
   for (const { file, what } of beside.slice(0, SHOWN)) complain(`${file} is not loaded: ${oneLine(what)}\n`)
-  if (beside.length > SHOWN) complain(`and ${beside.length - SHOWN} more are not loaded\n`)
+  if (beside.length > SHOWN) complain(`and ${counted(beside.length - SHOWN, 'more is', 'more are')} not loaded\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
   const isRefused = failures.some(({ reason }) => reason.startsWith('401'))
   throw new Error(tell(failures, file) + noToken(why, isRefused))
+}
+
+/** Returns what the bar shows: how much is sent, how fast, and how long it takes, once that is known. */
+function doneOf(pace: Pace, total: number): string {
+  const left = pace.left(total)
+  return `${counted(pace.resources, 'resource')}, ${pace.rate()}/s${left === undefined ? '' : ` | ${left} left`}`
 }
 
 /** After everything is stored: how much of it searches do not find yet. */

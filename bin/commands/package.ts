@@ -16,7 +16,7 @@ import {
   wantedFrom,
 } from '../../lambdas/runtime/control/package-commands.ts'
 import { folderAt } from '../../lambdas/runtime/control/server-socket.ts'
-import { oneLine, say, warn } from '../output.ts'
+import { counted, oneLine, say, warn } from '../output.ts'
 import { deployment, type PlaceOptions, placed, table } from './administered.ts'
 import { placeOf, withExamples } from './options.ts'
 
@@ -40,7 +40,7 @@ const add = new Command('add')
     const all = await at(place, (packages) => addPackage(packages, source, withDependencies), true)
     for (const added of all) {
       for (const line of warningsOf(added)) warn(oneLine(line))
-      say(`${added.name} ${added.version} is added: ${counted(added.counts)}\n`)
+      say(`${added.name} ${added.version} is added: ${contentOf(added.counts)}\n`)
     }
     if (withDependencies && all.some(({ missing }) => missing.length > 0)) process.exitCode = 1
   })
@@ -99,18 +99,18 @@ function namedOf(text: string): Named {
 }
 
 function warningsOf({ missing, leftOut, ofR4, searchParameters }: Added): readonly string[] {
-  const told = (lines: readonly string[], what: string) =>
-    lines.length > TOLD ? [...lines.slice(0, TOLD), `${lines.length - TOLD} more ${what}`] : lines
+  const told = (lines: readonly string[], what: readonly [one: string, several: string]) =>
+    lines.length > TOLD ? [...lines.slice(0, TOLD), counted(lines.length - TOLD, ...what)] : lines
   return [
-    ...told(missing.map(missed), 'packages it depends on are not there'),
+    ...told(missing.map(missed), ['more package it depends on is not there', 'more packages it depends on are not there']),
     ...told(
       leftOut.map(({ url, reason }) => `${url} is not used: ${reason}`),
-      'are not used',
+      ['more is not used', 'more are not used'],
     ),
     ...(ofR4.length === 0 ? [] : [`R4 itself says ${several(ofR4)}: what the package says counts only where its version is named`]),
     ...(searchParameters === 0
       ? []
-      : [`nothing is searched by its ${searchParameters} search parameters: POST those you want to SearchParameter`]),
+      : [`nothing is searched by its ${counted(searchParameters, 'search parameter')}: POST those you want to SearchParameter`]),
   ]
 }
 
@@ -122,8 +122,12 @@ const NAMED = 3
 const several = (urls: readonly string[]): string =>
   urls.length > NAMED ? `${urls.slice(0, NAMED).join(', ')} and ${urls.length - NAMED} more of them` : urls.join(', ')
 
-const counted = ({ profiles, valueSets, codeSystems }: Counts): string =>
-  `${profiles} profiles and extensions, ${valueSets} value sets, ${codeSystems} code systems`
+const contentOf = ({ profiles, valueSets, codeSystems }: Counts): string =>
+  [
+    counted(profiles, 'profile or extension', 'profiles and extensions'),
+    counted(valueSets, 'value set'),
+    counted(codeSystems, 'code system'),
+  ].join(', ')
 
 export const packageCommand = new Command('package')
   .description('definitions that resources are checked against, besides those of R4 and US Core 6.1.0')

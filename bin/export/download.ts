@@ -34,8 +34,10 @@ export async function download(file: ExportedFile, path: string, asking: Asking,
 }
 
 function faultOf({ bytes, lines }: Downloaded, count: number | undefined, length: number | undefined): string | undefined {
-  if (length !== undefined && bytes !== length) return `has ${bytes} bytes, and not ${length}`
-  return count === undefined || lines === count ? undefined : `has ${lines} lines, and not ${count} as the manifest says`
+  if (length !== undefined && bytes !== length) return `has ${bytes} byte${bytes === 1 ? '' : 's'}, and not ${length}`
+  return count === undefined || lines === count
+    ? undefined
+    : `has ${lines} line${lines === 1 ? '' : 's'}, and not ${count} as the manifest says`
 }
 
 /** `isFarther`: whether nobody came so far before. */

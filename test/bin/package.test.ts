@@ -237,7 +237,7 @@ describe('A package that is added to a running server', () => {
     const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
     const meaning = { name: 'p', description: 'p', base: ['Basic'], type: 'reference', expression: 'Basic.subject' }
     const { code, err } = await add('1.0.0', { 'package/SearchParameter-p.json': { ...parameter, ...meaning } })
-    expect([code, err]).toEqual([0, 'fhir: nothing is searched by its 1 search parameters: POST those you want to SearchParameter\n'])
+    expect([code, err]).toEqual([0, 'fhir: nothing is searched by its 1 search parameter: POST those you want to SearchParameter\n'])
     const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
     const basic = statement.rest[0].resource.find(({ type }: Tree) => type === 'Basic')
     expect(basic.searchParam.map(({ name }: Tree) => name)).not.toContain('own-subject')

@@ -90,7 +90,7 @@ describe('A server that asks for tokens', () => {
     mkdirSync(files, { recursive: true })
     writeFileSync(join(files, 'patients.ndjson'), '{"resourceType":"Patient","id":"a"}\n')
     const server = await startedWithTokens('--data', data)
-    expect((await fhir('load', files, '--data', data)).out).toMatch(/^1 resources of 1 files loaded/m)
+    expect((await fhir('load', files, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
     expect((await fhir('export', '--to', to, '--data', data)).out).toMatch(/^1 resource in 1 file /)
     await server.stop()
     const nobody = `fhir: No server runs on ${data}: start one, or give its base URL\n`
@@ -105,7 +105,7 @@ describe('A server that asks for tokens', () => {
     const [server, other] = [await startedWithTokens('--data', data), await startedWithTokens('--data', newFolder())]
     const passing = await startedWithTokens('--memory')
     const loaded = await fhir('load', files, '--to', server.base, '--data', data)
-    expect(loaded.out).toMatch(/^1 resources of 1 files loaded/m)
+    expect(loaded.out).toMatch(/^1 resource of 1 file loaded/m)
     expect(await statusOf(`${server.base}/Patient/a`, bearer(await token('--data', data)))).toBe(200)
     const elsewhere = await fhir('load', files, '--to', other.base, '--data', data)
     expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('401')])
@@ -114,7 +114,7 @@ describe('A server that asks for tokens', () => {
     )
     expect((await fhir('load', files, '--to', server.base, '--data', newFolder())).err).toContain('(no token was sent: no server runs on ')
     // Found by the port it is loaded at.
-    expect((await fhir('load', files, '--to', passing.base, '--data', data)).out).toMatch(/^1 resources of 1 files loaded/m)
+    expect((await fhir('load', files, '--to', passing.base, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
     const open = await started('--memory')
     for (const to of [server.base, open.base]) {
       const { code, err } = await fhir('load', files, '--to', to, '--data', data, '--tenant', 'north')
@@ -195,7 +195,7 @@ describe('A server that asks for tokens', () => {
       writeFileSync(secret, JSON.parse(added.out).client_secret),
     )
     const loaded = await fhir('load', file, '--to', server.base, '--client', 'loading', '--secret-file', secret, '--data', newFolder())
-    expect([loaded.code, loaded.out]).toEqual([0, expect.stringMatching(/^1 resources of 1 files loaded/)])
+    expect([loaded.code, loaded.out]).toEqual([0, expect.stringMatching(/^1 resource of 1 file loaded/)])
     await server.stop()
   })
 

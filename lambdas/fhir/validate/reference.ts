@@ -1,4 +1,5 @@
 /** What a Reference may say: its type is one the element allows, and `#id` is contained. https://hl7.org/fhir/R4/references.html */
+import { withArticle } from '../article.ts'
 import { typeOfUrl } from '../path/reference-type.ts'
 import type { Element } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
@@ -10,7 +11,7 @@ export function checkReference(value: Element, targets: ReadonlySet<string> | un
   const target = typeof reference === 'string' ? targetOf(reference, contained, findings) : undefined
   if (typeof type === 'string') {
     if (target !== undefined && type !== target) {
-      findings.report('value', `The reference is not to a ${named(type)}, as its type says`)
+      findings.report('value', `The reference is not to ${withArticle(named(type))}, as its type says`)
       return
     }
     if (!isResourceType(type) && !type.includes('/')) {

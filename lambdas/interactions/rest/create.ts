@@ -1,4 +1,5 @@
 /** FHIR create and conditional create. https://hl7.org/fhir/R4/http.html#create */
+import { withArticle } from '../../fhir/article.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Bases, relative } from '../../fhir/references.ts'
 import { isId, type Resource } from '../../fhir/resource.ts'
@@ -57,7 +58,7 @@ function newKey({ choices, clock }: AttemptPorts, request: FhirRequest): Resourc
       throw fhirError(
         400,
         'required',
-        `A ${type} is created with an id of the client's choice in its body (FHIR_CLIENT_IDS=optional lets the server choose)${transactionAdvice(resource)}`,
+        `Creating ${withArticle(type)} needs an id of the client's choice in its body (FHIR_CLIENT_IDS=optional lets the server choose)${transactionAdvice(resource)}`,
         `${type}.id`,
       )
     return { tenant, type, id: clock.newId() }

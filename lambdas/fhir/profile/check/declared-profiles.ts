@@ -1,4 +1,5 @@
 /** The profiles a resource names, and those it cannot be as. https://hl7.org/fhir/R4/resource.html#Meta.profile */
+import { withArticle } from '../../article.ts'
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement } from '../../resource.ts'
 import { clipped } from '../clipped-text.ts'
@@ -44,7 +45,14 @@ export function uncheckedFor({ canonical, place }: Named, reason: string | undef
 function ofAnotherType(canonical: string, type: string, expression: string): readonly Issue[] {
   const named = typeOfR4(canonical)
   if (named === undefined || named === type || isAbove(named, type)) return []
-  return [{ severity: 'error', code: 'structure', expression, text: `The profile ${canonical} is about ${named}, and this is a ${type}` }]
+  return [
+    {
+      severity: 'error',
+      code: 'structure',
+      expression,
+      text: `The profile ${canonical} is about ${named}, and this is ${withArticle(type)}`,
+    },
+  ]
 }
 
 /** The type that R4 itself defines under this canonical: what it says is checked on every resource. */

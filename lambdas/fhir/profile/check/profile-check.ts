@@ -1,4 +1,5 @@
 /** Whether an item is as a profile says: what R4 says of its type is checked before. https://hl7.org/fhir/R4/profiling.html */
+import { withArticle } from '../../article.ts'
 import { spend, TooCostly, type Work } from '../../path/work-budget.ts'
 import { isElement, type Resource } from '../../resource.ts'
 import { Enough } from '../../validate/findings.ts'
@@ -37,7 +38,7 @@ import { checkValue } from './value-rules.ts'
 function checkAs(tree: Tree, item: Item, type: string, check: Check): Rest {
   const about = tree.profile.type
   if (!isKindOf(type, about)) {
-    report({ ...check, profile: tree }, 'structure', 'about', `The profile is about ${about}, and this is a ${type}`)
+    report({ ...check, profile: tree }, 'structure', 'about', `The profile is about ${about}, and this is ${withArticle(type)}`)
     return undefined
   }
   const { value } = item

@@ -1,0 +1,47 @@
+/** How fast a load is, and how long it still takes. */
+
+/** Milliseconds of data before a time is estimated: from less it would jump. */
+const LEAST_DATA = 10_000
+
+const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000]
+
+/** `now`: milliseconds of a clock that is never set. */
+export class Pace {
+  readonly #now: () => number
+  readonly #began: number
+  #last: number
+  #resources = 0
+  #bytes = 0
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+    this.#began = this.#last = now()
+  }
+
+  /** Notes what is done since the last call. */
+  add(resources: number, bytes: number): void {
+    this.#resources += resources
+    this.#bytes += bytes
+    this.#last = this.#now()
+  }
+
+  get resources(): number {
+    return this.#resources
+  }
+
+  /** Returns resources a second until the last call of `add`. */
+  rate(resources = this.#resources): number {
+    const elapsed = this.#last - this.#began
+    return elapsed === 0 ? 0 : Math.round((resources * SECOND) / elapsed)
+  }
+
+  /** Returns how long the rest of `total` bytes takes at the pace so far, or undefined while that cannot be known. */
+  left(total: number): string | undefined {
+    const elapsed = this.#last - this.#began
+    if (elapsed < LEAST_DATA || this.#bytes === 0) return undefined
+    const left = (elapsed * (total - this.#bytes)) / this.#bytes
+    if (left <= MINUTE) return `${Math.ceil(left / SECOND)} s`
+    const minutes = Math.ceil(left / MINUTE)
+    return left <= HOUR ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  }
+}
