@@ -22,3 +22,9 @@ export function actingFor(
   const patients = type === 'Patient' ? [id] : type === 'RelatedPerson' ? caredFor : []
   return { actsFor: patients.map((patient) => `Patient/${patient}`) }
 }
+
+/**
+ * Returns the ids of the patients that the person `fhirUser` acts for now: a Patient for itself, a RelatedPerson for its patient. None if the
+ * resource is deleted, or the RelatedPerson is unknown, inactive or outside its period. Returns undefined for every other fhirUser.
+ */
+export type PersonReader = (fhirUser: string, tenant: string) => Promise<readonly string[] | undefined>

@@ -1,4 +1,5 @@
 /** What an endpoint of the authorization server gets and gives: HTTP is already behind it, stores are ports. */
+import type { PersonReader } from '../access/user-patients.ts'
 import type { Clock } from '../ports/execution/clock.ts'
 import type { Clients } from '../ports/rows/clients.ts'
 import type { Grants } from '../ports/rows/grants.ts'
@@ -65,6 +66,7 @@ export type AuthPorts = {
   /** Whether it is the user's password; as long for a user that is not there. */
   readonly checkPassword: (typed: string, user: User | undefined) => Promise<boolean>
   readonly patients: PatientFinder
+  readonly patientsOf: PersonReader
   /** Whether the condition of a scope can be decided on a resource of the type alone, in one of these tenants. */
   readonly isDecidable: (tenants: readonly string[], type: string, query: string) => Promise<boolean>
 }
@@ -82,8 +84,6 @@ export type PatientFinder = {
   readonly recordsOf: (tenants: readonly string[], type: FoundRecord['type'], id: string) => Promise<readonly FoundRecord[]>
   /** Whether it has, or had, anything. */
   readonly isTenant: (tenant: string) => Promise<boolean>
-  /** Of a RelatedPerson: the ids of the patients it cares for; none in several tenants. */
-  readonly caredForBy: (user: User, tenants: readonly string[]) => Promise<readonly string[]>
 }
 
 /** A key is published longer than this before it is used. */

@@ -14,8 +14,6 @@ export type UserGrant = {
   /** Ids, without their types. */
   readonly patient?: string
   readonly encounter?: string
-  /** The ids of the patients a RelatedPerson cares for, as of when it was granted. */
-  readonly actsFor?: readonly string[]
   /** Whether the app shows who the patient is: nobody else does. */
   readonly banner: boolean
   /** Seconds since 1970: when the user logged in. */

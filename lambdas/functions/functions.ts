@@ -9,7 +9,7 @@ import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
  * definitions carry which. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index. rebuilding:
  * makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
  * definitions: also changes it. pulse: sends it through the table, and remembers how far it came. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
- * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
+ * verification: reads what proves access tokens: public keys, and what was revoked. persons: reads Patients and RelatedPersons only, to check the users of tokens; `resources` includes it. conditions: reads what is defined, which scopes may name.
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
  * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
  * with. jobs: reads and writes the jobs of exports, and how far they are. job-rows: also what their writers keep. schedules: what is
@@ -35,6 +35,7 @@ export type PortName =
   | 'seal'
   | 'audit'
   | 'verification'
+  | 'persons'
   | 'conditions'
   | 'published-keys'
   | 'revoking'
@@ -133,11 +134,11 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'apply-fhirpath': ['own-definitions', 'progress', 'conformance', 'packages', ...ASKED],
   everything: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
-  'export-status': ['jobs', 'links', ...ASKED],
-  'export-cancel': ['jobs', 'stop-exports', 'removed-files', ...ASKED],
+  'export-status': ['jobs', 'links', 'persons', ...ASKED],
+  'export-cancel': ['jobs', 'stop-exports', 'removed-files', 'persons', ...ASKED],
   fallback: ['audit'],
   discovery: ['published-keys', 'audit'],
-  token: ['clients', 'users', 'grants', 'revoking', 'signing', 'progress', 'audit'],
+  token: ['clients', 'users', 'grants', 'revoking', 'signing', 'persons', 'progress', 'audit'],
   introspect: ['clients', 'grants', 'verification', 'audit'],
   revoke: ['clients', 'grants', 'revoking', 'published-keys', 'audit'],
   authorize: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],
@@ -163,7 +164,7 @@ const OF_TOKENS: ReadonlySet<FunctionName> = new Set([
   'export-schedule',
 ])
 
-const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions', 'schedules', 'old-schedules', 'copies'])
+const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'persons', 'conditions', 'schedules', 'old-schedules', 'copies'])
 
 /** The functions of every stage, and their ports, by whether it asks for tokens. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>

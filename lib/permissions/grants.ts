@@ -21,6 +21,9 @@ const WRITE_ITEMS = [
 /** Bodies that are too large for an item; by their tenants and types. */
 export const OVERFLOW = 'overflow/*'
 export const OVERFLOW_OF_DEFINITIONS: readonly string[] = DEFINITION_TYPES.map((type) => `overflow/*/${type}/*`)
+/** Types of users who act for patients. */
+const PERSONS = ['Patient', 'RelatedPerson']
+export const OVERFLOW_OF_PERSONS: readonly string[] = PERSONS.map((type) => `overflow/*/${type}/*`)
 const ADDED_PACKAGES = 'packages/*'
 /** Where pages of searches and lists of tokens are kept. */
 const SEARCHES = ['queries/*', 'tokens/*']
@@ -74,6 +77,15 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
       onTable(aws, ['dynamodb:GetItem'], [...DEFINITION_TYPES.map((type) => `*#${type}#*`), TRANSACTIONS]),
       onTable(aws, ['dynamodb:Query'], [TYPES, CANONICALS]),
       onObjects(aws, ['s3:GetObject'], OVERFLOW_OF_DEFINITIONS),
+      onBucket(aws),
+      decrypts(aws),
+    ],
+  }),
+  persons: (aws) => ({
+    environment: { ...resources(aws), ...blobs(aws) },
+    statements: [
+      onTable(aws, ['dynamodb:GetItem'], [...PERSONS.map((type) => `*#${type}#*`), TRANSACTIONS]),
+      onObjects(aws, ['s3:GetObject'], OVERFLOW_OF_PERSONS),
       onBucket(aws),
       decrypts(aws),
     ],

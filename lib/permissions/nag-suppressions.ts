@@ -3,7 +3,7 @@ import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
-import { OVERFLOW, OVERFLOW_OF_DEFINITIONS } from './grants.ts'
+import { OVERFLOW, OVERFLOW_OF_DEFINITIONS, OVERFLOW_OF_PERSONS } from './grants.ts'
 import type { Table } from './permissions.ts'
 
 type Accepted = {
@@ -217,7 +217,15 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
   const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
   const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)
   return [
-    ...below(arnOf(bucket), ['aws/lambda/*', OVERFLOW, ...OVERFLOW_OF_DEFINITIONS, 'packages/*', 'queries/*', 'tokens/*']),
+    ...below(arnOf(bucket), [
+      'aws/lambda/*',
+      OVERFLOW,
+      ...OVERFLOW_OF_DEFINITIONS,
+      ...OVERFLOW_OF_PERSONS,
+      'packages/*',
+      'queries/*',
+      'tokens/*',
+    ]),
     ...below(table, ['stream/*']),
     ...(domainArn === undefined
       ? []

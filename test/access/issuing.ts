@@ -36,10 +36,12 @@ export type World = Verifier & {
   now: number
   readonly published: Pair[]
   readonly revoked: Map<Mark, number>
+  /** The patients for whom each fhirUser acts. */
+  readonly persons: Map<string, readonly string[]>
   /** How often each port was asked. */
-  readonly asked: { keys: number; revocations: number; documents: number }
+  readonly asked: { keys: number; revocations: number; documents: number; persons: number }
   /** What a port fails with. */
-  broken: { keys?: Error; revocations?: Error; documents?: Error }
+  broken: { keys?: Error; revocations?: Error; documents?: Error; persons?: Error }
   readonly documents: Map<string, string>
   readonly reported: unknown[]
   readonly claims: (more?: Partial<Record<keyof AccessClaims, unknown>>) => Record<string, unknown>
@@ -72,7 +74,8 @@ export function world(parts: Partial<VerifierParts> = {}): World {
     now: Date.UTC(2031, 0, 1),
     published: [KEY],
     revoked: new Map(),
-    asked: { keys: 0, revocations: 0, documents: 0 },
+    asked: { keys: 0, revocations: 0, documents: 0, persons: 0 },
+    persons: new Map([['RelatedPerson/1', ['1']]]),
     broken: {},
     documents: new Map(),
     reported: [],
@@ -85,6 +88,7 @@ export function world(parts: Partial<VerifierParts> = {}): World {
       clock: { now: () => it.now },
       keys: { list: () => asked('keys', () => it.published.map(({ published: key }): SigningKey => ({ key, madeAt: 0 }))) },
       revocations: { revoked: (marks) => asked('revocations', () => new Map([...it.revoked].filter(([mark]) => marks.includes(mark)))) },
+      patientsOf: (fhirUser) => asked('persons', () => it.persons.get(fhirUser)),
       tenancy: false,
       tenantClaim: 'tenant',
       patientScopesWithoutContext: 'all',

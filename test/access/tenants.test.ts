@@ -53,7 +53,7 @@ describe('With tenancy', () => {
     ['*', { patient: '1' }],
     ['*', { fhirUser: 'Patient/1' }],
     [['a', 'b'], { fhirUser: 'https://elsewhere.example/RelatedPerson/1' }],
-    [['a', 'b'], { acts_for: ['1'] }],
+    [['a', 'b'], { fhirUser: 'RelatedPerson/1', acts_for: ['1'] }],
   ])('rejects a token of %j about %j, since ids differ per tenant', async (tenant, claims) => {
     const it = on()
     await expect(it.ask(it.token({ tenant, ...claims }), 'a')).rejects.toMatchObject({ status: 403 })

@@ -222,5 +222,5 @@ it(`${ROUNDS} mutated tokens are rejected, each verified at most once`, async ()
     if (!tokens.includes(token.trim())) await refused(it, token)
   }
   expect(it.signatures()).toBeLessThanOrEqual(ROUNDS + 1)
-  expect([it.asked, it.reported]).toEqual([{ keys: 1, revocations: 1, documents: 0 }, []])
+  expect([it.asked, it.reported]).toEqual([{ keys: 1, revocations: 1, documents: 0, persons: 0 }, []])
 })

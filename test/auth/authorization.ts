@@ -67,6 +67,7 @@ export async function authorization({
   const [grants, revocations] = [new MemoryGrants(clock.now), new MemoryRevocations(clock.now)]
   await keys.make(T0 - 3_600_000)
   const checked: string[] = []
+  const acting = new Map<string, readonly string[]>()
   const ports: AuthPorts = {
     ...{ clients, users, keys, grants, revocations, clock, keySource },
     choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', ...choices },
@@ -84,8 +85,9 @@ export async function authorization({
           .filter((each) => each.id === id && isIn(tenants, each))
           .map(({ of, tenant = 'default' }) => ({ type, tenant, patient: of })),
       isTenant: async (tenant) => tenant === 'default' || patients.some((each) => each.tenant === tenant),
-      caredForBy: async () => patients.map(({ id }) => id),
     },
+    patientsOf: async (fhirUser) =>
+      acting.has(fhirUser) ? acting.get(fhirUser) : /^RelatedPerson/.test(fhirUser) ? patients.map(({ id }) => id) : undefined,
   }
   const steps = authorizingSteps({
     audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
@@ -94,7 +96,7 @@ export async function authorization({
   })
   const serve = server({ interactions: {}, endpoints: endpoints(ports), steps, site: { baseUrl, reading: () => ({}) as never } })
   return {
-    ...{ ports, clock, clients, users, keys, grants, revocations, audited, reported, checked, serve },
+    ...{ ports, clock, clients, users, keys, grants, revocations, audited, reported, checked, acting, serve },
     now: clock.now,
     later(milliseconds: number) {
       passed += milliseconds

@@ -1,4 +1,4 @@
-/** For whom a user acts who is a RelatedPerson: in tokens, and among the patients to choose from. */
+/** The patients that a user acts for: in tokens, and among the patients to choose from. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { User } from '../../lambdas/ports/rows/users.ts'
 import { BASE, openSite, operatorOf, type Site } from './site.ts'
@@ -13,6 +13,8 @@ afterAll(() => site.close())
 const userOf = (fhirUser: string): User => ({
   ...{ name: 'ann', subject: 's-1', password: '', scopes: ['patient/*.rs'], tenants: ['north'], changedAt: 0, fhirUser },
 })
+
+const patientsOf = ({ fhirUser }: User, tenant = 'north') => site.patientsOf(fhirUser!, tenant)
 
 let persons = 0
 async function person(more: object): Promise<User> {
@@ -33,22 +35,34 @@ it.each([
   ['the patient within the period', { period: { start: '2001', end: '2999' } }, ['own']],
 ])('a RelatedPerson cares for %s', async (_, more, expected) => {
   const user = await person(more)
-  expect(await site.patients.caredForBy(user, ['north'])).toEqual(expected)
+  expect(await patientsOf(user)).toEqual(expected)
   expect((await site.patients.find(user, ['north'], '')).map(({ id }) => id)).toEqual(expected)
   expect(await site.patients.get(user, ['north'], 'other')).toBeUndefined()
 })
 
-it('a RelatedPerson cares for no patient of other or several tenants, or once deleted', async () => {
+it('a RelatedPerson cares for no patient of another tenant, or once deleted', async () => {
   const user = await person({})
-  for (const tenants of [['south'], ['north', 'south'], ['*'], []]) expect(await site.patients.caredForBy(user, tenants)).toEqual([])
+  expect(await patientsOf(user, 'south')).toEqual([])
   await site.ask(operatorOf('north'), 'DELETE', `/${user.fhirUser}`)
-  expect(await site.patients.caredForBy(user, ['north'])).toEqual([])
-  expect(await site.patients.caredForBy(userOf('RelatedPerson/never'), ['north'])).toEqual([])
+  expect(await patientsOf(user)).toEqual([])
+  expect(await patientsOf(userOf('RelatedPerson/never'))).toEqual([])
 })
 
-it.each(['Practitioner/1', 'Patient/own', 'Person/1'])('%s cares for no patient', async (fhirUser) => {
-  expect(await site.patients.caredForBy(userOf(fhirUser), ['north'])).toEqual([])
+it('a Patient acts for itself, also before it is stored, until it is deleted', async () => {
+  const user = userOf('Patient/passing')
+  expect(await patientsOf(user)).toEqual(['passing'])
+  await site.ask(operatorOf('north'), 'PUT', '/Patient/passing', { body: { resourceType: 'Patient', id: 'passing' } })
+  for (const fhirUser of [user.fhirUser!, `${BASE}/${user.fhirUser}`]) expect(await patientsOf(userOf(fhirUser))).toEqual(['passing'])
+  await site.ask(operatorOf('north'), 'DELETE', '/Patient/passing')
+  expect(await patientsOf(user)).toEqual([])
 })
+
+it.each(['Practitioner/1', 'Person/1', 'https://elsewhere.example/fhir/Patient/own', 'nonsense'])(
+  '%s has no list of patients',
+  async (fhirUser) => {
+    expect(await patientsOf(userOf(fhirUser))).toBeUndefined()
+  },
+)
 
 it.each([
   ['Practitioner/1', ['other', 'own']],

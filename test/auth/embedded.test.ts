@@ -10,13 +10,14 @@ import { type Asked, allow, backOf, browser, logIn } from './browser.ts'
 
 const ISSUER = 'http://127.0.0.1/fhir'
 const BACK = 'https://app.example/back'
-const SCOPES = ['launch', 'launch/patient', 'openid', 'patient/*.rs', 'user/*.rs', 'user/*.cruds']
+const SCOPES = ['launch', 'launch/patient', 'openid', 'offline_access', 'patient/*.rs', 'user/*.rs', 'user/*.cruds']
 const PASSWORD = 'correct horse battery'
 
 let embedded: Embedded
 let base: string
 let secret: string
 let launch: string
+let asLoader: Readonly<Record<string, string>>
 
 const server: Asked = {
   async ask(method, path, { query = '', form, headers = {} }: Sent = {}): Promise<Answer> {
@@ -54,7 +55,13 @@ beforeAll(async () => {
     scopes: ['system/*.cruds'],
   })
   const user = (name: string, fhirUser: string) => addUser(ports, { name, scopes: ['user/*.rs'], tenants: ['default'], fhirUser }, PASSWORD)
-  await Promise.all([user('doctor', 'Practitioner/7'), user('bob', 'Patient/2'), user('aunt', 'RelatedPerson/9')])
+  await Promise.all([
+    user('doctor', 'Practitioner/7'),
+    user('bob', 'Patient/2'),
+    user('aunt', 'RelatedPerson/9'),
+    user('uncle', 'RelatedPerson/10'),
+    user('cid', 'Patient/3'),
+  ])
   await addUser(ports, { name: 'niece', scopes: ['patient/*.rs'], tenants: ['default'], fhirUser: 'RelatedPerson/9' }, PASSWORD)
   await addUser(ports, { name: 'nobody', scopes: ['user/*.rs'], tenants: ['default'] }, PASSWORD)
   launch = await launchFrom(ports, { client: 'app', patient: '1' })
@@ -74,8 +81,10 @@ beforeAll(async () => {
       subject: { reference: `Patient/${id}` },
     })),
     { resourceType: 'RelatedPerson', id: '9', patient: { reference: 'Patient/1' } },
+    { resourceType: 'RelatedPerson', id: '10', patient: { reference: 'Patient/3' } },
   ]
   const authorization = `Bearer ${body.access_token}`
+  asLoader = { authorization, 'content-type': 'application/fhir+json' }
   for (const resource of resources) {
     const headers = { authorization, 'content-type': 'application/fhir+json' }
     const { status } = await fetch(`${base}/${resource.resourceType}/${resource.id}`, {
@@ -194,6 +203,24 @@ describe('a user other than a practitioner', () => {
       expect([tokens.scope, await seen(tokens)]).toEqual([scope, ['1']])
     }
   })
+})
+
+it.each([
+  ['uncle', 'RelatedPerson/10', { resourceType: 'RelatedPerson', id: '10', patient: { reference: 'Patient/3' }, active: false }],
+  ['cid', 'Patient/3', undefined],
+])('tokens of %s open nothing after %s ends, and are not renewed', async (name, url, ended) => {
+  const { page, user } = await enter(name, 'offline_access user/*.rs')
+  const tokens = await tokensOf(page, user)
+  const write = (body: object | undefined) =>
+    fetch(
+      `${base}/${url}`,
+      body === undefined ? { method: 'DELETE', headers: asLoader } : { method: 'PUT', headers: asLoader, body: JSON.stringify(body) },
+    )
+  expect((await write(ended)).ok).toBe(true)
+  const read = await fetch(`${base}/Observation`, { headers: { authorization: `Bearer ${tokens.access_token}` } })
+  expect([read.status, read.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('invalid_token')])
+  const form = { grant_type: 'refresh_token', client_id: 'app', client_secret: secret, refresh_token: tokens.refresh_token }
+  expect(await server.ask('POST', '/auth/token', { form })).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
 })
 
 it('many concurrent logins are throttled before the password check, and reads go on', async () => {

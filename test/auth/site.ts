@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { PersonReader } from '../../lambdas/access/user-patients.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
 import { WatchedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
@@ -45,6 +46,7 @@ export type Site = {
   /** Asks without a look at where references lead. */
   readonly load: Ask
   readonly patients: Home['patients']
+  readonly patientsOf: Home['patientsOf']
   readonly audited: AuditRecord[]
   readonly close: () => Promise<void>
 }
@@ -53,8 +55,8 @@ export type Site = {
 export const operatorOf = (tenant: string): Who => ({ tenant, client: 'operator', scopes: 'system/*.cruds system/admin' })
 
 /** Tokens of a server: one for each who. */
-export function tokens() {
-  const issuer = world({ tenancy: true, clock: { now: () => Date.now() } })
+export function tokens(patientsOf: PersonReader) {
+  const issuer = world({ tenancy: true, patientsOf, clock: { now: () => Date.now() } })
   issuer.now = Date.now()
   const made = new Map<Who, string>()
   const tokenOf = (who: Who): string => {
@@ -125,7 +127,7 @@ export async function openSite({
   const folder = await mkdtemp(join(tmpdir(), 'fhir-site-'))
   const data = await openDataFolder(folder)
   const audited: AuditRecord[] = []
-  const { authenticator, tokenOf } = tokens()
+  const { authenticator, tokenOf } = tokens((...asked) => home.patientsOf(...asked))
   const config = readConfig({ FHIR_ACCESS: 'token', FHIR_TENANCY: 'on', ...settings })
   const stores = await openStores({
     path: data.path,
@@ -142,12 +144,13 @@ export async function openSite({
     blobs: new FilesystemBlobStore(data.path('blobs')),
   }
   const exports = await openExports({ ...parts, path: data.path, stores, key: randomBytes(32) })
-  const home = homeOn(around(stores), { ...parts, exports })
+  const home: Omit<Home, 'close'> = homeOn(around(stores), { ...parts, exports })
   const loading = homeOn(stores, { ...parts, exports, config: { ...config, referentialIntegrity: false } })
   return {
     ask: asking(home.serve, tokenOf),
     load: asking(loading.serve, tokenOf),
     patients: home.patients,
+    patientsOf: home.patientsOf,
     audited,
     async close() {
       await exports.close()

@@ -252,6 +252,32 @@ describe('a refresh token', () => {
     expect(auth.audited.filter(({ outcome, user }) => outcome === 'refresh_token' && user === 'ann')).toHaveLength(2)
   })
 
+  it('yields tokens for the patients that the user acts for at that time', async () => {
+    await auth.addUser('ann', { fhirUser: 'RelatedPerson/9', scopes: ['user/*.rs'] })
+    auth.acting.set('RelatedPerson/9', ['p-1'])
+    const first = await refreshable()
+    expect(claimsOf(first.access_token).acts_for).toEqual(['p-1'])
+    auth.acting.set('RelatedPerson/9', ['p-2'])
+    const second = (await refresh(first.refresh_token)).body
+    expect(claimsOf(second.access_token).acts_for).toEqual(['p-2'])
+  })
+
+  it.each([
+    ['RelatedPerson/9', []],
+    ['RelatedPerson/9', ['p-2']],
+    ['Patient/p-1', []],
+  ])('is rejected for %s in the context of p-1 while it acts for %j', async (fhirUser, patients) => {
+    auth = await started({ patients: [{ id: 'p-1', name: 'Paul', detail: '' }] })
+    await auth.addUser('ann', { fhirUser, scopes: ['patient/*.rs'] })
+    auth.acting.set(fhirUser, ['p-1'])
+    const first = await refreshable('offline_access patient/*.rs')
+    expect(first.patient).toBe('p-1')
+    auth.acting.set(fhirUser, patients)
+    expect(await refresh(first.refresh_token)).toMatchObject(INVALID)
+    auth.acting.set(fhirUser, ['p-1'])
+    expect((await refresh(first.refresh_token)).status).toBe(200)
+  })
+
   it('is stored once per grant, however often it is renewed', async () => {
     const first = await refreshable()
     let token: string = first.refresh_token

@@ -46,6 +46,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   seal: ['dynamodb'],
   audit: ['dynamodb'],
   verification: ['dynamodb', 'https', 'kms'],
+  persons: ['dynamodb', 's3'],
   conditions: ['dynamodb'],
   workflow: ['step-functions'],
   'published-keys': ['dynamodb', 'kms'],
@@ -122,7 +123,7 @@ describe('the code of a function', () => {
   it('loads the client of S3, the definitions of R4, units of measure, FHIRPath, conditions of scopes, what fetches and what verifies tokens from files of their own, and profiles where something is written', () => {
     const later = [
       ...['definitions.js', 'errors.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
-      ...['granular.js', 'jwt-verifier.js', 's3-blob-store.js', 'ucum.js'],
+      ...['granular.js', 'jwt-verifier.js', 'person-patients.js', 's3-blob-store.js', 'ucum.js'],
     ]
     for (const name of ['read', 'search'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())
     expect(filesOf('create')).toEqual([...later, 'create.js', 'profiles.js'].sort())

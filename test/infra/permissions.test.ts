@@ -140,6 +140,26 @@ describe('who may do what', () => {
       expect(having('verification')).toEqual([...resources, 'introspect'].sort())
     })
 
+    it('every function that opens data of patients may read the person of a token, and no function for other purposes', () => {
+      const others = ['introspect', 'capabilities', 'reindex', 'reindex-status', 'apply-fhirpath']
+      for (const type of ['Patient', 'RelatedPerson']) {
+        const context = leading(`default#${type}#a`)
+        const may = whoMay({ action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context })
+        expect(may).toEqual(expect.arrayContaining(having('verification').filter((name) => !others.includes(name))))
+        expect(may).toContain('token')
+        expect(may.filter((name) => others.includes(name))).toEqual([])
+      }
+      for (const name of ['token', 'export-status', 'export-cancel'] as const)
+        expect([
+          name,
+          allowed(tokens.service, name, {
+            action: 'dynamodb:GetItem',
+            resource: ARNS.ResourceTable,
+            context: leading('default#Observation#a'),
+          }),
+        ]).toEqual([name, false])
+    })
+
     it('only token signs, with keys of this stage', () => {
       const sign = (context: Call['context']) => whoMay({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
       expect(sign(ofStage('dev'))).toEqual(['token'])

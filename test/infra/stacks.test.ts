@@ -164,6 +164,7 @@ const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || 
 const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   resources: ['FHIR_TABLE', 'FHIR_BUCKET'],
   'own-definitions': ['FHIR_TABLE', 'FHIR_BUCKET'],
+  persons: ['FHIR_TABLE', 'FHIR_BUCKET'],
   canonicals: ['FHIR_TABLE'],
   writer: ['FHIR_TABLE', 'FHIR_BUCKET'],
   settler: ['FHIR_TABLE', 'FHIR_BUCKET'],

@@ -2,7 +2,7 @@
  * Verifies access tokens: our own, and those of issuers a person has named. https://www.rfc-editor.org/rfc/rfc9068#section-4
  *
  * What a request costs is bounded: a header of some thousand characters, one signature, a look-up of revocations each three seconds, of keys each
- * ten.
+ * ten, of the resource of a Patient or a RelatedPerson each five minutes.
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -10,6 +10,8 @@ import { ALL, type RevocationReader } from '../../ports/rows/revocations.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { PublishedKeys } from '../../ports/security/signing-keys.ts'
 import { TENANT } from '../../ports/store/tenants.ts'
+import type { PersonReader } from '../user-patients.ts'
+import { ActingPersons } from './acting-persons.ts'
 import { bearerIn, unproved } from './bearer-token.ts'
 import type { ExternalIssuer } from './external-issuers.ts'
 import { heldFrom } from './jwks-cache.ts'
@@ -27,6 +29,8 @@ export type VerifierParts = {
   readonly audience: string
   readonly keys: PublishedKeys
   readonly revocations: RevocationReader
+  /** `unchecked`: only where requests open no stored resource of a patient. */
+  readonly patientsOf: PersonReader | 'unchecked'
   readonly clock: Pick<Clock, 'now'>
   /** Off: everything belongs to one tenant. */
   readonly tenancy: boolean
@@ -65,6 +69,7 @@ export function verifier(parts: VerifierParts): Verifier {
   const { clock, revocations, tenancy } = parts
   const trusted = trustedBy(parts)
   const remembered = new RememberedTokens()
+  const persons = parts.patientsOf === 'unchecked' ? undefined : new ActingPersons(parts.patientsOf)
   const prove = proverOf(parts, trusted, remembered)
   const verify: Verifier['verify'] = async (authorization, tenant) => {
     const text = bearerIn(authorization)
@@ -85,10 +90,12 @@ export function verifier(parts: VerifierParts): Verifier {
     const mark = looked instanceof Promise ? await looked : looked
     if (mark !== undefined) throw tokenRefused(mark === ALL ? ALL_REVOKED : 'The token was revoked')
     const { known, tenants } = found.token
-    if (!tenancy) return found.in(onlyTenant(tenants, tenant))
     // guard: token-person-belongs-to-tenant
-    checkPerson(known, tenants)
-    return found.in(chosenTenant(tenants, tenant))
+    if (tenancy) checkPerson(known, tenants)
+    const token = found.in(tenancy ? chosenTenant(tenants, tenant) : onlyTenant(tenants, tenant))
+    const checked = persons?.check(token, now)
+    if (checked !== undefined) await checked
+    return token
   }
   return { verify, signatures: () => [...trusted.values()].reduce((sum, { issuer }) => sum + issuer.signatures, 0) }
 }

@@ -1,5 +1,6 @@
 /** What a user granted to a client in one go. Codes and refresh tokens stand for it; all tokens made of it have its `sid`, and are revoked by it. */
 import type { ClientAuth } from '../../access/claims.ts'
+import { isOfOneTenant } from '../../access/user-patients.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { Mark } from '../../ports/rows/revocations.ts'
 import type { User } from '../../ports/rows/users.ts'
@@ -14,7 +15,10 @@ import { isRevoked } from '../tokens/revocation-check.ts'
 import type { UserGrant } from '../user-grant-type.ts'
 import { scopesOfUser } from './granted-scopes.ts'
 
-export type UserGrantPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource'>
+export type UserGrantPorts = Pick<
+  AuthPorts,
+  'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource' | 'patientsOf'
+>
 
 /** Whether it is this client's, and not that of an earlier one of its id. */
 // guard: grant-of-registered-client
@@ -89,7 +93,7 @@ export async function tokensFor(
   const access: Access = {
     ...{ client, by, baseUrl, subject: grant.subject, sid: grant.sid, scopes: granted, tenants },
     acr: now / 1000 - grant.authTime < LONGEST_ACCESS ? '1' : '0',
-    about: { preferred_username: user.name, ...personOf(grant, user), ...contextOf(grant) },
+    about: { preferred_username: user.name, ...(await personOf(ports, grant, user, tenants)), ...contextOf(grant) },
   }
   const made = await accessToken(ports, access)
   const id = granted.includes('openid') ? { id_token: await idToken(ports, { access, authTime: grant.authTime, user, made, nonce }) } : {}
@@ -100,12 +104,21 @@ export async function tokensFor(
   })
 }
 
-/** As whom the user acts: who may see what is decided by it. */
-const personOf = ({ actsFor }: UserGrant, { fhirUser, generation }: User) => ({
-  ...(generation === undefined ? {} : { user_generation: generation }),
-  ...(fhirUser === undefined ? {} : { fhirUser }),
-  ...(actsFor === undefined ? {} : { acts_for: actsFor }),
-})
+/** Returns the claims about the user. They decide what the token shows. Each token gets the patients of its own time, not those of the login. */
+async function personOf(ports: Pick<UserGrantPorts, 'patientsOf'>, grant: UserGrant, user: User, [tenant = '']: readonly string[]) {
+  const { fhirUser, generation } = user
+  const actsFor = isOfOneTenant(fhirUser) ? await ports.patientsOf(fhirUser!, tenant) : undefined
+  // guard: grant-person-still-acts
+  if (actsFor !== undefined && !stillActs(actsFor, grant)) throw noLonger()
+  return {
+    ...(generation === undefined ? {} : { user_generation: generation }),
+    ...(fhirUser === undefined ? {} : { fhirUser }),
+    ...(actsFor === undefined || !/RelatedPerson\/[^/]*$/.test(fhirUser!) ? {} : { acts_for: actsFor }),
+  }
+}
+
+const stillActs = (actsFor: readonly string[], { patient }: UserGrant): boolean =>
+  actsFor.length > 0 && (patient === undefined || actsFor.includes(patient))
 
 const contextOf = ({ patient, encounter }: UserGrant) => ({
   ...(patient === undefined ? {} : { patient }),

@@ -15,7 +15,6 @@ export type LaunchContext = {
   readonly tenants: readonly string[]
   readonly patient?: FoundPatient
   readonly encounter?: string
-  readonly actsFor?: readonly string[]
   readonly banner: boolean
   readonly mustChoose: boolean
 }
@@ -32,10 +31,8 @@ export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest
   await checkConditions(ports, scopes, possible)
   const patient = await patientOf(ports, { asked, user, tenants: possible, launch, scopes })
   const tenants = patient?.tenant === undefined ? possible : [patient.tenant]
-  const isRelated = user.fhirUser?.startsWith('RelatedPerson/') ?? false
   return {
     scopes,
-    ...(isRelated ? { actsFor: await ports.patients.caredForBy(user, tenants) } : {}),
     tenants,
     ...(patient === undefined ? {} : { patient }),
     ...(launch?.encounter === undefined ? {} : { encounter: launch.encounter }),

@@ -199,7 +199,6 @@ const grantOf = (client: Client, { user, key, authTime }: Session, context: Laun
   tenants: context.tenants,
   ...(context.patient === undefined ? {} : { patient: context.patient.id }),
   ...(context.encounter === undefined ? {} : { encounter: context.encounter }),
-  ...(context.actsFor === undefined ? {} : { actsFor: context.actsFor }),
   banner: context.banner,
   authTime,
   session: key,

@@ -5,13 +5,15 @@ import { pageEndpoints } from '../../auth/pages/page-endpoints.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { decidable } from '../../runtime/authorization/condition-support.ts'
 import { patientFinder } from '../../runtime/authorization/patient-finder.ts'
-import { authenticating, revocations, users } from '../../runtime/aws/authorization.ts'
+import { authenticating, patientsOf, revocations, users } from '../../runtime/aws/authorization.ts'
 import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
 import { blobs, clock, expressions, places, reading, resources, seal, store } from '../../runtime/aws/ports.ts'
 import { index } from '../../runtime/aws/search-index.ts'
 
 const readingNow = (tenant: string) => reading().now(tenant)
 const patients = patientFinder({
+  resources: store(),
+  patientsOf,
   ports: { resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs(), expressions: expressions() },
   knownTenants: store(),
   baseUrl: places().baseUrl,

@@ -1,11 +1,11 @@
 /** FHIR capabilities. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { capabilities } from '../../interactions/capabilities/capabilities.ts'
-import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'
 import { addedProfiles, clock, config, reading } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
   interactions: { capabilities: capabilities({ clock: clock(), choices: config(), profilesOf: addedProfiles() }) },
-  steps: readingSteps(stepParts()),
+  steps: readingSteps(stepPartsWithoutPersons()),
   reading: reading(),
 })

@@ -1,10 +1,10 @@
 /** $reindex-status: what is defined, and what is built of it. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { reindexStatus } from '../../interactions/operations/reindex.ts'
-import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'
 import { progress } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
   interactions: { 'reindex-status': reindexStatus({ progress: progress() }) },
-  steps: readingSteps(stepParts()),
+  steps: readingSteps(stepPartsWithoutPersons()),
 })

@@ -1,10 +1,10 @@
 /** $reindex: makes the documents of types again. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { startReindex } from '../../interactions/operations/reindex.ts'
-import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
+import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'
 import { reindex } from '../../runtime/aws/index-workers.ts'
 
 export const handler = httpHandler({
   interactions: { reindex: startReindex({ reindex: reindex() }) },
-  steps: readingSteps(stepParts()),
+  steps: readingSteps(stepPartsWithoutPersons()),
 })

@@ -1,6 +1,6 @@
 /** Patients a user may choose from when an app asks for one, as the pages of the authorization server show them. */
 import { type Access, accessOf } from '../../access/access.ts'
-import { actingFor } from '../../access/user-patients.ts'
+import { actingFor, type PersonReader } from '../../access/user-patients.ts'
 import type { FoundPatient, FoundRecord, PatientFinder } from '../../auth/endpoint.ts'
 import type { BundlePage } from '../../fhir/bundle.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
@@ -12,9 +12,10 @@ import type { User } from '../../ports/rows/users.ts'
 import type { KnownTenants } from '../../ports/store/tenants.ts'
 import type { Pairs } from '../../search/query/parameter-pairs.ts'
 import type { ReadingOf } from '../../search/search-context.ts'
-import { caredFor, referred, resourceOf } from './related-person-patients.ts'
+import { type PersonParts, referred, resourceOf } from './person-patients.ts'
 
-export type PatientsParts = {
+export type PatientsParts = Pick<PersonParts, 'resources'> & {
+  readonly patientsOf: PersonReader
   readonly ports: SearchPorts
   /** Of users who may see all tenants. */
   readonly knownTenants: KnownTenants
@@ -43,9 +44,6 @@ export function patientFinder(parts: PatientsParts): PatientFinder {
     },
     recordsOf: (tenants, type, id) => inEach(tenants, (tenant) => recordOf(parts, tenant, type, id)),
     isTenant: (tenant) => isKnown(parts.knownTenants, tenant),
-    // Ids of one tenant are other people in another.
-    caredForBy: async ({ fhirUser }, [tenant, ...others]) =>
-      tenant === undefined || tenant === '*' || others.length > 0 ? [] : caredFor(parts, fhirUser, tenant),
   }
 }
 
@@ -70,12 +68,14 @@ async function recordOf(parts: PatientsParts, tenant: string, type: FoundRecord[
 /** As a search by the user, who is shown nobody else. */
 async function patientsIn(parts: PatientsParts, user: User, tenant: string, criteria: Pairs): Promise<readonly FoundPatient[]> {
   const scopes = user.scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
-  const own = actingFor(user.fhirUser, await caredFor(parts, user.fhirUser, tenant), parts.reading(tenant))
+  const { fhirUser } = user
+  const patients = fhirUser === undefined ? undefined : await parts.patientsOf(fhirUser, tenant)
+  const own = actingFor(fhirUser, patients, parts.reading(tenant))
   const access = accessOf({
     scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'],
     ...own,
     ...AS_USER,
-    isKnown: user.fhirUser !== undefined,
+    isKnown: fhirUser !== undefined,
   })
   return (await found(parts, 'Patient', tenant, access, criteria)).map((patient) => shownOf(patient, tenant))
 }
@@ -90,7 +90,7 @@ async function found(
   criteria: Pairs,
 ): Promise<readonly Element[]> {
   const request: FhirRequest = {
-    ...{ interaction: 'search-type', type, tenant, client: '', clientAuth: 'none', access, baseUrl },
+    ...{ interaction: 'search-type', type, tenant, client: '', user: undefined, clientAuth: 'none', access, baseUrl },
     parameters: [...criteria, ['_count', MOST], ['_total', 'none']],
     ...{ reading: reading(tenant), requestId: '', posted: false, preconditions: {}, preferences: {} },
   }

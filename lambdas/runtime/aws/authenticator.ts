@@ -1,21 +1,26 @@
 /** Who is let in at a deployed function. What proves a token is in the table of state: no client's row is read, and nobody is asked. */
 import { byToken, namedByGateway, openToAll } from '../../http/authenticators.ts'
 import type { Authenticator } from '../../http/steps/authenticate.ts'
-import { verifierOf } from '../authorization/token-verifier.ts'
+import { type VerifyingPorts, verifierOf } from '../authorization/token-verifier.ts'
 import type { Config } from '../config.ts'
 import { once } from '../once.ts'
-import { fetched, publicKeys, revocations } from './authorization.ts'
+import { fetched, patientsOf, publicKeys, revocations } from './authorization.ts'
 import { report } from './log.ts'
 import { clock, config, places, reading } from './ports.ts'
 
-const AUTHENTICATORS: Readonly<Record<Config['access'], () => Authenticator>> = {
-  token: () => withConditions(byToken(verify())),
+type Persons = VerifyingPorts['patientsOf']
+
+const AUTHENTICATORS: Readonly<Record<Config['access'], (persons: Persons) => Authenticator>> = {
+  token: (persons) => withConditions(byToken(verify(persons))),
   iam: () => namedByGateway,
   open: () => openToAll,
 }
 
 /** Of the setting `access`. Whatever the gateway lets through: only what says openly that it is open is. */
-export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access]())
+export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access](patientsOf))
+
+/** For functions that open no stored resource of a patient. They need no permission to read Patients and RelatedPersons. */
+export const uncheckedPersons = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access]('unchecked'))
 
 /** Conditions of scopes may name what the tenant has defined: it is looked up for who has some, for most have none. */
 const withConditions =
@@ -26,10 +31,11 @@ const withConditions =
     return token
   }
 
-const verify = () =>
+const verify = (persons: Persons) =>
   verifierOf(config(), places().baseUrl, {
     keys: publicKeys(),
     revocations: revocations(),
+    patientsOf: persons,
     clock: clock(),
     fetchDocument: fetched,
     report: (error) => report(error, 'keys'),

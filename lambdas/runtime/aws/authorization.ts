@@ -1,14 +1,16 @@
 /** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in signing-keys.ts. */
+import type { PersonReader } from '../../access/user-patients.ts'
 import { fetchedKeys } from '../../access/verification/jwks-cache.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
 import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
+import { Reader } from '../../adapters/dynamodb/store/reader.ts'
 import { KEY_LIST, type KmsKeyList, publishedKeys } from '../../adapters/kms/published-keys.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import { once } from '../once.ts'
 import { report } from './log.ts'
-import { clock, config, stateTable } from './ports.ts'
+import { blobs, clock, config, plainReading, resourceTable, stateTable } from './ports.ts'
 
 const now = (): number => clock().now()
 
@@ -29,6 +31,14 @@ export const fetched: FetchDocument = async (url) => {
   ])
   return fetchDocument({ mayReach: mayReachOf(config().privateHosts) })(url)
 }
+
+/** Reads Patients and RelatedPersons. Its code is loaded for the first of their tokens. */
+export const patientsOf: PersonReader = async (fhirUser, tenant) => (await personsOf())(fhirUser, tenant)
+
+const personsOf = /* @__PURE__ */ once(async () => {
+  const { personReader } = await import('../authorization/person-patients.ts')
+  return personReader({ resources: new Reader(resourceTable(), blobs(), clock()), clock: clock(), reading: plainReading })
+})
 
 /** What endpoints need that authenticate clients. */
 export const authenticating = () => ({

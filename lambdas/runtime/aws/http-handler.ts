@@ -5,7 +5,7 @@ import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf
 import type { Steps } from '../../http/pipeline.ts'
 import type { StepParts } from '../../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../../http/server.ts'
-import { authenticator } from './authenticator.ts'
+import { authenticator, uncheckedPersons } from './authenticator.ts'
 import { inTime, type LambdaContext, timed } from './deadlines.ts'
 import { report } from './log.ts'
 import { audit, clock, config, reading as known, places } from './ports.ts'
@@ -30,6 +30,8 @@ export const unaskedParts = (): StepParts => ({
 })
 
 export const stepParts = (): StepParts => ({ ...unaskedParts(), authenticator: authenticator() })
+
+export const stepPartsWithoutPersons = (): StepParts => ({ ...unaskedParts(), authenticator: uncheckedPersons() })
 
 /** An answer that takes longer than a request may is a 504, recorded as such. What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
 export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent, context?: LambdaContext) => Promise<GatewayResult> {

@@ -40,6 +40,7 @@ export type AuthorizationParts = {
   readonly fetchDocument: FetchDocument
   readonly audit: AuditLog
   readonly patients: AuthPorts['patients']
+  readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
   readonly report: (error: unknown) => void
   /** Told what the person who starts the server should know, in one line. */
@@ -119,7 +120,7 @@ const OPEN: Authorization = {
 }
 
 function portsOf(
-  { clock, config, fetchDocument, patients, isDecidable, report }: AuthorizationParts,
+  { clock, config, fetchDocument, patients, patientsOf, isDecidable, report }: AuthorizationParts,
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
@@ -131,6 +132,7 @@ function portsOf(
     keySource: fetchedKeys({ fetchDocument, clock, report }),
     checkPassword: passwordCheck({ users: stores.users, passwords: new Passwords() }),
     patients,
+    patientsOf,
     isDecidable,
   }
 }

@@ -54,6 +54,7 @@ import type { Seal } from '../../ports/security/seal.ts'
 import { type KnownTenants, TENANT } from '../../ports/store/tenants.ts'
 import { decidable } from '../authorization/condition-support.ts'
 import { patientFinder } from '../authorization/patient-finder.ts'
+import { personReader } from '../authorization/person-patients.ts'
 import type { Config } from '../config.ts'
 import { ADDED } from '../control/package-folder.ts'
 import { definitionsOf } from '../definitions.ts'
@@ -85,6 +86,7 @@ export type Home = {
   readonly serve: Serve
   readonly refuse: Serve
   readonly patients: AuthPorts['patients']
+  readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
   readonly close: () => Promise<void>
 }
@@ -186,6 +188,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const isOpen = config.access === 'open'
   const loopbackOnly = isOpen || LOOPBACK.test(new URL(baseUrl).hostname)
   const readingFor = (tenant: string) => readings.of(definitions.now(), tenant)
+  const patientsOf = personReader({ resources: store, clock, reading: readingFor })
   const serve = serveOf(
     ports,
     exports,
@@ -212,7 +215,8 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     },
     refuse: serve,
     isDecidable: decidable(readingFor),
-    patients: patientFinder({ ports, knownTenants: stores.store, baseUrl, reading: readingFor }),
+    patientsOf,
+    patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }
 }
 

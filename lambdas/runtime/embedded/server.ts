@@ -93,8 +93,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),
       recordsOf: (...asked) => gate.pass(({ patients }) => patients.recordsOf(...asked), restored),
       isTenant: (...asked) => gate.pass(({ patients }) => patients.isTenant(...asked), restored),
-      caredForBy: (...asked) => gate.pass(({ patients }) => patients.caredForBy(...asked), restored),
     },
+    patientsOf: (...asked) => gate.pass(({ patientsOf }) => patientsOf(...asked), restored),
     report: (error) => report(error, ''),
     warn,
   })

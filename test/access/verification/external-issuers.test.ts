@@ -60,7 +60,7 @@ describe('A token of another issuer', () => {
       ...{ patient: 'p-1', fhirUser: 'Practitioner/1', clientAuth: 'none', issuer: WRITTEN.issuer, expires: it.now + 600 * SECOND },
       patientScopesWithoutContext: 'all',
     })
-    expect(it.asked).toEqual({ keys: 0, revocations: 1, documents: 1 })
+    expect(it.asked).toEqual({ keys: 0, revocations: 1, documents: 1, persons: 0 })
   })
 
   it.each([

@@ -21,16 +21,17 @@ describe('A token', () => {
 
   it('identifies its user and its context', async () => {
     const it = world()
+    it.persons.set('RelatedPerson/1', ['p-1'])
     const user = {
       sub: 'u-1',
       preferred_username: 'jörg',
-      fhirUser: 'Practitioner/1',
+      fhirUser: 'RelatedPerson/1',
       scope: 'patient/*.rs openid openid',
       client_auth: 'none',
       acts_for: ['p-1'],
     }
     expect(await it.ask(it.token({ ...user, patient: 'p-1', encounter: 'Encounter/e.1' }))).toEqual({
-      ...{ client: 'app', subject: 'u-1', user: 'jörg', fhirUser: 'Practitioner/1', patient: 'p-1', encounter: 'e.1', tenant: 'default' },
+      ...{ client: 'app', subject: 'u-1', user: 'jörg', fhirUser: 'RelatedPerson/1', patient: 'p-1', encounter: 'e.1', tenant: 'default' },
       ...{
         ...CHOSEN,
         scopes: ['patient/*.rs', 'openid'],
@@ -136,14 +137,14 @@ describe('A repeated token', () => {
     const token = it.token()
     const first = await it.ask(token)
     for (let i = 0; i < 100; i++) expect(await it.ask(token)).toBe(first)
-    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0 }])
+    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0, persons: 0 }])
   })
 
   it('is verified once for a hundred concurrent requests', async () => {
     const it = world()
     const token = it.token()
     await Promise.all(Array.from({ length: 100 }, () => it.ask(token)))
-    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0 }])
+    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0, persons: 0 }])
   })
 
   it('is valid until it expires', async () => {

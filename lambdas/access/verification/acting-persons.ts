@@ -1,0 +1,56 @@
+/** Refuses tokens of persons who no longer act for their patients. Reads their resources at most once in five minutes. */
+import type { PersonReader } from '../user-patients.ts'
+import { tokenRefused } from './token-errors.ts'
+import type { VerifiedToken } from './verified-token.ts'
+
+/** How long a read counts, in milliseconds. */
+const FRESH = 5 * 60 * 1_000
+/** Maximum reads in memory. Above it the oldest is dropped and read again. */
+const MOST = 10_000
+
+/** `at`: milliseconds since 1970. */
+type Read = { readonly at: number; readonly patients: readonly string[] | undefined }
+
+type Person = Pick<VerifiedToken, 'tenant' | 'fhirUser' | 'actsFor'>
+
+export class ActingPersons {
+  readonly #read: PersonReader
+  readonly #reads = new Map<string, Read>()
+
+  constructor(read: PersonReader) {
+    this.#read = read
+  }
+
+  /** Returns undefined if the token is not of a person. FhirError 401 if the person no longer acts for the patients of the token. */
+  check(token: Person, now: number): Promise<void> | undefined {
+    const { tenant, fhirUser = '', actsFor } = token
+    // A RelatedPerson without stated patients sees nothing.
+    if (actsFor === undefined && !/(?:^|\/)Patient\/[^/]*$/.test(fhirUser)) return undefined
+    const known = this.#reads.get(keyOf(tenant, fhirUser))
+    // A read that refuses the token is repeated: the person may have been restored since.
+    if (known !== undefined && isFresh(known, now) && stillActs(known, actsFor)) return undefined
+    return this.#checkAgain(tenant, fhirUser, actsFor, now)
+  }
+
+  async #checkAgain(tenant: string, fhirUser: string, actsFor: Person['actsFor'], at: number): Promise<void> {
+    const read = { at, patients: await this.#read(fhirUser, tenant) }
+    const key = keyOf(tenant, fhirUser)
+    this.#reads.delete(key)
+    this.#reads.set(key, read)
+    for (const [first] of this.#reads) {
+      if (this.#reads.size <= MOST) break
+      this.#reads.delete(first)
+    }
+    // guard: token-person-still-acts
+    if (!stillActs(read, actsFor)) throw tokenRefused('The user of the token no longer acts for the patient: log in again')
+  }
+}
+
+const keyOf = (tenant: string, fhirUser: string): string => `${tenant} ${fhirUser}`
+
+/** A clock may be set back. */
+const isFresh = ({ at }: Read, now: number): boolean => now >= at && now < at + FRESH
+
+/** A Patient that this server does not hold has no list. */
+const stillActs = ({ patients }: Read, actsFor: readonly string[] | undefined): boolean =>
+  patients === undefined ? actsFor === undefined : patients.length > 0 && (actsFor ?? []).every((id) => patients.includes(id))
