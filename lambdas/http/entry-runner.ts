@@ -72,11 +72,18 @@ function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly in
 }
 
 /** An entry is asked by whoever asks the Bundle: a field of it that is not named here does not compile. */
-const callerIn = ({ tenant, client, access, clientAuth }: FhirRequest): { readonly [Field in keyof Required<Caller>]: Caller[Field] } => ({
+const callerIn = ({
+  tenant,
+  client,
+  user,
+  access,
+  clientAuth,
+}: FhirRequest): { readonly [Field in keyof Required<Caller>]: Caller[Field] } => ({
   tenant,
   client,
   access,
   clientAuth,
+  user,
 })
 
 /** A JSON Patch travels in a Bundle as a Binary, a FHIRPath Patch as Parameters. https://hl7.org/fhir/R4/http.html#jsonpatch-transaction */

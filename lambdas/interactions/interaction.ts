@@ -70,6 +70,8 @@ export type Caller = {
   readonly tenant: string
   readonly client: string
   readonly access: Access
+  /** Subject of the user who logged in. undefined: the client acts for itself. */
+  readonly user: string | undefined
   /** How the client proved who it is. */
   readonly clientAuth: ClientAuth
 }
@@ -146,6 +148,7 @@ export type Choices = {
   readonly maxTransactionEntries: number
   readonly access: 'token' | 'iam' | 'open'
   readonly exportNeedsAssertion: boolean
+  readonly userExports: boolean
   readonly maxRunningExports: number
   readonly exportRetentionDays: number
   readonly validateProfiles: 'off' | 'warn' | 'enforce'

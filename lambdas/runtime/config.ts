@@ -66,6 +66,7 @@ export const SETTINGS = [
   setting('auditRetentionDays', 'days', '90', 'days for which audit records are kept'),
   setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
   setting('exportNeedsAssertion', 'switch', 'on', 'on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any'),
+  setting('userExports', 'switch', 'off', 'on: tokens of users who logged in start exports, which belong to client and user; off: such a kick-off is answered 403'),
   setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
   setting('exportRetentionDays', 'days', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of Group exports, separated by commas; all: the whole Patient compartment'),

@@ -1,6 +1,6 @@
 /**
- * What CloudFront runs before it hands out an export file. The link is the proof; who sends an access token besides must be who it was given
- * to. The token is not verified here: without it the link would open the file as well.
+ * What CloudFront runs before it hands out an export file. The link is the proof; an access token sent with it must be of the client, and of the
+ * user, that got the link. The token is not verified here: without it the link would open the file as well.
  */
 import { outcomeText } from './gateway-errors.ts'
 import { REFUSED } from './viewer-answer.ts'
@@ -12,14 +12,20 @@ export type ClientClaims = Readonly<Record<string, string>>
 export const exportViewer = (others: ClientClaims): string =>
   `
 ${REFUSED}var others = ${JSON.stringify(others)}
-function clientOf(token) {
+function namesOf(token) {
   try {
     var claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
     var claim = others[claims.iss]
-    return claim ? claims[claim] + '@' + claims.iss.replace('https://', '') : claims.client_id
+    function named(value) {
+      return claim && value ? value + '@' + claims.iss.replace('https://', '') : value
+    }
+    return { client: named(claims[claim || 'client_id']), user: named(claims.sub) }
   } catch (error) {
-    return undefined
+    return {}
   }
+}
+function isOnly(parameter, value) {
+  return parameter && (!parameter.multiValue || parameter.multiValue.length === 1) && decoded(parameter.value) === value
 }
 function decoded(text) {
   try {
@@ -33,9 +39,9 @@ function handler(event) {
   var authorization = request.headers.authorization
   var bearer = authorization && /^bearer +(\\S+) *$/i.exec(authorization.value)
   if (!bearer) return request
-  var client = request.querystring.client
-  var isOne = client && (!client.multiValue || client.multiValue.length === 1)
-  if (isOne && decoded(client.value) === clientOf(bearer[1])) return request
-  return refused(403, '${outcomeText('forbidden', 'The link was given to another client')}')
+  var names = namesOf(bearer[1])
+  var query = request.querystring
+  if (isOnly(query.client, names.client) && (!query.user || isOnly(query.user, names.user))) return request
+  return refused(403, '${outcomeText('forbidden', 'The link was given to another client or user')}')
 }
 `.trim()

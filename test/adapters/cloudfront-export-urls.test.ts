@@ -44,6 +44,15 @@ describe('a link to an export file', () => {
     expect(at(NOW + 7 * DAY)).toEqual({ kind: 'refused', why: 'expired' })
   })
 
+  it('names the user it is for, whom nothing else may replace', async () => {
+    const { urls, keys } = await linking()
+    const url = await urls.sign({ ...file('app'), user: 'u@auth.example.org/a b' }, NOW + DAY)
+    expect(new URL(url).searchParams.get('user')).toBe('u@auth.example.org/a b')
+    expect(judged(url, { keys, now: () => NOW })).toEqual(PASSED)
+    for (const changed of [url.replace(/user=[^&]*/, 'user=other'), url.replace(/&user=[^&]*/, '')])
+      expect(judged(changed, { keys, now: () => NOW })).toMatchObject({ kind: 'refused' })
+  })
+
   it.each(['arn:aws:sts::1:assumed-role/a/b+c', 'app@auth.example.org/realms/a', 'a client & more=1'])(
     'is for a client whose id is %s',
     async (id) => {

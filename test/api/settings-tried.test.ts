@@ -52,6 +52,7 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   auditRetentionDays: { trials: keeping.retentionTrials, wrong: DAYS },
   auditDurability: { trials: keeping.durabilityTrials, wrong: wrong('one of batched, strict', 'none') },
   exportNeedsAssertion: { trials: keeping.assertionTrials, wrong: SWITCH },
+  userExports: { trials: keeping.userExportTrials, wrong: SWITCH },
   maxRunningExports: { trials: keeping.runningTrials, wrong: COUNT },
   exportRetentionDays: { trials: keeping.jobRetentionTrials, wrong: DAYS },
   groupExportTypes: { trials: keeping.typesTrials, wrong: wrong('resource types of R4, separated by commas', 'Nobody', 'Patient,', '') },

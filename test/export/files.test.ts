@@ -53,7 +53,11 @@ const blobsNoting = (noted: typeof reads) => ({
   },
 })
 
-const TOKENS: Readonly<Record<string, Partial<VerifiedToken>>> = { mine: { client: 'app' }, others: { client: 'other' } }
+const TOKENS: Readonly<Record<string, Partial<VerifiedToken>>> = {
+  mine: { client: 'app' },
+  others: { client: 'other' },
+  user: { client: 'app', subject: 'u-1' },
+}
 
 async function start(settings: Partial<NodeServerSettings> = {}): Promise<void> {
   const answer = exportFile({ clock: { now: () => now, newId: () => '' }, exports: { rows, blobs: blobsNoting(reads) }, links })
@@ -61,7 +65,7 @@ async function start(settings: Partial<NodeServerSettings> = {}): Promise<void> 
     if (authorization === undefined) return undefined
     const token = TOKENS[authorization]
     if (token === undefined) throw fhirError(401, 'login', 'no token')
-    return { tenant: 'north', subject: '', scopes: [], clientAuth: 'assertion', expires: 0, issuer: BASE, client: '', ...token }
+    return { tenant: 'north', subject: token.client!, scopes: [], clientAuth: 'assertion', expires: 0, issuer: BASE, client: '', ...token }
   })
 }
 
@@ -271,6 +275,15 @@ describe('A link', () => {
     await refused(await linkTo('Patient'), 'another client', { authorization: 'others' })
     expect((await ask(await linkTo('Patient'), { authorization: 'garbage' })).status).toBe(401)
     expect(reads).toEqual([])
+  })
+
+  it('comes with the token of the user who started the export, or none', async () => {
+    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, user: 'u-1' }))
+    for (const headers of [{}, { authorization: 'user' }]) expect((await ask(await linkTo('Patient'), headers)).status).toBe(200)
+    reads.length = 0
+    await refused(await linkTo('Patient'), 'another user', { authorization: 'mine' })
+    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, user: 'u-2' }))
+    await refused(await linkTo('Patient'), 'another user', { authorization: 'user' })
   })
 
   it.each([

@@ -188,7 +188,7 @@ const WRONG: readonly (readonly [what: string, path: string, status: number, tex
     'such as system/Group.r or system/Group.read',
     { who: { scopes: ['system/Patient.rs'] } },
   ],
-  ['a Group that is hidden', '/Group/g-1/$export', 404, 'no resource', { who: { scopes: ['patient/*.rs'], patient: 'p', subject: 'ann' } }],
+  ['a Group that is hidden', '/Group/g-1/$export', 404, 'no resource', { who: { scopes: ['patient/*.rs'], patient: 'p' } }],
 ]
 
 it.each(WRONG)('%s is refused before there is a job', async (_, path, status, text, asking = {}) => {
@@ -225,6 +225,16 @@ it.each(['respond-async,handling=lenient', 'handling=strict; respond-async', 're
   'Prefer: %s prefers it',
   async (prefer) => expect((await site.kickOff('/$export', { headers: { prefer } })).status).toBe(202),
 )
+
+it('a token of a user starts none unless userExports is on, and then the job is that of the user', async () => {
+  const refused = await site.kickOff('/$export', { who: { subject: 'u-1' } })
+  expect([refused.status, textOf(refused), await site.jobs()]).toEqual([403, expect.stringContaining('FHIR_USER_EXPORTS'), []])
+  site = requests({ userExports: true })
+  expect((await site.kickOff('/$export', { who: { subject: 'u-1' } })).status).toBe(202)
+  expect(await site.jobs()).toMatchObject([{ client: 'app', user: 'u-1' }])
+  await site.kickOff('/$export')
+  expect((await site.jobs()).filter((job) => 'user' in job)).toHaveLength(1)
+})
 
 it('a token got by a secret begins one where the setting says so', async () => {
   site = requests({ exportNeedsAssertion: false })

@@ -10,6 +10,7 @@ import { startExport } from '../../lambdas/interactions/export/kick-off.ts'
 import { exportStatus } from '../../lambdas/interactions/export/status.ts'
 import type { Choices } from '../../lambdas/interactions/interaction.ts'
 import { seenThrough } from '../../lambdas/interactions/visible-store.ts'
+import type { ExportFile } from '../../lambdas/ports/blobs/file-links.ts'
 import type { Workflow } from '../../lambdas/ports/execution/workflow.ts'
 import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
@@ -111,8 +112,8 @@ function portsOf(it: Seen, settings: Partial<Choices>, groups: readonly string[]
       workflow,
       settings: { groupTypes: ['Patient', 'Observation'], additionalResources: DEFAULT_ADDITIONAL_RESOURCES },
       urls: {
-        sign: async ({ job, file, client }: { job: string; file: string; client: string }, expires: number) =>
-          `${job}/${file} for ${client} until ${expires}`,
+        sign: async ({ job, file, client, user }: ExportFile, expires: number) =>
+          `${job}/${file} for ${[user, client].filter(Boolean).join(' of ')} until ${expires}`,
       },
       blobs: { remove: async (key: string) => void it.removed.push(key) },
       report: (error: unknown) => void it.reported.push(error),

@@ -31,6 +31,7 @@ const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
   auditRetentionDays: '30',
   auditDurability: 'strict',
   exportNeedsAssertion: 'off',
+  userExports: 'on',
   maxRunningExports: '2',
   exportRetentionDays: '3',
   groupExportTypes: 'Patient',

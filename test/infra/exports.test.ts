@@ -353,9 +353,26 @@ describe('who sends an access token with a link', () => {
     ['its own token', bearer({ client_id: 'a' }), 'a'],
     ['its own token, in the way of some', bearer({ client_id: 'a' }).replace('Bearer', 'bearer '), 'a'],
     ['a token of another issuer', bearer({ iss: OTHERS[0]!.issuer, azp: 'app', client_id: 'b' }), 'app%40auth.example.org%2Frealms%2Fa'],
+    ['a token of any user, where no user started the export', bearer({ client_id: 'a', sub: 'u-1' }), 'a'],
   ])('gets the file with %s', (_, authorization, id) => expect(asked(authorization, client(id))).toMatchObject({ uri }))
 
+  it('gets the file with the token of the user who started the export', () => {
+    const link = { ...client('a'), user: { value: 'u-1' } }
+    for (const authorization of [undefined, bearer({ client_id: 'a', sub: 'u-1' })])
+      expect(asked(authorization, link)).toMatchObject({ uri })
+    const { issuer } = OTHERS[0]!
+    const elsewhere = { client: { value: 'app%40auth.example.org%2Frealms%2Fa' }, user: { value: 'u-1%40auth.example.org%2Frealms%2Fa' } }
+    expect(asked(bearer({ iss: issuer, azp: 'app', sub: 'u-1' }), elsewhere)).toMatchObject({ uri })
+  })
+
   it.each<[string, string, object]>([
+    ["another user's", bearer({ client_id: 'a', sub: 'u-2' }), { ...client('a'), user: { value: 'u-1' } }],
+    ['one that names no user', bearer({ client_id: 'a' }), { ...client('a'), user: { value: 'undefined' } }],
+    [
+      'one for a link that names two users',
+      bearer({ client_id: 'a', sub: 'u-1' }),
+      { ...client('a'), user: { value: 'u-1', multiValue: [{ value: 'u-1' }, { value: 'u-2' }] } },
+    ],
     ["another client's", bearer({ client_id: 'b' }), client('a')],
     ['one that names no client', bearer({}), client('undefined')],
     ['one that is none', 'Bearer garbage', client('a')],

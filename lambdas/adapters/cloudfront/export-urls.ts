@@ -29,7 +29,8 @@ export class CloudFrontExportUrls implements ExportUrlSigner {
 
   async sign(file: ExportFile, expires: number): Promise<string> {
     const { origin, pathOf, keyId, keyPairId } = this.#links
-    const url = `${origin}${pathOf(file)}?client=${encodeURIComponent(file.client)}`
+    const user = file.user === undefined ? '' : `&user=${encodeURIComponent(file.user)}`
+    const url = `${origin}${pathOf(file)}?client=${encodeURIComponent(file.client)}${user}`
     const seconds = Math.floor(expires / 1_000)
     const Message = createHash('sha256').update(cannedPolicy(url, seconds)).digest()
     const command = new SignCommand({ KeyId: keyId, Message, MessageType: 'DIGEST', SigningAlgorithm: 'RSASSA_PKCS1_V1_5_SHA_256' })

@@ -66,5 +66,6 @@ const callerOf = (token: VerifiedToken, site: Site): Caller => ({
   tenant: token.tenant,
   client: token.client,
   access: accessOfToken(token, site.reading(token.tenant)),
+  user: token.subject === token.client ? undefined : token.subject,
   clientAuth: token.clientAuth,
 })

@@ -7,12 +7,14 @@ import type { KeptRows } from '../../ports/rows/rows.ts'
 import { forbidden } from '../forbidden.ts'
 import type { Choices, FhirRequest } from '../interaction.ts'
 
-/** FhirError 404 where there is none any more, or of another tenant, 403 for another client. */
+/** Throws FhirError 404 if the job does not exist, has expired or is of another tenant, 403 for another client, or another user of the client. */
 export async function ownJob(rows: KeptRows, request: FhirRequest, now: number, choices: Choices): Promise<Job> {
-  const { id = '', tenant, client } = request
+  const { id = '', tenant, client, user } = request
   const job = isName(id) ? await readJob(rows, id) : undefined
   if (job?.tenant !== tenant) throw noJob()
   if (job.client !== client) throw forbidden('Another client started this export')
+  // guard: export-of-own-user
+  if (job.user !== user) throw forbidden('Another user of this client, or the client itself, started this export')
   if (job.state === 'stopped' || now >= (manifestEnds(job, choices.exportRetentionDays) ?? Number.POSITIVE_INFINITY)) throw noJob()
   return job
 }

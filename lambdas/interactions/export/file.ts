@@ -13,7 +13,7 @@ type FilePorts = Pick<Ports, 'clock'> & {
   readonly links: Pick<Links, 'check'>
 }
 
-/** The link is the proof; with a token it is that of the client it was handed to. FhirError 403, or 404 where the file is gone. */
+/** The link is the proof. A token sent with it must be of the client, and of the user, that got it. Throws FhirError 403, or 404 if the file was removed. */
 export const exportFile =
   ({ clock, exports: { rows, blobs }, links }: FilePorts): Interaction =>
   async (request) => {
@@ -22,6 +22,9 @@ export const exportFile =
     if (clock.now() >= link.expires * 1000) throw forbidden('This link has expired: the manifest of the export holds others')
     if (request.client !== '' && request.client !== link.client) throw forbidden('This link was handed to another client')
     const job = await readJob(rows, link.job)
+    // guard: export-file-of-own-user
+    if (request.client !== '' && job?.user !== undefined && job.user !== request.user)
+      throw forbidden('This link was handed to another user')
     const file = job?.state === 'complete' ? job.files?.find(({ name }) => name === link.file) : undefined
     const key = blobOf(link.job, link.file)
     if (job?.ended === undefined || file === undefined || (await blobs.get(key, [0, 1])) === undefined) throw noFile()

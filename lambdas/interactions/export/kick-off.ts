@@ -16,7 +16,7 @@ import { othersPass } from '../time-slices.ts'
 import type { ExportPorts } from './ports.ts'
 
 export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
-  readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'maxRunningExports'>
+  readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'userExports' | 'maxRunningExports'>
   readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch' | 'settings'>
 }
 
@@ -26,6 +26,8 @@ export const startExport =
   async (request) => {
     const { clock, choices, exports } = ports
     const level = levelOf(request)
+    // guard: user-starts-no-export
+    if (request.user !== undefined && !choices.userExports) throw refusesUsers()
     if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw needsAssertion()
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
     await othersPass()
@@ -61,9 +63,10 @@ const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: Fhi
   })
 
 function jobOf(request: FhirRequest, level: Level, asked: AskedExport, { clock, exports: { epoch = 0 } }: KickOffPorts): Job {
-  const { tenant, client, access, baseUrl, url = '', id } = request
+  const { tenant, client, user, access, baseUrl, url = '', id } = request
   const job: Job = {
     ...{ id: clock.newId(), tenant, client, access, request: url, baseUrl, level },
+    ...(user === undefined ? {} : { user }),
     ...(asked.patients.length === 0 ? { asked } : { asked: { ...asked, patients: [] }, patients: asked.patients.length }),
     ...(level === 'group' && id !== undefined ? { group: id } : {}),
     ...(epoch === 0 ? {} : { epoch }),
@@ -89,6 +92,11 @@ async function begin(
   await keepPatients(rows, job.id, patients, othersPass)
   await workflow.start(executionOf(job), { job: job.id, attempt: job.attempt }).catch(report)
 }
+
+const refusesUsers = (): FhirError =>
+  forbidden(
+    'A token of a user starts no export: use a token of the client itself (client_credentials), or turn on the setting FHIR_USER_EXPORTS. Nothing was started',
+  )
 
 const needsPrefer = (): FhirError => fhirError(400, 'required', 'An export is asked for with Prefer: respond-async')
 

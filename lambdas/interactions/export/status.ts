@@ -43,7 +43,11 @@ async function handedOut({ rows, urls }: StatusPorts['exports'], { id }: Job, no
   if (job?.state !== 'complete') throw noJob()
   const expires = now + LINK_LIFETIME
   const signed = (job.files ?? []).map(
-    async ({ name }) => [name, await urls.sign({ job: id, file: name, client: job.client }, expires)] as const,
+    async ({ name }) =>
+      [
+        name,
+        await urls.sign({ job: id, file: name, client: job.client, ...(job.user === undefined ? {} : { user: job.user }) }, expires),
+      ] as const,
   )
   const manifest = manifestOf(job, new Map(await Promise.all(signed)))
   return {

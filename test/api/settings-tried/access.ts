@@ -131,7 +131,7 @@ const PASSWORD = 'correct horse battery'
 const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
-/** A code for an app, as a user lets it in, and what the exchange of that code is answered; or why there is none. */
+/** Returns a function that asks for a code as a user, and returns the body of the token response, or the error of the redirect. */
 function codeFlow(server: Served, secret: string) {
   const ask = async (method: string, path: string, { query = '', form, headers = {} }: Sent = {}) => {
     const body = form === undefined ? {} : { body: new URLSearchParams(form) }
@@ -141,7 +141,7 @@ function codeFlow(server: Served, secret: string) {
   }
   const user = browser({ ask }, BASE)
   let isIn = false
-  return async (asked: Record<string, string>, exchanged: Record<string, string> = {}): Promise<string> => {
+  return async (asked: Record<string, string>, exchanged: Record<string, string> = {}): Promise<Tree> => {
     const request = {
       response_type: 'code',
       client_id: 'app',
@@ -155,27 +155,32 @@ function codeFlow(server: Served, secret: string) {
     const page = isIn || opened.status === 303 ? opened : await logIn(user, opened, 'jane', PASSWORD)
     isIn ||= page !== opened
     const { sent } = backOf(page.status === 303 ? page : await allow(user, page))
-    if (sent.code === undefined) return sent.error!
+    if (sent.code === undefined) return sent
     const form = { ...asClient('app', secret), grant_type: 'authorization_code', code: sent.code, redirect_uri: BACK, ...exchanged }
-    const { body } = await server.token(form)
-    return body.error ?? body.token_type
+    return (await server.token(form)).body
   }
+}
+
+/** Registers an app and a user, and returns their code flow. */
+export async function userFlow(server: Served) {
+  const secret = await server.register('app', { scopes: ['user/*.rs'], redirectUris: [BACK] })
+  const ports = await openAdministration(server.folder, { isNew: false })
+  await addUser(ports, { name: 'jane', scopes: ['user/*.rs'], tenants: ['default'], fhirUser: 'Practitioner/1' }, PASSWORD)
+  await ports.close()
+  return codeFlow(server, secret)
 }
 
 /** What is answered without PKCE, with a verifier that fits, and with one that does not. */
 const flows = (value: string, expected: readonly string[]): Promise<void> =>
   withSettings({ FHIR_PKCE: value }, async (server) => {
-    const secret = await server.register('app', { scopes: ['user/*.rs'], redirectUris: [BACK] })
-    const ports = await openAdministration(server.folder, { isNew: false })
-    await addUser(ports, { name: 'jane', scopes: ['user/*.rs'], tenants: ['default'], fhirUser: 'Practitioner/1' }, PASSWORD)
-    await ports.close()
-    const flow = codeFlow(server, secret)
+    const flow = await userFlow(server)
     const challenge = { code_challenge: CHALLENGE, code_challenge_method: 'S256' }
-    expect([
+    const answers = [
       await flow({}),
       await flow(challenge, { code_verifier: VERIFIER }),
       await flow(challenge, { code_verifier: 'w'.repeat(43) }),
-    ]).toEqual(expected)
+    ]
+    expect(answers.map(({ error, token_type }) => error ?? token_type)).toEqual(expected)
   })
 
 export const pkceTrials: readonly Trial[] = [

@@ -8,7 +8,7 @@ import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import { observation, patient, ref } from '../../fixtures/resources.ts'
 import type { Answer, Client, Tree } from '../server.ts'
-import { recordsOf } from './access.ts'
+import { recordsOf, userFlow } from './access.ts'
 import { asClient, type Served, type Trial, whileWriting, withSettings } from './served.ts'
 
 const DAY = 24 * 60 * 60 * 1_000
@@ -102,6 +102,17 @@ const kickedOff = (value: string, expected: readonly number[]): Promise<void> =>
 export const assertionTrials: readonly Trial[] = [
   ['on', 'a token obtained with a secret starts no export', (value) => kickedOff(value, [403, 202])],
   ['off', 'any token starts an export', (value) => kickedOff(value, [202, 202])],
+]
+
+const kickedOffByUser = (value: string, expected: number): Promise<void> =>
+  withSettings({ FHIR_USER_EXPORTS: value, FHIR_EXPORT_NEEDS_ASSERTION: 'off' }, async (server) => {
+    const { access_token } = await (await userFlow(server))({})
+    expect((await begin(server.as(access_token))).status).toBe(expected)
+  })
+
+export const userExportTrials: readonly Trial[] = [
+  ['on', 'a token of a user starts an export', (value) => kickedOffByUser(value, 202)],
+  ['off', 'a token of a user starts no export', (value) => kickedOffByUser(value, 403)],
 ]
 
 export const runningTrials: readonly Trial[] = [

@@ -10,7 +10,7 @@ import { headOf, inScope, sees, type Who } from './oracle.ts'
 import { withPopulated } from './populated.ts'
 import { nameOfWho, WHOS } from './whos.ts'
 
-const world = withPopulated({ settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } })
+const world = withPopulated({ settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off', FHIR_USER_EXPORTS: 'on' } })
 
 /** Distance between two exporting clients in the list of all. Clients from the first place get every status; the seed moves the second place. */
 const EVERY = stepOf(79, 7)

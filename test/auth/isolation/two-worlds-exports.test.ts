@@ -59,7 +59,7 @@ it.each(CLIENTS)(
   'hidden resources change no export of %s',
   async (name, more) => {
     const who: Who = { tenant: 'north', client: 'app', ...more }
-    open = await twoWorlds(who, { FHIR_EXPORT_NEEDS_ASSERTION: 'off' })
+    open = await twoWorlds(who, { FHIR_EXPORT_NEEDS_ASSERTION: 'off', FHIR_USER_EXPORTS: 'on' })
     const different: string[] = []
     let lines = 0
     const first = (CLIENTS.findIndex(([each]) => each === name) + firstSeed()) % EVERY

@@ -123,6 +123,25 @@ it.each([
   expect(await site.job('job-1')).not.toHaveProperty('retrieved')
 })
 
+it('only the user who started an export polls or cancels it', async () => {
+  await site.change('job-1', { user: 'u-1' })
+  for (const subject of ['u-2', 'app'])
+    expect([(await poll({ who: { subject } })).status, (await cancel({ who: { subject } })).status]).toEqual([403, 403])
+  expect((await poll({ who: { subject: 'u-1', client: 'other' } })).status).toBe(403)
+  expect([(await poll({ who: { subject: 'u-1' } })).status, (await cancel({ who: { subject: 'u-1' } })).status]).toEqual([202, 202])
+})
+
+it('no user polls or cancels an export of the client itself', async () => {
+  expect([(await poll({ who: { subject: 'u-1' } })).status, (await cancel({ who: { subject: 'u-1' } })).status]).toEqual([403, 403])
+})
+
+it('links in the manifest name the user who started the export', async () => {
+  await site.change('job-1', { user: 'u-1' })
+  await complete()
+  const { body } = await poll({ who: { subject: 'u-1' } })
+  expect(body.output[0].url).toContain('for u-1 of app until')
+})
+
 it('the same client has it with another token too, however little that may see', async () => {
   expect((await poll({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
   expect((await cancel({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
