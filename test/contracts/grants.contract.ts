@@ -1,5 +1,6 @@
 /** What lambdas/ports/rows/grants.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
+import { delayed } from '../../lambdas/auth/login/guess-throttle.ts'
 import type { GrantKind, Grants, KeptGrant } from '../../lambdas/ports/rows/grants.ts'
 
 export type GrantsUnderTest = {
@@ -14,6 +15,7 @@ export type GrantsUnderTest = {
 export const PAGE_UNDER_TEST = 10
 
 const T = Date.UTC(2026, 0, 1)
+const ADDRESS = { of: 'address', name: '192.0.2.1' } as const
 const KINDS: readonly GrantKind[] = ['code', 'refresh', 'session', 'launch', 'consent', 'assertion', 'attempts']
 const STRANGE = ['#', 'a#b', 'a', 'A', ' ', 'ä', '💊', '\u0000', '__proto__', "'", '%', '_', 'k'.repeat(1_000), '€'.repeat(1_000)]
 
@@ -124,6 +126,16 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(added.filter(Boolean)).toHaveLength(1)
       expect(await there.get('attempts', 'k')).toMatchObject({ owner: 'o', value: added.indexOf(true) })
       expect([await here.listOf('attempts', 'before'), (await here.listOf('attempts', 'o')).length]).toEqual([[], 1])
+    })
+
+    it('carry 40 right logins at once from one address, in two processes', async () => {
+      const { here, there } = await opened()
+      const clock = { now: () => T, newId: () => '' }
+      const names = Array.from({ length: 40 }, (_, i) => `user-${i}`)
+      const logIn = (name: string, i: number) =>
+        delayed({ grants: i % 2 === 0 ? here : there, clock }, [ADDRESS, { of: 'account', name }], async () => name)
+      expect(await Promise.all(names.map(logIn))).toEqual(names)
+      expect([await here.listOf('attempts', 'address'), await here.listOf('attempts', 'account')]).toEqual([[], []])
     })
 
     it('expire as their replacement says, or never', async () => {

@@ -1,5 +1,5 @@
-/** Guessing is slow: after some wrong attempts the next one has to wait, longer each time. */
-import type { KeptGrant } from '../../ports/rows/grants.ts'
+/** Throttles guessing: every wrong attempt beyond the free ones lengthens the next wait. */
+import { Overloaded } from '../../ports/faults/overloaded.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
@@ -29,56 +29,48 @@ const RULES: Readonly<Record<Guesser['of'], Rule>> = {
 }
 /** Milliseconds by which clocks of servers differ. What is later than that was written before a clock was set back. */
 const SLACK = MINUTE
-/** Of racing attempts as many find their turn; the others are too many. */
-const TURNS = 8
+/** How long an attempt under way counts if its outcome is never stored, in milliseconds. */
+const LONGEST = MINUTE
+/** Maximum attempts of this process that wait for the outcome of others. Further attempts are answered 503. */
+const MOST_WAITING = 60
 
-/** Milliseconds since 1970: `at` there were so many failures; before `until` there is no attempt. */
-type Kept = { readonly failures: number; readonly at: number; readonly until: number }
+/** Milliseconds since 1970: `at` there were so many failures; before `until` there is no attempt. `running`: starts of attempts under way. */
+type Kept = { readonly failures: number; readonly at: number; readonly until: number; readonly running?: readonly number[] }
 type Ports = Pick<AuthPorts, 'grants' | 'clock'>
 
+/** `machine fault`: not an attempt. */
+type Outcome = 'right' | 'wrong' | 'machine fault'
+type Started = { readonly guesser: Guesser; readonly at: number }
+
 /**
- * What `attempt` gives; it failed where that is undefined. OAuthError 429, before it is made, where one of the guessers has to wait. It counts
- * before it is made, so that many at once are not more than one after the other.
+ * Returns what `attempt` returns; undefined is a wrong guess. Throws OAuthError 429 without an attempt if one of the guessers has to wait. Only wrong
+ * guesses count. Attempts under way take the places that wrong guesses would, so that guesses at once are not more than guesses one by one. An
+ * attempt without a place waits for the outcome of others; Overloaded if too many wait.
  */
 export async function delayed<T>(
   ports: Ports,
   guessers: readonly Guesser[],
   attempt: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const counted = await countEach(ports, guessers)
-  let result: T | undefined
-  try {
-    result = await attempt()
-  } catch (error) {
-    // Nobody guessed wrong where a machine failed.
-    for (const guesser of counted) await giveBack(ports, guesser, 'this one')
-    throw error
-  }
-  if (result !== undefined) for (const guesser of counted) await giveBack(ports, guesser)
-  return result
-}
-
-/** Those that were counted, some in the place of others. OAuthError 429 where one has to wait: nothing was tried then, at no place. */
-async function countEach(ports: Ports, guessers: readonly Guesser[]): Promise<readonly Guesser[]> {
-  const counted: Guesser[] = []
+  const started: Started[] = []
+  let outcome: Outcome = 'machine fault'
   try {
     // guard: failed-attempts-are-counted
-    for (const guesser of guessers) counted.push(await countOne(ports, guesser))
-  } catch (error) {
-    for (const guesser of counted) if (guesser.of === 'place') await giveBack(ports, guesser, 'this one')
-    throw error
+    for (const guesser of guessers) started.push(await startOne(ports, guesser))
+    const result = await attempt()
+    outcome = result === undefined ? 'wrong' : 'right'
+    return result
+  } finally {
+    for (const each of started) await end(ports, each, outcome)
   }
-  return counted
 }
 
-async function countOne(ports: Ports, guesser: Guesser): Promise<Guesser> {
+async function startOne(ports: Ports, guesser: Guesser): Promise<Started> {
   try {
-    await count(ports, guesser)
-    return guesser
+    return await start(ports, guesser)
   } catch (error) {
     if (guesser.spare === undefined || !(error instanceof OAuthError)) throw error
-    await count(ports, guesser.spare)
-    return guesser.spare
+    return start(ports, guesser.spare)
   }
 }
 
@@ -92,52 +84,91 @@ export async function countingFailures<T>(ports: Ports, guesser: Guesser, attemp
     result = await attempt()
   } catch (error) {
     // guard: wrong-client-secret-is-counted
-    if (error instanceof OAuthError && error.status === 401) await count(ports, guesser)
+    if (error instanceof OAuthError && error.status === 401) await change(ports, guesser, failed)
     throw error
   }
-  if ((await ports.grants.get('attempts', keyOf(guesser))) !== undefined) await giveBack(ports, guesser)
+  if ((await ports.grants.get('attempts', keyOf(guesser))) !== undefined) await ports.grants.remove('attempts', keyOf(guesser))
   return result
 }
 
-const stateOf = (known: KeptGrant | undefined): Kept => (known?.value as Kept | undefined) ?? { failures: 0, at: 0, until: 0 }
-
 const keyOf = ({ of, name }: Guesser): string => fingerprintOf(`${of} ${name}`)
 
-async function count({ grants, clock }: Ports, guesser: Guesser): Promise<void> {
+type Change = (before: Required<Kept>, guesser: Guesser, now: number) => Kept | undefined
+
+/** Applies a change to the latest state, however many others change it. Returns false if the change returns undefined. */
+async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change): Promise<boolean> {
   const key = keyOf(guesser)
-  for (let turn = 0; turn < TURNS; turn++) {
+  for (;;) {
     const now = clock.now()
     const known = await grants.get('attempts', key)
-    const { until, ...before } = stateOf(known)
-    if (now < until && before.at <= now + SLACK) throw tooMany(until - now)
-    const failures = remaining(before, guesser, now) + 1
-    const next: Kept = { failures, at: now, until: now + waitAfter(failures, guesser) }
-    const grant = { owner: guesser.of, value: next, expires: now + RULES[guesser.of].leak * Math.ceil(failures) + MINUTE }
-    if (known === undefined ? await grants.add('attempts', key, grant) : await grants.replace('attempts', known, grant)) return
-  }
-  throw tooMany(SECOND)
-}
-
-/** An account or a client that proved itself begins anew; of an address, of what is spare, and where nothing was proved, only this attempt is forgiven. */
-async function giveBack(
-  { grants }: Ports,
-  guesser: Guesser,
-  what: 'this one' | 'all' = guesser.of === 'address' || guesser.of === 'spare' ? 'this one' : 'all',
-): Promise<void> {
-  const key = keyOf(guesser)
-  if (what === 'all') return void (await grants.remove('attempts', key))
-  for (let turn = 0; turn < TURNS; turn++) {
-    const known = await grants.get('attempts', key)
-    if (known === undefined) return
-    const { failures, at } = known.value as Kept
-    const { owner, expires } = known
-    const value: Kept = { failures: Math.max(0, failures - 1), at, until: 0 }
-    const grant = { owner, value, ...(expires === undefined ? {} : { expires }) }
-    if (await grants.replace('attempts', known, grant)) return
+    const state = { failures: 0, at: 0, until: 0, running: [], ...(known?.value as Kept | undefined) }
+    const next = apply({ ...state, running: state.running.filter((at) => now < at + LONGEST) }, guesser, now)
+    if (next === undefined) return false
+    const { failures, running = [] } = next
+    if (failures === 0 && running.length === 0) {
+      if (known === undefined || (await grants.remove('attempts', key, known.number))) return true
+      continue
+    }
+    const expires = now + RULES[guesser.of].leak * Math.ceil(failures) + LONGEST
+    const grant = { owner: guesser.of, value: next, expires }
+    if (known === undefined ? await grants.add('attempts', key, grant) : await grants.replace('attempts', known, grant)) return true
   }
 }
 
-const remaining = ({ failures, at }: Omit<Kept, 'until'>, { of }: Guesser, now: number): number =>
+/** Waits for a place among the attempts under way. */
+async function start(ports: Ports, guesser: Guesser): Promise<Started> {
+  for (let turn = 0; ; turn++) {
+    let at = 0
+    const place: Change = (before, _, now) => {
+      at = now
+      checkWait(before, now)
+      const failures = remaining(before, guesser, now)
+      const { running } = before
+      if (running.length > 0 && waitAfter(failures + running.length, guesser) > 0) return undefined
+      return { failures, at: now, until: before.until, running: [...running, now] }
+    }
+    if (await change(ports, guesser, place)) return { guesser, at }
+    await waitForOthers(turn)
+  }
+}
+
+let waiting = 0
+
+/** Pauses longer with each turn. */
+async function waitForOthers(turn: number): Promise<void> {
+  if (waiting >= MOST_WAITING) throw new Overloaded('too many logins at once')
+  waiting++
+  const pause = Math.min(20 * 2 ** turn, 200) * (0.5 + Math.random() / 2)
+  await new Promise((resolve) => setTimeout(resolve, pause))
+  waiting--
+}
+
+function end(ports: Ports, { guesser, at: started }: Started, outcome: Outcome): Promise<boolean> {
+  // An account or a client that proved itself begins with no failures. Behind an address others may have failed.
+  const forgives = outcome === 'right' && guesser.of !== 'address' && guesser.of !== 'spare'
+  return change(ports, guesser, (before, _, now) => {
+    const index = before.running.indexOf(started)
+    const state = { ...before, running: before.running.filter((_, i) => i !== index) }
+    if (forgives) return { ...state, failures: 0, until: 0 }
+    return outcome === 'wrong' ? failure(state, guesser, now) : state
+  })
+}
+
+const failed: Change = (before, guesser, now) => {
+  checkWait(before, now)
+  return failure(before, guesser, now)
+}
+
+function failure(before: Required<Kept>, guesser: Guesser, now: number): Kept {
+  const failures = remaining(before, guesser, now) + 1
+  return { ...before, failures, at: now, until: now + waitAfter(failures, guesser) }
+}
+
+function checkWait({ until, at }: Kept, now: number): void {
+  if (now < until && at <= now + SLACK) throw tooMany(until - now)
+}
+
+const remaining = ({ failures, at }: Pick<Kept, 'failures' | 'at'>, { of }: Guesser, now: number): number =>
   Math.max(0, failures - Math.max(0, now - at) / RULES[of].leak)
 
 function waitAfter(failures: number, { of }: Guesser): number {

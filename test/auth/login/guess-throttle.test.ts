@@ -15,7 +15,7 @@ function begun() {
   const attempt = (guesser: Guesser, isRight = false): Promise<string> =>
     delayed(ports, [guesser], async () => (isRight ? true : undefined)).then(
       (result) => (result === undefined ? 'wrong' : 'right'),
-      (error: OAuthError) => `${error.status} ${error.headers['retry-after']}`,
+      (error: OAuthError | Overloaded) => (error instanceof Overloaded ? 'overloaded' : `${error.status} ${error.headers['retry-after']}`),
     )
   return { ports, later, attempt }
 }
@@ -69,6 +69,35 @@ describe('an account', () => {
 })
 
 describe('an address', () => {
+  it('never refuses right passwords at the same moment, of one account or of many', async () => {
+    const { ports } = begun()
+    const logIn = (name: string) =>
+      delayed(ports, [HOSPITAL, { of: 'place', name }, { of: 'account', name, spare: { of: 'spare', name } }], async () => {
+        await Promise.resolve()
+        return name
+      })
+    const names = Array.from({ length: 40 }, (_, i) => `user-${i}`)
+    expect(await Promise.all(names.map(logIn))).toEqual(names)
+    expect(await Promise.all(names.map(() => logIn('ann')))).toEqual(names.map(() => 'ann'))
+    expect(ports.grants.size).toBe(0)
+  })
+
+  it('counts every one of many wrong passwords at the same moment', async () => {
+    const { ports, later, attempt } = begun()
+    const guess = () => delayed(ports, [HOSPITAL], async () => undefined)
+    await Promise.all(Array.from({ length: 50 }, guess))
+    expect(await attempt(HOSPITAL)).toBe('429 1')
+    later(1_000)
+    expect([await attempt(HOSPITAL, true), await attempt(HOSPITAL), await attempt(HOSPITAL)]).toEqual(['right', 'wrong', '429 2'])
+  })
+
+  it('frees the place of an attempt whose process died', async () => {
+    const { ports, later, attempt } = begun()
+    for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise(() => undefined))
+    later(60_000)
+    expect(await attempt(ANN, true)).toBe('right')
+  })
+
   it('waits 30 seconds at most, and never for occasional wrong attempts', async () => {
     const { attempt, later } = begun()
     const answers = await times(200, async () => {
