@@ -31,7 +31,7 @@ const publisher = createServer({ cert, key }, (_, response) => {
 let embedded: Embedded
 let base = ''
 /** By how much this server's clocks are ahead, milliseconds. */
-let ahead = 0
+const ahead = 0
 
 /** What to do then. */
 const NEXT = {
@@ -80,7 +80,7 @@ const post = async (path: string, form: Record<string, string>) => {
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-it('a token of a client is valid until three seconds after its revocation', async () => {
+it('a token of a client is rejected at once after its revocation', async () => {
   const stores = openGrants(join(embedded.folder, 'grants.db'), Date.now)
   await stores.clients.change('app', () => ({
     ...{ id: 'app', name: 'app', scopes: ['system/*.rs'], redirectUris: [], tenants: ['default'], mayIntrospect: false, changedAt: 1 },
@@ -92,7 +92,6 @@ it('a token of a client is valid until three seconds after its revocation', asyn
   expect((await ask('GET', '/Patient', token)).status).toBe(200)
   expect((await ask('PUT', '/Patient/a', token, { resourceType: 'Patient', id: 'a' })).status).toBe(403)
   expect((await post('/auth/revoke', { token })).status).toBe(200)
-  ahead += 3 * SECOND
   const challenge = 'Bearer realm="fhir", error="invalid_token", error_description="The token was revoked"'
   expect(await ask('GET', '/Patient', token)).toMatchObject({ status: 401, challenge, body: { issue: [{ code: 'login' }, NEXT] } })
 })

@@ -89,6 +89,7 @@ export function world(parts: Partial<VerifierParts> = {}): World {
       keys: { list: () => asked('keys', () => it.published.map(({ published: key }): SigningKey => ({ key, madeAt: 0 }))) },
       revocations: { revoked: (marks) => asked('revocations', () => new Map([...it.revoked].filter(([mark]) => marks.includes(mark)))) },
       patientsOf: (fhirUser) => asked('persons', () => it.persons.get(fhirUser)),
+      revocationLag: 3 * SECOND,
       tenancy: false,
       tenantClaim: 'tenant',
       patientScopesWithoutContext: 'all',

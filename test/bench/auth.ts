@@ -84,6 +84,7 @@ async function verification(): Promise<{ readonly first: number; readonly again:
     audience: BASE,
     keys: { list: async () => [{ key: KEY.published, madeAt: 0 }] },
     revocations: stores.revocations,
+    revocationLag: 0,
     patientsOf: async () => undefined,
     clock: { now: Date.now },
     tenancy: false,

@@ -6,13 +6,11 @@ import type { ReadToken } from './token-claims.ts'
 import type { TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
-/** Milliseconds for which it is believed that a token was not revoked. */
-const BELIEVED = 3_000
 /** Characters of all tokens that are remembered: thousands of usual ones. What is made of one grows with it. */
 const MOST = 6_000_000
 
 /** A clock may be set back. */
-const isRecent = (at: number, now: number): boolean => now >= at && now < at + BELIEVED
+const isRecent = (at: number, now: number, lag: number): boolean => now >= at && now < at + lag
 
 export class RememberedToken {
   readonly token: ReadToken
@@ -41,10 +39,10 @@ export class RememberedToken {
     return this.#generation === this.issuer.generation
   }
 
-  /** As of at most three seconds ago; undefined: it is not. Unavailable where that cannot be found out. */
-  revokedBy(revocations: RevocationReader, now: number): Mark | undefined | Promise<Mark | undefined> {
-    if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now)) return this.#revokedBy
-    if (this.#look === undefined || !isRecent(this.#look.at, now)) this.#look = { at: now, done: this.#ask(revocations, now) }
+  /** Returns the revocation as of at most `lag` milliseconds ago, or undefined if there is none. Throws Unavailable if the store does not respond. */
+  revokedBy(revocations: RevocationReader, now: number, lag: number): Mark | undefined | Promise<Mark | undefined> {
+    if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now, lag)) return this.#revokedBy
+    if (this.#look === undefined || !isRecent(this.#look.at, now, lag)) this.#look = { at: now, done: this.#ask(revocations, now) }
     return this.#look.done.then(() => this.#revokedBy)
   }
 

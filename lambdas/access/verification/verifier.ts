@@ -1,8 +1,8 @@
 /**
  * Verifies access tokens: our own, and those of issuers a person has named. https://www.rfc-editor.org/rfc/rfc9068#section-4
  *
- * What a request costs is bounded: a header of some thousand characters, one signature, a look-up of revocations each three seconds, of keys each
- * ten, of the resource of a Patient or a RelatedPerson each five minutes.
+ * What a request costs is bounded: a header of some thousand characters, one signature, a look-up of revocations each `revocationLag`, of keys each
+ * ten seconds, of the resource of a Patient or a RelatedPerson each five minutes.
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -29,6 +29,8 @@ export type VerifierParts = {
   readonly audience: string
   readonly keys: PublishedKeys
   readonly revocations: RevocationReader
+  /** How long a token may be used after its revocation, in milliseconds. 0: each request reads the revocations. */
+  readonly revocationLag: number
   /** `unchecked`: only where requests open no stored resource of a patient. */
   readonly patientsOf: PersonReader | 'unchecked'
   readonly clock: Pick<Clock, 'now'>
@@ -86,7 +88,7 @@ export function verifier(parts: VerifierParts): Verifier {
       remembered.forget(digest)
       throw tokenExpired()
     }
-    const looked = found.revokedBy(revocations, now)
+    const looked = found.revokedBy(revocations, now, parts.revocationLag)
     const mark = looked instanceof Promise ? await looked : looked
     if (mark !== undefined) throw tokenRefused(mark === ALL ? ALL_REVOKED : 'The token was revoked')
     const { known, tenants } = found.token

@@ -3,7 +3,10 @@ import { type Verifier, type VerifierParts, verifier } from '../../access/verifi
 import { publishedBy } from '../../auth/tokens/key-rotation.ts'
 import type { Config } from '../config.ts'
 
-export type VerifyingPorts = Pick<VerifierParts, 'keys' | 'revocations' | 'patientsOf' | 'clock' | 'fetchDocument' | 'report'>
+export type VerifyingPorts = Pick<
+  VerifierParts,
+  'keys' | 'revocations' | 'revocationLag' | 'patientsOf' | 'clock' | 'fetchDocument' | 'report'
+>
 
 export const verifierOf = (config: Config, baseUrl: string, ports: VerifyingPorts): Verifier =>
   verifier({

@@ -31,10 +31,14 @@ const withConditions =
     return token
   }
 
+/** Milliseconds. Each container reads the revocations of a token at most that often. */
+const REVOCATION_LAG = 3_000
+
 const verify = (persons: Persons) =>
   verifierOf(config(), places().baseUrl, {
     keys: publicKeys(),
     revocations: revocations(),
+    revocationLag: REVOCATION_LAG,
     patientsOf: persons,
     clock: clock(),
     fetchDocument: fetched,

@@ -76,7 +76,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   const sweeping = setInterval(() => void sweep({ ...stores, keys, clock }).catch(report), HOUR).unref()
   opened.defer(() => clearInterval(sweeping))
   const ports = portsOf(parts, stores, keys)
-  const { verify } = verifierOf(parts.config, parts.baseUrl, { ...parts, keys, revocations: stores.revocations })
+  const { verify } = verifierOf(parts.config, parts.baseUrl, { ...parts, keys, revocations: stores.revocations, revocationLag: 0 })
   const all = opened.move()
   return {
     authenticator: byToken(verify),

@@ -192,6 +192,12 @@ describe('A revoked token', () => {
     expect([it.signatures(), it.asked.revocations]).toEqual([1, 2])
   })
 
+  it('is rejected at once without a lag', async () => {
+    const it = world({ revocationLag: 0 })
+    const token = await revoking(it, () => 'sid:sid-1', it.now)
+    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+  })
+
   it('is one issued before the revocation', async () => {
     const it = world()
     const token = await revoking(it, () => 'client:app', it.now - 1)
