@@ -29,9 +29,9 @@ export function unproved(text: string): UnprovedToken {
   return { algorithm: alg, kid, issuer: iss, typ }
 }
 
-/** As it is written by the rules: one text for the same bytes. */
+/** Whether it is base64url in its canonical form, which is one text for the same bytes. */
 // guard: token-part-is-canonical-base64
-const isBase64Url = (part: string): boolean => part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
+export const isBase64Url = (part: string): boolean => part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part
 
 function objectOf(part: string): Element {
   let tree: unknown

@@ -4,6 +4,7 @@
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#authenticating-to-the-token-endpoint
  */
 import { importJWK, type JWTPayload, jwtVerify } from 'jose'
+import { isBase64Url } from '../../access/verification/bearer-token.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
 import { instant } from '../../fhir/version.ts'
@@ -38,7 +39,8 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
   const key = await keyOf(ports, client, header)
   const now = ports.clock.now()
   const claims = await verified(assertion, key, { client, now, audience: [`${baseUrl}/auth/token`, baseUrl] })
-  const { exp = 0, jti } = claims
+  const { exp = 0, iat = 0, jti } = claims
+  if (iat > now / 1000 + TOLERANCE) throw wrong(aheadOf('iat', iat, now, 'none'))
   if (exp > now / 1000 + LONGEST_LIFE + TOLERANCE) throw wrong(aheadOf('exp', exp, now, `at most ${LONGEST_LIFE}`))
   if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI)
     throw wrong(`jti has to be a text of 1 to ${LONGEST_JTI} characters, another one each time`)
@@ -53,7 +55,8 @@ const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The
 function partOf(assertion: string, at: 0 | 1): Element {
   if (assertion.length > LONGEST) throw wrong(`It has more than ${LONGEST} characters`)
   const parts = assertion.split('.')
-  if (parts.length !== 3) throw wrong('It is no signed JWT')
+  // guard: assertion-part-is-canonical-base64
+  if (parts.length !== 3 || !parts.every(isBase64Url)) throw wrong('It is no signed JWT')
   try {
     const part = parseJsonBytes(Buffer.from(parts[at]!, 'base64url'))
     if (isElement(part)) return part
@@ -104,10 +107,13 @@ const aheadOf = (claim: string, time: number, now: number, allowed: string): str
   `${claim} is ${Math.round(time - now / 1000)} seconds ahead of ${theClock(now)}, and ${allowed} may be: it counts seconds since 1970`
 
 /** The client's own key that the header names; none that the assertion brings along. With the algorithm it is for. */
-async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, { alg, kid }: Element): Promise<Element> {
+async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, { alg, kid, jku }: Element): Promise<Element> {
   // guard: assertion-algorithm
   if (!ASSERTION_ALGORITHMS.includes(String(alg))) throw wrong(`alg is one of ${ASSERTION_ALGORITHMS.join(', ')}`)
   if (authentication.kind !== 'keys' && authentication.kind !== 'uri') throw wrong('The client has no keys')
+  // https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#signature-verification
+  if (jku !== undefined && (authentication.kind !== 'uri' || jku !== authentication.uri))
+    throw wrong('jku is not the jwks_uri that the client is registered with')
   const fits = (key: Element): boolean => key.kid === kid && isFor(String(alg), key)
   const find = (keys: readonly Element[]): Element | undefined => keys.find(fits)
   const found =

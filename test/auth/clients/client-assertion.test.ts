@@ -82,6 +82,14 @@ describe('a client with private_key_jwt', () => {
     expect([await statusOf(once), await statusOf(unused)]).toEqual([401, 200])
   })
 
+  it('may name its registered jwks_uri in jku', async () => {
+    fetched = [ec.jwk]
+    expect((await send(assertion(ec, 'elsewhere', T0, changed({ jku: 'https://keys.example/jwks' })))).status).toBe(200)
+  })
+
+  it('may be issued within the tolerance of clocks', async () =>
+    expect((await send(assertion(rsa, 'signer', T0, { claims: { iat: S + 5 } }))).status).toBe(200))
+
   it('may publish its keys, which are fetched again once for an unknown kid', async () => {
     fetched = [ec.jwk]
     expect((await send(assertion(ec, 'elsewhere', T0))).status).toBe(200)
@@ -159,6 +167,17 @@ const WRONG: Readonly<Record<string, () => string>> = {
   'exp that is no number': () => assertion(rsa, 'signer', T0, { claims: { exp: '2030' } }),
   'no exp': () => assertion(rsa, 'signer', T0, { claims: { exp: null } }),
   'one that is not valid yet': () => assertion(rsa, 'signer', T0, { claims: { nbf: S + 30 } }),
+  'one issued in the future': () => assertion(rsa, 'signer', T0, { claims: { iat: S + 6 } }),
+  'a jku, of a client without one': () => assertion(rsa, 'signer', T0, changed({ jku: 'https://keys.example/jwks' })),
+  'a jku other than the registered one': () => {
+    fetched = [ec.jwk]
+    return assertion(ec, 'elsewhere', T0, changed({ jku: 'https://evil.example/jwks' }))
+  },
+  'a space after the signature': () => `${assertion(rsa, 'signer', T0)} `,
+  'a newline after the signature': () => `${assertion(rsa, 'signer', T0)}\n`,
+  'a space in the signature': () => assertion(rsa, 'signer', T0).replace(/.{9}$/, ' $&'),
+  'padding after the signature': () => `${assertion(rsa, 'signer', T0)}==`,
+  'a newline in the claims': () => assertion(rsa, 'signer', T0).replace('.', '.\n'),
   'no jti': () => assertion(rsa, 'signer', T0, { claims: { jti: null } }),
   'an empty jti': () => assertion(rsa, 'signer', T0, { claims: { jti: '' } }),
   'a jti that is a number': () => assertion(rsa, 'signer', T0, { claims: { jti: 7 } }),

@@ -130,6 +130,12 @@ it('accepts a key only while it is published', async () => {
   expect((await own.keys.list()).some(({ key }) => key.kid === kid)).toBe(true)
 })
 
+it('returns active: false for a token with a space or a newline', async () => {
+  const token = await tokenOf('app')
+  for (const text of [`${token} `, `${token}\n`, token.replace(/.{9}$/, ' $&')])
+    expect((await introspect({ ...AS('app'), token: text })).body).toEqual({ active: false })
+})
+
 it('returns active: false once the token has expired', async () => {
   const late = await authorization()
   await late.addClient('app')
