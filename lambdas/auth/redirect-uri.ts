@@ -14,8 +14,9 @@ export function redirectFault(uri: string): string | undefined {
   if (!/^[!-~]+$/.test(uri) || /["<>\\^`{|}*]/.test(uri)) return 'has characters that URLs do not have'
   if (!URL.canParse(uri)) return 'is no URL with a scheme'
   if (uri.includes('#')) return 'has a fragment'
-  const { protocol, hostname, username, password } = new URL(uri)
+  const { protocol, hostname, port, username, password } = new URL(uri)
   if (username !== '' || password !== '') return 'has a user or a password'
+  if (port === '0') return 'has the port 0'
   if (!uri.startsWith(protocol)) return 'has capitals in its scheme'
   if (OWN_SCHEME.test(protocol)) return undefined
   if (protocol !== 'https:' && protocol !== 'http:') return 'has a scheme that is neither https nor of an app, as com.example.app:/callback'

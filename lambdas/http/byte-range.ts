@@ -6,8 +6,12 @@ export type Validators = { readonly etags: readonly string[]; readonly lastModif
 /** From the first byte to before the last. `beyond`: there is no such part. undefined: the file is sent whole. */
 export type ByteRange = readonly [from: number, to: number] | 'beyond' | undefined
 
-/** One range. Of several, and of what is none, the file is sent whole. */
+/** Maximum characters of the header. A longer one is answered 416. */
+const LONGEST = 100
+
+/** Returns one range. Returns undefined for several ranges and for other texts, which send the whole file. */
 export function byteRange(range: string | undefined, size: number): ByteRange {
+  if (range !== undefined && (range.length > LONGEST || /\d{16}/.test(range))) return 'beyond'
   const [, first = '', last = ''] = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i.exec(range ?? '') ?? []
   if (first === '') return last === '' ? undefined : suffix(Number(last), size)
   const [from, to] = [Number(first), last === '' ? size : Number(last) + 1]

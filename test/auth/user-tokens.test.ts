@@ -215,6 +215,7 @@ describe('PKCE', () => {
 
   it('rejects a verifier for a code without a challenge', async () => {
     const { code } = await codeFor('user/*.rs')
+    expect(await exchange(code, { code_verifier: '' })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
     const error_description = 'code_verifier was sent, but the authorization request had no code_challenge'
     expect(await exchange(code, { code_verifier: verifier })).toMatchObject({
       ...INVALID,

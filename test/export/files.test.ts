@@ -179,7 +179,7 @@ describe('A part', () => {
     expect(headers).not.toHaveProperty('content-encoding')
   })
 
-  it.each(['bytes=0-1,3-4', 'bytes=a-b', 'items=0-1', 'bytes=5-2', 'bytes=5-4', 'bytes=-', 'bytes=', `bytes=${'9'.repeat(16)}-`, '0-1'])(
+  it.each(['bytes=0-1,3-4', 'bytes=a-b', 'items=0-1', 'bytes=5-2', 'bytes=5-4', 'bytes=-', 'bytes=', '0-1'])(
     '%s is none: all is sent',
     async (range) => {
       const { status, headers, body } = await ask(await linkTo('Patient'), { range })
@@ -187,7 +187,7 @@ describe('A part', () => {
     },
   )
 
-  it.each([`bytes=${SMALL.length}-`, 'bytes=999999999999999-', 'bytes=-0'])('%s is beyond it', async (range) => {
+  it.each([`bytes=${SMALL.length}-`, `bytes=${'9'.repeat(16)}-`, `bytes=0-${'9'.repeat(16)}`, `bytes=${'0-0,'.repeat(30)}1-1`, 'bytes=999999999999999-', 'bytes=-0'])('%s is beyond it', async (range) => {
     const answer = await ask(await linkTo('Patient'), { range })
     expect([answer.status, answer.headers['content-range'], textOf(answer)]).toEqual([
       416,
@@ -249,6 +249,7 @@ describe('A link', () => {
       ...[...signature].map((letter, i) =>
         link.replace(signature, `${signature.slice(0, i)}${letter === 'A' ? 'B' : 'A'}${signature.slice(i + 1)}`),
       ),
+      link.replace('expires=', 'expires=0'),
       link.replace(signature, `${signature}A`),
       link.replace(signature, `${signature}=`),
       link.replace(signature, signature.slice(1)),

@@ -6,7 +6,7 @@ import { fingerprintOf, unguessable } from '../random-secret.ts'
 import { required } from '../request-parameters.ts'
 import { nextRefresh, refreshKindOf } from '../tokens/refresh-tokens.ts'
 import type { UserGrant } from '../user-grant-type.ts'
-import { checkVerifier } from './pkce.ts'
+import { checkVerifier, refuseEmptyPkce } from './pkce.ts'
 import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** Milliseconds since 1970: `issuedAt`. */
@@ -39,6 +39,7 @@ export async function exchangeCode(
   { client, by, parameters }: Authenticated,
   request: AuthRequest,
 ): Promise<AuthResponse> {
+  refuseEmptyPkce(request.form, ports.choices)
   const [code, redirectUri] = [required(parameters, 'code'), required(parameters, 'redirect_uri')]
   const known = await ports.grants.get('code', fingerprintOf(code))
   const value = known?.value as Code | undefined

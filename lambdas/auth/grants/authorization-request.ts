@@ -8,7 +8,7 @@ import { isRegistered } from '../redirect-uri.ts'
 import { type Parameters, parametersOf, required, shownAll } from '../request-parameters.ts'
 import { keptTenants, NO_TENANTS } from '../tenant-intersection.ts'
 import { inVain, wantedOf } from './granted-scopes.ts'
-import { challengeOf } from './pkce.ts'
+import { challengeOf, refuseEmptyPkce } from './pkce.ts'
 
 /** Who asks, and where the answer goes: known to be right before anything else is looked at. */
 export type Asker = { readonly client: Client; readonly redirectUri: string; readonly state?: string }
@@ -85,6 +85,7 @@ export function authorizationRequestOf(
   if (lost.length > 0) throw new OAuthError('invalid_scope', `The client is registered for none of: ${shownAll(lost)}`)
   const prompt = (parameters.get('prompt') ?? '').split(' ').filter((each) => each !== '')
   if (prompt.includes('none') && prompt.length > 1) throw new OAuthError('invalid_request', 'prompt is none and something else')
+  refuseEmptyPkce(pairs, choices)
   const challenge = challengeOf(parameters, choices)
   const named = { nonce: 'nonce', launch: 'launch', loginHint: 'login_hint', patient: PATIENT } as const
   const given = Object.entries(named).flatMap(([name, parameter]) =>

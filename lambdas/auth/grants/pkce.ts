@@ -1,9 +1,17 @@
 /** Proof that who exchanges a code is who asked for it. https://www.rfc-editor.org/rfc/rfc7636 */
 import { timingSafeEqual } from 'node:crypto'
+import type { Pairs } from '../../search/query/parameter-pairs.ts'
 import type { AuthChoices } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
 import type { Parameters } from '../request-parameters.ts'
+
+/** Throws OAuthError `invalid_request` for an empty parameter. Else a client that lost its value would be served without PKCE. */
+export function refuseEmptyPkce(pairs: Pairs, { pkce }: Pick<AuthChoices, 'pkce'>): void {
+  if (pkce === 'off') return
+  const empty = pairs.find(([name, value]) => value === '' && /^code_(?:challenge|challenge_method|verifier)$/.test(name))
+  if (empty !== undefined) throw new OAuthError('invalid_request', `The parameter ${empty[0]} is empty: send a value or leave it out`)
+}
 
 /** Of a request for a code; undefined: there is none, or nobody looks at it. OAuthError `invalid_request`. */
 export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {

@@ -39,7 +39,7 @@ function linkOf({ id, file = '', parameters }: FhirRequest): Link | undefined {
   }
   const [client, expires = '', signature] = [only('client'), only('expires'), only('signature')]
   const [, name] = /^([\w.-]{1,200})\.ndjson$/.exec(file) ?? []
-  if (id === undefined || name === undefined || client === undefined || signature === undefined || !/^\d{1,12}$/.test(expires))
+  if (id === undefined || name === undefined || client === undefined || signature === undefined || !/^[1-9]\d{0,11}$/.test(expires))
     return undefined
   return { job: id, file: name, client, expires: Number(expires), signature }
 }

@@ -21,6 +21,8 @@ describe('A redirect URI', () => {
 
   it.each([
     ['', 'characters'],
+    ['https://app.example.org:0/callback', 'port 0'],
+    ['http://127.0.0.1:0/callback', 'port 0'],
     ['callback', 'no URL'],
     ['/callback', 'no URL'],
     ['//app.example.org/', 'no URL'],

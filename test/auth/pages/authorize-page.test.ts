@@ -353,6 +353,8 @@ describe('the authorization endpoint', () => {
     ['scopes that are not registered', { scope: 'patient/*.cruds system/admin' }, 'told later'],
     ['unknown scopes', { scope: 'everything' }, 'invalid_scope'],
     ['PKCE without a hash', { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }, 'invalid_request'],
+    ['an empty challenge', { code_challenge: '' }, 'invalid_request'],
+    ['an empty method', { code_challenge_method: '' }, 'invalid_request'],
     ['PKCE without a method', { code_challenge: 'a'.repeat(43) }, 'invalid_request'],
     ['a challenge that is none', { code_challenge: 'abc', code_challenge_method: 'S256' }, 'invalid_request'],
     ['another response mode', { response_mode: 'fragment' }, 'invalid_request'],
