@@ -4,7 +4,7 @@
  */
 import { LETTERS, type Letter, NARROWEST, parseScope, type ResourceScope, type ScopeContext } from './scopes.ts'
 
-/** `within`: the patients whose data it is about, `Patient/1`; absent: all of the tenant. */
+/** `within`: the patients whose data it is about, `Patient/1`; absent: all of the tenant. `id`: the only resource it is about. */
 export type Clause = {
   /** A resource type, or `*`. */
   readonly type: string
@@ -12,6 +12,7 @@ export type Clause = {
   /** A search each resource must match; empty: none. */
   readonly query: string
   readonly within?: readonly string[]
+  readonly id?: string
 }
 
 /** What one clause allows is allowed. `context`: of scopes that would allow more, as a hint. */

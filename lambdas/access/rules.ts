@@ -79,7 +79,9 @@ export const ABOUT_NOBODY: ReadonlySet<string> = new Set([
   ...['OperationDefinition', 'SearchParameter', 'StructureDefinition', 'StructureMap'],
 ])
 
-function contextOf({ within }: Clause, type: string): Predicate {
+function contextOf({ within, id }: Clause, type: string): Predicate {
+  // guard: clause-of-one-resource
+  if (id !== undefined) return { kind: 'key', field: '_id:code', oneOf: [id] }
   if (within === undefined || ABOUT_NOBODY.has(type)) return ALWAYS
   if (within.length === 0) return NEVER
   if (type === 'Patient') return { kind: 'key', field: '_id:code', oneOf: within.map((name) => name.slice('Patient/'.length)) }

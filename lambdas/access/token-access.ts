@@ -1,5 +1,5 @@
 /** What a token may do. */
-import type { Bases } from '../fhir/references.ts'
+import { type Bases, relative } from '../fhir/references.ts'
 import { type Access, accessOf } from './access.ts'
 import { actingFor } from './user-patients.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
@@ -15,6 +15,24 @@ export function accessOfToken(token: VerifiedToken, bases: Bases): Access {
   }
   return access
 }
+
+/**
+ * Returns the access of a read. The scopes `openid fhirUser` let a user read the resource that `fhirUser` names, whatever its type.
+ * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
+ */
+export function accessToRead(
+  token: VerifiedToken,
+  bases: Bases,
+  { type = '', id = '' }: { readonly type?: string; readonly id?: string },
+): Access {
+  const access = accessOfToken(token, bases)
+  const { fhirUser, scopes } = token
+  const isOwn = fhirUser !== undefined && OF_PERSONS.has(type) && relative(fhirUser, bases) === `${type}/${id}`
+  if (!isOwn || !scopes.includes('openid') || !scopes.includes('fhirUser')) return access
+  return { ...access, clauses: [...access.clauses, { type, letters: ['r'], query: '', id }] }
+}
+
+const OF_PERSONS: ReadonlySet<string> = new Set(['Patient', 'RelatedPerson', 'Person', 'Practitioner', 'PractitionerRole'])
 
 function made(token: VerifiedToken, bases: Bases): Access {
   const { scopes, patient, fhirUser, subject, client, actsFor, patientScopesWithoutContext = 'all' } = token

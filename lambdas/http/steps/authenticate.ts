@@ -1,11 +1,11 @@
 /** Finds out who asks, and lets in who has proved it: before anything of what was sent is read. */
-import { accessOfToken } from '../../access/token-access.ts'
+import { accessOfToken, accessToRead } from '../../access/token-access.ts'
 import { tokenMissing } from '../../access/verification/token-errors.ts'
 import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import { isAuthCode } from '../../catalogue/routes.ts'
 import { FhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
-import type { Code, HttpRequest, Site, Step } from '../exchange.ts'
+import type { Code, Exchange, HttpRequest, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
 import { matchRoute } from '../route-table.ts'
 import { LOOPBACK } from './check-host.ts'
@@ -23,7 +23,7 @@ export const authenticate = (authenticator: Authenticator): Step => ({
       throw advised(error, site.baseUrl)
     })
     exchange.token = token
-    exchange.caller = callerOf(token ?? ANYBODY, site)
+    exchange.caller = callerOf(token ?? ANYBODY, exchange)
   },
 })
 
@@ -62,10 +62,11 @@ export const admission =
     }
   }
 
-const callerOf = (token: VerifiedToken, site: Site): Caller => ({
+const callerOf = (token: VerifiedToken, { interaction, fhir, site }: Pick<Exchange, 'interaction' | 'fhir' | 'site'>): Caller => ({
   tenant: token.tenant,
   client: token.client,
-  access: accessOfToken(token, site.reading(token.tenant)),
+  // guard: own-resource-by-read-only
+  access: interaction === 'read' ? accessToRead(token, site.reading(token.tenant), fhir) : accessOfToken(token, site.reading(token.tenant)),
   user: token.subject === token.client ? undefined : token.subject,
   clientAuth: token.clientAuth,
 })

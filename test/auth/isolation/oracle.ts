@@ -58,6 +58,10 @@ function inContext(who: Who): readonly string[] | 'all' {
 
 export const inScope = (who: Who, type: string, letter: Letter): boolean => clausesAbout(who, type, letter).length > 0
 
+/** Whether it is the resource of the user, which `openid fhirUser` opens to a plain read. */
+export const isOwn = ({ scopes, fhirUser }: Who, type: string, id: string): boolean =>
+  fhirUser === `${type}/${id}` && ['openid', 'fhirUser'].every((scope) => scopes.split(' ').includes(scope))
+
 export const isAdministrator = ({ scopes }: Who): boolean => scopes.split(' ').includes('system/admin')
 
 const clausesAbout = (who: Who, type: string, letter: Letter): readonly Clause[] =>
