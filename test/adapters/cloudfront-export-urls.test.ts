@@ -44,7 +44,7 @@ describe('a link to an export file', () => {
     expect(at(NOW + 7 * DAY)).toEqual({ kind: 'refused', why: 'expired' })
   })
 
-  it('names the user it is for, whom nothing else may replace', async () => {
+  it('names its user, and is invalid with another', async () => {
     const { urls, keys } = await linking()
     const url = await urls.sign({ ...file('app'), user: 'u@auth.example.org/a b' }, NOW + DAY)
     expect(new URL(url).searchParams.get('user')).toBe('u@auth.example.org/a b')

@@ -187,7 +187,14 @@ describe('A part', () => {
     },
   )
 
-  it.each([`bytes=${SMALL.length}-`, `bytes=${'9'.repeat(16)}-`, `bytes=0-${'9'.repeat(16)}`, `bytes=${'0-0,'.repeat(30)}1-1`, 'bytes=999999999999999-', 'bytes=-0'])('%s is beyond it', async (range) => {
+  it.each([
+    `bytes=${SMALL.length}-`,
+    `bytes=${'9'.repeat(16)}-`,
+    `bytes=0-${'9'.repeat(16)}`,
+    `bytes=${'0-0,'.repeat(30)}1-1`,
+    'bytes=999999999999999-',
+    'bytes=-0',
+  ])('%s is beyond it', async (range) => {
     const answer = await ask(await linkTo('Patient'), { range })
     expect([answer.status, answer.headers['content-range'], textOf(answer)]).toEqual([
       416,
@@ -278,7 +285,7 @@ describe('A link', () => {
     expect(reads).toEqual([])
   })
 
-  it('comes with the token of the user who started the export, or none', async () => {
+  it('opens with a token of its user, or without a token', async () => {
     await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, user: 'u-1' }))
     for (const headers of [{}, { authorization: 'user' }]) expect((await ask(await linkTo('Patient'), headers)).status).toBe(200)
     reads.length = 0

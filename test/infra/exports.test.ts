@@ -353,10 +353,10 @@ describe('who sends an access token with a link', () => {
     ['its own token', bearer({ client_id: 'a' }), 'a'],
     ['its own token, in the way of some', bearer({ client_id: 'a' }).replace('Bearer', 'bearer '), 'a'],
     ['a token of another issuer', bearer({ iss: OTHERS[0]!.issuer, azp: 'app', client_id: 'b' }), 'app%40auth.example.org%2Frealms%2Fa'],
-    ['a token of any user, where no user started the export', bearer({ client_id: 'a', sub: 'u-1' }), 'a'],
+    ['a token of any user', bearer({ client_id: 'a', sub: 'u-1' }), 'a'],
   ])('gets the file with %s', (_, authorization, id) => expect(asked(authorization, client(id))).toMatchObject({ uri }))
 
-  it('gets the file with the token of the user who started the export', () => {
+  it('gets the file with the token of the user of the export', () => {
     const link = { ...client('a'), user: { value: 'u-1' } }
     for (const authorization of [undefined, bearer({ client_id: 'a', sub: 'u-1' })])
       expect(asked(authorization, link)).toMatchObject({ uri })

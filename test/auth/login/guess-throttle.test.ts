@@ -91,7 +91,7 @@ describe('an address', () => {
     expect([await attempt(HOSPITAL, true), await attempt(HOSPITAL), await attempt(HOSPITAL)]).toEqual(['right', 'wrong', '429 2'])
   })
 
-  it('frees the place of an attempt whose process died', async () => {
+  it('drops an attempt after a minute if its process died', async () => {
     const { ports, later, attempt } = begun()
     for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise(() => undefined))
     later(60_000)

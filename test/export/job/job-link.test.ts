@@ -123,7 +123,7 @@ it.each([
   expect(await site.job('job-1')).not.toHaveProperty('retrieved')
 })
 
-it('only the user who started an export polls or cancels it', async () => {
+it('an export of a user is polled and cancelled by that user only', async () => {
   await site.change('job-1', { user: 'u-1' })
   for (const subject of ['u-2', 'app'])
     expect([(await poll({ who: { subject } })).status, (await cancel({ who: { subject } })).status]).toEqual([403, 403])
@@ -135,7 +135,7 @@ it('no user polls or cancels an export of the client itself', async () => {
   expect([(await poll({ who: { subject: 'u-1' } })).status, (await cancel({ who: { subject: 'u-1' } })).status]).toEqual([403, 403])
 })
 
-it('links in the manifest name the user who started the export', async () => {
+it('links in the manifest name the user of the export', async () => {
   await site.change('job-1', { user: 'u-1' })
   await complete()
   const { body } = await poll({ who: { subject: 'u-1' } })
