@@ -41,7 +41,7 @@ describe('Large resources', () => {
     const resources = () => ({ current, versions: async () => [], history: async () => ({ versions: [], more: false }) })
     const references = numbers.map((n) => ({ reference: `Observation/${idOf(n)}` }))
     const write = writeOf(keyOf('t', 'List', 'l'), { body: { resourceType: 'List', entry: references.map((item) => ({ item })) } })
-    const by = { access: WHOLE_ACCESS, reading: { baseUrl: 'http://x' } }
+    const by = { access: WHOLE_ACCESS, reading: { baseUrl: 'http://x' }, requestId: 'r' }
     const commit = integrityWriter({ writer, resources, index: {} as SearchIndex }).commit([write], [], by)
     await expect(commit).rejects.toMatchObject({ status: 422, issues: [{ text: `There is no Observation/${idOf(7)} to refer to` }] })
     expect(Math.max(...readings)).toBe(SIZE)
