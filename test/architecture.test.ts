@@ -87,8 +87,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'search-mappings': ['lambdas/fhir', 'lambdas/adapters/filesystem/package-archive.ts', 'node:*'],
   lib: [
     'lambdas/adapters/dynamodb/stream/restored-table.ts',
-    'lambdas/http/binary-types.ts',
-    'lambdas/http/client-address.ts',
+    'lambdas/http/gateway-contract.ts',
     'lambdas/catalogue/routes.ts',
     'lambdas/functions/functions.ts',
     'lambdas/indexing/workflow.ts',

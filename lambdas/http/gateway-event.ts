@@ -4,9 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { type Issue, outcome } from '../fhir/outcome.ts'
-import { isSentAsBytes } from './binary-types.ts'
-import { CLIENT_ADDRESS } from './client-address.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
+import { CLIENT_ADDRESS, isSentAsBytes } from './gateway-contract.ts'
 import { repeatedHeader } from './headers.ts'
 import { httpResponse } from './steps/write-response.ts'
 

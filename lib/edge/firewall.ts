@@ -5,7 +5,7 @@
  */
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
 import { Construct } from 'constructs'
-import { CLIENT_ADDRESS } from '../../lambdas/http/client-address.ts'
+import { CLIENT_ADDRESS } from '../../lambdas/http/gateway-contract.ts'
 import type { Settings } from '../settings/settings.ts'
 import { ALLOW_ORIGIN, allowedOrigin, outcomeText } from './gateway-errors.ts'
 import { ORIGIN_SECRET, type OriginSecret } from './origin-secret.ts'

@@ -1,7 +1,7 @@
 /** Binary content through API Gateway, which passes some media types as bytes and all others as text. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { writeJson } from '../../lambdas/fhir/json.ts'
-import { BINARY_TYPES } from '../../lambdas/http/binary-types.ts'
+import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
 import { requestOf, resultOf } from '../../lambdas/http/gateway-event.ts'
 import type { Serve } from '../../lambdas/http/server.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'

@@ -54,7 +54,7 @@ async function filled(): Promise<string> {
   return folder
 }
 
-describe('A server whose base URL changes', () => {
+describe('A server with a changed base URL', () => {
   it('keeps its index, and finds references below the new base URL', async () => {
     const folder = await filled()
     const server = await served(folder, SECOND)

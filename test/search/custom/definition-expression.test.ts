@@ -49,7 +49,7 @@ const role = (value: object): Tree => ({
 })
 const claim = (more: object): Tree => ({ resourceType: 'ExplanationOfBenefit', id: 'e', ...more })
 
-describe('A definition whose expression ends at an extension', () => {
+describe('A definition that ends at an extension', () => {
   it('finds a reference by the value of the extension', () => {
     const resource = role({ valueReference: { reference: 'Organization/n' } })
     const found = ['network=Organization/n', 'network=n', 'network:missing=false', 'network=Organization/other'].map((query) =>

@@ -5,7 +5,11 @@ import { SCHEMA } from '../../../adapters/sqlite-index/schema.ts'
 import { type IndexOptions, SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
 import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
 import { extractionOf } from '../../../indexing/document-format.ts'
+import type { Follower } from '../../../indexing/feed-follower.ts'
 import { positionOf } from '../../../indexing/feed-indexing.ts'
+import { keysUnder } from '../../../indexing/references-under.ts'
+import { Damaged } from '../../../ports/faults/damaged.ts'
+import type { ChangeFeed } from '../../../ports/store/change-feed.ts'
 import { INDEX_FORMAT } from '../../../search/documents/extract.ts'
 import type { Reading } from '../../../search/search-context.ts'
 
@@ -112,7 +116,32 @@ function newBasesOf(index: SqliteSearchIndex, reading: Reading): readonly string
 }
 
 /** Notes that documents are made, or are about to be made again, with all base URLs of the server. Part of the index's transaction. */
-export const noteBases = (index: SqliteSearchIndex, reading: Reading): void => index.setNote(BASES, JSON.stringify(basesOf(reading)))
+const noteBases = (index: SqliteSearchIndex, reading: Reading): void => index.setNote(BASES, JSON.stringify(basesOf(reading)))
+
+/** References below a new base URL are the server's own from now on: their documents are made again. */
+export function takeBases(
+  { index, follower }: { readonly index: SqliteSearchIndex; readonly follower: Follower },
+  bases: readonly string[],
+  reading: Reading,
+): void {
+  if (bases.length === 0) return
+  for (const base of bases) {
+    const { from, to } = keysUnder(base)
+    for (const { tenant, type } of index.typesWithKeys(from, to)) follower.requestRebuildUnder(tenant, type, base)
+  }
+  noteBases(index, reading)
+  follower.commit()
+}
+
+/** Whether the store has a version at the position. An index that is ahead of the store is of another one. Where the store cannot be read, nothing says so. */
+export function isKnownTo(feed: ChangeFeed, position: number): boolean {
+  try {
+    return position === 0 || feed.changes(position - 1, 1).length > 0
+  } catch (error) {
+    if (error instanceof Damaged) return true
+    throw error
+  }
+}
 
 /** Returns the index of a file, or the reason why it is of no use. A file that is of no use is removed. */
 function usable(

@@ -7,16 +7,16 @@ import { SqliteChangeFeed } from '../../../adapters/sqlite-store/change-feed.ts'
 import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
 import { Follower } from '../../../indexing/feed-follower.ts'
-import { keysUnder } from '../../../indexing/references-under.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
-import { discard, type FileParts, nextTo, noteBases, openIndexFiles, takeOver } from './index-files.ts'
+import { discard, type FileParts, isKnownTo, nextTo, openIndexFiles, takeBases, takeOver } from './index-files.ts'
+import { answerTo } from './index-questions.ts'
 import { Yielding } from './index-throttle.ts'
 import { RebuildReport } from './rebuild-report.ts'
 import { givesWay } from './search-preemption.ts'
-import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './threaded-index.ts'
+import type { Ask, SearcherData, SearcherMessage, SearcherReply } from './threaded-index.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128
@@ -35,7 +35,13 @@ const port = parentPort!
 const { store, index: file, budget, reading, defining = [], asked } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const expressions = expressionRunner()
-const parts: FileParts = { file, budget, reading, isKnown, givesWay: (ran) => givesWay({ ran, lost, budget, waiting: othersNow() }) }
+const parts: FileParts = {
+  file,
+  budget,
+  reading,
+  isKnown: (position) => isKnownTo(feed, position),
+  givesWay: (ran) => givesWay({ ran, lost, budget, waiting: othersNow() }),
+}
 const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
 /** Those that gave way; `lost`: milliseconds, by that. */
@@ -196,7 +202,7 @@ function answer(ask: Ask, lostBefore = 0): void {
   const began = performance.now()
   lost = lostBefore
   try {
-    tell({ kind: 'answer', number, answer: answerTo(question) })
+    tell({ kind: 'answer', number, answer: answerTo(answering.index, question) })
   } catch (error) {
     if (isDamaged(error)) return end(file, error)
     if (error instanceof GaveWay) giveWay({ ...ask, lost: lost + performance.now() - began })
@@ -227,20 +233,6 @@ function forget(number: number): void {
   for (const asks of [waiting, long]) {
     const at = asks.findIndex((ask) => ask.number === number)
     if (at >= 0) asks.splice(at, 1)
-  }
-}
-
-function answerTo({ method, of }: Question): unknown {
-  const { index } = answering
-  switch (method) {
-    case 'find':
-      return index.findNow(...of)
-    case 'explain':
-      return index.explainNow(...of)
-    case 'distinct':
-      return index.distinctNow(...of)
-    case 'groups':
-      return index.groupsNow(...of)
   }
 }
 
@@ -275,16 +267,6 @@ function end(path: string, error: unknown): void {
   })
 }
 
-/** An index that is ahead of the store is of another one. Where the store cannot be read, nothing says so. */
-function isKnown(position: number): boolean {
-  try {
-    return position === 0 || feed.changes(position - 1, 1).length > 0
-  } catch (error) {
-    if (error instanceof Damaged) return true
-    throw error
-  }
-}
-
 function close(): void {
   closed = true
   clearTimeout(idle)
@@ -307,18 +289,7 @@ function tell(reply: SearcherReply): void {
   port.postMessage(reply)
 }
 
-/** References below a new base URL are the server's own from now on: their documents are made again. */
-function takeBases(bases: readonly string[]): void {
-  const { index, follower } = answering
-  for (const base of bases) {
-    const { from, to } = keysUnder(base)
-    for (const { tenant, type } of index.typesWithKeys(from, to)) follower.requestRebuildUnder(tenant, type, base)
-  }
-  noteBases(index, reading)
-  follower.commit()
-}
-
-if (opened.newBases.length > 0) takeBases(opened.newBases)
+takeBases(answering, opened.newBases, reading)
 tellDefinitions(answering.follower.definitions)
 tell({ kind: 'position', position: answering.follower.position })
 schedule()

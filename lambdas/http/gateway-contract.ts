@@ -1,9 +1,10 @@
+/** What the front of AWS and the functions agree on. lib sets it, the functions rely on it. */
+
 /**
  * Media types that API Gateway passes as bytes. It passes every other body as text, which changes bytes that are not UTF-8.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings-workflow.html
+ * The content that Binaries usually hold. Never more than needed: base64 makes these bodies a third longer on their way.
  */
-
-/** The content that Binaries usually hold. Never more than needed: base64 makes these bodies a third longer on their way. */
 export const BINARY_TYPES: readonly string[] = [
   'image/*',
   'audio/*',
@@ -19,3 +20,6 @@ export function isSentAsBytes(accept = ''): boolean {
   const first = accept.split(/[,;]/, 1)[0]!.trim().toLowerCase()
   return BINARY_TYPES.includes(first) || BINARY_TYPES.includes(first.replace(/\/.*/, '/*'))
 }
+
+/** Header in which CloudFront sends the address of the client: it overwrites what a client sends in it. */
+export const CLIENT_ADDRESS = 'true-client-ip'

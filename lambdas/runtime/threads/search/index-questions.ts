@@ -1,0 +1,17 @@
+/** Asks the index what a caller of its thread asks. */
+import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
+import type { Question } from './threaded-index.ts'
+
+/** Returns the answer. Throws what the index throws. */
+export function answerTo(index: SqliteSearchIndex, { method, of }: Question): unknown {
+  switch (method) {
+    case 'find':
+      return index.findNow(...of)
+    case 'explain':
+      return index.explainNow(...of)
+    case 'distinct':
+      return index.distinctNow(...of)
+    case 'groups':
+      return index.groupsNow(...of)
+  }
+}
