@@ -57,7 +57,7 @@ describe('Definitions', () => {
   let site: Site
   beforeAll(async () => {
     site = await openSite({ settings: { FHIR_VALIDATE_PROFILES: 'enforce' } })
-    for (const tenant of TENANTS) for (const resource of [...OWN, ...OTHERS, patient]) await stored(site, tenant, resource)
+    for (const tenant of TENANTS) for (const resource of [...OWN, ...OTHERS, patient, caring]) await stored(site, tenant, resource)
   })
   afterAll(() => site.close())
 
@@ -115,6 +115,9 @@ describe('Definitions', () => {
 })
 
 const patient: Json = { resourceType: 'Patient', id: 'a.id', name: [{ family: 'Abel' }] }
+
+/** Tokens of this person act for the patient as long as this resource says so. */
+const caring: Json = { resourceType: 'RelatedPerson', id: 'r-own.id', patient: { reference: 'Patient/a.id' } }
 
 async function stored({ ask }: Site, tenant: string, resource: Json): Promise<void> {
   const { status, text } = await ask(operatorOf(tenant), 'PUT', `/${resource.resourceType}/${resource.id}`, { body: resource })

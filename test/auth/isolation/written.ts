@@ -18,6 +18,9 @@ export async function prepare(world: Writable, asked: readonly Asked[]): Promise
   for (const tenant of new Set(asked.map(({ who }) => who.tenant))) await prepareIn(world, tenant, asked)
 }
 
+/** Tokens of this person act for the patient as long as this resource says so. */
+const CARING: Json = { resourceType: 'RelatedPerson', patient: { reference: 'Patient/a.id' } }
+
 /** Everything the writes are about, in a few transactions. */
 async function prepareIn({ ask, population }: Writable, tenant: string, asked: readonly Asked[]): Promise<void> {
   const before = asked.filter(({ who, cell }) => who.tenant === tenant && cell.before !== 'nothing')
@@ -28,6 +31,7 @@ async function prepareIn({ ask, population }: Writable, tenant: string, asked: r
     marked('a.id', patient),
     marked('b.id', patient),
     marked('theirs.id', other),
+    marked('r-own.id', CARING),
     ...before.map(({ id, cell }) => marked(id, SHAPES[cell.as])),
   ]
   const gone = before.filter(({ cell }) => cell.before === 'deleted').map(({ id, cell }) => ({ type: SHAPES[cell.as].resourceType, id }))
