@@ -28,6 +28,8 @@ export type ExportParts = {
   readonly budget: number
   /** Milliseconds for which a plan may read, where its step is ended some time later; absent: as long as it takes. */
   readonly longestPlan?: number
+  /** Most seconds between two tries of a plan, for workflows with a limited number of events. Absent: one. */
+  readonly longestWait?: number
   /** Setting: the types of exports of groups. */
   readonly groupTypes: readonly string[]
   /** Setting: what is exported because something refers to it. */

@@ -54,7 +54,7 @@ describe('A plan', () => {
     const settled = async () => false
     const waits: number[] = []
     for (const after of [0, 15, 150, 86_400]) {
-      const plan = exportStep(changed({ settled }, { now: () => at(5 + after) }))
+      const plan = exportStep(changed({ settled }, { now: () => at(5 + after), longestWait: 120 }))
       waits.push(((await plan({ action: 'plan', job: 'late', attempt: 1 })) as Planned).wait)
     }
     expect(waits).toEqual([1, 1, 10, 120])

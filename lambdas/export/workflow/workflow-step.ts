@@ -18,9 +18,9 @@ import { writeSlice } from '../write/segment-writer.ts'
 
 export type StepOutput = Planned | Gathered | Sliced | { readonly job: string; readonly attempt: number }
 
-/** Seconds until a plan is tried again: more, the longer it waits, since an execution has a limited number of events. */
-const untilPlanned = ({ now }: ExportParts, { transactionTime }: Job): number =>
-  Math.max(1, Math.min(120, Math.floor((now() - transactionTime) / 15_000)))
+/** Seconds until a plan is tried again: more, the longer it waits. */
+const untilPlanned = ({ now, longestWait = 1 }: ExportParts, { transactionTime }: Job): number =>
+  Math.max(1, Math.min(longestWait, Math.floor((now() - transactionTime) / 15_000)))
 
 export const exportStep =
   (parts: ExportParts) =>

@@ -19,6 +19,8 @@ const COPYING = 2 * 60_000
 
 /** ms for which a plan reads: the last reading may be slow. */
 const LONGEST_PLAN = 12 * 60_000
+/** Seconds: an execution has at most 25,000 events. */
+const LONGEST_WAIT = 120
 
 /** Versions of a type that the index may lack: a step has more time than a request, and is tried again. */
 const MOST_LATEST = 20_000
@@ -44,6 +46,7 @@ const parts = (): ExportParts => ({
   newId: () => clock().newId(),
   budget: BUDGET,
   longestPlan: LONGEST_PLAN,
+  longestWait: LONGEST_WAIT,
   report: told,
 })
 

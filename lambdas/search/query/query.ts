@@ -212,7 +212,9 @@ const RESULTS: Readonly<Record<string, Reader>> = {
 const OF_GROUPS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
 
 const near = ({ type, options: { custom } }: State, name: string): string =>
-  suggestion(name, [...parametersOf(type ?? 'Resource', custom).map(({ code }) => code), ...Object.keys(RESULTS)])
+  Object.hasOwn(RESULTS, name)
+    ? ''
+    : suggestion(name, [...parametersOf(type ?? 'Resource', custom).map(({ code }) => code), ...Object.keys(RESULTS)])
 
 const whereUnknown = (name: string, type: string | undefined): string =>
   OF_GROUPS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`
