@@ -1,6 +1,7 @@
 /** Conformance of packages: a server's own, and those that are added. */
+
+import { partsOf } from '../fhir/profile/canonical.ts'
 import type { Profile } from '../fhir/profile/definition.ts'
-import { partsOf } from '../fhir/profile/library.ts'
 import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
 import type { Conformance } from '../ports/definitions/conformance.ts'
 import type { AddedPackages, KeptPackage } from '../ports/definitions/package-store.ts'

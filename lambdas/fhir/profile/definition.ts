@@ -37,7 +37,7 @@ export type ProfileElement = {
   readonly binding?: Binding
   readonly slicing?: Slicing
   readonly constraints?: readonly ProfileConstraint[]
-  /** The id of the element whose content this has. */
+  /** contentReference, `#id` or `url#id`: the element whose content this has, in the same elements or in another definition's. */
   readonly content?: string
 }
 

@@ -1,4 +1,6 @@
 /** A profile as a tree of its elements, with slices beside them: what a check walks through. https://hl7.org/fhir/R4/profiling.html */
+
+import { ownType } from './canonical.ts'
 import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileType, Slicing, Sourced } from './definition.ts'
 import { elementOf } from './type-elements.ts'
 
@@ -123,11 +125,29 @@ function hostOf(list: string, slice: string, nodes: Map<string, Node>): { readon
 
 function copied(base: Tree, nodes: Map<string, Node>): Node {
   for (const [id, node] of base.nodes) {
-    const { slices: _, children: __, constraints, ...said } = node
-    Object.assign(placed(id, nodes), said)
+    const { slices: _, children: __, constraints, content, ...said } = node
+    Object.assign(placed(id, nodes), said, { content: inheritedContent(content, base.profile.url) })
     for (const [key, constraint] of constraints) nodes.get(id)!.constraints.set(key, constraint)
   }
   return nodes.get(base.root.id)!
+}
+
+/** `#id` names an element of the base, without what a profile of it adds. Content that R4 itself defines is checked without profiles. */
+function inheritedContent(content: string | undefined, base: string): string | undefined {
+  if (content === undefined || !content.startsWith('#')) return content
+  return ownType(base) === undefined ? `${base}${content}` : undefined
+}
+
+export type Content = { readonly node: Node; readonly tree: Tree }
+
+/** Returns the element whose content a node of a tree has; undefined: none, or its definition is not loaded. */
+export function contentOf({ content = '' }: Node, own: Tree, treeAt: (canonical: string) => Tree | undefined): Content | undefined {
+  const at = content.indexOf('#')
+  if (at < 0) return undefined
+  const url = content.slice(0, at)
+  const tree = url === '' || url === own.profile.url ? own : treeAt(url)
+  const node = tree?.nodes.get(content.slice(at + 1))
+  return tree === undefined || node === undefined ? undefined : { node, tree }
 }
 
 function say(element: ProfileElement, isBuiltIn: boolean, node: Node): void {

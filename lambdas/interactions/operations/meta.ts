@@ -4,7 +4,7 @@
  */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError } from '../../fhir/outcome.ts'
-import { withoutVersion } from '../../fhir/profile/library.ts'
+import { withoutVersion } from '../../fhir/profile/canonical.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { ALWAYS, all, type Matching, not, type Predicate } from '../../ports/search/plan.ts'

@@ -1,11 +1,11 @@
 /** Definitions that a tenant wrote, beside those of packages, which they do not redefine. https://hl7.org/fhir/R4/profiling.html */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
+import { partsOf } from '../../fhir/profile/canonical.ts'
 import type { Profile } from '../../fhir/profile/definition.ts'
 import { LONGEST } from '../../fhir/profile/definitions/missing-definitions.ts'
 import { Unusable } from '../../fhir/profile/definitions/reduced-profile.ts'
 import { misnamedIn } from '../../fhir/profile/definitions/unknown-names.ts'
-import { partsOf } from '../../fhir/profile/library.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { Canonicals, DefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { Conformance, ConformanceOf } from '../../ports/definitions/conformance.ts'

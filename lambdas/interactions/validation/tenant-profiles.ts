@@ -1,7 +1,8 @@
 /** Which profiles tenants wrote that take part in checks, as a CapabilityStatement names them. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
+
+import { partsOf } from '../../fhir/profile/canonical.ts'
 import { LatelyUsed } from '../../fhir/profile/definitions/lru-cache.ts'
 import { LONGEST } from '../../fhir/profile/definitions/missing-definitions.ts'
-import { partsOf } from '../../fhir/profile/library.ts'
 import type { Canonicals } from '../../ports/definitions/canonicals.ts'
 import type { Conformance } from '../../ports/definitions/conformance.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'

@@ -78,7 +78,8 @@ describe('a rule that is evaluated elsewhere', () => {
   })
 
   it('holds for what has the content of another element', async () => {
-    const find = finding([profile([matching('Questionnaire.item', 'linkId', '^[a-z]+$')])], EXPRESSIONS)
+    const nested = { id: 'Questionnaire.item.item', contentReference: '#Questionnaire.item' }
+    const find = finding([profile([matching('Questionnaire.item', 'linkId', '^[a-z]+$'), nested])], EXPRESSIONS)
     const item = (linkId: string, ...below: readonly object[]): object => ({ linkId, ...(below.length === 0 ? {} : { item: below }) })
     expect(await errorsIn(find, { resourceType: 'Questionnaire', item: [item('a', item('b'), item('2', item('3')))] })).toEqual([
       'Questionnaire.item[0].item[1]: Matches ^[a-z]+$ (own-1)',

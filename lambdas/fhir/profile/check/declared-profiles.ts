@@ -2,9 +2,9 @@
 import { withArticle } from '../../article.ts'
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement } from '../../resource.ts'
+import { partsOf } from '../canonical.ts'
 import { clipped } from '../clipped-text.ts'
 import { typeNamed } from '../definitions/supported-definitions.ts'
-import { partsOf } from '../library.ts'
 
 export type Named = { readonly canonical: string; readonly place: string }
 

@@ -1,11 +1,11 @@
 /** Whether an item belongs to a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spend } from '../../path/work-budget.ts'
+import { ownType } from '../canonical.ts'
 import { type Check, NOTHING, type Pieces, type Rest, trialOf, typeOfItem } from '../check-context.ts'
 import { clipped } from '../clipped-text.ts'
 import type { Discriminator, Slicing } from '../definition.ts'
 import type { Item } from '../items.ts'
 import { typeNamed } from '../items.ts'
-import { ownType } from '../library.ts'
 import type { Node } from '../profile-tree.ts'
 import { type Found, follow } from './discriminator-path.ts'
 import { isExpected } from './expected-value.ts'

@@ -3,6 +3,7 @@ import { withArticle } from '../../article.ts'
 import { spend, TooCostly, type Work } from '../../path/work-budget.ts'
 import { isElement, type Resource } from '../../resource.ts'
 import { Enough } from '../../validate/findings.ts'
+import { ownType } from '../canonical.ts'
 import {
   type Check,
   checkLeast,
@@ -23,9 +24,9 @@ import {
 import type { Pending, Verdicts } from '../deferred-rules.ts'
 import type { ProfileType } from '../definition.ts'
 import { type Item, itemOf, itemsOf } from '../items.ts'
-import { type Library, ownType } from '../library.ts'
+import type { Library } from '../library.ts'
 import { Faults } from '../profile-issues.ts'
-import { type Node, type Tree, treeOf } from '../profile-tree.ts'
+import { contentOf, type Node, type Tree, treeOf } from '../profile-tree.ts'
 import { isKindOf, typeOfElement } from '../type-elements.ts'
 import { checkBinding } from './binding.ts'
 import { checkConstraint } from './constraint.ts'
@@ -66,18 +67,22 @@ const isLeaf = ({ saying, constraints, content }: Node): boolean => saying.lengt
 
 function* contentInPieces(node: Node, rest: Rest, item: Item, type: string, check: Check): Pieces {
   if (rest !== undefined) yield* rest
-  const content = node.content === undefined ? undefined : check.profile.nodes.get(node.content)
-  for (const said of content === undefined || content === node ? [node] : [node, content]) {
-    for (const constraint of said.constraints.values()) {
-      checkConstraint(constraint, item, type, check)
-      if (isDue(check)) yield
-    }
-    for (const child of said.saying) {
-      const items = itemsOf(item, child.name, child.isChoice)
-      checkLeast(child, items.length, check)
-      if (items.length > 0) yield* checkItems(child, items, typeOfElement(type, child.name), check)
-      if (child.slices.size > 0) yield* checkSlices(child, items, typeOfElement(type, child.name), check)
-    }
+  yield* saidInPieces(node, item, type, check)
+  const content = contentOf(node, check.profile, check.library.tree)
+  if (content !== undefined && content.node !== node) yield* saidInPieces(content.node, item, type, { ...check, profile: content.tree })
+}
+
+/** What an element says of its content. */
+function* saidInPieces(said: Node, item: Item, type: string, check: Check): Pieces {
+  for (const constraint of said.constraints.values()) {
+    checkConstraint(constraint, item, type, check)
+    if (isDue(check)) yield
+  }
+  for (const child of said.saying) {
+    const items = itemsOf(item, child.name, child.isChoice)
+    checkLeast(child, items.length, check)
+    if (items.length > 0) yield* checkItems(child, items, typeOfElement(type, child.name), check)
+    if (child.slices.size > 0) yield* checkSlices(child, items, typeOfElement(type, child.name), check)
   }
 }
 

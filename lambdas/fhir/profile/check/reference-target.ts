@@ -4,10 +4,10 @@ import { targetType } from '../../path/reference-type.ts'
 import { spend } from '../../path/work-budget.ts'
 import { type Element, isElement, isResource } from '../../resource.ts'
 import { isResourceType } from '../../resource-types.ts'
+import { ownType } from '../canonical.ts'
 import { type Check, NOTHING, notLoaded, type Pieces, type Rest, report, trialOf } from '../check-context.ts'
 import { listed } from '../clipped-text.ts'
 import { type Item, itemOf } from '../items.ts'
-import { ownType } from '../library.ts'
 
 /** `profiles`: of what it may refer to. The store is never asked: only what is contained, or in the same Bundle, is looked at. */
 export function checkTargets(profiles: readonly string[], { value }: Item, check: Check): Rest {

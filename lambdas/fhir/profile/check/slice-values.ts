@@ -1,9 +1,9 @@
 /** What a slice says where the path of a discriminator leads to. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spend } from '../../path/work-budget.ts'
 import { isElement } from '../../resource.ts'
+import { withoutVersion } from '../canonical.ts'
 import type { Check } from '../check-context.ts'
-import { withoutVersion } from '../library.ts'
-import type { Node, Tree } from '../profile-tree.ts'
+import { contentOf, type Node, type Tree } from '../profile-tree.ts'
 import { capitalOf, type Step, stepsOf } from './discriminator-path.ts'
 
 export type Said = {
@@ -99,13 +99,16 @@ const partsOf = (value: unknown, name: string): readonly unknown[] =>
 
 /** The node of an element, with those of its choices and required slices, and where the profiles of its type have it. */
 function childrenOf(node: Node, name: string, isResolved: boolean, asking: Asking): readonly Node[] {
-  const content = node.content === undefined ? node : (asking.profile.nodes.get(node.content) ?? node)
+  const content = contentOf(node, asking.profile, asking.tree)?.node ?? node
   const own = [content.children.get(name), content.children.get(`${name}[x]`)].filter((child) => child !== undefined)
-  const roots = profilesOf(node, isResolved)
-    .map((canonical) => asking.tree(canonical)?.root)
-    .filter((root) => root !== undefined)
+  const profiles = profilesOf(node, isResolved)
+    .map((canonical) => asking.tree(canonical))
+    .filter((tree) => tree !== undefined)
   const slicesOf = (child: Node): readonly Node[] => [...child.slices.values()].filter(({ min }) => child.isChoice || min > 0)
-  return [...own.flatMap((child) => [child, ...slicesOf(child)]), ...roots.flatMap((root) => childrenOf(root, name, false, asking))]
+  return [
+    ...own.flatMap((child) => [child, ...slicesOf(child)]),
+    ...profiles.flatMap((profile) => childrenOf(profile.root, name, false, { ...asking, profile })),
+  ]
 }
 
 const profilesOf = ({ types = [] }: Node, isResolved: boolean): readonly string[] =>

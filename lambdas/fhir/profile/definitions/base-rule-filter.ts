@@ -1,8 +1,8 @@
 /** Leaves out of a snapshot what R4 itself says of a type: that is checked without profiles. */
 import { R4 } from '../../definitions/r4.ts'
 import type { ElementShape } from '../../path/definitions.ts'
+import { ownType, withoutVersion } from '../canonical.ts'
 import type { Profile, ProfileElement, ProfileType } from '../definition.ts'
-import { ownType, withoutVersion } from '../library.ts'
 import { elementOf, elementsOf } from '../type-elements.ts'
 
 export const withoutPlain = (profile: Profile): Profile =>

@@ -1,7 +1,9 @@
 /** Libraries that gather what they were asked for and do not have, so that it can be loaded and the check be made again. */
+
+import { withoutVersion } from '../canonical.ts'
 import { clipped } from '../clipped-text.ts'
 import type { Profile } from '../definition.ts'
-import { type Library, withoutVersion } from '../library.ts'
+import type { Library } from '../library.ts'
 import { type Tree, treeOf } from '../profile-tree.ts'
 import { isCodeOf, type Units } from '../rule-based-systems.ts'
 import type { CodeSystem, ValueSet } from '../value-set.ts'

@@ -1,5 +1,6 @@
 /** StructureDefinition to Profile. https://hl7.org/fhir/R4/structuredefinition.html */
 import { type Element, isElement, type Resource } from '../../resource.ts'
+import { ownType } from '../canonical.ts'
 import type {
   Binding,
   Context,
@@ -103,8 +104,14 @@ function slimElement(element: Element, id: string, isKnown: IsKnown): ProfileEle
     ...present('binding', bindingOf(element.binding)),
     ...present('slicing', slicingOf(element.slicing)),
     ...listed('constraints', constraintsOf(element.constraint, isKnown)),
-    ...(typeof contentReference === 'string' ? { content: contentReference.slice(contentReference.indexOf('#') + 1) } : {}),
+    ...present('content', contentIn(contentReference)),
   }
+}
+
+/** Content that R4 itself defines is checked without profiles. */
+function contentIn(reference: unknown): string | undefined {
+  if (typeof reference !== 'string' || !reference.includes('#')) return undefined
+  return ownType(reference.slice(0, reference.indexOf('#'))) === undefined ? reference : undefined
 }
 
 /** `fixedCode` and `fixedUri` alike. */

@@ -1,9 +1,9 @@
 /** What a profile says of elements, types and slices that there are not: nobody is checked by it, or everybody refused. https://hl7.org/fhir/R4/elementdefinition.html */
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement, type Resource } from '../../resource.ts'
+import { withoutVersion } from '../canonical.ts'
 import { clipped } from '../clipped-text.ts'
 import type { Profile } from '../definition.ts'
-import { withoutVersion } from '../library.ts'
 import { elementOf, elementsOf } from '../type-elements.ts'
 import { isTypeOfR4 } from './supported-definitions.ts'
 
