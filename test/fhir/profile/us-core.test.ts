@@ -50,7 +50,6 @@ const FAULTS: readonly (readonly [string, string, Change, string])[] = [
   ['Patient/example', 'us-core-patient', (p) => (p.extension[0].extension[0].valueCoding = undefined), 'value is required'],
   ['Patient/example', 'us-core-patient', (p) => (p.contact = [{ name: { text: 'x' }, extension: [p.extension[0]] }]), 'Patient.contact[0].extension[0] This extension may stand only on Patient, RelatedPerson, Person, Practitioner, FamilyMemberHistory'],
   ['Patient/example', 'us-core-patient', (p) => (p.modifierExtension = [p.extension[0]]), 'Patient.modifierExtension[0] This extension must stand in extension'],
-  ['Patient/example', 'us-core-patient', (p) => (p.modifierExtension = [{ url: 'http://unheard.of', valueString: 'x' }]), 'Patient.modifierExtension[0] This modifier extension is not known'],
   ['Observation/blood-pressure', 'us-core-blood-pressure', (o) => o.component.pop(), 'Observation.component component:diastolic is required'],
   ['Observation/blood-pressure', 'us-core-blood-pressure', (o) => (o.component[0].valueQuantity.code = 'mm'), 'Observation.component[0].value.code code must be mm[Hg]'],
   ['Observation/blood-pressure', 'us-core-blood-pressure', (o) => delete o.component[0].valueQuantity.unit, 'Observation.component[0].value unit is required'],

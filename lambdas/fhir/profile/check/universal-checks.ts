@@ -144,8 +144,7 @@ function checkPart(url: string, { definition }: Here, check: Check): undefined {
 
 function unknown(url: string, isModifier: boolean, check: Check): undefined {
   const { faults, library } = check
-  if (isModifier)
-    faults.report('error', 'not-supported', 'extension', 'This modifier extension is not known: it might change what the rest means')
-  else if (library.unusable?.(url) !== undefined) notLoaded(url, check)
-  else faults.report('information', 'not-supported', 'extension', 'The definition of this extension is not loaded: it was not checked')
+  const name = isModifier ? 'modifier extension, which may change the meaning of other elements,' : 'extension'
+  if (library.unusable?.(url) !== undefined) notLoaded(url, check)
+  else faults.report('information', 'not-supported', 'extension', `The definition of this ${name} is not loaded: it was not checked`)
 }
