@@ -2,6 +2,7 @@
 import { type Package, packageFiles, packageOf } from '../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Inclusion, ValueSet } from '../../lambdas/fhir/profile/value-set.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
+import { corrected } from './errata.ts'
 import { definitions } from './hl7.ts'
 import { lines } from './lines.ts'
 
@@ -48,11 +49,6 @@ function r4(own: readonly Resource[], keys: Keys): Package {
   )
   return onlyNamed({ ...others, profiles })
 }
-
-/** R4 lets this stand on all but what it is for, items that are displayed, and later versions the other way round. */
-const MISTAKEN = 'http://hl7.org/fhir/StructureDefinition/questionnaire-displayCategory'
-
-const corrected = (definition: Resource): Resource => (definition.url === MISTAKEN ? { ...definition, contextInvariant: [] } : definition)
 
 const saying = (file: Package['profiles'][string]): Package['profiles'][string] =>
   Object.fromEntries(Object.entries(file).filter(([, { elements }]) => elements.length > 0))

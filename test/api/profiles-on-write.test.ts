@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { example, US_CORE } from '../fixtures/us-core/findings.ts'
+import { textOf } from '../fixtures/validation/official.ts'
 import { type Answer, issues, type Tree, withServer } from './server.ts'
 
 const LAB = `${US_CORE}us-core-observation-lab`
@@ -60,6 +61,12 @@ describe('validateProfiles=enforce', () => {
     const resource = { ...right(), meta: { profile: ['http://example.org/unheard-of'] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
     expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning not-found Observation.meta.profile[0]'])])
+  })
+
+  it('stores a profile with a snapshot', async () => {
+    const published = JSON.parse(textOf('StructureDefinition-bodyheight'))
+    const own = { ...published, id: 'height', url: 'http://example.org/StructureDefinition/height' }
+    expect(told(await put('/StructureDefinition/height', own))).toEqual([201, []])
   })
 
   it('stores a resource without profiles, and names an unknown modifier extension', async () => {

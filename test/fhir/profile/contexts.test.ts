@@ -180,3 +180,49 @@ it('rules of R4’s own extensions hold, but for one that says the opposite of w
   ])
   expect(await errors(on('display', 'questionnaire-displayCategory', category))).toEqual([])
 })
+
+/** HAPI's validator 8.8.1: `INFORMATION Extension_EXT_Unknown Patient.modifierExtension[0] Unknown extension http://unknown.test/x`, likewise below. */
+it.each([
+  ['extension', 'Patient.extension[0]', { resourceType: 'Patient' }],
+  ['modifierExtension', 'Patient.modifierExtension[0]', { resourceType: 'Patient' }],
+  ['modifierExtension', 'Patient.contact[0].modifierExtension[0]', { resourceType: 'Patient', contact: [{ name: { text: 'x' } }] }],
+] as const)('an unknown %s at %s is information', async (key, expression, resource) => {
+  const unknown = { [key]: [{ url: 'http://unknown.test/x', valueString: 'x' }] }
+  const extended = 'contact' in resource ? { ...resource, contact: [{ ...resource.contact[0], ...unknown }] } : { ...resource, ...unknown }
+  const { issues } = await finding([])(extended as Resource, [])
+  const found = issues.filter((issue) => issue.expression === expression)
+  expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['information not-supported'])
+})
+
+describe('errata of R4’s extensions', () => {
+  const EXPECTATION = 'capabilitystatement-expectation'
+  const errors = async (resource: object): Promise<readonly string[]> => {
+    const { issues } = await finding([], EXPRESSIONS)(resource as Resource, [])
+    return issues.filter(({ severity }) => severity === 'error').map(({ expression, text }) => `${expression} ${text.replace(/ \(.*/, '')}`)
+  }
+  const own = (name: string, value: object) => ({ extension: [{ url: `http://hl7.org/fhir/StructureDefinition/${name}`, ...value }] })
+  const type = (name: string, value: object) => ({
+    resourceType: 'StructureDefinition',
+    differential: { element: [{ id: 'Patient.id', path: 'Patient.id', type: [{ code: 'string', ...own(name, value) }] }] },
+  })
+  const normative = own('structuredefinition-normative-version', { valueCode: '4.0.0' })
+  const expectation = own(EXPECTATION, { valueCode: 'SHALL' })
+
+  it.each([
+    ['the FHIR type of a type', type('structuredefinition-fhir-type', { valueUrl: 'string' })],
+    ['the pattern of a type', type('regex', { valueString: '[a-z]' })],
+    ['the normative version of a value set', { resourceType: 'ValueSet', ...normative }],
+    ['the normative version of an element', { resourceType: 'StructureDefinition', differential: { element: [{ path: 'Patient', ...normative }] } }],
+    ['comments on a concept', { resourceType: 'CodeSystem', concept: [{ code: 'x', ...own('valueset-concept-comments', { valueString: 'x' }) }] }],
+    ['the expectation of a format', { resourceType: 'CapabilityStatement', format: ['json'], _format: [expectation] }],
+    ['the expectation of a comparator', { resourceType: 'SearchParameter', comparator: ['eq'], _comparator: [expectation] }],
+  ])('allow %s', async (_, resource) => {
+    expect(await errors(resource)).toEqual([])
+  }) // biome-ignore format: a table
+
+  it('allow nothing else', async () => {
+    expect(await errors({ resourceType: 'Patient', ...expectation })).toEqual([
+      expect.stringMatching(/^Patient\.extension\[0\] This extension may stand only on CapabilityStatement\.rest\.resource\.interaction, /),
+    ])
+  })
+})

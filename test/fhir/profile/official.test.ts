@@ -1,0 +1,51 @@
+/** R4's and US Core's own definitions and examples against R4's extensions and the profiles they name. https://hl7.org/fhir/R4/examples.html */
+import { existsSync } from 'node:fs'
+import { describe, expect, it } from '@jest/globals'
+import { parseJson } from '../../../lambdas/fhir/json.ts'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { archived } from '../../../search-mappings/generate/archive.ts'
+import { stepOf } from '../../fixtures/long-runs.ts'
+import { found } from '../../fixtures/us-core/findings.ts'
+import { OFFICIAL, textOf } from '../../fixtures/validation/official.ts'
+
+/** Real faults, which HAPI's validator 8.8.1 reports as errors too. Of several the first. */
+const FAULTY: Readonly<Record<string, string>> = {
+  'Bundle-hla-1': 'The extension has only these parts: url, text',
+  'Bundle-valueset-expansions': 'This extension may stand only on string, code, markdown',
+  'Observation-example-genetics-brcapat':
+    'This extension may stand only on Patient, RelatedPerson, Person, Practitioner, FamilyMemberHistory',
+}
+
+/** Definitions are many and alike. */
+const STEP = stepOf(20, 1)
+const isDefinition = (name: string): boolean => /^(?:SearchParameter|ValueSet|CodeSystem|StructureDefinition|Bundle)-/.test(name)
+const isChosen = (name: string, index: number): boolean => name in FAULTY || !isDefinition(name) || index % STEP === 0
+
+const withoutProfile = (text: string): string => text.replace(/^\S+ /, '').replace(/ \(http:.*/, '')
+
+describe('validation', () => {
+  it('finds no error in definitions and examples of R4 but the listed ones', async () => {
+    const faulty: Record<string, string> = {}
+    for (const name of OFFICIAL.filter(isChosen)) {
+      const resource = parseJson(textOf(name)) as Resource
+      if (typeof resource.resourceType !== 'string') continue
+      const [first] = await found(resource, 'error')
+      if (first !== undefined) faulty[name] = withoutProfile(first)
+    }
+    expect(faulty).toEqual(FAULTY)
+  })
+
+  /** HL7 publishes the package at https://hl7.org/fhir/us/core/STU6.1/package.tgz; no registry of npm has it. */
+  const archive = process.env.FHIR_US_CORE_PACKAGE ?? '../shared/data/us-core-6.1.0.tgz'
+  const reason = existsSync(archive) ? undefined : 'FHIR_US_CORE_PACKAGE names no archive of US Core 6.1.0'
+  if (reason !== undefined) process.stderr.write(`The definitions of US Core are not checked: ${reason}\n`)
+  const checking = reason === undefined ? it : it.skip
+
+  checking(`finds no error in definitions of US Core${reason === undefined ? '' : `: ${reason}`}`, async () => {
+    const { definitions } = await archived(archive)
+    const faulty: string[] = []
+    for (const definition of definitions) for (const each of await found(definition, 'error')) faulty.push(`${definition.id} ${each}`)
+    expect(faulty).toEqual([])
+    expect(definitions.length).toBeGreaterThan(180)
+  })
+})
