@@ -73,6 +73,18 @@ describe('$validate of a resource that is sent', () => {
       ['error invalid Parameters.parameter[0]'],
     ])
   })
+  it('reports a narrative with active content or HTML entities, which writes refuse too', async () => {
+    for (const content of ['<a href="JavaScript:alert(1)">x</a>', 'a&nbsp;b']) {
+      const active = {
+        ...patient(newId()),
+        text: { status: 'generated', div: `<div xmlns="http://www.w3.org/1999/xhtml">${content}</div>` },
+      }
+      const faults = ['error value Patient.text.`div`']
+      expect(found(await post('/Patient/$validate', active))).toEqual([200, faults])
+      expect(found(await put(`/Patient/${active.id}`, active))).toEqual([400, faults])
+    }
+  })
+
   it('accepts no unknown parameters in the URL', async () => {
     expect(found(await post('/Patient/$validate?profil=x', patient('x')))).toEqual([400, ['error not-supported']])
     expect(found(await post('/Patient/$validate?_format=json&_pretty=true', patient('x')))).toEqual([200, NOTHING])

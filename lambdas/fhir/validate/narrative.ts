@@ -1,4 +1,5 @@
-/** Whether a narrative is the XHTML that FHIR allows: txt-1 and txt-2. https://hl7.org/fhir/R4/narrative.html#xhtml */
+/** Whether a narrative is the XHTML that FHIR allows, without active content: txt-1 and txt-2. https://hl7.org/fhir/R4/narrative.html#xhtml */
+import { hasOnlyReferences, isActive } from './active-content.ts'
 
 /** What is wrong with the content of Narrative.div, or undefined. */
 export function narrativeFault(source: string): string | undefined {
@@ -8,10 +9,12 @@ export function narrativeFault(source: string): string | undefined {
   let end = 0
   PIECE.lastIndex = 0
   for (let piece = PIECE.exec(text); piece !== null; piece = PIECE.exec(text)) {
-    hasContent ||= text.slice(end, piece.index).trim() !== ''
+    const between = text.slice(end, piece.index)
+    hasContent ||= between.trim() !== ''
     end = PIECE.lastIndex
     const [whole, closing, name, attributes = '', alone] = piece
     if (whole === '<') return 'The narrative is not well-formed XHTML'
+    if (!hasOnlyReferences(between) || !hasOnlyReferences(attributes)) return ENTITY
     if (name === undefined) continue
     if (open.length === 0 && (piece.index !== 0 || name !== 'div' || closing === '/')) return 'The narrative must be one div element'
     if (closing === '/') {
@@ -30,14 +33,20 @@ export function narrativeFault(source: string): string | undefined {
 /** A comment, a tag, or a < that is neither. */
 const PIECE = /<!--[\s\S]*?-->|<(\/?)([A-Za-z][\w:]*)((?:\s+[\w:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|</g
 
-const ATTRIBUTE = /([\w:-]+)\s*=\s*(?:"[^"]*"|'[^']*')/g
+const ATTRIBUTE = /([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g
+
+const ENTITY =
+  'XHTML in FHIR has the entities &amp; &lt; &gt; &quot; &apos; only. Write other characters as they are, or by number: &#160; for &nbsp;'
 
 function tagFault(name: string, attributes: string): string | undefined {
   if (!ELEMENTS.has(name)) return `The element ${name.slice(0, 32)} is not allowed in a narrative (txt-1)`
   if (attributes === '') return undefined
-  for (const [, attribute] of attributes.matchAll(ATTRIBUTE))
+  for (const [, attribute, quoted, value = quoted] of attributes.matchAll(ATTRIBUTE)) {
     if (!ATTRIBUTES.has(attribute!) && !attribute!.startsWith('xmlns'))
       return `The attribute ${attribute!.slice(0, 32)} is not allowed in a narrative (txt-1)`
+    // guard: narrative-without-active-content
+    if (isActive(attribute!, value!)) return `javascript:, vbscript: and data:text/html are not allowed in the ${attribute} of a narrative`
+  }
   return undefined
 }
 
