@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { type Judged, read, resourceOf, type Side, title } from './cases.ts'
-import { DIFFERENCES } from './differences.ts'
+import { DIFFERENCES, isAbout } from './differences.ts'
 
 const { seeds, cases } = read('base')
 
@@ -17,8 +17,7 @@ const rows: readonly Row[] = cases.flatMap((each) =>
   })),
 )
 
-const differenceOf = ({ each, side }: Row) =>
-  DIFFERENCES.filter((row) => row.side === side && row.category === each.category && row.kinds.test(each.kind))
+const differenceOf = ({ each, side }: Row) => DIFFERENCES.filter((row) => isAbout(row, each, side))
 
 /** What is wrong: the judge says so, or R4 does. */
 const isWrong = (row: Row): boolean => differenceOf(row)[0]?.isWrong ?? row.isRefused

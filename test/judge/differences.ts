@@ -1,9 +1,12 @@
 /** Where this server and HAPI's validator say different things of a case, and what R4 says. */
 import type { Side } from './cases.ts'
+import type { Case } from './generate/cases.ts'
 
 export type Difference = {
   readonly category: string
   readonly kinds: RegExp
+  /** Absent: any. */
+  readonly elements?: RegExp
   readonly side: Side
   /** Whether it is wrong. */
   readonly isWrong: boolean
@@ -12,7 +15,22 @@ export type Difference = {
   readonly source: string
 }
 
+/** Returns whether the passage is about a side of a case. */
+export const isAbout = ({ kinds, elements, ...row }: Difference, { category, kind, element }: Case, side: Side): boolean =>
+  row.side === side && row.category === category && kinds.test(kind) && (elements?.test(element) ?? true)
+
 export const DIFFERENCES: readonly Difference[] = [
+  ...['wrong JSON type', 'empty or null'].map(
+    (category): Difference => ({
+      category,
+      kinds: /./,
+      elements: /\.id$/,
+      side: 'neighbour',
+      isWrong: true,
+      passage: 'The type of Resource.id is System.String of FHIRPath, which has no extensions. R4’s schema has no _id of a resource.',
+      source: 'https://hl7.org/fhir/R4/fhir.schema.json.zip',
+    }),
+  ),
   {
     category: 'primitive format',
     kinds: /^(?:string|markdown) "a\\u000/,

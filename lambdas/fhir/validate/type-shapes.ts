@@ -65,7 +65,7 @@ function enliven(type: string): LiveShape {
     const bit = choice !== undefined ? bits.of(choice, requiredChoices.includes(choice)) : min > 0 ? bits.of(key, true) : 0
     const member = memberOf(type, key, element, bit)
     members.set(key, member)
-    if (member.primitive !== undefined) members.set(`_${key}`, { ...member, companionOf: key })
+    if (member.primitive !== undefined && !isPlain(type, member)) members.set(`_${key}`, { ...member, companionOf: key })
   }
   const { required, names } = bits
   const isResource = isResourceType(type)
@@ -79,6 +79,10 @@ function enliven(type: string): LiveShape {
     valueBit: type === 'Extension' ? bits.of('value', false) : 0,
   }
 }
+
+/** Ids, and urls of extensions, are attributes in XML, and XHTML is no element of FHIR: they have no extensions. https://hl7.org/fhir/R4/json.html#primitive */
+const isPlain = (owner: string, { key, type }: Member): boolean =>
+  key === 'id' || type === 'xhtml' || (owner === 'Extension' && key === 'url')
 
 class Bits {
   required = 0

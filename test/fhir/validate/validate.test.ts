@@ -116,3 +116,22 @@ describe('input that is no resource', () => {
     )
   })
 })
+
+/** In XML these are attributes, or no elements of FHIR: R4's fhir.schema.json has neither `_id` of a resource nor `_div`. */
+describe('extensions', () => {
+  const extension = [{ url: 'http://example.org/x', valueString: 'x' }]
+
+  it.each([
+    ['a resource’s id', { resourceType: 'Patient', id: 'p', _id: { extension } }, 'Patient._id'],
+    ['an element’s id', { resourceType: 'Patient', name: [{ text: 'x', id: 'n', _id: { extension } }] }, 'Patient.name[0]._id'],
+    ['a contained resource’s id', { resourceType: 'List', status: 'current', mode: 'working', contained: [{ resourceType: 'Patient', id: 'p', _id: { extension } }], subject: { reference: '#p' } }, 'List.contained[0]._id'],
+    ['an extension’s url', { resourceType: 'Patient', extension: [{ url: 'http://example.org/x', _url: { extension }, valueString: 'x' }] }, 'Patient.extension[0]._url'],
+    ['XHTML', { resourceType: 'Patient', text: { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>', _div: { extension } } }, 'Patient.text._div'],
+  ])('are refused on %s', (_, resource, expression) => {
+    expect(validate(resource).map((issue) => [issue.severity, issue.code, issue.expression])).toEqual([['error', 'structure', expression]])
+  }) // biome-ignore format: a table
+
+  it('are accepted on other primitives', () => {
+    expect(validate({ resourceType: 'Patient', id: 'p', _language: { extension }, _implicitRules: { extension } })).toEqual([])
+  })
+})
