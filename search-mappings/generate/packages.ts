@@ -5,6 +5,7 @@ import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { corrected } from './errata.ts'
 import { definitions } from './hl7.ts'
 import { lines } from './lines.ts'
+import { usValueSets } from './us-value-sets.ts'
 
 export const FOLDER = 'lambdas/fhir/definitions/packages'
 
@@ -19,7 +20,12 @@ export type Keys = {
 export function packages(): ReadonlyMap<string, string> {
   const own = definitions('StructureDefinition')
   const keys = keysOfR4(own)
-  return new Map([['lambdas/fhir/definitions/constraint-keys.json', lines([...keys.all].sort())], ...filesOf(r4(own, keys))])
+  const regulated = packageOf({ name: 'us-value-sets', version: '1.0.0' }, usValueSets(), () => false).made
+  return new Map([
+    ['lambdas/fhir/definitions/constraint-keys.json', lines([...keys.all].sort())],
+    ...filesOf(r4(own, keys)),
+    ...filesOf(regulated),
+  ])
 }
 
 export function keysOfR4(own = definitions('StructureDefinition')): Keys {

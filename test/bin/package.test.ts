@@ -119,7 +119,7 @@ describe('A package that is added to a running server', () => {
     expect(await validated('with-subject|1.9.0', colored('red'))).toEqual([200, 'error required'])
     expect(await validated('with-subject|1.9', colored('red'))).toEqual(NOT_LOADED)
     expect((await run('list')).out).toMatch(
-      /core +4\.0\.1 .* built in\n.*us\.core +6\.1\.0 .* built in\nexample\.guide +1\.10\.0 +2 +0 +0\nexample\.guide +1\.9\.0 +2 +0 +0\n$/,
+      /core +4\.0\.1 .* built in\n.*us\.core +6\.1\.0 .* built in\nus-value-sets +1\.0\.0 .* built in\nexample\.guide +1\.10\.0 +2 +0 +0\nexample\.guide +1\.9\.0 +2 +0 +0\n$/,
     )
   })
 

@@ -66,10 +66,11 @@ it.each(ROWS)('%s', async (_name, made) => {
 
 it('a large Bundle of the smallest Patients that name their profile is checked to its end', async () => {
   const us = (name: string) => `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${name}`
-  const omb = { url: 'ombCategory', valueCoding: { system: 'urn:oid:2.16.840.1.113883.6.238', code: '2106-3' } }
-  const extensionOf = (name: string) => ({ url: us(name), extension: [omb, { url: 'text', valueString: 'White' }] })
+  const omb = (code: string) => ({ url: 'ombCategory', valueCoding: { system: 'urn:oid:2.16.840.1.113883.6.238', code } })
+  const extensionOf = (name: string, code: string) => ({ url: us(name), extension: [omb(code), { url: 'text', valueString: 'x' }] })
+  const extension = [extensionOf('race', '2106-3'), extensionOf('ethnicity', '2186-5')]
   const resource = {
-    ...patient({ id: 'a', extension: ['race', 'ethnicity'].map(extensionOf), meta: { profile: [us('patient')] } }),
+    ...patient({ id: 'a', extension, meta: { profile: [us('patient')] } }),
     identifier: [{ system: 'urn:a', value: '1' }],
     name: [{ family: 'A', given: ['B'] }],
   }
