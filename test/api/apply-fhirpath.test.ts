@@ -65,6 +65,9 @@ describe('the outcome', () => {
     expect(outcomeOf(all)).toBe('[{"value":1.10,"unit":"kg","system":"http://unitsofmeasure.org","code":"kg"},1.10]')
     expect(all.text).toContain('"valueQuantity":{"value":1.10,')
     expect(all.text).toContain('"valueDecimal":1.10}')
+    const computed = await apply("12345678901234567890.5 + 1 | (1.50 'mg')", WEIGHT)
+    expect(outcomeOf(computed)).toMatch(/^\[12345678901234567891\.5,\{"value":1\.50?,/)
+    expect(computed.text).toContain('"valueDecimal":12345678901234567891.5}')
   })
 })
 
@@ -77,6 +80,10 @@ describe('the results', () => {
     ['contact.name.family', [{ type: 'string', path: 'Patient.contact[0].name.family', value: 'du Marché' }]],
     ['$this', [{ type: 'Patient', path: 'Patient', resource: PERSON }]],
     ['1 + 1', [{ type: 'integer', value: 2 }]],
+    ['2L + 4L', [{ type: 'long', json: '6' }]],
+    ['9223372036854775807L', [{ type: 'long', json: '9223372036854775807' }]],
+    ['0.1 + 0.2', [{ type: 'decimal', value: 0.3 }]],
+    ['@2020-01-31T10:00:00+05:00 + 1 month', [{ type: 'dateTime', value: '2020-02-29T10:00:00+05:00' }]],
     ['1.5 * 2.5', [{ type: 'decimal', value: 3.75 }]],
     ['@2014-01-25', [{ type: 'date', value: '2014-01-25' }]],
     ['@2014-01-25T14:30:14.559Z', [{ type: 'dateTime', value: '2014-01-25T14:30:14.559Z' }]],
@@ -136,6 +143,7 @@ describe('an expression', () => {
     ['name.given.single()', 'cannot be evaluated'],
     ['%unheardOf', 'unheardOf'],
     [`${'('.repeat(4_000)}1${')'.repeat(4_000)}`, 'nested too deep'],
+    ['today() + 99999999999 years', 'is out of range'],
     ['10.power(308) * 10.power(308)', 'a number that is too large'],
   ])('is rejected with 422 and the position if it is wrong: %j', async (expression, expected) => {
     const answer = await apply(expression, PERSON)

@@ -1,7 +1,7 @@
 /** FHIRPath the compiler refuses, on fhirpath.js: values with their types, as they are in the resource. http://hl7.org/fhirpath/N1/ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import { interpreted, loadInterpreter } from '../../lambdas/fhir/path/interpreter.ts'
 import type { TypedValue } from '../../lambdas/fhir/path/steps.ts'
@@ -36,8 +36,14 @@ describe('an expression', () => {
     ['Patient.name.repeat(given)', 'string "Peter"', 'string "James"', 'string "Jim"'],
     ['Patient.name.aggregate($total + given.count(), 0)', 'integer 3'],
     ["Patient.name.given.join(' ')", 'string "Peter James Jim"'],
-    ['Patient.extension.value', 'decimal 1.1', 'Quantity {"value":"\\u00005.50","unit":"mg"}'],
+    ['Patient.extension.value', 'decimal "\\u00001.10"', 'Quantity {"value":"\\u00005.50","unit":"mg"}'],
     ['Patient.extension.value.ofType(decimal) * 2', 'decimal 2.2'],
+    ['1 - 0.9', 'decimal 0.1'],
+    ["1 - (0.9 '1')", 'Quantity {"value":0.1,"unit":"1","system":"http://unitsofmeasure.org","code":"1"}'],
+    ['12345678901234567890.5 + 1', 'decimal "\\u000012345678901234567891.5"'],
+    ["'+007.0'.toDecimal()", 'integer 7'],
+    ['2L + 4L', 'long 6'],
+    ['9223372036854775807L', 'long "\\u00009223372036854775807"'],
     ['Patient.birthDate.toDateTime()', 'dateTime "1974-12-25"'],
     ['@2020-02', 'date "2020-02"'],
     ["5.5 'mg'", 'Quantity {"value":5.5,"unit":"mg","system":"http://unitsofmeasure.org","code":"mg"}'],
@@ -65,6 +71,57 @@ describe('an expression', () => {
   it('that makes texts longer than any is refused', () => {
     const doubled = `Patient.repeat(name).given${'.select($this & $this)'.repeat(26)}`
     expect(() => interpreted(doubled, 'Patient')(patient, patient)).toThrow(TooCostly)
+  })
+})
+
+describe('the sum of a date or time and a duration', () => {
+  const found = (expression: string): unknown => interpreted(expression, 'Patient')(patient, patient).map(({ value }) => value)
+
+  it.each([
+    ['@2020-01-31T10:00:00+05:00 + 1 month', '2020-02-29T10:00:00+05:00'],
+    ['@2020-03-01T00:30:00-11:00 - 1 hour', '2020-02-29T23:30:00-11:00'],
+    ['@2020-01-31T10:00:00Z + 1 day', '2020-02-01T10:00:00Z'],
+    ['@2020-01-31T10:00:00 + 1 day', '2020-02-01T10:00:00'],
+    ["@2020-01-31T10:00:00Z + 5 'ms'", '2020-01-31T10:00:00.005Z'],
+    ['@2020-01-31T10:00:00.25Z + 2.5 seconds', '2020-01-31T10:00:02.750Z'],
+    ['@T23:00 + 2 hours', '01:00'],
+    ['1 day + @2020-02-28', '2020-02-29'],
+    ['Patient.birthDate + 1 week', '1975-01-01'],
+    ['@2014 + 23 months', '2015'],
+    ['@2014 + 364 days', '2014'],
+    ['@2019-02 + 31 days', '2019-03'],
+    ['@2020-02-29 + 1 year', '2021-02-28'],
+    ['@0099-01-01 - 2 years', '0097-01-01'],
+  ])('keeps the offset and the precision: %s', (expression, expected) => {
+    expect(found(expression)).toEqual([expected])
+  })
+
+  it('ignores fractions of minutes and longer units', () => {
+    // fhirpath.js warns.
+    const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined)
+    expect(found('@2020-01-01T10:00:00Z + 1.9 hours')).toEqual(['2020-01-01T11:00:00Z'])
+    warn.mockRestore()
+  })
+
+  it('does not depend on the time zone of the process', () => {
+    const before = process.env.TZ
+    process.env.TZ = 'Europe/Berlin'
+    try {
+      // A clock in Berlin has no such time on that day.
+      expect(found('@2020-03-28T02:30:00-04:00 + 1 day')).toEqual(['2020-03-29T02:30:00-04:00'])
+    } finally {
+      if (before === undefined) delete process.env.TZ
+      else process.env.TZ = before
+    }
+  })
+
+  it.each(['today() + 99999999999 years', '@2020-01-01 - 2020 years', '@9999-12-31 + 1 day', '@T23:00 + 99999999999999 hours'])(
+    'is refused if it is out of range: %s',
+    (expression) => expect(() => found(expression)).toThrow('is out of range: years are 0001 to 9999'),
+  )
+
+  it.each(['@2020 + 1', "@2020 + 1 'mg'"])('is refused if the duration has no unit of time: %s', (expression) => {
+    expect(() => found(expression)).toThrow('must be one of the following time-based units')
   })
 })
 

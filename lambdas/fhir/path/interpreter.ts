@@ -3,13 +3,13 @@
  * such expression is met. http://hl7.org/fhirpath/N1/
  */
 import { R4 } from '../definitions/r4.ts'
-import { isDecimal } from '../json.ts'
+import { decimalText, isDecimal } from '../json.ts'
 import { RELATIVE } from '../references.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { shownFunctions } from './client-functions.ts'
-import { asNumber } from './compare.ts'
 import { withoutInherited } from './inherited-names.ts'
+import { correctAddition } from './interpreting/date-arithmetic.ts'
 import { type MembersOf, membersIn } from './members.ts'
 import { targetType } from './reference-type.ts'
 import type { TypedValue } from './steps.ts'
@@ -40,6 +40,8 @@ export function loadInterpreter(): Promise<void> {
 
 async function engineOf() {
   const [{ default: fhirpath }, { default: model }] = await Promise.all([import('fhirpath'), import('fhirpath/fhir-context/r4')])
+  const [moment] = fhirpath.evaluate({}, '@2000', {}, undefined, { resolveInternalTypes: false } as never) as [object]
+  correctAddition(moment)
   return { ...fhirpath, model }
 }
 
@@ -97,7 +99,7 @@ type Node = {
 }
 type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>) => readonly unknown[]
 
-const OPTIONS = { async: false, resolveInternalTypes: false, traceFn: () => undefined }
+const OPTIONS = { async: false, preciseMath: true, resolveInternalTypes: false, traceFn: () => undefined }
 
 /** Contained resources are at hand; of others the type is all that is known, which is nothing to be shown. */
 function resolved({ data, ctx, constructor: nodes }: Node, resource: unknown, isShown: boolean): readonly Node[] {
@@ -135,9 +137,9 @@ function canonicalsIn(expression: string): Readonly<Record<string, string>> {
   return { sct: 'http://snomed.info/sct', loinc: 'http://loinc.org', ...Object.fromEntries(named) }
 }
 
-/** fhirpath.js writes into what it evaluates, and knows no preserved decimals. */
+/** fhirpath.js writes into what it evaluates, and has decimals of its own. */
 function copied(tree: unknown, originals: Map<unknown, unknown>): unknown {
-  if (typeof tree === 'string') return isDecimal(tree) ? asNumber(tree) : tree
+  if (typeof tree === 'string') return isDecimal(tree) ? engine!.FP_Decimal.getDecimal(decimalText(tree)) : tree
   if (typeof tree !== 'object' || tree === null) return tree
   const copy = Array.isArray(tree)
     ? tree.map((each) => copied(each, originals))
@@ -148,19 +150,27 @@ function copied(tree: unknown, originals: Map<unknown, unknown>): unknown {
 
 /** Elements of the resource as they are in it; what was computed, as JSON. */
 function plain(value: unknown, originals: ReadonlyMap<unknown, unknown>): unknown {
+  if (typeof value === 'bigint') return exact(String(value))
   if (typeof value !== 'object' || value === null) return value ?? undefined
   if (originals.has(value)) return originals.get(value)
   const { asStr, unit } = value as { readonly asStr?: unknown; readonly unit?: unknown }
-  if (value instanceof engine!.FP_Decimal) return value.toNumber()
+  if (value instanceof engine!.FP_Decimal) return exact(value.toString())
   if (typeof unit === 'string') return quantity(unit, (value as { readonly value?: unknown }).value)
   return typeof asStr === 'string' ? asStr : value
 }
 
+/** A number, or a preserved decimal if a double would change the text. */
+function exact(text: string): number | string {
+  const number = Number(text)
+  return Number.isFinite(number) && String(number) !== text && JSON_NUMBER.test(text) ? `\u0000${text}` : number
+}
+/** `toDecimal()` also takes `+1` and `007`. */
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+
 /** A literal's unit is quoted when it is UCUM. http://hl7.org/fhirpath/N1/#quantity */
 function quantity(unit: string, value: unknown): object {
   const code = unit.replace(/^'|'$/g, '')
-  const number = typeof value === 'number' ? value : Number(String(value))
-  return { value: number, unit: code, ...(code === unit ? {} : { system: 'http://unitsofmeasure.org', code }) }
+  return { value: exact(String(value)), unit: code, ...(code === unit ? {} : { system: 'http://unitsofmeasure.org', code }) }
 }
 
 /** `FHIR.HumanName`, `System.String`; a backbone element is named by its path. */
