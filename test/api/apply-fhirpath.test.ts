@@ -125,6 +125,10 @@ describe('resolution of references and terminologies', () => {
     const entry = [{ fullUrl: 'urn:uuid:1', resource: patient('p') }, { resource: observation('o', { subject: 'urn:uuid:1' }) }]
     const bundle = { resourceType: 'Bundle', type: 'collection', entry }
     expect(outcomeOf(await apply('entry.resource.subject.resolve().id', bundle))).toBe('["p"]')
+    const collection = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: JSON.parse(WEIGHT) }] }
+    expect(results(await apply('entry.resource.performer.resolve()', collection))).toEqual([
+      { type: 'Practitioner', path: 'Bundle.entry[0].resource.contained[0]', resource: { resourceType: 'Practitioner', id: 'c' } },
+    ])
   })
   it.each([
     "code.memberOf('http://hl7.org/fhir/ValueSet/observation-codes')",

@@ -74,6 +74,30 @@ describe('an expression', () => {
   })
 })
 
+describe('resolve() in a Bundle', () => {
+  const observation = (id: string): Resource => ({
+    resourceType: 'Observation',
+    id,
+    contained: [
+      { resourceType: 'Practitioner', id: 'c', name: [{ family: id }], extension: [{ url: 'x', valueReference: { reference: '#' } }] },
+    ],
+    performer: [{ reference: '#c' }],
+  })
+  const bundle: Resource = { resourceType: 'Bundle', entry: [{ resource: observation('a') }, { resource: observation('b') }] }
+  const found = (expression: string, isShown = true): unknown =>
+    interpreted(expression, 'Bundle', { isShown })(bundle, bundle).map(({ value }) => value)
+
+  it('finds the contained resources of the entry that the reference is in', () => {
+    expect(found('entry.resource.performer.resolve().name.family')).toEqual(['a', 'b'])
+    expect(found('entry.resource.performer.reference.resolve().name.family')).toEqual(['a', 'b'])
+    expect(found('entry.resource.where(performer.resolve() is Practitioner).id', false)).toEqual(['a', 'b'])
+  })
+  it('finds the resource that contains the reference #', () => {
+    expect(found('entry.resource.contained.extension.value.resolve().id')).toEqual(['a', 'b'])
+    expect(found('entry.resource.performer.resolve().extension.value.resolve().performer.resolve().id')).toEqual(['c', 'c'])
+  })
+})
+
 describe('the sum of a date or time and a duration', () => {
   const found = (expression: string): unknown => interpreted(expression, 'Patient')(patient, patient).map(({ value }) => value)
 

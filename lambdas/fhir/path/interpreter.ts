@@ -4,12 +4,12 @@
  */
 import { R4 } from '../definitions/r4.ts'
 import { decimalText, isDecimal } from '../json.ts'
-import { RELATIVE } from '../references.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { shownFunctions } from './client-functions.ts'
 import { withoutInherited } from './inherited-names.ts'
 import { correctAddition } from './interpreting/date-arithmetic.ts'
+import { Resolution } from './interpreting/resolution.ts'
 import { type MembersOf, membersIn } from './members.ts'
 import { targetType } from './reference-type.ts'
 import type { TypedValue } from './steps.ts'
@@ -56,10 +56,10 @@ export function reasonOf(error: unknown): string {
 export function interpreted(expression: string, type: string, { isShown = false }: Showing = {}): Evaluation {
   if (engine === undefined) throw new Error('fhirpath.js is not loaded')
   const { compile, types, util, model } = engine
-  let current: unknown
+  let resolution: Resolution
   let originals = new Map<unknown, unknown>()
   const resolve = {
-    fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, current, isShown)),
+    fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, resolution, isShown)),
     arity: { 0: [] },
     internalStructures: true,
   }
@@ -70,8 +70,9 @@ export function interpreted(expression: string, type: string, { isShown = false 
   return (focus, resource) => {
     originals = new Map()
     const copy = copied(focus, originals)
-    current = focus === resource ? copy : copied(resource, originals)
-    const found = evaluate(copy, { ...canonicals, resource: current })
+    const root = focus === resource ? copy : copied(resource, originals)
+    resolution = new Resolution(root as Element)
+    const found = evaluate(copy, { ...canonicals, resource: root })
     const names = types(found)
     const work = { left: MOST_WORK }
     return found.flatMap((item, i) => {
@@ -101,20 +102,14 @@ type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>)
 
 const OPTIONS = { async: false, preciseMath: true, resolveInternalTypes: false, traceFn: () => undefined }
 
-/** Contained resources are at hand; of others the type is all that is known, which is nothing to be shown. */
-function resolved({ data, ctx, constructor: nodes }: Node, resource: unknown, isShown: boolean): readonly Node[] {
-  const text = typeof data === 'string' ? data : (data as Element | null)?.reference
-  const resourceType = isShown ? undefined : targetType(data, resource)
-  const found = inside(resource, text, isShown) ?? (resourceType === undefined ? undefined : { resourceType })
-  return found === undefined ? [] : [nodes.makeResNode(ctx, found, null, null, null, null)]
-}
-
-function inside(resource: unknown, text: unknown, withEntries: boolean): unknown {
-  const { contained, entry } = resource as Element
-  const all = (items: unknown): readonly Element[] => (Array.isArray(items) ? items.filter(isElement) : [])
-  const found = all(contained).find(({ id }) => text === `#${String(id)}`)
-  if (found !== undefined || !withEntries || typeof text !== 'string') return found
-  return all(entry).find(({ fullUrl }) => fullUrl === text || (RELATIVE.test(text) && String(fullUrl).endsWith(`/${text}`)))?.resource
+/** Of other resources than these only the type is known, which is not shown. */
+function resolved({ data, parentResNode, ctx, constructor: nodes }: Node, resolution: Resolution, isShown: boolean): readonly Node[] {
+  const element = typeof data === 'string' ? parentResNode?.data : data
+  const reference = typeof data === 'string' ? data : (data as Element | null)?.reference
+  const found = typeof reference === 'string' && (isShown || reference.startsWith('#')) ? resolution.find(reference, element) : undefined
+  const resourceType = found === undefined && !isShown ? targetType(data, resolution.containerOf(element)) : undefined
+  if (found === undefined && resourceType === undefined) return []
+  return [nodes.makeResNode(ctx, found ?? { resourceType }, null, null, null, null)]
 }
 
 /** Of a primitive that is an element of the resource. */

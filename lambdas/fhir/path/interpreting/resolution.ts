@@ -1,0 +1,53 @@
+/** `resolve()` within the resource that an expression is evaluated on. https://hl7.org/fhir/R4/fhirpath.html#functions */
+import { RELATIVE } from '../../references.ts'
+import { type Element, isElement, isResource } from '../../resource.ts'
+import { containedWith } from '../contained-resources.ts'
+
+/** Finds what elements of one resource refer to. Belongs to one evaluation: it walks the resource once. */
+export class Resolution {
+  readonly #root: Element
+  #containers: ReadonlyMap<unknown, Element> | undefined
+
+  constructor(root: Element) {
+    this.#root = root
+  }
+
+  /** Returns the resource whose contained resources a `#id` in this element names: in a Bundle, the resource of its entry. */
+  containerOf(element: unknown): Element {
+    this.#containers ??= containersIn(this.#root)
+    return this.#containers.get(element) ?? this.#root
+  }
+
+  /** Returns the resource that a reference in this element names: a contained one, its container for `#`, or one of the Bundle. */
+  find(reference: string, element: unknown): Element | undefined {
+    if (!reference.startsWith('#')) return this.#entryOf(reference)
+    const container = this.containerOf(element)
+    return reference === '#' ? container : containedWith(reference.slice(1), container.contained)
+  }
+
+  #entryOf(reference: string): Element | undefined {
+    const { entry } = this.#root
+    const entries: readonly Element[] = Array.isArray(entry) ? entry.filter(isElement) : []
+    const isNamed = ({ fullUrl }: Element): boolean =>
+      fullUrl === reference || (RELATIVE.test(reference) && String(fullUrl).endsWith(`/${reference}`))
+    const found = entries.find(isNamed)?.resource
+    return isResource(found) ? found : undefined
+  }
+}
+
+/** The container of each element. Elements of a contained resource belong to the resource that contains it. */
+function containersIn(root: Element): ReadonlyMap<unknown, Element> {
+  const containers = new Map<unknown, Element>()
+  const walk = (tree: unknown, container: Element): void => {
+    if (Array.isArray(tree)) for (const each of tree) walk(each, isResource(each) ? each : container)
+    else if (isElement(tree)) {
+      containers.set(tree, container)
+      for (const [key, value] of Object.entries(tree)) {
+        if (key === 'contained' && Array.isArray(value)) for (const each of value) walk(each, container)
+        else walk(value, isResource(value) ? value : container)
+      }
+    }
+  }
+  walk(root, root)
+  return containers
+}
