@@ -1,4 +1,5 @@
 /** Specification 4.4: $apply-fhirpath, what an expression finds in a resource that is sent. @cloud:here */
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { observation, patient } from '../fixtures/resources.ts'
 import { type Answer, issues, type Tree, withServer } from './server.ts'
@@ -132,10 +133,61 @@ describe('resolution of references and terminologies', () => {
   })
   it.each([
     "code.memberOf('http://hl7.org/fhir/ValueSet/observation-codes')",
-    "conformsTo('http://example.org/StructureDefinition/unheard-of')",
     "%terminologies.expand('http://hl7.org/fhir/ValueSet/observation-codes')",
   ])('is rejected with 422: %s', async (expression) => {
     expect(refused(await apply(expression, WEIGHT))).toEqual([422, ['error invalid Parameters.parameter[0].value']])
+  })
+})
+
+describe('conformsTo()', () => {
+  const BASE = 'http://hl7.org/fhir/StructureDefinition'
+  const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
+  const member = (id: string, more: Tree): Tree => ({ ...patient(id, more), identifier: [{ system: 'http://x/mrn', value: id }] })
+  const COMPLETE = member('a', { name: [{ family: 'x' }], gender: 'male' })
+  const NAMELESS = member('b', { gender: 'male' })
+  const bundle = { resourceType: 'Bundle', type: 'collection', entry: [COMPLETE, NAMELESS].map((resource) => ({ resource })) }
+  const text = ({ body }: Answer): string => body.issue[0].details.text
+
+  it.each([
+    [`conformsTo('${US_CORE}')`, COMPLETE, 'true'],
+    [`conformsTo('${US_CORE}').not()`, NAMELESS, 'true'],
+    [`conformsTo('${US_CORE}')`, JSON.parse(WEIGHT), 'false'],
+    [`conformsTo('${BASE}/Patient')`, COMPLETE, 'true'],
+    [`conformsTo('${BASE}/Observation')`, COMPLETE, 'false'],
+    [`entry.resource.where(conformsTo('${US_CORE}')).id`, bundle, '["a"]'],
+    [`entry.resource.where(conformsTo('${US_CORE}').not()).where(conformsTo('${BASE}/Patient')).single().id`, bundle, '["b"]'],
+    [`contained.conformsTo('${BASE}/Practitioner')`, JSON.parse(WEIGHT), 'true'],
+    [`name.where(%resource.conformsTo('${US_CORE}')).family`, COMPLETE, '["x"]'],
+  ])('checks a resource against a loaded profile: %s', async (expression, resource, expected) => {
+    expect(outcomeOf(await apply(expression, resource))).toBe(expected)
+  })
+  it('ignores the profiles that the resource itself names', async () => {
+    const named = { ...NAMELESS, meta: { profile: [US_CORE] } }
+    expect(outcomeOf(await apply(`conformsTo('${BASE}/Patient') and conformsTo('${US_CORE}').not()`, named))).toBe('true')
+  })
+  it('checks against a profile of the tenant', async () => {
+    const url = `http://example.org/StructureDefinition/${randomUUID()}`
+    const differential = { element: [{ id: 'Patient.birthDate', path: 'Patient.birthDate', min: 1 }] }
+    const about = { status: 'active', kind: 'resource', abstract: false, type: 'Patient', derivation: 'constraint' }
+    const profile = { resourceType: 'StructureDefinition', id: randomUUID(), url, name: 'Born', ...about, differential }
+    expect((await post('/StructureDefinition', { ...profile, baseDefinition: `${BASE}/Patient` })).status).toBe(201)
+    expect(outcomeOf(await apply(`conformsTo('${url}')`, PERSON))).toBe('true')
+    expect(outcomeOf(await apply(`conformsTo('${url}')`, COMPLETE))).toBe('false')
+  })
+  it('is rejected with 422 if the profile is not loaded, or if it is evaluated on an element', async () => {
+    const unknown = await apply("conformsTo('http://example.org/StructureDefinition/unheard-of')", PERSON)
+    expect(refused(unknown)).toEqual([422, ['error not-found Parameters.parameter[0].value']])
+    expect(text(unknown)).toBe('conformsTo() failed: The profile http://example.org/StructureDefinition/unheard-of is not loaded')
+    const element = await apply(`name.conformsTo('${BASE}/HumanName')`, PERSON)
+    expect(refused(element)).toEqual([422, ['error invalid Parameters.parameter[0].value']])
+    expect(text(element)).toContain('conformsTo() is available for resources only')
+  })
+  it('is rejected with 422 too-costly if it asks for more than 1,000 checks', async () => {
+    const answer = await apply(
+      `(1 | 2).repeat(iif($this < 2000, $this + 1)).select(%resource.conformsTo('${BASE}/' & $this.toString()))`,
+      PERSON,
+    )
+    expect(refused(answer)).toEqual([422, ['error too-costly Parameters.parameter[0].value']])
   })
 })
 

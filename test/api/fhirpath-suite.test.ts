@@ -59,6 +59,8 @@ function isEqual({ type, value }: Test['output'][number], found: Found): boolean
 /** What was answered, where it is not what the suite says. */
 async function differenceOf(test: Test): Promise<string | undefined> {
   const answer = await applied(test)
+  // A listed difference must not hide a failure of the server.
+  expect([test.name, answer.status < 500]).toEqual([test.name, true])
   if (answer.status === 422) return test.invalid === undefined ? answer.body.issue[0].details.text : undefined
   if (answer.status !== 200) return `${answer.status}`
   const found = foundIn(answer)

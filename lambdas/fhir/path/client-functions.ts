@@ -1,7 +1,5 @@
 /** Functions for expressions whose author is shown what they find, beyond those of fhirpath.js. */
-import { isElement } from '../resource.ts'
-import { isResourceType } from '../resource-types.ts'
-import { validate } from '../validate/validate.ts'
+import { isResource, type Resource } from '../resource.ts'
 
 /** `originals`: by what fhirpath.js walks on. */
 type Originals = ReadonlyMap<unknown, unknown>
@@ -12,23 +10,28 @@ type Own = {
   readonly internalStructures: true
 }
 
-/** `originals`: of the evaluation that is under way. */
-export const shownFunctions = (originals: () => Originals): Readonly<Record<string, Own>> => ({
+/** Returns whether a resource conforms to a profile; undefined if that is not known yet. */
+export type Conforms = (resource: Resource, canonical: string) => boolean | undefined
+
+/** Of the evaluation that is under way. */
+export type Evaluating = { readonly originals: Originals; readonly conforms?: Conforms }
+
+export const shownFunctions = (current: () => Evaluating): Readonly<Record<string, Own>> => ({
   conformsTo: {
-    fn: (items, canonical) => items.map((item) => conforms(originals().get((item as { readonly data?: unknown }).data), String(canonical))),
+    fn: (items, canonical) => items.flatMap((item) => conformsTo(current(), item, String(canonical))),
     arity: { 1: ['String'] },
     internalStructures: true,
   },
   precision: { fn: (items) => items.map(precisionOf), arity: { 0: [] }, internalStructures: true },
 })
 
-const BASE = /^http:\/\/hl7\.org\/fhir\/StructureDefinition\/([A-Za-z]+)(?:\|4\.0\.1)?$/
-
-/** To what R4 itself defines. https://hl7.org/fhir/R4/fhirpath.html#functions */
-function conforms(resource: unknown, canonical: string): boolean {
-  const [, type = ''] = BASE.exec(canonical) ?? []
-  if (!isResourceType(type)) throw new Error(`conformsTo() knows the profiles of R4 itself, not ${canonical.slice(0, 100)}`)
-  return isElement(resource) && resource.resourceType === type && validate(resource).length === 0
+/** https://hl7.org/fhir/R4/fhirpath.html#functions */
+function conformsTo({ originals, conforms }: Evaluating, item: unknown, canonical: string): readonly boolean[] {
+  const resource = originals.get((item as { readonly data?: unknown }).data)
+  if (conforms === undefined) throw new Error('conformsTo() is not available in this place')
+  if (!isResource(resource)) throw new Error('conformsTo() is available for resources only')
+  const found = conforms(resource, canonical)
+  return found === undefined ? [] : [found]
 }
 
 /** Digits of a date or a time. Those of a number are not known any more. http://hl7.org/fhirpath/#precision-integer */

@@ -6,7 +6,7 @@ import { R4 } from '../definitions/r4.ts'
 import { decimalText, isDecimal } from '../json.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { shownFunctions } from './client-functions.ts'
+import { type Conforms, type Evaluating, shownFunctions } from './client-functions.ts'
 import { withoutInherited } from './inherited-names.ts'
 import { correctAddition } from './interpreting/date-arithmetic.ts'
 import { Resolution } from './interpreting/resolution.ts'
@@ -16,7 +16,7 @@ import type { TypedValue } from './steps.ts'
 import { CHARACTERS, MOST_WORK, spend } from './work-budget.ts'
 
 /** The values of an expression at an element; `resource`: what %resource stands for. TooCostly where they come to more than a million. */
-export type Evaluation = (focus: unknown, resource: Element) => readonly InterpretedValue[]
+export type Evaluation = (focus: unknown, resource: Element, conforms?: Conforms) => readonly InterpretedValue[]
 
 /** `place`: of a primitive of the resource, where it is shown. */
 export type InterpretedValue = TypedValue & { readonly place?: Place }
@@ -57,18 +57,19 @@ export function interpreted(expression: string, type: string, { isShown = false 
   if (engine === undefined) throw new Error('fhirpath.js is not loaded')
   const { compile, types, util, model } = engine
   let resolution: Resolution
-  let originals = new Map<unknown, unknown>()
+  let current: Evaluating
   const resolve = {
     fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, resolution, isShown)),
     arity: { 0: [] },
     internalStructures: true,
   }
-  const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? shownFunctions(() => originals) : {}) } }
+  const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? shownFunctions(() => current) : {}) } }
   const canonicals = canonicalsIn(expression)
   const known = withoutInherited(expression)
   const evaluate = compile(isResourceType(type) ? known : { base: type, expression: known }, model as never, options as never) as Compiled
-  return (focus, resource) => {
-    originals = new Map()
+  return (focus, resource, conforms) => {
+    const originals = new Map<unknown, unknown>()
+    current = { originals, ...(conforms === undefined ? {} : { conforms }) }
     const copy = copied(focus, originals)
     const root = focus === resource ? copy : copied(resource, originals)
     resolution = new Resolution(root as Element)

@@ -2,13 +2,14 @@
 import { writeJson } from '../../fhir/json.ts'
 import { type FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
-import type { Budget, Evaluated, FoundValue } from '../../ports/execution/expression-runner.ts'
+import type { ConformanceAnswer, Evaluated, FoundValue } from '../../ports/execution/expression-runner.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 import type { Interaction, Ports } from '../interaction.ts'
 import { othersPass } from '../time-slices.ts'
 import { faultIn } from '../validation/fhirpath-fault.ts'
 import type { Validate } from '../validation/full-validation.ts'
 import { bodyOf } from '../writing/request-body.ts'
+import { type Answering, conformanceIn } from './conformance-answers.ts'
 import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
 import { checkParameters, type Input, inputsOf, orNoIssues, required } from './operation-input.ts'
 
@@ -16,23 +17,31 @@ export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Vali
 
 /** FhirError 400 for what is sent, 422 for an expression that is wrong, fails on the resource, or costs too much. */
 export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
-  const evaluate = async (expression: Input<string>, resource: Resource, whose: string): Promise<readonly FoundValue[]> => {
+  const evaluate = async (expression: Input<string>, resource: Resource, conforms: Answering, whose: string) => {
     const { value, place } = expression
     if (value.length > LONGEST) throw fhirError(422, 'too-costly', `An expression has at most ${LONGEST} characters`, place)
     // Decimals keep their text, as it stands in the tree.
     const evaluation = { expression: value, type: resource.resourceType, resource: JSON.stringify(resource), isShown: true }
-    const [outcome] = await expressions.evaluate([evaluation], { ...BUDGET, whose })
-    return valuesOf(outcome!, expression)
+    const conformance: ConformanceAnswer[] = []
+    for (let left = BUDGET; ; ) {
+      const [outcome] = await expressions.evaluate([{ ...evaluation, conformance }], { each: left, all: left, overruns: 1, whose })
+      if (!('questions' in outcome!)) return valuesOf(outcome!, expression)
+      left -= Math.ceil(outcome.ms)
+      if (left <= 0) throw tooLong(place)
+      for (const question of outcome.questions) conformance.push({ ...question, conforms: await conforms(question) })
+    }
   }
   const evaluateInTurn = atMost(MOST_WAITING, evaluate)
   return async (request) => {
-    const { tenant, reading } = request
+    const { tenant, reading, requestId } = request
     checkParameters(request.parameters, [])
     const body = bodyOf({ ...request, type: 'Parameters' })
     const inputs = await inputsOf(body, FORMS)
     const expression = required(inputs, 'fhirPath') as Input<string>
     const resource = required(inputs, 'resource').value as Resource
-    const { found, json } = await shownOf(await evaluateInTurn(tenant, expression, resource, tenant), resource, expression)
+    const conforms = conformanceIn(resource, validated, { tenant, reading, requestId }, expression.place)
+    const values = await evaluateInTurn(tenant, expression, resource, conforms, tenant)
+    const { found, json } = await shownOf(values, resource, expression)
     const issues = await validated(resource, { tenant, profiles: [], reading })
     const parameter = [{ name: 'outcome', valueString: json }, ...found, { name: 'validation', resource: outcome(orNoIssues(issues)) }]
     return { status: 200, body: { resourceType: 'Parameters', parameter } }
@@ -44,7 +53,7 @@ const FORMS = { fhirPath: ['valueString'], resource: ['resource'] } as const
 /** Characters. */
 const LONGEST = 10_000
 /** ms of processor time. */
-const BUDGET: Budget = { each: 300, all: 300, overruns: 1 }
+const BUDGET = 300
 /** Expressions of a tenant at once: what is searched by is evaluated between them. */
 const MOST_WAITING = 8
 /** Characters of an answer, where each item stands twice, once in a string of at most a million; and of what stands around each. */
@@ -73,9 +82,11 @@ function atMost<Args extends readonly unknown[], T>(
 
 function valuesOf(outcome: Evaluated, { value, place }: Input<string>): readonly FoundValue[] {
   if ('values' in outcome) return outcome.values
-  if (outcome.failure === 'too-costly') throw tooCostly(`takes more than ${BUDGET.each} ms, or more memory than there is for it`, place)
+  if (outcome.failure === 'too-costly') throw tooLong(place)
   throw fhirError(422, 'invalid', wrongIn(value, outcome.reason), place)
 }
+
+const tooLong = (place: string): FhirError => tooCostly(`takes more than ${BUDGET} ms, or more memory than there is for it`, place)
 
 const tooCostly = (what: string, place: string): FhirError => fhirError(422, 'too-costly', `The expression ${what}`, place)
 

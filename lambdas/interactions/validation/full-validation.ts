@@ -21,18 +21,27 @@ import {
 } from './profile-findings.ts'
 import { findingsOf } from './structure-findings.ts'
 
-/** `profiles`: canonicals it is to be checked against, besides those it names. */
-export type Validating = { readonly tenant: string; readonly profiles: readonly string[]; readonly reading: Reading }
+/**
+ * `profiles`: canonicals it is to be checked against, besides those it names. `only`: those it names are ignored. `requestId`: validations of
+ * one request share a budget for rules.
+ */
+export type Validating = {
+  readonly tenant: string
+  readonly profiles: readonly string[]
+  readonly only?: true
+  readonly reading: Reading
+  readonly requestId?: string
+}
 
 /** FhirError 422 for a profile in `profiles` that is not loaded. One that the resource names is a warning then. */
 export type Validate = (resource: Resource, asked: Validating) => Promise<readonly Issue[]>
 
 export function validated(parts: ProfileParts): Validate {
   const findIn = findInProfiles(parts)
-  return async (resource, { tenant, profiles, reading }) => {
+  return async (resource, { tenant, profiles, only, reading, requestId }) => {
     for (const canonical of profiles) await mustBeLoaded(tenant, canonical, parts)
     const found = await findingsOf(resource)
-    const named = namedBy(resource)
+    const named = only ? [] : namedBy(resource)
     const canonicals = [...new Set([...profiles, ...named.map(({ canonical }) => canonical)])]
     const asked = [...profiles.map((canonical) => ({ canonical, place: resource.resourceType })), ...named]
     return [
@@ -40,7 +49,12 @@ export function validated(parts: ProfileParts): Validate {
       ...misnamed(resource, asked, 'warning'),
       ...(isShapeless(found)
         ? asked.flatMap(unchecked)
-        : await inProfiles((...args) => findIn(...args, { tenant }), resource, canonicals, named)),
+        : await inProfiles(
+            (...args) => findIn(...args, { tenant, ...(requestId === undefined ? {} : { requestId }) }),
+            resource,
+            canonicals,
+            named,
+          )),
       // What has not the structure of its type may have texts anywhere.
       ...(found.length > 0 ? [] : longStringWarnings(resource, reading)),
       ...(found.length > 0 ? [] : definitionWarnings(resource)),

@@ -16,7 +16,13 @@ export type Evaluation = {
   readonly focus?: string
   /** For who sent the resource: primitives of it are told by the way to them too, and `resolve()` leads nowhere outside of it. */
   readonly isShown?: boolean
+  /** Answers for conformsTo(), which is not evaluated without this list; the runner has no profiles. An answer that is missing is asked for. */
+  readonly conformance?: readonly ConformanceAnswer[]
 }
+
+/** Whether a resource within the evaluated one conforms to a profile. `at`: the way to it, as in FoundElement. */
+export type ConformanceQuestion = { readonly at: FoundElement['at']; readonly canonical: string }
+export type ConformanceAnswer = ConformanceQuestion & { readonly conforms: boolean }
 
 /**
  * ms of processor time for each evaluation, and for all of them; `overruns`: how many may be too costly. What comes after is not begun, and
@@ -29,6 +35,8 @@ export type Evaluated = { readonly ms: number; readonly lost?: number } & (
   | { readonly values: readonly FoundValue[] }
   /** `name`: the kind of error; `reason` may tell of the content. */
   | { readonly failure: 'too-costly' | 'failed'; readonly name: string; readonly reason: string }
+  /** The values depend on these: evaluate again with the answers. */
+  | { readonly failure: 'unanswered'; readonly name: string; readonly reason: string; readonly questions: readonly ConformanceQuestion[] }
 )
 
 /** A value with its FHIR type: what was computed as JSON, an element by the way to it from the focus or the resource. */

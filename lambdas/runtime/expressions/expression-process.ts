@@ -3,11 +3,19 @@
  * all others with it; and it can be ended in the middle of anything.
  */
 import type { Group } from '../../adapters/in-process/expression-runner.ts'
+import type { Conforms } from '../../fhir/path/client-functions.ts'
 import { type Evaluation as Evaluate, type InterpretedValue, interpreted, loadInterpreter, reasonOf } from '../../fhir/path/interpreter.ts'
 import { eachWithin, type Outcome } from '../../fhir/path/time-limit.ts'
 import { CHARACTERS, spend, TooCostly } from '../../fhir/path/work-budget.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
-import type { Evaluated, Evaluation, FoundElement, FoundValue } from '../../ports/execution/expression-runner.ts'
+import type {
+  ConformanceAnswer,
+  ConformanceQuestion,
+  Evaluated,
+  Evaluation,
+  FoundElement,
+  FoundValue,
+} from '../../ports/execution/expression-runner.ts'
 
 /** Values, and texts counted as such, that are told of one evaluation. */
 const MOST_VALUES = 100_000
@@ -56,6 +64,7 @@ function told(outcome: Outcome<readonly FoundValue[]>, ms: number): Evaluated {
   if ('result' in outcome) return { ms, values: outcome.result }
   const { error } = outcome
   const name = error instanceof Error ? error.name : typeof error
+  if (error instanceof Unanswered) return { ms, failure: 'unanswered', name, reason: '', questions: error.questions }
   return { ms, failure: isTooCostly(error) ? 'too-costly' : 'failed', name, reason: reasonOf(error) }
 }
 
@@ -68,17 +77,57 @@ function workOf(evaluation: Evaluation): Work {
   const before = process.threadCpuUsage()
   const evaluate = evaluationOf(evaluation)
   const { user, system } = process.threadCpuUsage(before)
-  return { ms: (user + system) / 1000, values: () => valuesOf(evaluate, focus, resource) }
+  return { ms: (user + system) / 1000, values: () => valuesOf(evaluate, focus, resource, evaluation.conformance) }
 }
 
-function valuesOf(evaluate: Evaluate, focus: unknown, resource: Resource): readonly FoundValue[] {
+function valuesOf(
+  evaluate: Evaluate,
+  focus: unknown,
+  resource: Resource,
+  answers: readonly ConformanceAnswer[] | undefined,
+): readonly FoundValue[] {
   const work = { left: MOST_VALUES }
   const places = new Places(focus, resource)
-  return evaluate(focus, resource).map((value) => {
+  const found =
+    answers === undefined ? evaluate(focus, resource) : answered(answers, places, (conforms) => evaluate(focus, resource, conforms))
+  return found.map((value) => {
     const found = foundOf(value, places)
     spend(work, 'value' in found && typeof found.value === 'string' ? 1 + found.value.length / CHARACTERS : 1)
     return found
   })
+}
+
+/** Questions about one resource and their answers. */
+const MOST_QUESTIONS = 1_000
+
+class Unanswered extends Error {
+  readonly questions: readonly ConformanceQuestion[]
+
+  constructor(questions: readonly ConformanceQuestion[]) {
+    super('conformsTo() has no answer')
+    this.questions = questions
+  }
+}
+
+/** Goes on without an answer, to find further questions: what it returns or throws then does not count. Throws Unanswered with all of them. */
+function answered<T>(answers: readonly ConformanceAnswer[], places: Places, evaluate: (conforms: Conforms) => T): T {
+  const keyOf = ({ at, canonical }: ConformanceQuestion): string => JSON.stringify([at, canonical])
+  const known = new Map(answers.map((answer) => [keyOf(answer), answer.conforms]))
+  const questions = new Map<string, ConformanceQuestion>()
+  const conforms: Conforms = (element, canonical) => {
+    const question = { at: places.of(element)!.at, canonical }
+    const key = keyOf(question)
+    if (!known.has(key)) questions.set(key, question)
+    if (answers.length + questions.size > MOST_QUESTIONS) throw new TooCostly()
+    return known.get(key)
+  }
+  try {
+    const result = evaluate(conforms)
+    if (questions.size === 0) return result
+  } catch (error) {
+    if (questions.size === 0 || isTooCostly(error)) throw error
+  }
+  throw new Unanswered([...questions.values()])
 }
 
 function foundOf({ type, value, system, place: at }: InterpretedValue, places: Places): FoundValue {

@@ -6,7 +6,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { ForkedExpressionRunner } from '../../../lambdas/adapters/in-process/expression-runner.ts'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import { interpreted, loadInterpreter } from '../../../lambdas/fhir/path/interpreter.ts'
-import type { Budget, Evaluated, FoundValue } from '../../../lambdas/ports/execution/expression-runner.ts'
+import type {
+  Budget,
+  ConformanceAnswer,
+  ConformanceQuestion,
+  Evaluated,
+  FoundValue,
+} from '../../../lambdas/ports/execution/expression-runner.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { EXPRESSION_PROGRAM } from '../../../lambdas/runtime/expressions/expression-program.ts'
 import { evaluateAhead } from '../../../lambdas/search/custom/batch-evaluation.ts'
@@ -67,6 +73,25 @@ describe('an expression', () => {
 
   it('that takes too long on no elements at all is refused', async () => {
     expect(await unusableFor(runner, `'${'a'.repeat(40)}b'.matches('^(a+)+$')`, 'Patient')).toBe('too-costly')
+  })
+})
+
+describe('conformsTo()', () => {
+  const bundle = JSON.stringify({ resourceType: 'Bundle', entry: ['a', 'b'].map((id) => ({ resource: { resourceType: 'Patient', id } })) })
+  const asked = async (expression: string, ...conformance: readonly ConformanceAnswer[]): Promise<Evaluated> =>
+    (await runner.evaluate([{ expression, type: 'Bundle', resource: bundle, isShown: true, conformance }], PLENTY))[0]!
+  const at = (i: number): ConformanceQuestion => ({ at: ['entry', i, 'resource'], canonical: 'http://x' })
+
+  it('asks about all resources at once and takes the answers', async () => {
+    const expression = "entry.resource.where(conformsTo('http://x')).single().id"
+    expect(await asked(expression)).toMatchObject({ failure: 'unanswered', questions: [at(0), at(1)] })
+    expect(await asked(expression, { ...at(0), conforms: false })).toMatchObject({ failure: 'unanswered', questions: [at(1)] })
+    const answered = await asked(expression, { ...at(0), conforms: false }, { ...at(1), conforms: true })
+    expect(shown(answered)).toEqual([{ type: 'string', from: 'resource', at: ['entry', 1, 'resource', 'id'] }])
+  })
+  it('fails where no answers are given', async () => {
+    const [outcome] = await runner.evaluate([{ expression: "conformsTo('x')", type: 'Bundle', resource: bundle, isShown: true }], PLENTY)
+    expect(outcome).toMatchObject({ failure: 'failed', reason: 'conformsTo() is not available in this place' })
   })
 })
 

@@ -1,0 +1,47 @@
+/** Answers conformsTo(), since the process that evaluates expressions has no profiles. https://hl7.org/fhir/R4/fhirpath.html#functions */
+import { writeJson } from '../../fhir/json.ts'
+import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
+import { followed } from '../../fhir/path/selected-elements.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import type { ConformanceQuestion } from '../../ports/execution/expression-runner.ts'
+import type { Validate, Validating } from '../validation/full-validation.ts'
+
+export type Answering = (question: ConformanceQuestion) => Promise<boolean>
+
+/** Characters of the resources that are checked for one request. */
+const MOST_CHARACTERS = 20_000_000
+
+/** FhirError 422 for a profile that is not loaded or cannot be used, and for checks that cost too much. `place`: of the expression. */
+export function conformanceIn(
+  resource: Resource,
+  validated: Validate,
+  asked: Omit<Validating, 'profiles' | 'only'>,
+  place: string,
+): Answering {
+  let left = MOST_CHARACTERS
+  return async ({ at, canonical }) => {
+    const checked = followed(resource, at).value as Resource
+    left -= writeJson(checked).length
+    const issues =
+      left < 0 ? [TOO_COSTLY] : await issuesOf(() => validated(checked, { ...asked, profiles: [canonical], only: true }), place)
+    const stopped = issues.find(({ code }) => code === 'too-costly')
+    if (stopped !== undefined) throw fhirError(422, 'too-costly', `conformsTo() was not completed: ${stopped.text}`, place)
+    return !issues.some(({ severity }) => severity === 'error')
+  }
+}
+
+const TOO_COSTLY: Issue = {
+  severity: 'error',
+  code: 'too-costly',
+  text: `it checks at most ${MOST_CHARACTERS} characters of resources in a request`,
+}
+
+async function issuesOf(validate: () => Promise<readonly Issue[]>, place: string): Promise<readonly Issue[]> {
+  try {
+    return await validate()
+  } catch (error) {
+    if (!(error instanceof FhirError)) throw error
+    const [issue] = error.issues
+    throw fhirError(error.status, issue!.code, `conformsTo() failed: ${issue!.text}`, place)
+  }
+}
