@@ -256,6 +256,15 @@ describe('the resource', () => {
   ])('is rejected with 400 if it is %s', async (_, parameter, expected) => {
     expect(refused(await post('/$apply-fhirpath', { resourceType: 'Parameters', parameter }))).toEqual([400, [expected]])
   })
+  it('is accepted in Parameters without a resourceType, or with a ResourceType', async () => {
+    const { resourceType: _, ...body } = input('active', PERSON)
+    for (const sent of [body, { ResourceType: 'Parameters', ...body }])
+      expect(outcomeOf(await post('/$apply-fhirpath', sent, { 'content-type': 'application/json' }))).toBe('true')
+    const otherwise = { ResourceType: 'Bundle', ...body }
+    expect(refused(await post('/$apply-fhirpath', otherwise))).toEqual([400, ['error structure resourceType']])
+    expect(refused(await post('/$apply-fhirpath', { ResourceType: 'Parameters' }))).toEqual([400, ['error structure resourceType']])
+    expect(refused(await post('/Patient/$validate', body))).toEqual([400, ['error structure resourceType']])
+  })
   it('is accepted only in Parameters as JSON', async () => {
     expect(refused(await post('/$apply-fhirpath', PERSON))).toEqual([400, ['error invalid resourceType']])
     expect(refused(await post('/$apply-fhirpath', ''))).toEqual([400, ['error required']])

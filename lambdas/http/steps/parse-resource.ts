@@ -35,11 +35,11 @@ function binaryOf({ fhir, http: { body, headers, cameAsText } }: Exchange, newId
   }
 }
 
-/** The body. FhirError 400 for one that is no resource, 415 for one that is not JSON. */
-export function resourceOf({ http: { body, headers } }: Exchange): Resource {
+/** Returns the body. `complete`: adds what it may lack. FhirError 400 for one that is no resource, 415 for one that is not JSON. */
+export function resourceOf({ http: { body, headers } }: Exchange, complete = (tree: unknown): unknown => tree): Resource {
   checkJson(headers['content-type'])
   if (body.length === 0) throw fhirError(400, 'required', 'The request needs a resource as its body')
-  const tree = parseJsonBytes(body)
+  const tree = complete(parseJsonBytes(body))
   if (!isResource(tree)) throw fhirError(400, 'structure', 'The body is not a resource: a JSON object with a resourceType', 'resourceType')
   return tree
 }
