@@ -42,8 +42,8 @@ export type FhirPathOperation = { readonly type: string; readonly path: string; 
 
 /** The operations of a patch, before it looks at a resource. FhirError 400 for a malformed one, with its place. */
 export function readFhirPathPatch({ parameter }: Element): readonly FhirPathOperation[] {
-  if (!Array.isArray(parameter) || parameter.length === 0)
-    throw fhirError(400, 'required', 'A FHIRPath Patch has operations', 'Parameters.parameter')
+  if (parameter === undefined) return []
+  if (!Array.isArray(parameter)) throw fhirError(400, 'structure', 'The operations of a FHIRPath Patch are a list', 'Parameters.parameter')
   return parameter.map((each: unknown, i) => {
     const at = `Parameters.parameter[${i}]`
     if (!isElement(each) || each.name !== 'operation' || !Array.isArray(each.part))
@@ -101,39 +101,75 @@ function add(paths: Paths, { value, type }: Location, parts: Parts, at: string):
   const member = memberFor(paths, type, name, given, at)
   const added = contentOf(paths, given, member.type, at)
   const holder = value as Record<string, unknown>
-  const before = holder[member.key]
-  holder[member.key] = member.list ? [...(Array.isArray(before) ? before : []), added] : added
+  if (member.list) rearrange(holder, member.key, (list, isBeside) => [...list, isBeside ? null : added])
+  else holder[member.key] = added
 }
 
 function insert(paths: Paths, { type, holder, member }: List, parts: Parts, at: string): void {
   const items = itemsOf(holder, member)
   const index = integer(parts, 'index', at)
   if (index > items.length) throw doesNotApply('its index is beyond the end of the list', at)
-  holder[member] = items.toSpliced(index, 0, contentOf(paths, valuePart(parts, at), type, at))
+  const value = contentOf(paths, valuePart(parts, at), type, at)
+  rearrange(holder, member, (list, isBeside) => list.toSpliced(index, 0, isBeside ? null : value))
 }
 
 function remove(places: readonly Location[], at: string): void {
   if (places.length === 0) return
-  const { holder, member, index } = only(places, at)
-  if (holder === undefined) throw doesNotApply('a resource cannot be deleted from itself', at)
-  const items = itemsOf(holder, member)
-  if (index === undefined || items.length === 1) {
+  const place = only(places, at)
+  if (place.holder === undefined) throw doesNotApply('a resource cannot be deleted from itself', at)
+  removeAt(place)
+}
+
+/** Removes an element, and the elements that are empty without it. */
+function removeAt({ holder, member, index, parent }: Location): void {
+  if (holder === undefined) return
+  if (index === undefined) {
     delete holder[member]
     delete holder[`_${member}`]
-  } else holder[member] = items.toSpliced(index, 1)
+  } else rearrange(holder, member, (list) => list.toSpliced(index, 1))
+  if (parent !== undefined && Object.keys(holder).length === 0) removeEmpty(parent, holder)
+}
+
+/** `empty`: the element itself, or what stood beside a primitive. */
+function removeEmpty(place: Location, empty: Record<string, unknown>): void {
+  const { holder, member, index, value } = place
+  if (value === empty || value === undefined || value === null) removeAt(place)
+  else if (index === undefined) delete holder![`_${member}`]
+  else rearrange(holder!, member, (list, isBeside) => (isBeside ? list.with(index, null) : list))
 }
 
 function replace(paths: Paths, { type, holder, member, index }: Location, parts: Parts, at: string): void {
   if (holder === undefined) throw doesNotApply('a resource cannot be replaced by itself', at)
   const value = contentOf(paths, valuePart(parts, at), type, at)
-  holder[member] = index === undefined ? value : itemsOf(holder, member).with(index, value)
+  if (index === undefined) holder[member] = value
+  else rearrange(holder, member, (list, isBeside) => (isBeside ? list : list.with(index, value)))
 }
 
 function move({ holder, member }: List, parts: Parts, at: string): void {
   const items = itemsOf(holder, member)
   const [source, destination] = [integer(parts, 'source', at), integer(parts, 'destination', at)]
   if (source >= items.length || destination >= items.length) throw doesNotApply('source or destination is beyond the end of the list', at)
-  holder[member] = items.toSpliced(source, 1).toSpliced(destination, 0, items[source])
+  rearrange(holder, member, (list) => list.toSpliced(source, 1).toSpliced(destination, 0, list[source]))
+}
+
+/**
+ * Changes a list, and the list beside it, which has the ids and extensions of its primitives: both keep the same order and length. A list
+ * without values is removed.
+ */
+function rearrange(
+  holder: Record<string, unknown>,
+  member: string,
+  change: (list: readonly unknown[], isBeside: boolean) => readonly unknown[],
+): void {
+  const beside = `_${member}`
+  const length = Math.max(itemsOf(holder, member).length, itemsOf(holder, beside).length)
+  for (const key of [member, beside]) {
+    if (key === beside && holder[key] === undefined) continue
+    const items = itemsOf(holder, key)
+    const changed = change([...items, ...new Array(length - items.length).fill(null)], key === beside)
+    if (changed.every((item) => item === null)) delete holder[key]
+    else holder[key] = changed
+  }
 }
 
 const itemsOf = (holder: Readonly<Record<string, unknown>>, member: string): readonly unknown[] => {

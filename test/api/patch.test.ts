@@ -167,11 +167,24 @@ describe('FHIRPath Patch', () => {
       op('move', 'Patient.identifier', ['source', { valueInteger: 2 }], ['destination', { valueInteger: 0 }]),
       { identifier: [{ value: 'c' }, { value: 'a' }, { value: 'b' }] },
     ],
+    [
+      'delete of an only child',
+      { active: true, contact: [{ name: { family: 'x' } }] },
+      op('delete', 'Patient.contact[0].name.family'),
+      { active: true },
+    ],
   ])('supports %s', async (_, before, change, after) => {
     const path = await given(before)
     const answer = await fhirPath(path, change)
     const { resourceType, id, meta, ...rest } = answer.body
     expect([answer.status, rest]).toEqual([200, after])
+  })
+  it('without operations leaves the resource unchanged', async () => {
+    const path = await given({ active: true })
+    const answer = await fhirPath(path)
+    expect([answer.status, answer.body.active, answer.body.meta.versionId]).toEqual([200, true, '2'])
+    const document = { resourceType: 'Parameters' }
+    expect((await patch(path, document, { 'content-type': 'application/fhir+json' })).status).toBe(200)
   })
   it.each<[Tree, number]>([
     [op('replace', 'Patient.birthDate', ['value', { valueDate: '1930-01-01' }]), 422],

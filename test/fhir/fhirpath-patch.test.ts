@@ -11,15 +11,21 @@ const patient = (): Resource => ({
   _birthDate: { extension: [{ url: 'http://x/t', valueTime: '08:00:00' }] },
 })
 
-type Part = { readonly type: string; readonly path: string; readonly name?: string; readonly index?: number; readonly value?: Element }
+type Part = {
+  readonly type: string
+  readonly path: string
+  readonly name?: string
+  readonly index?: number
+  readonly value?: Element
+} & Readonly<Partial<Record<'source' | 'destination', number>>>
 
-const operation = ({ type, path, name, index, value }: Part): Element => ({
+const operation = ({ type, path, name, value, ...positions }: Part): Element => ({
   name: 'operation',
   part: [
     { name: 'type', valueCode: type },
     { name: 'path', valueString: path },
     ...(name === undefined ? [] : [{ name: 'name', valueString: name }]),
-    ...(index === undefined ? [] : [{ name: 'index', valueInteger: index }]),
+    ...Object.entries(positions).map(([name, position]) => ({ name, valueInteger: position })),
     ...(value === undefined ? [] : [{ name: 'value', ...value }]),
   ],
 })
@@ -54,6 +60,69 @@ describe('delete', () => {
     const { birthDate, _birthDate, ...rest } = patient()
     expect(await patched(parameters({ type: 'delete', path: 'Patient.birthDate' }))).toEqual(rest)
   })
+
+  const EXTENSION = [{ url: 'x', valueString: 'y' }]
+  it.each([
+    ['an only child and its parents', 'contact[0].name.family', { contact: [{ name: { family: 'x' } }] }, {}],
+    ['an only child of one of several', 'name[1].family', { name: [{ family: 'a' }, { family: 'b' }] }, { name: [{ family: 'a' }] }],
+    ['an only extension of a primitive', 'gender.extension[0]', { gender: 'male', _gender: { extension: EXTENSION } }, { gender: 'male' }],
+    ['an only extension of a primitive without a value', 'gender.extension[0]', { _gender: { extension: EXTENSION } }, {}],
+    [
+      'an only extension in a list of primitives',
+      'name[0].given[1].extension[0]',
+      { name: [{ given: ['a', 'b'], _given: [null, { extension: EXTENSION }] }] },
+      { name: [{ given: ['a', 'b'] }] },
+    ],
+    [
+      'an extension that has others beside it',
+      'name[0].given[0].extension[0]',
+      { name: [{ given: ['a', 'b'], _given: [{ extension: EXTENSION }, { id: 'i' }] }] },
+      { name: [{ given: ['a', 'b'], _given: [null, { id: 'i' }] }] },
+    ],
+    ['nothing else', 'name[0].family', { name: [{ family: 'a', use: 'usual' }] }, { name: [{ use: 'usual' }] }],
+  ])('removes %s', async (_, path, before, after) => {
+    const patch = await fhirPathPatch(readFhirPathPatch(parameters({ type: 'delete', path: `Patient.${path}` })))
+    expect(patch({ resourceType: 'Patient', ...before }, { left: 10_000 })).toEqual({ resourceType: 'Patient', ...after })
+  })
+})
+
+describe('a list of primitives', () => {
+  const [given, _given] = [
+    ['a', 'b'],
+    [null, { id: 'of-b' }],
+  ]
+  it.each([
+    ['delete', { path: 'Patient.name.given[0]' }, ['b'], [{ id: 'of-b' }]],
+    ['delete', { path: 'Patient.name.given[1]' }, ['a'], undefined],
+    ['insert', { path: 'Patient.name.given', index: 0, value: { valueString: 'c' } }, ['c', 'a', 'b'], [null, null, { id: 'of-b' }]],
+    ['add', { path: 'Patient.name', name: 'given', value: { valueString: 'c' } }, ['a', 'b', 'c'], [null, { id: 'of-b' }, null]],
+    ['replace', { path: 'Patient.name.given[1]', value: { valueString: 'c' } }, ['a', 'c'], [null, { id: 'of-b' }]],
+  ])('keeps ids and extensions with their values: %s %j', async (type, part, values, beside) => {
+    const patch = await fhirPathPatch(readFhirPathPatch(parameters({ type, ...part })))
+    const { name } = patch({ resourceType: 'Patient', name: [{ given, _given }] }, { left: 10_000 })
+    expect(name).toEqual([{ given: values, ...(beside === undefined ? {} : { _given: beside }) }])
+  })
+  it('keeps ids and extensions with their values: move', async () => {
+    const operation = parameters({ type: 'move', path: 'Patient.name.given', source: 1, destination: 0 })
+    const patch = await fhirPathPatch(readFhirPathPatch(operation))
+    const { name } = patch({ resourceType: 'Patient', name: [{ given, _given }] }, { left: 10_000 })
+    expect(name).toEqual([{ given: ['b', 'a'], _given: [{ id: 'of-b' }, null] }])
+  })
+  it('gets a value where it had an extension only', async () => {
+    const operation = parameters({ type: 'replace', path: 'Patient.name.given[0]', value: { valueString: 'c' } })
+    const patch = await fhirPathPatch(readFhirPathPatch(operation))
+    const { name } = patch({ resourceType: 'Patient', name: [{ _given: [{ id: 'i' }] }] }, { left: 10_000 })
+    expect(name).toEqual([{ given: ['c'], _given: [{ id: 'i' }] }])
+  })
+})
+
+it.each([[{ resourceType: 'Parameters' }], [{ resourceType: 'Parameters', parameter: [] }]])(
+  'a patch without operations changes nothing: %j',
+  async (document) => expect(await patched(document)).toEqual(patient()),
+)
+
+it('operations that are no list are refused', () => {
+  expect(() => readFhirPathPatch({ resourceType: 'Parameters', parameter: {} })).toThrow('are a list')
 })
 
 describe('what a patch places', () => {

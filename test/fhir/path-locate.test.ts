@@ -28,7 +28,16 @@ describe('the places of a path', () => {
     ['Patient.contained.ofType(Organization).name', { type: 'string', value: 'Clinic', holder: contained[0], member: 'name' }],
     ['Patient', { type: 'Patient', value: patient, member: '' }],
   ])('%s', (path, place) => {
-    expect(locate(path, patient)).toEqual([place])
+    expect(locate(path, patient).map(({ parent: _, ...own }) => own)).toEqual([place])
+  })
+
+  it('have the places of the elements around them', () => {
+    const [place] = locate("Patient.birthDate.extension('http://x/t').value", patient)
+    expect([place!.parent!.member, place!.parent!.parent!.member, place!.parent!.parent!.parent!.value]).toEqual([
+      'extension',
+      'birthDate',
+      patient,
+    ])
   })
 
   it('are all that fit', () => {

@@ -23,6 +23,8 @@ export type Location = {
   readonly holder?: Record<string, unknown>
   readonly member: string
   readonly index?: number
+  /** The element that this is a member of. */
+  readonly parent?: Location
 }
 
 /** A repeating element: `holder[member]` is its array, or absent. */
@@ -130,7 +132,9 @@ function named(name: string, locations: readonly Location[]): readonly Location[
   return locations.flatMap((location): readonly Location[] => {
     const holder = isPrimitive(location.type) ? companionOf(location) : location.value
     if (!isElement(holder)) return []
-    return elementNamed(isPrimitive(location.type) ? 'Element' : location.type, name).flatMap((member) => locationsIn(holder, member))
+    return elementNamed(isPrimitive(location.type) ? 'Element' : location.type, name).flatMap((member) =>
+      locationsIn(holder, member, location),
+    )
   })
 }
 
@@ -140,13 +144,13 @@ function companionOf({ holder, member, index }: Location): unknown {
   return index === undefined ? beside : Array.isArray(beside) ? beside[index] : undefined
 }
 
-function locationsIn(holder: Record<string, unknown>, { key, type, list }: Member): readonly Location[] {
+function locationsIn(holder: Record<string, unknown>, { key, type, list }: Member, parent: Location): readonly Location[] {
   const value = holder[key]
   const beside = isPrimitive(type) ? holder[`_${key}`] : undefined
   if (value === undefined && beside === undefined) return []
-  if (!list) return [{ type: typeOf(type, value), value, holder, member: key }]
+  if (!list) return [{ type: typeOf(type, value), value, holder, member: key, parent }]
   const values: readonly unknown[] = Array.isArray(value) ? value : Array.isArray(beside) ? beside.map(() => undefined) : []
-  return values.map((item, index) => ({ type: typeOf(type, item), value: item, holder, member: key, index }))
+  return values.map((item, index) => ({ type: typeOf(type, item), value: item, holder, member: key, index, parent }))
 }
 
 const typeOf = (type: string, value: unknown): string => (type === 'Resource' && isElement(value) ? String(value.resourceType) : type)
