@@ -58,6 +58,7 @@ type Reply = readonly Evaluated[] | 'late' | 'ended'
 
 /** A call that waits, with what is left of its budget. */
 type Call = {
+  readonly caller: string
   readonly evaluations: readonly Evaluation[]
   readonly each: number
   left: number
@@ -71,7 +72,7 @@ type Call = {
 export class ForkedExpressionRunner implements ExpressionRunner {
   readonly #options: Required<ExpressionRunnerOptions>
   #running: Running | undefined
-  /** By who asks: whoever had a turn is the last. */
+  /** By tenant. A tenant that had a turn becomes the last one, and so does the caller of that turn among those of its tenant. */
   readonly #waiting = new Map<string, Call[]>()
   #isBusy = false
   /** ms that went into groups which are evaluated again. */
@@ -85,13 +86,13 @@ export class ForkedExpressionRunner implements ExpressionRunner {
 
   async evaluate(evaluations: readonly Evaluation[], budget: Budget): Promise<readonly Evaluated[]> {
     if (evaluations.length === 0) return []
-    const { each, all: left, overruns, whose = '' } = budget
+    const { each, all: left, overruns, whose = '', caller = '' } = budget
     const calls = this.#waiting.get(whose) ?? []
     const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0)
     if (calls.length >= MOST_WAITING || all >= MOST_WAITING_IN_ALL) throw new Overloaded('too many expressions are waiting to be evaluated')
     clearTimeout(this.#idle)
     return new Promise((settle) => {
-      calls.push({ evaluations, each, left, overruns, size: 1, done: [], settle })
+      calls.push({ caller, evaluations, each, left, overruns, size: 1, done: [], settle })
       this.#waiting.set(whose, calls)
       if (!this.#isBusy) void this.#work()
     })
@@ -103,19 +104,18 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     this.#end()
   }
 
-  /** One group after the other, each of somebody else, until nobody waits. */
+  /** Evaluates one group after the other, in turns, until no call waits. */
   async #work(): Promise<void> {
     this.#isBusy = true
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      const [whose, calls] = next
-      const call = calls[0]!
+      const [whose, [call]] = next
       const failed = await this.#goOn(call).then(
         () => undefined,
         (error: unknown) => ({ error }),
       )
-      this.#waiting.delete(whose)
       const isDone = failed !== undefined || isOver(call)
-      if (isDone) calls.shift()
+      const calls = afterTurn(this.#waiting.get(whose)!, call, isDone)
+      this.#waiting.delete(whose)
       if (calls.length > 0) this.#waiting.set(whose, calls)
       if (isDone) call.settle(failed === undefined ? outcomesOf(call) : Promise.reject(failed.error))
     }
@@ -123,8 +123,8 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     this.#rest()
   }
 
-  #next(): readonly [whose: string, calls: Call[]] | undefined {
-    return this.#waiting.entries().next().value
+  #next(): readonly [whose: string, calls: [Call, ...Call[]]] | undefined {
+    return this.#waiting.entries().next().value as [string, [Call, ...Call[]]] | undefined
   }
 
   /** What was stopped may have left its memory full. */
@@ -185,6 +185,12 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     this.#running?.child.kill('SIGKILL')
     this.#running = undefined
   }
+}
+
+/** The calls of a tenant in their new order: those of this caller are last. */
+function afterTurn(calls: readonly Call[], { caller }: Call, isDone: boolean): Call[] {
+  const own = calls.filter((each) => each.caller === caller)
+  return [...calls.filter((each) => each.caller !== caller), ...(isDone ? own.slice(1) : own)]
 }
 
 const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }

@@ -4,7 +4,7 @@ import { type FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import type { ConformanceAnswer, Evaluated, FoundValue } from '../../ports/execution/expression-runner.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
-import type { Interaction, Ports } from '../interaction.ts'
+import type { Caller, Interaction, Ports } from '../interaction.ts'
 import { othersPass } from '../time-slices.ts'
 import { faultIn } from '../validation/fhirpath-fault.ts'
 import type { Validate } from '../validation/full-validation.ts'
@@ -17,21 +17,28 @@ export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Vali
 
 /** FhirError 400 for what is sent, 422 for an expression that is wrong, fails on the resource, or costs too much. */
 export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
-  const evaluate = async (expression: Input<string>, resource: Resource, conforms: Answering, whose: string) => {
+  const evaluate = async (expression: Input<string>, resource: Resource, conforms: Answering, by: Caller) => {
     const { value, place } = expression
     if (value.length > LONGEST) throw fhirError(422, 'too-costly', `An expression has at most ${LONGEST} characters`, place)
     // Decimals keep their text, as it stands in the tree.
     const evaluation = { expression: value, type: resource.resourceType, resource: JSON.stringify(resource), isShown: true }
     const conformance: ConformanceAnswer[] = []
     for (let left = BUDGET; ; ) {
-      const [outcome] = await expressions.evaluate([{ ...evaluation, conformance }], { each: left, all: left, overruns: 1, whose })
+      const [outcome] = await expressions.evaluate([{ ...evaluation, conformance }], {
+        each: left,
+        all: left,
+        overruns: 1,
+        whose: by.tenant,
+        caller: nameOf(by),
+      })
       if (!('questions' in outcome!)) return valuesOf(outcome!, expression)
       left -= Math.ceil(outcome.ms)
       if (left <= 0) throw tooLong(place)
       for (const question of outcome.questions) conformance.push({ ...question, conforms: await conforms(question) })
     }
   }
-  const evaluateInTurn = atMost(MOST_WAITING, evaluate)
+  const evaluateForCaller = atMost(MOST_OF_CALLER, nameOf, evaluate)
+  const evaluateInTurn = atMost(MOST_OF_TENANT, ({ tenant }: Caller) => tenant, evaluateForCaller)
   return async (request) => {
     const { tenant, reading, requestId } = request
     checkParameters(request.parameters, [])
@@ -40,7 +47,7 @@ export function applyFhirPath({ expressions, validated }: ApplyPorts): Interacti
     const expression = required(inputs, 'fhirPath') as Input<string>
     const resource = required(inputs, 'resource').value as Resource
     const conforms = conformanceIn(resource, validated, { tenant, reading, requestId }, expression.place)
-    const values = await evaluateInTurn(tenant, expression, resource, conforms, tenant)
+    const values = await evaluateInTurn(expression, resource, conforms, request)
     const { found, json } = await shownOf(values, resource, expression)
     const issues = await validated(resource, { tenant, profiles: [], reading })
     const parameter = [{ name: 'outcome', valueString: json }, ...found, { name: 'validation', resource: outcome(orNoIssues(issues)) }]
@@ -54,28 +61,33 @@ const FORMS = { fhirPath: ['valueString'], resource: ['resource'] } as const
 const LONGEST = 10_000
 /** ms of processor time. */
 const BUDGET = 300
-/** Expressions of a tenant at once: what is searched by is evaluated between them. */
-const MOST_WAITING = 8
+/** Expressions at once of a client and its user, and of a tenant: fewer than may wait for it, so that its search parameters are evaluated too. */
+const MOST_OF_CALLER = 8
+const MOST_OF_TENANT = 32
 /** Characters of an answer, where each item stands twice, once in a string of at most a million; and of what stands around each. */
 const MOST_SHOWN = 2_000_000
 const AROUND = 150
 
-/** Overloaded where so many of one who asks are under way. */
-function atMost<Args extends readonly unknown[], T>(
+const nameOf = ({ tenant, client, user }: Caller): string => JSON.stringify([tenant, client, user])
+
+/** Overloaded where so many with one name are under way. */
+function atMost<Args extends readonly [...unknown[], Caller], T>(
   most: number,
+  nameOf: (by: Caller) => string,
   task: (...args: Args) => Promise<T>,
-): (whose: string, ...args: Args) => Promise<T> {
+): (...args: Args) => Promise<T> {
   const underWay = new Map<string, number>()
-  return async (whose, ...args) => {
-    const before = underWay.get(whose) ?? 0
+  return async (...args) => {
+    const name = nameOf(args.at(-1) as Caller)
+    const before = underWay.get(name) ?? 0
     if (before >= most) throw new Overloaded('too many expressions are waiting to be evaluated')
-    underWay.set(whose, before + 1)
+    underWay.set(name, before + 1)
     try {
       return await task(...args)
     } finally {
-      const left = underWay.get(whose)! - 1
-      if (left > 0) underWay.set(whose, left)
-      else underWay.delete(whose)
+      const left = underWay.get(name)! - 1
+      if (left > 0) underWay.set(name, left)
+      else underWay.delete(name)
     }
   }
 }

@@ -26,9 +26,15 @@ export type ConformanceAnswer = ConformanceQuestion & { readonly conforms: boole
 
 /**
  * ms of processor time for each evaluation, and for all of them; `overruns`: how many may be too costly. What comes after is not begun, and
- * too costly. `whose`: who waits for it; of several who do, each has his turn.
+ * too costly. `whose`: the tenant that waits. `caller`: the client and user of the tenant. Tenants have turns, and so do callers of a tenant.
  */
-export type Budget = { readonly each: number; readonly all: number; readonly overruns: number; readonly whose?: string }
+export type Budget = {
+  readonly each: number
+  readonly all: number
+  readonly overruns: number
+  readonly whose?: string
+  readonly caller?: string
+}
 
 /** `ms`: what it took; 0 where it was not begun. `lost`: ms that went before it into what is evaluated again, whoever is to blame for that. */
 export type Evaluated = { readonly ms: number; readonly lost?: number } & (

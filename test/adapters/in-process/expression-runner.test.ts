@@ -202,6 +202,16 @@ describe('its process', () => {
     expect(order).toEqual(['one', 'other', 'many', 'many'])
   })
 
+  it('has turns for all callers of a tenant: many calls of one do not hold the others', async () => {
+    const { evaluated } = stub()
+    const order: string[] = []
+    const asking = (caller: string, count: number, whose = 'tenant') =>
+      evaluated(Array(count).fill('diesAfterCostly'), { ...PLENTY, whose, caller }).then(() => order.push(caller))
+    const many = Array.from({ length: 8 }, () => asking('many', 200))
+    await Promise.all([...many, asking('one', 1), asking('other', 1), asking('elsewhere', 1, 'neighbour')])
+    expect(order).toEqual(['elsewhere', 'one', 'other', ...many.map(() => 'many')])
+  })
+
   it('is waited for by so many of one, and by others then', async () => {
     const { evaluated } = stub()
     const all = Promise.allSettled(Array.from({ length: 70 }, () => evaluated(['diesAfterCostly'], { ...PLENTY, whose: 'one' })))
