@@ -41,11 +41,11 @@ async function serverOn(dataFolder: string, times: SetClock) {
 
 it('refuses writes under a clock ten years ahead, sweeps no audit record, and goes on once it is right, or accepted', async () => {
   const data = newFolder()
-  mkdirSync(join(data, 'audit'))
-  const kept = ['2026-05-30', '2026-05-31'].map((day) => join(data, 'audit', `${day}.jsonl`))
-  for (const file of kept) writeFileSync(file, '')
   const times = new SetClock('2026-06-01T12:00:00Z')
   const { put, send, close, warnings } = await serverOn(data, times)
+  mkdirSync(join(data, 'audit'), { recursive: true })
+  const kept = ['2026-05-30', '2026-05-31'].map((day) => join(data, 'audit', `${day}.jsonl`))
+  for (const file of kept) writeFileSync(file, '')
   expect((await put('a', 'male')).status).toBe(201)
   times.set(10 * YEAR)
   const refused = await put('a', 'female')

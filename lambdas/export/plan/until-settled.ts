@@ -17,7 +17,8 @@ export type Waiting = {
 /** False where the slice is over before, or the job is not wanted any more. */
 export async function untilSettled({ parts, job, watch, until }: Waiting, instant: number): Promise<boolean> {
   for (;;) {
-    if (parts.now() > instant && (await parts.resources.settled(job.tenant, instant))) return true
+    // The plan has waited until the transaction time was past, by the clock of the stamps.
+    if ((instant <= job.transactionTime || parts.now() > instant) && (await parts.resources.settled(job.tenant, instant))) return true
     if (parts.elapsed() >= until || !(await watch.isWanted())) return false
     await new Promise((resolve) => setTimeout(resolve, PAUSE))
   }

@@ -32,7 +32,7 @@ const COMMIT_IDLE = 200
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
 const port = parentPort!
-const { store, index: file, budget, reading, defining = [], asked } = workerData as SearcherData
+const { store, index: file, budget, reading, defining = [], asked, stored } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const expressions = expressionRunner()
 const parts: FileParts = {
@@ -55,7 +55,7 @@ let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_
 let wanted = answering.follower.position
 /** A store without versions needs no index. */
 const rebuild =
-  opened.reason === undefined || feed.changes(0, 1).length === 0
+  opened.reason === undefined || stored === 0
     ? undefined
     : new RebuildReport(opened.reason, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
 const yielding = new Yielding(availableParallelism())

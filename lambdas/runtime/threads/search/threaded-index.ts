@@ -19,6 +19,8 @@ export type SearcherData = {
   readonly reading: object
   readonly defining?: readonly ResourceVersion[]
   readonly budget: number
+  /** Position up to which the store had versions when the thread began. */
+  readonly stored: number
   readonly asked: Int32Array<SharedArrayBuffer>
 }
 
@@ -54,7 +56,7 @@ export type SearcherReply =
   /** A line for the operator. */
   | { readonly kind: 'notice'; readonly text: string }
 
-export type SearcherOptions = Omit<SearcherData, 'asked'> & {
+export type SearcherOptions = Omit<SearcherData, 'asked' | 'stored'> & {
   /** The thread's program. */
   readonly thread: URL
   /** The position in the store's feed up to which writes were acknowledged: of all tenants, or of one. */
@@ -204,7 +206,15 @@ export class Searcher implements SearchIndex {
     const { thread, store, index, reading, defining = [], budget } = this.#options
     const worker = new Worker(thread, {
       name: 'fhir-index',
-      workerData: { store, index, reading, defining, budget, asked: this.#asked } satisfies SearcherData,
+      workerData: {
+        store,
+        index,
+        reading,
+        defining,
+        budget,
+        asked: this.#asked,
+        stored: this.#options.acknowledged(),
+      } satisfies SearcherData,
       resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
     })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
