@@ -4,10 +4,11 @@ import { checkSettings } from '../lib/settings/setting-checks.ts'
 import { type Settings, settingsOf } from '../lib/settings/settings.ts'
 import { complain, faultIn } from './output.ts'
 
+const usualFile = (stage: string): string => `.fhir/${stage}.settings.json`
+
 /** `named`: the file; absent: .fhir/STAGE.settings.json, which may be missing. */
 export function settingsOfStage(stage: string, named?: string): Settings {
-  const usual = `.fhir/${stage}.settings.json`
-  const file = named ?? (existsSync(usual) ? usual : undefined)
+  const file = named ?? (existsSync(usualFile(stage)) ? usualFile(stage) : undefined)
   try {
     return file === undefined ? settingsOf({ stage }) : settingsIn(file, stage)
   } catch (error) {
@@ -15,6 +16,10 @@ export function settingsOfStage(stage: string, named?: string): Settings {
     process.exit(1)
   }
 }
+
+/** Returns true if .fhir/STAGE.settings.json names the setting, whatever its value. */
+export const namesSetting = (stage: string, name: keyof Settings): boolean =>
+  existsSync(usualFile(stage)) && Object.hasOwn(JSON.parse(readFileSync(usualFile(stage), 'utf8')), name)
 
 function settingsIn(file: string, stage: string): Settings {
   const given = JSON.parse(readFileSync(file, 'utf8'))

@@ -51,7 +51,7 @@ export const SETTINGS = [
   setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
   setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
   setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
-  setting('access', ['token', 'iam', 'open'], 'token', 'accepted requests: token: those with an access token; open (`--open`): all of this machine that no proxy forwards; iam, on AWS only and the default there: signed ones'),
+  setting('access', ['token', 'iam', 'open'], 'token', 'accepted requests: token: those with an access token; open (`--open`): all of this machine that no proxy forwards; iam, on AWS only: those signed with AWS credentials'),
   setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: there is one tenant, "default", and nothing opens to who is of others only'),
   setting('tenantClaim', 'claim', 'tenant', 'the name of that claim'),
   setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims}]: see lambdas/access/verification/external-issuers.ts'),

@@ -1,12 +1,12 @@
 /** What stands in the way of adopting tables that were restored: as deploy-check.ts, of which this is a part. */
-import { CloudFormationClient, GetTemplateCommand, paginateListStackResources } from '@aws-sdk/client-cloudformation'
+import { CloudFormationClient, paginateListStackResources } from '@aws-sdk/client-cloudformation'
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms'
 import { unfit } from '../../lambdas/adapters/dynamodb/stream/restored-table.ts'
 import type { Restored } from '../settings/restored-tables.ts'
 import type { Settings } from '../settings/settings.ts'
+import { deployedResources, variablesIn } from './deployed-variables.ts'
 import { unlessNamed } from './error-names.ts'
-import type { Template } from './replacement-check.ts'
 
 type Lines = readonly string[]
 
@@ -38,16 +38,10 @@ export async function restoredTables({ settings: { stage, region, restored } }: 
 
 type Deployed = { readonly epoch: number; readonly resources?: string; readonly state?: string; readonly isStopped: boolean }
 
-type Variables = Readonly<Record<string, unknown>>
-
 /** By the template of what runs. */
 async function deployedTables(client: CloudFormationClient, StackName: string): Promise<Deployed> {
-  const found = await client.send(new GetTemplateCommand({ StackName, TemplateStage: 'Processed' })).catch(unlessNamed('ValidationError'))
-  const resources = Object.values((JSON.parse(found?.TemplateBody ?? '{"Resources":{}}') as Template).Resources)
-  const variables = resources.flatMap(({ Properties }): readonly Variables[] => {
-    const { Environment } = (Properties ?? {}) as { readonly Environment?: { readonly Variables?: Variables } }
-    return Environment?.Variables === undefined ? [] : [Environment.Variables]
-  })
+  const resources = await deployedResources(client, StackName)
+  const variables = variablesIn(resources)
   const adopted = resources.find(({ Type }) => Type === 'Custom::FhirAdoptedTables')?.Properties as { Resources: string; State?: string }
   return {
     epoch: Math.max(0, ...variables.map(({ FHIR_EPOCH = 0 }) => Number(FHIR_EPOCH))),

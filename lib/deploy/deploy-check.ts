@@ -12,11 +12,14 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import type { Settings } from '../settings/settings.ts'
 import { restoredTables } from './deploy-check-tables.ts'
+import { deployedResources, variablesIn } from './deployed-variables.ts'
 import { unlessNamed } from './error-names.ts'
 import { replaced, type Template } from './replacement-check.ts'
 
 export type Asked = {
   readonly settings: Settings
+  /** The settings of the stage name `access`: a change of it is meant. */
+  readonly namesAccess: boolean
   /** The template of what lasts, as these settings make it. */
   readonly template: Template
 }
@@ -45,6 +48,7 @@ type Check = (asked: Asked) => Promise<Lines>
 const CHECKS: Readonly<Record<string, Check>> = {
   Bootstrap: bootstrap,
   Stacks: stacks,
+  Access: access,
   Lambda: concurrency,
   'API Gateway': gateway,
   CloudFront: front,
@@ -108,6 +112,18 @@ async function stacks({ settings: { stage, region }, template }: Asked): Promise
     }
   }
   return lines
+}
+
+/** Protects the clients of a stage from a changed default: the base URL and the way to authenticate would change for all of them. */
+async function access({ settings: { stage, region, access }, namesAccess }: Asked): Promise<Lines> {
+  if (namesAccess) return []
+  const resources = await deployedResources(new CloudFormationClient({ region }), `fhir-${stage}-service`)
+  const deployed = variablesIn(resources).find(({ FHIR_ACCESS }) => FHIR_ACCESS !== undefined && FHIR_ACCESS !== access)?.FHIR_ACCESS
+  if (deployed === undefined) return []
+  // guard: deployed-access-stays
+  return [
+    `fhir-${stage}-service is deployed with access "${deployed}", and its settings do not name one: the default "${access}" would refuse every client. Add "access": "${deployed}" to .fhir/${stage}.settings.json to keep it, or "access": "${access}" to change it`,
+  ]
 }
 
 async function concurrency({ settings }: Asked): Promise<Lines> {

@@ -14,7 +14,7 @@ export type Settings = {
   readonly account?: string
   readonly region: string
   /**
-   * `iam`: requests are signed with AWS credentials. `token`: they carry access tokens, which the stage gives to clients that are registered.
+   * `token`: requests carry access tokens, which the stage issues to registered clients. `iam`: requests are signed with AWS credentials.
    * `open`: anybody may do anything; for engines on one machine only.
    */
   readonly access: 'token' | 'iam' | 'open'
@@ -137,7 +137,7 @@ const LARGEST_BODY = 5_000_000
 export const DEFAULTS: Settings = {
   stage: 'dev',
   region: 'us-east-1',
-  access: 'iam',
+  access: 'token',
   originSecret: 1,
   exportLinkKey: 1,
   exports: [],

@@ -136,6 +136,7 @@ export class ServiceStack extends Stack {
       ExportOrigin: fileOrigin,
       DistributionDomain: distribution.distributionDomainName,
       AlarmTopic: topic.topicArn,
+      ...(settings.access === 'token' ? { FirstClient: firstClient(settings) } : {}),
     })
     const { bucket, domain } = data
     const { resourceTable } = this.#tables
@@ -260,3 +261,7 @@ export class ServiceStack extends Stack {
     for (const [name, value] of Object.entries(values)) new CfnOutput(this, name, { value })
   }
 }
+
+/** Returns the command that registers a client with all scopes, the administrator's too. Without one a new stage answers no request. */
+const firstClient = ({ stage, service }: Settings): string =>
+  `npm run fhir -- client add admin --secret --scope 'system/*.cruds system/admin'${service.tenancy === 'on' ? " --tenant '*'" : ''} --stage ${stage}`

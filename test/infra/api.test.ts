@@ -4,10 +4,10 @@ import { AUTH_ROUTES, type AuthRoute, isHeadToo, ROUTES, type Route } from '../.
 import { functionOf } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { ofType, type Tree } from './assembly.ts'
-import { demo, local, production, tokens } from './stages.ts'
+import { local, production, signed, tokens } from './stages.ts'
 
 describe('the API', () => {
-  const { service } = demo
+  const { service } = signed
   const served: readonly (readonly [string, ReturnType<typeof routesOf>, readonly (Route | AuthRoute)[]])[] = [
     ['with signatures', routesOf(service), ROUTES],
     ['with tokens', routesOf(tokens.service), [...ROUTES, ...AUTH_ROUTES]],
@@ -62,7 +62,7 @@ describe('the API', () => {
     expect(new Set(access(local.service))).toEqual(new Set(['open']))
     expect(new Set(access(tokens.service))).toEqual(new Set(['token']))
     expect(() => settingsOf({ service: { access: 'open' } })).toThrow('"access" stands beside "service"')
-    expect(() => settingsOf({ service: { tenancy: 'on' } })).toThrow('tenancy "on" is not possible with access "iam"')
+    expect(() => settingsOf({ access: 'iam', service: { tenancy: 'on' } })).toThrow('tenancy "on" is not possible with access "iam"')
   })
 
   it('knows every path below the authorization server, also what is none of its endpoints', () => {

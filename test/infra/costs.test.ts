@@ -1,7 +1,9 @@
 /** The costs lib/README.md tells, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { OF_PACKAGES, OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+import { ofType } from './assembly.ts'
+import { ALARMS, OF_PACKAGES, OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+import { demo, signed } from './stages.ts'
 
 const README = readFileSync('lib/README.md', 'utf8')
 
@@ -24,15 +26,25 @@ describe('a month', () => {
     expect(README).toContain('$0.10')
   })
 
-  it('of tokens costs $1.60 before the first is given', () => {
-    expect(OF_TOKENS.toFixed(2)).toBe('1.60')
-    expect(README).toContain('$1.60')
+  it('of tokens costs $1.90 before the first is given', () => {
+    expect(OF_TOKENS.toFixed(2)).toBe('1.90')
+    expect(README).toContain('$1.90')
+  })
+
+  it('counts the alarms of the stacks', () => {
+    const countIn = ({ service }: typeof demo) => Object.keys(ofType(service, 'AWS::CloudWatch::Alarm')).length
+    expect({ iam: countIn(signed), token: countIn(demo) }).toEqual(ALARMS)
+  })
+
+  it('of an idle demo costs at most $45', () => {
+    const costs = Object.values(ofMonth({ requests: 0, stored: 1, size: 'demo' }))
+    expect(costs.reduce((sum, each) => sum + each)).toBeLessThanOrEqual(45)
   })
 
   it.each<[string, Use, readonly [number, number, number, number, number]]>([
-    ['of a demo: ten thousand requests, 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 15, 44]],
-    ['of a million requests, 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 15, 52]],
-    ['of a hundred million requests, 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 15, 1256]],
+    ['of a demo: ten thousand requests, 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 16, 45]],
+    ['of a million requests, 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 16, 53]],
+    ['of a hundred million requests, 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 16, 1256]],
   ])('%s costs %j', (_, use, dollars) => {
     const { requests, data, search, fixed } = ofMonth(use)
     expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)

@@ -1,9 +1,11 @@
 /**
- * What a deployment costs in a month: list prices of us-east-1 in US dollars, without free tiers but CloudFront's, and the work each interaction
+ * What a deployment costs in a month: list prices of us-east-1 in US dollars, without free tiers that end, and the work each interaction
  * is. https://aws.amazon.com/pricing/
  */
 import { beatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import { BEATS, beatsOf } from '../../lambdas/indexing/heartbeat.ts'
+import { MEASURED } from '../../lambdas/runtime/aws/log.ts'
+import { watchesOf } from '../../lib/monitoring/watches.ts'
 
 const PRICES = {
   /** For a million. */
@@ -30,10 +32,11 @@ const PRICES = {
   key: 1,
   secret: 0.4,
   alarm: 0.1,
+  metric: 0.3,
 } as const
 
-/** Of CloudFront, in a month. */
-const FREE = { requests: 10, gigabytes: 1_000 }
+/** In a month and account, without an end: of CloudFront, and of CloudWatch, which has three dashboards besides. */
+const FREE = { requests: 10, gigabytes: 1_000, alarms: 10, metrics: 10 }
 
 type Work = {
   readonly gigabytes: number
@@ -64,8 +67,25 @@ const PARTS = 4
 /** Records come in batches. */
 const INDEXING = 0.05
 
-/** In a month, of a stage that gives tokens: its signing key, what CloudFront shows the API, two alarms. */
-export const OF_TOKENS = PRICES.key + PRICES.secret + 2 * PRICES.alarm
+const NAMED = { stage: 'x', table: 'x', stateTable: 'x', index: 'x', rebuild: 'x', api: { name: 'x', stage: 'x' } }
+const FOLLOWERS = { indexer: 'x', 'settle-transactions': 'x' }
+const DEPLOYED = {
+  ...{ ...NAMED, followers: FOLLOWERS, mappings: FOLLOWERS, domain: { name: 'x', account: 'x', disk: 20 } },
+  exports: { machine: 'x', sweeper: 'x' },
+}
+const alarmsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>
+  watchesOf(deployed).flatMap(({ alarm, metrics }) => (alarm === undefined ? [] : metrics)).length
+
+/** Of a stage whose requests are signed, and of one that issues tokens. */
+export const ALARMS = {
+  iam: alarmsOf(DEPLOYED),
+  token: alarmsOf({ ...DEPLOYED, exports: { ...DEPLOYED.exports, starter: 'x' }, tokens: { tender: 'x' } }),
+}
+
+/** In a month, of a stage that issues tokens: its signing key, the secret that CloudFront sends to the API, and alarms. */
+export const OF_TOKENS = PRICES.key + PRICES.secret + (ALARMS.token - ALARMS.iam) * PRICES.alarm
+
+const OF_WATCHING = Math.max(0, ALARMS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, MEASURED.length - FREE.metrics) * PRICES.metric
 
 /** In a month, of a function that asks what packages there are every ten seconds. */
 export const OF_PACKAGES = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
@@ -100,8 +120,8 @@ const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
 /** Bodies are deflated in the table; audit records are kept for three months. */
 const DEFLATED = 2.6
 const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
-const ALARMS = 37
 
+/** Of a stage with the default `access`, which is `token`. */
 export function ofMonth({ requests, stored, size }: Use): {
   readonly requests: number
   readonly data: number
@@ -119,6 +139,6 @@ export function ofMonth({ requests, stored, size }: Use): {
     data: kept * (PRICES.table + PRICES.recovery),
     search,
     // One key encrypts, one signs links to export files.
-    fixed: PRICES.firewallWithRules + 2 * PRICES.key + ALARMS * PRICES.alarm + OF_PULSE,
+    fixed: PRICES.firewallWithRules + 2 * PRICES.key + OF_WATCHING + OF_PULSE + OF_TOKENS,
   }
 }

@@ -25,8 +25,9 @@ import { synthesized, type Tree } from './assembly.ts'
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 const RESTORED = { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' }
 const STOPPED = { service: { writes: 'stopped' } }
-const { demo, inNetwork, elsewhere, stopped, adopted } = await synthesized({
+const { demo, signed, inNetwork, elsewhere, stopped, adopted } = await synthesized({
   demo: {},
+  signed: { access: 'iam' },
   inNetwork: { vpc: VPC },
   elsewhere: { search: { endpoint: 'https://search.example.org' } },
   stopped: STOPPED,
@@ -67,7 +68,10 @@ afterEach(() => {
   for (const client of all) client.reset()
 })
 
-const told = (given: Partial<Settings> = {}, template: Tree = demo.data) => lacking({ settings: settingsOf(given), template })
+const told = (given: Partial<Settings> = {}, template: Tree = demo.data) =>
+  lacking({ settings: settingsOf(given), namesAccess: 'access' in given, template })
+const running = ({ service }: { readonly service: Tree }): void =>
+  void formation.on(GetTemplateCommand, { StackName: 'fhir-dev-service' }).resolves({ TemplateBody: JSON.stringify(service) })
 const there = (StackStatus: StackStatus, EnableTerminationProtection = true): void =>
   void formation
     .on(DescribeStacksCommand, { StackName: 'fhir-dev-data' })
@@ -198,8 +202,6 @@ describe('before tables are adopted that were restored', () => {
       } as TableDescription,
     })
   const key = (KeyState: KeyState): void => void kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: '1', Arn: KEY, KeyState } })
-  const running = ({ service }: { readonly service: Tree }): void =>
-    void formation.on(GetTemplateCommand, { StackName: 'fhir-dev-service' }).resolves({ TemplateBody: JSON.stringify(service) })
   const restored = (other: Partial<typeof RESTORED> = {}) => ({ ...STOPPED, restored: { ...RESTORED, ...other } })
 
   beforeEach(() => {
@@ -269,6 +271,18 @@ describe('before tables are adopted that were restored', () => {
     running({ service: JSON.parse(JSON.stringify(adopted.service).replaceAll('"FHIR_EPOCH":"1"', '"FHIR_EPOCH":"3"')) })
     expect(await told(restored())).toEqual(['Tables: restored.epoch is 1, and 3 is deployed: it is never less'])
   })
+})
+
+it('refuses to change the access of a stage whose settings do not name it', async () => {
+  running(signed)
+  expect(await told()).toEqual([
+    expect.stringMatching(
+      /^Access: fhir-dev-service is deployed with access "iam", .*"access": "iam" to \.fhir\/dev\.settings\.json to keep it/,
+    ),
+  ])
+  for (const access of ['iam', 'token'] as const) expect(await told({ access })).toEqual([])
+  running(demo)
+  expect(await told()).toEqual([])
 })
 
 it('what cannot be looked at, beside the rest', async () => {

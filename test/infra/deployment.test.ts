@@ -1,4 +1,5 @@
 /** Stream, schedules, workflows and settings of a deployed stage. */
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
@@ -6,8 +7,9 @@ import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { SETTINGS } from '../../lambdas/runtime/config.ts'
 import { type ServiceSetting, serviceEnvironment, settingsOf } from '../../lib/settings/settings.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
-import { DOMAIN, demo, local, names, production, tokens } from './stages.ts'
+import { DOMAIN, demo, local, names, production, signed, tokens } from './stages.ts'
 
 /** Of each setting of the service another value than the default, but where one is refused. Tenancy needs tokens. */
 const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
@@ -46,11 +48,12 @@ const REFUSED: readonly ServiceSetting[] = [
   'referentialIntegrity',
 ]
 
-const { again, changed, named } = await synthesized({
+const { again, changed, named, namedAndSigned } = await synthesized({
   first: {},
   again: {},
   changed: { service: TOLD },
-  named: { access: 'token', customDomain: DOMAIN },
+  named: { customDomain: DOMAIN },
+  namedAndSigned: { access: 'iam', customDomain: DOMAIN },
 })
 
 describe('what follows the table', () => {
@@ -58,10 +61,10 @@ describe('what follows the table', () => {
     ['indexer', ['H', 'P']],
     ['settle-transactions', ['T']],
   ])('%s gets records with the sort keys %s, repeats what fails alone, and loses nothing', (name, sorts) => {
-    const functionId = Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(
+    const functionId = Object.entries(ofType(signed.service, 'AWS::Lambda::Function')).find(
       ([, { Handler }]) => Handler === `${name}.handler`,
     )![0]
-    const mapping = Object.values(ofType(demo.service, 'AWS::Lambda::EventSourceMapping')).find(
+    const mapping = Object.values(ofType(signed.service, 'AWS::Lambda::EventSourceMapping')).find(
       ({ FunctionName }) => FunctionName.Ref === functionId,
     )
     expect(mapping).toMatchObject({
@@ -79,10 +82,10 @@ describe('what follows the table', () => {
   })
 
   it('is no more than two functions, as a stream wants it', () =>
-    expect(Object.keys(ofType(demo.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
+    expect(Object.keys(ofType(signed.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
 
   it('takes up every minute, hour and day what was left', () => {
-    const rules = Object.values(ofType(demo.service, 'AWS::Events::Rule'))
+    const rules = Object.values(ofType(signed.service, 'AWS::Events::Rule'))
     expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
       ['rate(1 minute)', '{"sweep":"transactions"}'],
       ['rate(1 day)', '{"sweep":"bodies"}'],
@@ -105,7 +108,7 @@ describe('what follows the table', () => {
     ['rebuilds by the state machine of lambdas/indexing', 'Rebuild', rebuildWorkflow],
     ['exports by that of lambdas/export', 'Exporting', exportWorkflow],
   ])('%s, whose log has no input', (_, id, definition) => {
-    const machines = Object.entries(ofType(demo.service, 'AWS::StepFunctions::StateMachine'))
+    const machines = Object.entries(ofType(signed.service, 'AWS::StepFunctions::StateMachine'))
     const [, machine] = machines.find(([each]) => each.startsWith(`${id}Machine`))!
     const [separator, parts] = machine.DefinitionString['Fn::Join']
     const text = parts.map((part: Tree) => (typeof part === 'string' ? part : 'ARN')).join(separator)
@@ -118,7 +121,7 @@ describe('what follows the table', () => {
     ['Rebuild', 'rebuild-step', 6 * 24],
     ['Exporting', 'export-step', 2 * 24],
   ])('%s waits for nothing longer than it may take: its function %s, and itself %i hours', (id, name, hours) => {
-    const [, machine] = Object.entries(ofType(demo.service, 'AWS::StepFunctions::StateMachine')).find(([each]) =>
+    const [, machine] = Object.entries(ofType(signed.service, 'AWS::StepFunctions::StateMachine')).find(([each]) =>
       each.startsWith(`${id}Machine`),
     )!
     const text = machine.DefinitionString['Fn::Join'][1]
@@ -131,7 +134,7 @@ describe('what follows the table', () => {
     })
     expect(definition.TimeoutSeconds).toBe(hours * 60 * 60)
     expect(tasks.length).toBeGreaterThan(3)
-    const { Timeout } = functionsOf(demo.service)[name]!
+    const { Timeout } = functionsOf(signed.service)[name]!
     for (const { TimeoutSeconds, Retry } of tasks) {
       expect([TimeoutSeconds > Timeout, TimeoutSeconds]).toEqual([true, Timeout + 60])
       // Of all errors there are, that of a step that was not answered too.
@@ -142,12 +145,12 @@ describe('what follows the table', () => {
 })
 
 describe('a deployment', () => {
-  const { Resources } = demo.service
+  const { Resources } = signed.service
   const migration = Resources.Migration
 
   it('migrates with the new functions behind the stream, before any request is served by the new ones', () => {
     const idOf = (name: string) =>
-      Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
+      Object.entries(ofType(signed.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
     const before = ['indexer', 'settle-transactions', 'rebuild-step', 'export-step', 'export-sweep', 'migrate']
     for (const name of before) expect(migration.DependsOn).toContain(idOf(name))
     for (const name of names.filter((each) => ![...before, 'link-key'].includes(each))) {
@@ -163,8 +166,8 @@ describe('a deployment', () => {
 
   it('tells the functions the address clients use', () => {
     const baseUrl = ({ service }: Synthesized) => functionsOf(service).read!.Environment.Variables.FHIR_BASE_URL
-    const [, parts] = baseUrl(demo)['Fn::Join']
-    const [api] = Object.keys(ofType(demo.service, 'AWS::ApiGateway::RestApi'))
+    const [, parts] = baseUrl(signed)['Fn::Join']
+    const [api] = Object.keys(ofType(signed.service, 'AWS::ApiGateway::RestApi'))
     expect(parts.map((part: Tree | string) => (typeof part === 'string' ? part : Object.values(part)[0]))).toEqual([
       'https://',
       api,
@@ -173,7 +176,7 @@ describe('a deployment', () => {
       '/fhir',
     ])
     // CloudFront asks the API under its own name: what is signed for another host is refused there.
-    expect(baseUrl(production)['Fn::Join'][1][0]).toBe('https://')
+    expect(baseUrl(namedAndSigned)['Fn::Join'][1][0]).toBe('https://')
     expect(baseUrl(named)).toBe('https://fhir.example.org/fhir')
     expect(JSON.stringify(baseUrl(tokens))).toContain('DomainName')
     expect(baseUrl(local)).toBe('http://127.0.0.1:8080/fhir')
@@ -186,8 +189,8 @@ describe('a deployment', () => {
         Object.values(functionsOf(of.service)).flatMap(({ Environment }) =>
           Environment?.Variables.FHIR_BASE_URL === undefined ? [] : [urlOf(Environment.Variables[name])],
         )
-    const [own] = told('FHIR_BASE_URL')(demo)
-    for (const stage of [demo, production, named, tokens, local]) {
+    const [own] = told('FHIR_BASE_URL')(signed)
+    for (const stage of [signed, namedAndSigned, production, named, tokens, local]) {
       const [links] = told('FHIR_BASE_URL')(stage)
       const bases = told('FHIR_OWN_BASES')(stage)
       expect(new Set(bases).size).toBe(1)
@@ -200,8 +203,22 @@ describe('a deployment', () => {
   })
 
   it('prints where everything is', () => {
-    expect(Object.keys(demo.data.Outputs)).toEqual(expect.arrayContaining(['ResourceTableName', 'StateTableName', 'BucketName']))
-    expect(Object.keys(demo.service.Outputs)).toEqual(expect.arrayContaining(['BaseUrl', 'ApiUrl', 'DistributionDomain', 'AlarmTopic']))
+    expect(Object.keys(signed.data.Outputs)).toEqual(expect.arrayContaining(['ResourceTableName', 'StateTableName', 'BucketName']))
+    expect(Object.keys(signed.service.Outputs)).toEqual(expect.arrayContaining(['BaseUrl', 'ApiUrl', 'DistributionDomain', 'AlarmTopic']))
+  })
+
+  it('prints one command that registers the first administrator', () => {
+    const commandOf = ({ service }: Synthesized): string => service.Outputs.FirstClient.Value
+    expect(readFileSync('lib/README.md', 'utf8')).toContain(`${commandOf(demo)}\n`)
+    expect(commandOf(tokens)).toContain(" --tenant '*'")
+    expect(signed.service.Outputs.FirstClient).toBeUndefined()
+    const here = `${commandOf(demo)} --json`
+      .replace('npm run fhir --', `${process.execPath} bin/fhir.js`)
+      .replace('--stage dev', `--data ${newFolder()}`)
+    const { stdout } = spawnSync(here, { shell: true, encoding: 'utf8' })
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ client_id: 'admin', client_secret: expect.any(String), scope: 'system/*.cruds system/admin', tenants: ['default'] },
+    })
   })
 
   it('has settings that fit, or does not begin', () => {
@@ -235,7 +252,7 @@ describe('a deployment', () => {
   it('tells every function each setting of the service, or refuses it with what to do instead', () => {
     const known = [...Object.keys(TOLD), ...REFUSED, 'tenancy']
     expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(known.toSorted())
-    const told = { ...serviceEnvironment(settingsOf({ service: TOLD })), FHIR_ACCESS: 'iam' }
+    const told = { ...serviceEnvironment(settingsOf({ service: TOLD })), FHIR_ACCESS: 'token' }
     expect(Object.keys(told)).toHaveLength(Object.keys(TOLD).length + 1)
     for (const [name, { Environment }] of Object.entries(functionsOf(changed.service)))
       expect([name, Environment.Variables]).toEqual([name, expect.objectContaining(told)])

@@ -332,7 +332,7 @@ describe('scheduled exports', () => {
     expect(() => settingsOf({ ...settings, exports: [null as never] })).toThrow('exports[0] is no object')
     expect(() => settingsOf({ ...settings, exports: {} as never })).toThrow('exports is a list of at most 50')
     expect(() => settingsOf({ access: 'token', exports: SCHEDULED })).toThrow('exports[0].tenant is "default" where tenancy is off')
-    expect(() => settingsOf({ exports: SCHEDULED })).toThrow('access "token", not "iam"')
+    expect(() => settingsOf({ access: 'iam', exports: SCHEDULED })).toThrow('access "token", not "iam"')
   })
 })
 

@@ -3,12 +3,12 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { settingsOf } from '../../lib/settings/settings.ts'
 import { ofType, type Synthesized, type Tree } from './assembly.ts'
-import { demo, each, tokens } from './stages.ts'
+import { each, signed, tokens } from './stages.ts'
 
 describe('what is in front', () => {
   const viewerOf = ({ service }: Synthesized): Tree =>
     Object.entries(ofType(service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Front'))![1]
-  const [viewer, viewerOfTokens] = [viewerOf(demo), viewerOf(tokens)]
+  const [viewer, viewerOfTokens] = [viewerOf(signed), viewerOf(tokens)]
   const asked = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer): Tree => {
     const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' }, ...headers } }
     return runInNewContext(`${FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
@@ -57,7 +57,7 @@ describe('what is in front', () => {
   })
 
   it('passes everything else on, and keeps nothing', () => {
-    const [{ DistributionConfig }] = Object.values(ofType(demo.service, 'AWS::CloudFront::Distribution')) as [Tree]
+    const [{ DistributionConfig }] = Object.values(ofType(signed.service, 'AWS::CloudFront::Distribution')) as [Tree]
     const { AllowedMethods, CachePolicyId, OriginRequestPolicyId } = DistributionConfig.DefaultCacheBehavior
     expect(AllowedMethods).toEqual(['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'POST', 'DELETE'])
     // AWS's own policies: Managed-CachingDisabled, Managed-AllViewerExceptHostHeader.
@@ -68,7 +68,7 @@ describe('what is in front', () => {
   })
 
   it('refuses bodies no function could take, by their length', () => {
-    const [{ Rules }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    const [{ Rules }] = Object.values(ofType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
     const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
     expect(tooLarge.Action.Block.CustomResponse).toMatchObject({
       ResponseCode: 413,
@@ -112,8 +112,8 @@ describe('what is in front', () => {
   })
 
   it('refuses an address that asks too much', () => {
-    const [{ CustomResponseBodies, DefaultAction }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
-    expect(tooMany(demo)).toMatchObject({
+    const [{ CustomResponseBodies, DefaultAction }] = Object.values(ofType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    expect(tooMany(signed)).toMatchObject({
       Action: { Block: { CustomResponse: { ResponseCode: 429 } } },
       Statement: { RateBasedStatement: { AggregateKeyType: 'IP' } },
     })
@@ -158,7 +158,7 @@ describe('what is in front', () => {
   })
 
   it('shows no secret where requests are signed, and the first has none before it', () => {
-    expect(JSON.stringify(demo.service)).not.toContain('secretsmanager')
+    expect(JSON.stringify(signed.service)).not.toContain('secretsmanager')
     expect(() => settingsOf({ access: 'token', originSecret: 0 })).toThrow('originSecret is a whole number from 1 on')
   })
 })

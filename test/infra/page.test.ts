@@ -11,14 +11,14 @@ it('the settings it shows are some', () => {
   expect(shown).toHaveLength(3)
   for (const text of shown) {
     const given = JSON.parse(text.startsWith('{') ? text : `{${text}}`)
-    expect(settingsOf({ access: 'token', ...given })).toMatchObject(given)
+    expect(settingsOf(given)).toMatchObject(given)
   }
 })
 
 it('every setting in its texts is one', () => {
   const named = [...PAGE.matchAll(/set `"(\w+)"`|settings say `"(\w+)":/g)].map(([, set, said]) => set ?? said!)
-  expect(named.toSorted()).toEqual(['access', 'exportLinkKey', 'originSecret'])
-  for (const name of named) expect(() => settingsOf({ [name]: name === 'access' ? 'token' : 2 })).not.toThrow()
+  expect(named.toSorted()).toEqual(['exportLinkKey', 'originSecret'])
+  for (const name of named) expect(() => settingsOf({ [name]: 2 })).not.toThrow()
 })
 
 it.each(['client', 'user', 'keys', 'package'])('%s takes a stage, as it says', (command) => {

@@ -4,11 +4,11 @@ import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { FUNCTIONS, type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { functionsOf, ofType } from './assembly.ts'
 import { ARNS, allowed, type Call, statementsOf } from './iam.ts'
-import { demo, elsewhere, local, names, tokens } from './stages.ts'
+import { elsewhere, local, names, signed, tokens } from './stages.ts'
 
 describe('who may do what', () => {
   const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
-  const may = (name: string, call: Call) => allowed(demo.service, name, call)
+  const may = (name: string, call: Call) => allowed(signed.service, name, call)
   const whoMay = (call: Call) => names.filter((name) => may(name, call)).sort()
   const leading = (key: string) => ({ 'dynamodb:LeadingKeys': [key] })
   const via = (service: string) => ({ 'kms:ViaService': `${service}.us-east-1.amazonaws.com` })
@@ -187,7 +187,7 @@ describe('who may do what', () => {
         for (const name of names)
           expect([
             name,
-            allowed(demo.service, name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
+            allowed(signed.service, name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
           ]).toEqual([name, false])
     })
   })
@@ -226,7 +226,7 @@ describe('who may do what', () => {
       ).toEqual([])
     }
     expect(functionsOf(local.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('none')
-    expect(functionsOf(demo.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
+    expect(functionsOf(signed.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
   })
 
   it("a domain of one's own is asked with a signature, and permitted by its ARN", () => {
@@ -236,11 +236,11 @@ describe('who may do what', () => {
   })
 
   it('the domain takes signed requests of these roles only', () => {
-    const [domain] = Object.values(ofType(demo.data, 'AWS::OpenSearchService::Domain'))
+    const [domain] = Object.values(ofType(signed.data, 'AWS::OpenSearchService::Domain'))
     const [statement, ...others] = domain!.AccessPolicies.Statement
     expect(others).toEqual([])
     expect(JSON.stringify(statement.Condition.ArnLike['aws:PrincipalArn'])).toContain(':role/fhir-dev/*')
-    const roles = Object.values(ofType(demo.service, 'AWS::IAM::Role')).filter(({ Description }) => /may do$/.test(Description ?? ''))
+    const roles = Object.values(ofType(signed.service, 'AWS::IAM::Role')).filter(({ Description }) => /may do$/.test(Description ?? ''))
     expect(roles.map(({ Path }) => Path)).toEqual(names.map(() => '/fhir-dev/'))
     expect(domain).toMatchObject({
       EncryptionAtRestOptions: { Enabled: true },

@@ -10,19 +10,18 @@ import { synthesized, type Tree } from './assembly.ts'
 /** They say where a deployment is: with another it is another one, beside the first. */
 type Place = 'stage' | 'account' | 'region'
 
-const TOKEN = { access: 'token' } as const
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 
 const RESTORED = { resources: 'restored-1', epoch: 1, instant: '2031-01-01T03:00:00Z' } as const
 
-/** Of each setting, what it is changed to: from the defaults, or from `besides`. */
+/** The value to which each setting is changed from its default. */
 const CHANGED: {
-  readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name]; readonly besides?: typeof TOKEN }
+  readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name] }
 } = {
-  access: { to: 'token' },
-  originSecret: { to: 2, besides: TOKEN },
+  access: { to: 'iam' },
+  originSecret: { to: 2 },
   exportLinkKey: { to: 2 },
-  exports: { to: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }], besides: TOKEN },
+  exports: { to: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }] },
   search: { to: { kind: 'domain', size: 'production' } },
   baseUrl: { to: 'https://fhir.example.org/fhir' },
   customDomain: {
@@ -49,19 +48,16 @@ const CHANGED: {
 }
 
 const NAMES = Object.keys(CHANGED) as (keyof typeof CHANGED)[]
-const before = await synthesized({ defaults: {}, tokens: TOKEN })
+const before = await synthesized({ defaults: {} })
 const after = await synthesized(
-  Object.fromEntries(NAMES.map((name) => [name, { ...CHANGED[name].besides, [name]: CHANGED[name].to }])) as Record<
-    keyof typeof CHANGED,
-    Partial<Settings>
-  >,
+  Object.fromEntries(NAMES.map((name) => [name, { [name]: CHANGED[name].to }])) as Record<keyof typeof CHANGED, Partial<Settings>>,
 )
 
 /** A domain cannot move into a network: that is decided before the first deployment. */
 const DECIDED_ONCE: Readonly<Record<string, readonly unknown[]>> = { vpc: [expect.stringMatching(/^SearchDomain\w+: is refused$/)] }
 
 it.each(NAMES)('no change of the setting %s replaces what lasts', (name) => {
-  const { data, service } = CHANGED[name].besides === TOKEN ? before.tokens : before.defaults
+  const { data, service } = before.defaults
   const lost = [...replaced(data, after[name].data), ...replaced(service, after[name].service)]
   expect(lost).toEqual(DECIDED_ONCE[name] ?? [])
 })

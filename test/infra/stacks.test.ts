@@ -5,7 +5,7 @@ import { type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas
 import { PLACES, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { functionsOf, ofType, type Tree } from './assembly.ts'
 import { digest } from './digest.ts'
-import { accessOf, demo, each, production, tokens } from './stages.ts'
+import { accessOf, demo, each, production, signed, tokens } from './stages.ts'
 
 describe.each(each)('the stacks: %s', (_stage, stacks) => {
   const { data, service } = stacks
@@ -60,7 +60,7 @@ describe.each(each)('the stacks: %s', (_stage, stacks) => {
     for (const { Type, UpdatePolicy } of Object.values<Tree>(data.Resources)) {
       if (Type === 'AWS::OpenSearchService::Domain') expect(UpdatePolicy).toEqual({ EnableVersionUpgrade: true })
     }
-    if (stacks === demo || stacks === production) expect(ofType(data, 'AWS::OpenSearchService::Domain')).toBeDefined()
+    if (stacks === demo || stacks === signed || stacks === production) expect(ofType(data, 'AWS::OpenSearchService::Domain')).toBeDefined()
   })
 
   it('can recover a table to any second, and protect it from deletion', () => {
@@ -257,6 +257,6 @@ describe('the table of resources', () => {
 
 describe('what is deployed, type by type and permission by permission', () => {
   it('what lasts', () => expect(digest(demo.data)).toMatchSnapshot())
-  it('what runs', () => expect(digest(demo.service)).toMatchSnapshot())
+  it('what runs', () => expect(digest(signed.service)).toMatchSnapshot())
   it('what runs and gives tokens', () => expect(digest(tokens.service)).toMatchSnapshot())
 })

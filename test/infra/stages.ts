@@ -10,6 +10,7 @@ export const DOMAIN = {
 }
 export const STAGES = {
   demo: {},
+  signed: { access: 'iam' },
   production: {
     stage: 'prod',
     account: '111111111111',
@@ -27,8 +28,8 @@ export const STAGES = {
   elsewhere: { search: { endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' } },
   tokens: { access: 'token', account: '111111111111', originSecret: 2, service: { tenancy: 'on' } },
 } satisfies Readonly<Record<string, Partial<Settings>>>
-export const { demo, production, local, elsewhere, tokens } = await synthesized(STAGES)
-export const each = Object.entries({ demo, production, local, elsewhere, tokens }) as readonly (readonly [
+export const { demo, signed, production, local, elsewhere, tokens } = await synthesized(STAGES)
+export const each = Object.entries({ demo, signed, production, local, elsewhere, tokens }) as readonly (readonly [
   keyof typeof STAGES,
   Synthesized,
 ])[]

@@ -1,0 +1,19 @@
+/** Settings of a stage that is deployed, read from the template of its service stack. */
+import { type CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation'
+import { unlessNamed } from './error-names.ts'
+import type { Template } from './replacement-check.ts'
+
+type Resources = readonly Template['Resources'][string][]
+
+/** Returns the resources of a deployed stack, or none if the stack does not exist. */
+export async function deployedResources(client: CloudFormationClient, StackName: string): Promise<Resources> {
+  const found = await client.send(new GetTemplateCommand({ StackName, TemplateStage: 'Processed' })).catch(unlessNamed('ValidationError'))
+  return Object.values((JSON.parse(found?.TemplateBody ?? '{"Resources":{}}') as Template).Resources)
+}
+
+/** Returns the environment of each function. */
+export const variablesIn = (resources: Resources): readonly Readonly<Record<string, unknown>>[] =>
+  resources.flatMap(({ Properties }) => {
+    const { Environment } = (Properties ?? {}) as { readonly Environment?: { readonly Variables?: Readonly<Record<string, unknown>> } }
+    return Environment?.Variables === undefined ? [] : [Environment.Variables]
+  })
