@@ -11,8 +11,10 @@ import { type Front, startFront } from '../http/front.ts'
 import { KEY, OTHER_KEY, SECOND, signedBy, world } from './issuing.ts'
 
 const site = world()
+const tenancy = world({ tenancy: true })
 const reached: FhirRequest[] = []
 let front: Front
+let frontOfTenants: Front
 
 beforeAll(async () => {
   const answer = async (asked: FhirRequest) => {
@@ -20,8 +22,9 @@ beforeAll(async () => {
     return { status: 200 }
   }
   front = await startFront(answer, {}, undefined, byToken(site.verify))
+  frontOfTenants = await startFront(answer, {}, undefined, byToken(tenancy.verify))
 })
-afterAll(() => front.close())
+afterAll(() => Promise.all([front.close(), frontOfTenants.close()]))
 
 /** What nothing takes as what it should be: who is let in learns of it, nobody else. */
 const NONSENSE = '{'
@@ -41,12 +44,17 @@ const HEADERS: Readonly<Record<string, () => Record<string, string>>> = {
   'an ID token': () => ({ authorization: `Bearer ${site.token({ typ: 'ID' })}` }),
 }
 
+/** Reads and searches. All others are writes or operations. */
+const READS: ReadonlySet<string> = new Set(
+  'read vread history-instance history-type history-system search-type search-system capabilities'.split(' '),
+)
+
 const pathOf = ({ path }: Route): string => path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
 
-async function ask(route: Route, headers: Record<string, string>) {
-  reached.length = front.audited.length = 0
+async function ask(route: Route, headers: Record<string, string>, { port, audited } = front) {
+  reached.length = audited.length = 0
   const sent = route.method === 'GET' ? {} : { body: NONSENSE, headers: { ...headers, 'content-type': 'text/nonsense' } }
-  const response = await fetch(`http://127.0.0.1:${front.port}${pathOf(route)}`, { method: route.method, headers, ...sent })
+  const response = await fetch(`http://127.0.0.1:${port}${pathOf(route)}`, { method: route.method, headers, ...sent })
   const text = await response.text()
   return {
     status: response.status,
@@ -82,6 +90,21 @@ describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as 
       { tenant: 'default', client: 'app', subject: 'u-1', user: 'jane', patient: 'p-1', scopes: 'patient/*.rs system/admin', status },
     ])
     if (route.method === 'GET') expect(reached).toMatchObject([{ tenant: 'default', client: 'app' }])
+  })
+
+  it('opens the tenant of an array of one', async () => {
+    const authorization = `Bearer ${tenancy.token({ tenant: ['a'], scope: 'system/*.cruds system/admin' })}`
+    const { status } = await ask(route, { authorization }, frontOfTenants)
+    expect(frontOfTenants.audited).toMatchObject([{ tenant: 'a', client: 'app', status }])
+  })
+
+  it('is about one tenant, which X-Tenant-Id chooses', async () => {
+    const authorization = `Bearer ${tenancy.token({ tenant: ['a', 'b'], scope: 'system/*.cruds system/admin' })}`
+    const refused = READS.has(route.interaction) ? [400, 'required'] : [422, 'business-rule']
+    const { status, code } = await ask(route, { authorization }, frontOfTenants)
+    expect([status, code, reached.length]).toEqual([...refused, 0])
+    await ask(route, { authorization, 'x-tenant-id': 'b' }, frontOfTenants)
+    expect(frontOfTenants.audited).toMatchObject([{ tenant: 'b', client: 'app' }])
   })
 
   if (isForAnybody)

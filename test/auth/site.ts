@@ -60,17 +60,36 @@ export function tokens(patientsOf: PersonReader) {
   issuer.now = Date.now()
   const made = new Map<Who, string>()
   const tokenOf = (who: Who): string => {
-    const { tenant, client, scopes: scope, patient, fhirUser, actsFor: acts_for } = who
+    const { client, scopes: scope, patient, fhirUser, actsFor: acts_for } = who
     const isOfUser = who.isUser === true
     const exp = Math.floor(issuer.now / SECOND) + 36_000
     const token =
       made.get(who) ??
-      issuer.token({ tenant, client_id: client, azp: client, sub: isOfUser ? 'a-user' : client, scope, patient, fhirUser, acts_for, exp })
+      issuer.token({
+        tenant: claimOf(who),
+        client_id: client,
+        azp: client,
+        sub: isOfUser ? 'a-user' : client,
+        scope,
+        patient,
+        fhirUser,
+        acts_for,
+        exp,
+      })
     made.set(who, token)
     return token
   }
   return { authenticator: byToken(issuer.verify), tokenOf }
 }
+
+export function claimOf({ tenant, claim }: Who): string | readonly string[] {
+  if (claim === undefined) return tenant
+  return claim === 'array of one' ? [tenant] : [tenant, tenant === 'north' ? 'south' : 'north']
+}
+
+/** Returns the header by which a token of two tenants chooses one. */
+export const choosing = ({ tenant, claim }: Who): Readonly<Record<string, string>> =>
+  claim === 'array of two' ? { 'x-tenant-id': tenant } : {}
 
 /** Asks what serves. */
 export function asking(serve: Serve, tokenOf: (who: Who) => string): Ask {
@@ -83,6 +102,7 @@ export function asking(serve: Serve, tokenOf: (who: Who) => string): Ask {
       headers: {
         ...(body === undefined || isBytes ? {} : { 'content-type': typeof body === 'string' ? FORM : 'application/fhir+json' }),
         authorization: `Bearer ${tokenOf(who)}`,
+        ...choosing(who),
         ...headers,
       },
       body: body === undefined ? new Uint8Array() : isBytes ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { openDeployment } from '../../lambdas/runtime/aws/administration.ts'
 import { encoded } from '../access/issuing.ts'
 import type { Who } from '../auth/isolation/oracle.ts'
-import { type Answer, type Ask, BASE, operatorOf } from '../auth/site.ts'
+import { type Answer, type Ask, BASE, choosing, claimOf, operatorOf } from '../auth/site.ts'
 import type { Described } from './cloud.ts'
 
 /** Seconds. */
@@ -32,7 +32,12 @@ export function askingDeployed(cloud: Described): Ask {
     const response = await fetch(base + toTheServer(target), {
       method,
       headers: {
-        ...{ accept: 'application/fhir+json', 'accept-encoding': 'identity', authorization: `Bearer ${await tokenOf(who)}` },
+        ...{
+          accept: 'application/fhir+json',
+          'accept-encoding': 'identity',
+          authorization: `Bearer ${await tokenOf(who)}`,
+          ...choosing(who),
+        },
         ...(body === undefined || isBytes ? {} : { 'content-type': type }),
         ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, toTheServer(value)])),
       },
@@ -87,13 +92,14 @@ function signing({ awsEndpoint, deployment }: Described, base: string): (who: Wh
   const { keys } = openDeployment({ stage: 'local', region: 'us-east-1', stateTable, auditRetentionDays: 1 })
   const made = new Map<Who, Promise<string>>()
   let jti = 0
-  const make = async ({ tenant, client, scopes: scope, patient, fhirUser, actsFor: acts_for, isUser = false }: Who): Promise<string> => {
+  const make = async (asking: Who): Promise<string> => {
+    const { client, scopes: scope, patient, fhirUser, actsFor: acts_for, isUser = false } = asking
     const [key] = await keys.list()
     const iat = Math.floor(Date.now() / 1_000)
     const standing = { iss: base, aud: base, iat, exp: iat + LONG, jti: `jti-${++jti}`, typ: 'Bearer', client_auth: 'secret' }
     const who = { sub: isUser ? 'a-user' : client, azp: client, client_id: client, sid: 'sid', session_state: 'sid', acr: '0' }
     const header = encoded({ alg: 'RS256', typ: 'JWT', kid: key!.key.kid })
-    const text = `${header}.${encoded({ ...standing, ...who, tenant, scope, patient, fhirUser, acts_for })}`
+    const text = `${header}.${encoded({ ...standing, ...who, tenant: claimOf(asking), scope, patient, fhirUser, acts_for })}`
     return `${text}.${Buffer.from(await keys.sign(key!.key.kid, Buffer.from(text))).toString('base64url')}`
   }
   return (who) => {

@@ -26,7 +26,7 @@ describe('a month', () => {
     expect(README).toContain('$0.10')
   })
 
-  it('of tokens costs $1.90 before the first is given', () => {
+  it('costs $1.90 for tokens before the first is issued', () => {
     expect(OF_TOKENS.toFixed(2)).toBe('1.90')
     expect(README).toContain('$1.90')
   })
@@ -36,7 +36,7 @@ describe('a month', () => {
     expect({ iam: countIn(signed), token: countIn(demo) }).toEqual(ALARMS)
   })
 
-  it('of an idle demo costs at most $45', () => {
+  it('costs at most $45 for an idle demo', () => {
     const costs = Object.values(ofMonth({ requests: 0, stored: 1, size: 'demo' }))
     expect(costs.reduce((sum, each) => sum + each)).toBeLessThanOrEqual(45)
   })

@@ -273,7 +273,7 @@ describe('before tables are adopted that were restored', () => {
   })
 })
 
-it('refuses to change the access of a stage whose settings do not name it', async () => {
+it('refuses to change the access of a stage that does not name it', async () => {
   running(signed)
   expect(await told()).toEqual([
     expect.stringMatching(

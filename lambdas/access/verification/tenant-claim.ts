@@ -1,5 +1,5 @@
 /** Whose data a token opens, and which of them a request is about. */
-import { fhirError } from '../../fhir/outcome.ts'
+import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { TENANT } from '../../ports/store/tenants.ts'
 import { isOfOneTenant } from '../user-patients.ts'
 import { tokenRefused } from './token-errors.ts'
@@ -14,8 +14,13 @@ const isTenant = (value: unknown): value is string => typeof value === 'string' 
 export function tenantClaim(value: unknown): TenantClaim {
   if (value === undefined || value === '*' || isTenant(value)) return value
   if (!Array.isArray(value) || !value.every((each) => each === '*' || isTenant(each))) throw tokenRefused('The token names no tenant')
-  if (value.length === 0) return undefined
-  return value.includes('*') ? '*' : value
+  return value.includes('*') ? '*' : claimOf(value)
+}
+
+/** Returns the claim for a list of names. An array of one opens its tenant as a string does. */
+function claimOf(names: readonly string[]): TenantClaim {
+  const different = [...new Set(names)]
+  return different.length > 1 ? different : different[0]
 }
 
 /** What of a claim lies within what its issuer may open. FhirError 401 where nothing does. */
@@ -24,15 +29,17 @@ export function tenantsWithin(claim: TenantClaim, allowed: TenantClaim): TenantC
   if (claim === '*') return allowed
   const within = [claim].flat().filter((tenant) => [allowed].flat().includes(tenant))
   if (within.length === 0) throw tokenRefused('The token names no tenant that its issuer may open')
-  return typeof claim === 'string' ? claim : within
+  return claimOf(within)
 }
+
+const isSeveral = (claim: TenantClaim): boolean => claim === '*' || Array.isArray(claim)
 
 /** FhirError 403 where a token about one person opens several tenants: an id of one is somebody else in another. */
 export function checkPerson(
   { patient, fhirUser, actsFor }: Pick<VerifiedToken, 'patient' | 'fhirUser' | 'actsFor'>,
   claim: TenantClaim,
 ): void {
-  if (claim === undefined || [claim].flat().every((tenant, i) => tenant !== '*' && i === 0)) return
+  if (!isSeveral(claim)) return
   if (patient !== undefined || actsFor !== undefined || isOfOneTenant(fhirUser))
     throw fhirError(403, 'forbidden', 'The token is about a patient, and opens several tenants: in each that is somebody else')
 }
@@ -47,12 +54,18 @@ export function onlyTenant(claim: TenantClaim, header: string | undefined): stri
   return TENANT
 }
 
-/** `header`: X-Tenant-Id. FhirError 400 where it is needed and does not say which, 403 where the token does not open it. */
+/** Thrown if a token opens several tenants and the request does not select one of them. */
+export class TenantNotChosen extends FhirError {
+  constructor() {
+    super(400, [{ severity: 'error', code: 'required', text: 'The token opens several tenants: choose one with X-Tenant-Id' }])
+  }
+}
+
+/** `header`: X-Tenant-Id. Throws TenantNotChosen, and FhirError 400 if the header names no tenant, 403 if the token does not open it. */
 export function chosenTenant(claim: TenantClaim, header: string | undefined): string {
   if (claim === undefined) throw fhirError(403, 'forbidden', 'The token opens no tenant')
   if (header !== undefined && !isTenant(header)) throw fhirError(400, 'value', 'X-Tenant-Id is the name of one tenant')
-  const isOne = typeof claim === 'string' && claim !== '*'
-  if (header === undefined && !isOne) throw fhirError(400, 'required', 'The token opens several tenants: choose one with X-Tenant-Id')
+  if (header === undefined && isSeveral(claim)) throw new TenantNotChosen()
   const tenant = header ?? (claim as string)
   // guard: tenant-claim-matches-request
   if (claim !== '*' && ![claim].flat().includes(tenant)) throw fhirError(403, 'forbidden', 'The token does not open this tenant')

@@ -1,9 +1,10 @@
 /** Finds out who asks, and lets in who has proved it: before anything of what was sent is read. */
 import { accessOfToken, accessToRead } from '../../access/token-access.ts'
+import { TenantNotChosen } from '../../access/verification/tenant-claim.ts'
 import { tokenMissing } from '../../access/verification/token-errors.ts'
 import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import { isAuthCode } from '../../catalogue/routes.ts'
-import { FhirError } from '../../fhir/outcome.ts'
+import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
 import type { Code, Exchange, HttpRequest, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
@@ -36,11 +37,34 @@ function advised(error: Error, baseUrl: string): Error {
 }
 
 async function admitted(authenticator: Authenticator, http: HttpRequest, code: Code): Promise<VerifiedToken | undefined> {
-  const token = await authenticator(http)
+  const token = await verified(authenticator, http, code)
   // guard: every-route-needs-token
   if (token === undefined && ADMISSION[code] !== 'anybody') throw tokenMissing()
   return token
 }
+
+async function verified(authenticator: Authenticator, http: HttpRequest, code: Code): Promise<VerifiedToken | undefined> {
+  try {
+    return await authenticator(http)
+  } catch (error) {
+    if (!(error instanceof TenantNotChosen) || READS.has(code)) throw error
+    throw fhirError(422, 'business-rule', ONE_TENANT)
+  }
+}
+
+/** Reads and searches could be answered from several tenants. Everything else concerns one. */
+const READS: ReadonlySet<Code> = new Set<Code>([
+  'read',
+  'vread',
+  'history-instance',
+  'history-type',
+  'history-system',
+  'search-type',
+  'search-system',
+  'capabilities',
+])
+const ONE_TENANT =
+  'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
 
 /** `unread`: why a request is refused whatever its body is. `limit`: bytes of a body here, where there may be fewer than elsewhere. */
 export type Admitted = { readonly unread?: Error; readonly limit?: number }

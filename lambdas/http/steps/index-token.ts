@@ -37,7 +37,7 @@ type Report = (error: unknown, requestId: string) => void
 
 /**
  * On writes. The token is bound to the tenant, and at most 200 characters long. `X-Consistency: strong` waits until the write is visible;
- * where that takes too long the write succeeds all the same, and says so. What fails now cannot undo the write: it is reported.
+ * if that takes too long, the write succeeds with `X-Index-Lag`: how many of its versions searches may not find yet. A fault here cannot undo the write: it is reported.
  */
 export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
   async after(request) {
@@ -51,7 +51,7 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
     const token = await sealed(parts, callerOf(event).tenant, tokens).catch(failed)
     const headers = {
       ...(token === undefined ? {} : { [HEADER]: token }),
-      ...(isLate ? { 'x-index-lag': `more than ${PATIENCE} ms` } : {}),
+      ...(isLate ? { 'x-index-lag': `${written.length} versions` } : {}),
     }
     request.response = { ...response, headers: { ...response.headers, ...headers } }
   },

@@ -77,6 +77,7 @@ describe('A token of another issuer', () => {
     ['b', undefined, 'b'],
     ['c', undefined, 401],
     [['b', 'c'], 'b', 'b'],
+    [['b', 'c'], undefined, 'b'],
     [['b', 'c'], 'c', 403],
     [['c', 'd'], 'c', 401],
     ['*', 'a', 'a'],

@@ -9,6 +9,8 @@ export type Json = any
 /** `isUser`: a user logged in; else it is the client's own token. Ids without their types. */
 export type Who = {
   readonly tenant: string
+  /** Form of the tenant claim, if it is an array. With two tenants, X-Tenant-Id selects `tenant`. */
+  readonly claim?: 'array of one' | 'array of two'
   readonly client: string
   readonly scopes: string
   readonly isUser?: boolean

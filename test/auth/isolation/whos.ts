@@ -52,6 +52,8 @@ const STANDINGS: readonly Omit<Who, 'tenant' | 'client' | 'scopes'>[] = [
   { isUser: true, patient: 'a.id', fhirUser: 'RelatedPerson/r-own.id' },
   { isUser: true, patient: 'a.id', fhirUser: 'Person/a.id' },
   { isUser: true, patient: 'nowhere.id', fhirUser: 'PractitionerRole/p.id' },
+  { claim: 'array of one', patient: 'a.id' },
+  { claim: 'array of two', isUser: true },
 ]
 
 export const WHOS: readonly Who[] = TENANTS.flatMap((tenant) =>
