@@ -17,7 +17,13 @@ const ELSEWHERE = [
 ]
 /** They set a stage back, in an account: what templates and engines can show of it is tested there. */
 const IN_AN_ACCOUNT = ['for machine in $(aws cloudformation ', 'before=$(node -p ', 'aws dynamodb describe-table ']
-const HERE = ['TOKEN=', 'npm run -s fhir -- export ', 'npm run -s fhir -- client add reporting ', 'npm run -s fhir -- client add my-app ']
+const HERE = [
+  'TOKEN=',
+  'curl -H "Authorization: Bearer $TOKEN" -X PUT ',
+  'npm run -s fhir -- export ',
+  'npm run -s fhir -- client add reporting ',
+  'npm run -s fhir -- client add my-app ',
+]
 
 it('each block is run here or elsewhere', () => {
   const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE]
@@ -95,7 +101,15 @@ describe('Of the pages', () => {
   itWithCurl('the first calls answer', async () => {
     const [token = '', ...calls] = blockOf('TOKEN=')
     const answers = await Promise.all(calls.map(async (call) => JSON.parse(await printed([token, call]))))
-    expect(answers.map(({ resourceType }) => resourceType)).toEqual(['Patient', 'Bundle', 'Bundle', 'Patient'])
+    expect(answers.map(({ resourceType }) => resourceType)).toEqual(['Patient', 'Bundle', 'Bundle'])
+  })
+
+  itWithCurl('the first writes succeed: a PUT and a POST with an id', async () => {
+    const [token = ''] = blockOf('TOKEN=')
+    const writes = blockOf('curl -H "Authorization: Bearer $TOKEN" -X PUT ')
+    const printedStatuses: string[] = []
+    for (const write of writes) printedStatuses.push(await printed([token, `${write} -o /dev/null -w '%{http_code}'`]))
+    expect(printedStatuses).toEqual(['201', '201'])
   })
 
   it('everything is exported, and what was changed since', async () => {
