@@ -39,6 +39,7 @@ type Registration = {
   readonly redirectUri?: readonly string[]
   readonly tenant?: readonly string[]
   readonly introspect?: boolean
+  readonly consistency?: 'eventual' | 'strong'
 }
 
 /** `patient`: false removes it. */
@@ -62,6 +63,12 @@ const registering = (command: Command, usual = { name: '', tenant: '' }): Comman
     .option('--tenant <name>', `which tenants it may ask for, * for all; several times${usual.tenant}`, collected)
     .option('--patient <id>', 'the patient in context of the tokens it gets for itself')
     .option('--introspect', 'it may learn of tokens of other clients')
+    .addOption(
+      new Option('--consistency <level>', 'strong: its writes answer once searches find them, on AWS about a second later').choices([
+        'eventual',
+        'strong',
+      ]),
+    )
     .addOption(jsonOption('the client, with client_id and client_secret,'))
 
 const adding = new Command('add')
@@ -196,21 +203,23 @@ const requestOf = (clientId: string, options: Added, made: Keys | undefined): Ne
   tenants: options.tenant ?? ['default'],
   mayIntrospect: options.introspect === true,
   ...(options.patient === undefined ? {} : { patient: options.patient }),
+  ...(options.consistency === undefined ? {} : { consistency: options.consistency }),
 })
 
 /** Error where nothing is to be changed. */
-function changeOf({ name, scope, redirectUri, tenant, introspect, patient }: Changed): ClientChange {
+function changeOf({ name, scope, redirectUri, tenant, introspect, consistency, patient }: Changed): ClientChange {
   const change: ClientChange = {
     ...(name === undefined ? {} : { name }),
     ...(scope === undefined ? {} : { scopes: scope }),
     ...(redirectUri === undefined ? {} : { redirectUris: redirectUri }),
     ...(tenant === undefined ? {} : { tenants: tenant }),
     ...(introspect === undefined ? {} : { mayIntrospect: introspect }),
+    ...(consistency === undefined ? {} : { consistency }),
     ...(patient === undefined ? {} : { patient: patient === false ? null : patient }),
   }
   if (Object.keys(change).length === 0)
     throw new Error(
-      'Nothing was changed: give --name, --scope, --redirect-uri, --tenant, --patient, --no-patient, --introspect or --no-introspect',
+      'Nothing was changed: give --name, --scope, --redirect-uri, --tenant, --patient, --no-patient, --introspect, --no-introspect or --consistency',
     )
   return change
 }

@@ -17,6 +17,7 @@ export const described = ({ client, secret }: Registered) => ({
   tenants: client.tenants,
   ...(client.patient === undefined ? {} : { patient: client.patient }),
   may_introspect: client.mayIntrospect,
+  ...(client.consistency === undefined ? {} : { consistency: client.consistency }),
 })
 
 const METHODS: Readonly<Record<Client['authentication']['kind'], string>> = {

@@ -24,6 +24,8 @@ export type AccessClaims = {
   readonly user_generation?: string
   /** How the client proved who it is. */
   readonly client_auth: ClientAuth
+  /** If the client is registered with one: whether its writes wait until searches find them. */
+  readonly consistency?: 'eventual' | 'strong'
   /** `Patient/1` without its type, as SMART has it: the patient and the encounter in context. */
   readonly patient?: string
   readonly encounter?: string
@@ -43,7 +45,17 @@ export type AccessClaims = {
 export const TAKEN_CLAIMS: readonly string[] = [
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'typ', 'azp', 'client_id', 'scope', 'sid', 'session_state', 'acr', 'amr'],
   ...['auth_time', 'nonce', 'at_hash', 'c_hash', 'events', 'cnf', 'act', 'may_act', 'token_use', 'token_type', 'active', 'username'],
-  ...['client_auth', 'client_generation', 'user_generation', 'acts_for', 'preferred_username', 'clientId', 'clientHost', 'clientAddress'],
+  ...[
+    'client_auth',
+    'consistency',
+    'client_generation',
+    'user_generation',
+    'acts_for',
+    'preferred_username',
+    'clientId',
+    'clientHost',
+    'clientAddress',
+  ],
   ...['patient', 'encounter', 'fhirUser', 'profile', '__proto__'],
 ]
 

@@ -45,6 +45,7 @@ export const SETTINGS = [
   setting('clientIds', ['required', 'optional'], 'required', 'POST without an id (most clients send none): required answers 400, in a Bundle the fullUrl (urn:uuid) is the id; optional lets the server choose a UUID, also in a Bundle'),
   setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400'),
   setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: version: a new version all the same; ignore: none'),
+  setting('consistency', ['eventual', 'strong'], 'eventual', 'when a write without X-Consistency answers: eventual: once it is stored; strong: once searches find it, after 5 seconds at the latest; it is then slower on AWS, by about a second'),
   setting('validateProfiles', ['off', 'warn', 'enforce'], 'off', 'whether what is written is checked against the profiles it names: warn: what differs is told with Prefer: return=OperationOutcome; enforce: what is an error is answered 422'),
   setting('writes', ['on', 'stopped'], 'on', 'stopped: whatever would write a resource is answered 503, as for maintenance or a restore; reads, searches and exports go on'),
   setting('packageRegistry', 'registry', 'https://packages.fhir.org', 'where `package add NAME@VERSION` finds packages: a registry as npm has, https unless it is on this machine'),

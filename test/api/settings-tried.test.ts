@@ -31,6 +31,7 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   clientIds: { trials: requests.clientIdsTrials, wrong: wrong('one of required, optional', 'maybe', 'Optional', '') },
   conditionalUpdateIdMismatch: { trials: requests.mismatchTrials, wrong: wrong('one of accept, reject', 'ignore') },
   noOpUpdates: { trials: requests.noOpTrials, wrong: wrong('one of version, ignore', 'none') },
+  consistency: { trials: requests.consistencyTrials, wrong: wrong('one of eventual, strong', 'weak', '') },
   validateProfiles: { trials: requests.profilesTrials, wrong: wrong('one of off, warn, enforce', 'on') },
   writes: { trials: requests.writesTrials, wrong: wrong('one of on, stopped', 'off') },
   packageRegistry: { trials: requests.registryTrials, wrong: wrong('an https URL without a user, a query and a fragment; http on this machine only', 'http://packages.example', 'https://u:p@h', 'x') },

@@ -95,8 +95,10 @@ describe('fhir client', () => {
     })
     const many = await fhir('client', 'add', 'many', '--jwks', jwks, ...said, '--tenant', 'b', '--data', data)
     expect(JSON.parse(many.out).tenants).toEqual(['a', 'b'])
-    const secret = await fhir('client', 'add', 'secret', ...APP, '--json', '--data', data)
-    expect(JSON.parse(secret.out)).toMatchObject({ client_id: 'secret', client_secret: expect.stringMatching(/^[\w-]{43}$/) })
+    const secret = await fhir('client', 'add', 'secret', ...APP, '--consistency', 'strong', '--json', '--data', data)
+    expect(JSON.parse(secret.out)).toMatchObject({
+      ...{ client_id: 'secret', client_secret: expect.stringMatching(/^[\w-]{43}$/), consistency: 'strong' },
+    })
     expect(secret.out.trim().split('\n')).toHaveLength(1)
     const listed = (await fhir('client', 'list', '--json', '--data', data)).out.trim().split('\n')
     expect(listed.map((line) => JSON.parse(line).client_id)).toEqual(['keyed', 'many', 'secret'])
@@ -136,9 +138,15 @@ describe('fhir client', () => {
       ...{ code: 0, err: '' },
       out: 'The client app is changed: its tokens of before stay valid, with the scopes they have\n',
     })
-    const narrowed = await update('--scope', 'system/Patient.rs', '--no-patient', '--no-introspect', '--json')
+    const narrowed = await update('--scope', 'system/Patient.rs', '--no-patient', '--no-introspect', '--consistency', 'strong', '--json')
     expect(JSON.parse(narrowed.out)).toMatchObject({
-      ...{ client_name: 'Renamed', scope: 'system/Patient.rs', may_introspect: false, redirect_uris: ['https://a.example/'] },
+      ...{
+        client_name: 'Renamed',
+        scope: 'system/Patient.rs',
+        consistency: 'strong',
+        may_introspect: false,
+        redirect_uris: ['https://a.example/'],
+      },
     })
     expect(narrowed.out).not.toContain('patient"')
     expect((await update('--scope', 'system/Basic.rs')).out).toContain('its access and refresh tokens of before are revoked')

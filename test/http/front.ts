@@ -80,6 +80,7 @@ export async function startFront(
     tokens: {
       seal: { seal: () => '', open: () => undefined },
       clock,
+      consistency: 'eventual' as const,
       index: { caughtUp: async () => true },
       blobs: { get: async () => undefined, put: async () => undefined },
       tokensOf: () => [],

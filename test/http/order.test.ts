@@ -25,6 +25,7 @@ const parts = {
   tokens: {
     seal: { seal: () => '', open: () => undefined },
     clock: { now: () => 0, newId: () => 'id' },
+    consistency: 'eventual' as const,
     index: { caughtUp: async () => true },
     blobs: { get: async () => undefined, put: async () => undefined },
     tokensOf: () => [],

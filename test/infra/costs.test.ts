@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { ofType } from './assembly.ts'
-import { ALARMS, OF_PACKAGES, OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+import { ALARMS, OF_PACKAGES, OF_STRONG, OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
 import { demo, signed } from './stages.ts'
 
 const README = readFileSync('lib/README.md', 'utf8')
@@ -18,6 +18,11 @@ describe('a million requests', () => {
     expect(ofMillion(WORK[name]).toFixed(2)).toBe(dollars)
     expect(README).toContain(`$${dollars}`)
   })
+})
+
+it('costs $13.33 more for a million writes with strong consistency', () => {
+  expect(OF_STRONG.toFixed(2)).toBe('13.33')
+  expect(README).toContain('$13.33')
 })
 
 describe('a month', () => {

@@ -98,6 +98,9 @@ const OF_PULSE =
   ((30 * 24 * 60) / 1_000_000) *
   ((BEATS + INDEXED + 2 * PARTS) * PRICES.writeUnit + INDEXED * PRICES.readUnit + PARTS * (PRICES.readUnit + PRICES.invocation))
 
+/** Of a million writes that wait until searches find them: a second of a function each. */
+export const OF_STRONG = WORK.create.gigabytes * 1_000_000 * PRICES.computing
+
 /** Of a million requests, but for transfer. */
 export function ofMillion({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {
   const gateway = PRICES.api + PRICES.invocation + PRICES.firewall

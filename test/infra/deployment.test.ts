@@ -16,6 +16,7 @@ const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
   clientIds: 'optional',
   conditionalUpdateIdMismatch: 'reject',
   noOpUpdates: 'ignore',
+  consistency: 'strong',
   writes: 'stopped',
   validateProfiles: 'warn',
   versioning: 'off',

@@ -42,6 +42,7 @@ export function ownToken(claims: Claims, tenant: string, now: number): ReadToken
       expires: times.expires,
       scopes: scopeTexts(longText(claims, 'scope')),
       clientAuth: clientAuthOf(claims.client_auth),
+      ...(claims.consistency === 'strong' || claims.consistency === 'eventual' ? { consistency: claims.consistency } : {}),
       ...contextOf(claims, 'patient', 'fhirUser'),
       ...optional('encounter', idIn(claims, 'encounter', 'Encounter')),
       ...optional('user', user),

@@ -21,6 +21,8 @@ export type VerifiedToken = {
   /** The setting of this name; absent: `all`. */
   readonly patientScopesWithoutContext?: 'all' | 'none'
   readonly clientAuth: ClientAuth
+  /** `strong`: the client's writes wait until searches find them. Absent: the setting of this name. */
+  readonly consistency?: 'eventual' | 'strong'
   /** Milliseconds since 1970. */
   readonly expires: number
   /** Empty: it is no token; see `withoutToken`. */

@@ -14,10 +14,11 @@ const LONGEST_SCOPES = 20_000
 export type ClientRequest = Pick<Client, 'id' | 'name' | 'scopes' | 'redirectUris' | 'tenants' | 'mayIntrospect' | 'authentication'> & {
   /** With its type or without. */
   readonly patient?: string
+  readonly consistency?: Client['consistency']
 }
 
 export function registeredClient(request: ClientRequest, registeredAt: number): Client {
-  const { id, name, authentication, redirectUris, mayIntrospect, patient } = request
+  const { id, name, authentication, redirectUris, mayIntrospect, patient, consistency } = request
   if (!isClientId(id)) throw new RangeError('The id of a client is 1 to 64 letters, digits, ".", "_" and "-"')
   checkAuthentication(authentication)
   checkCount(redirectUris, 'redirect URIs')
@@ -29,6 +30,7 @@ export function registeredClient(request: ClientRequest, registeredAt: number): 
     ...{ id, name: checkedName(name), authentication, redirectUris: [...new Set(redirectUris)], mayIntrospect },
     ...{ registeredAt, changedAt: registeredAt },
     ...{ scopes: checkedScopes(request.scopes), tenants: checkedTenants(request.tenants) },
+    ...(consistency === undefined ? {} : { consistency }),
     ...(patient === undefined
       ? {}
       : { patient: checkedPerson(patient.includes('/') ? patient : `Patient/${patient}`, ['Patient'], request.tenants) }),

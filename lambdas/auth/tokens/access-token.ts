@@ -47,6 +47,7 @@ export async function accessToken(ports: TokenPorts, access: Access): Promise<Ma
     session_state: sid,
     acr,
     client_auth: by,
+    ...(client.consistency === undefined ? {} : { consistency: client.consistency }),
     ...(client.generation === undefined ? {} : { client_generation: client.generation }),
     ...about,
     ...tenantClaim(ports.choices, access.tenants),

@@ -15,10 +15,14 @@ import type { VersionKey } from '../../ports/store/resource-store.ts'
 import { callerOf, type Exchange, type Step } from '../exchange.ts'
 import { matchEntry } from '../route-table.ts'
 
+export type Consistency = 'eventual' | 'strong'
+
 export type TokenParts = {
   readonly seal: Seal
   readonly clock: Clock
   readonly index: Pick<SearchIndex, 'caughtUp'>
+  /** The setting of this name: whether writes without X-Consistency wait until searches find them. */
+  readonly consistency: Consistency
   /** Keeps what is too long for a header. */
   readonly blobs: Pick<BlobStore, 'get' | 'put'>
   /** As the index names what it must have seen for these versions to be visible. */
@@ -46,7 +50,7 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
     const written = 'written' in response ? (response.written ?? []) : []
     const tokens = parts.tokensOf(written)
     const failed = (error: unknown): undefined => void report(error, event.requestId)
-    const waits = event.http.headers['x-consistency'] === 'strong' && written.length > 0
+    const waits = written.length > 0 && consistencyOf(event, parts) === 'strong'
     const isLate = waits && (await parts.index.caughtUp(tokens, PATIENCE).catch(failed)) !== true
     const token = await sealed(parts, callerOf(event).tenant, tokens).catch(failed)
     const headers = {
@@ -56,6 +60,10 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
     request.response = { ...response, headers: { ...response.headers, ...headers } }
   },
 })
+
+/** The header decides, then the client, then the setting. */
+const consistencyOf = ({ http, token }: Exchange, { consistency }: TokenParts): string =>
+  http.headers['x-consistency'] ?? token?.consistency ?? consistency
 
 /**
  * On searches, which may carry several, and on Bundles with searches: before any of their entries is done. FhirError 400 for a token of another server or tenant; IndexBehind when it has not caught up in five seconds.

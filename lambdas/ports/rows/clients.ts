@@ -22,6 +22,8 @@ export type Client = {
   readonly patient?: string
   /** Learns of tokens of other clients. */
   readonly mayIntrospect: boolean
+  /** `strong`: its writes wait until searches find them. Absent: the setting of this name. */
+  readonly consistency?: 'eventual' | 'strong'
   /** Milliseconds since 1970. Who is removed and registered again is another, whatever the id; absent: from before this was kept. */
   readonly registeredAt?: number
   /** Random; another one with each change after which what was issued before does not count. Absent: from before this was kept. */

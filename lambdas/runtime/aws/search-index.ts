@@ -78,6 +78,7 @@ export const bodyStepParts = (): WritingStepParts => ({
   tokens: {
     seal: seal(),
     clock: clock(),
+    consistency: config().consistency,
     index: { caughtUp: (tokens, patience) => inTime(() => index().caughtUp(tokens, patience))(undefined) },
     blobs: blobs(),
     tokensOf: (written) => written.map(({ versionId, ...key }) => tokenOf({ ...key, version: versionId })),

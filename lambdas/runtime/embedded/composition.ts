@@ -183,7 +183,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     choices: config,
   }
   const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
-  const tokens = tokensOf(stores, clock, seal, blobs)
+  const tokens = { ...tokensOf(stores, clock, seal, blobs), consistency: config.consistency }
   const { authenticator, endpoints } = authorization
   const isOpen = config.access === 'open'
   const loopbackOnly = isOpen || LOOPBACK.test(new URL(baseUrl).hostname)
@@ -220,7 +220,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   }
 }
 
-const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): TokenParts => ({
+const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): Omit<TokenParts, 'consistency'> => ({
   seal,
   clock,
   blobs,

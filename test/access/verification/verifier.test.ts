@@ -19,6 +19,12 @@ describe('A token', () => {
     expect(await it.ask(it.token())).toEqual({ ...CLIENT, expires: it.now + 300 * SECOND })
   })
 
+  it('has the consistency of its client', async () => {
+    const it = world()
+    for (const consistency of ['eventual', 'strong']) expect(await it.ask(it.token({ consistency }))).toMatchObject({ consistency })
+    for (const consistency of ['weak', true, undefined]) expect(await it.ask(it.token({ consistency }))).not.toHaveProperty('consistency')
+  })
+
   it('identifies its user and its context', async () => {
     const it = world()
     it.persons.set('RelatedPerson/1', ['p-1'])

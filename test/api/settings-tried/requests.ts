@@ -88,6 +88,18 @@ export const noOpTrials: readonly Trial[] = [
   ['ignore', 'an update without changes creates no version', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"1"'))],
 ]
 
+const consistency = withVariable('FHIR_CONSISTENCY')
+async function totalAfterWrite({ put, get }: Served, headers: Record<string, string>): Promise<number> {
+  await put('/Patient/a', patient('a'))
+  return (await get('/Patient?_id=a', headers)).body.total
+}
+
+export const consistencyTrials: readonly Trial[] = [
+  ['eventual', 'a search waits for the write', consistency(async (server) => expect(await totalAfterWrite(server, {})).toBe(1))],
+  ['strong', 'a search that does not wait finds the write', consistency(async (server) =>
+    expect(await totalAfterWrite(server, { 'x-consistency': 'eventual' })).toBe(1))],
+] // biome-ignore format: a table
+
 /** What is written before, asked while writes are stopped. */
 const whileStopped = async (value: string, proof: (server: Served) => Promise<void>): Promise<void> => {
   const folder = newFolder()

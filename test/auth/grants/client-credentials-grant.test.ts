@@ -67,6 +67,12 @@ describe('a token', () => {
     })
   })
 
+  it('holds the consistency that the client is registered with', async () => {
+    const consistencyOf = async (id: string) => claimsOf((await token({ ...FORM, client_id: id })).body.access_token).consistency
+    await auth.addClient('strong', { consistency: 'strong' })
+    expect([await consistencyOf('app'), await consistencyOf('strong')]).toEqual([undefined, 'strong'])
+  })
+
   it('holds the registered scopes by default, except system/admin', async () => {
     expect((await token(FORM)).body.scope).toBe('system/*.rs patient/*.read launch/patient')
     expect((await token({ ...FORM, scope: 'system/admin' })).body.scope).toBe('system/admin')

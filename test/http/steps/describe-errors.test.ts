@@ -132,6 +132,7 @@ about('a batch', () => {
     tokens: {
       seal: { seal: () => '', open: () => undefined },
       clock,
+      consistency: 'eventual' as const,
       index: { caughtUp: async () => true },
       blobs: { get: async () => undefined, put: async () => undefined },
       tokensOf: () => [],

@@ -10,13 +10,14 @@ import type { Blob } from '../../../lambdas/ports/blobs/blob-store.ts'
 import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
 import type { VersionKey } from '../../../lambdas/ports/store/resource-store.ts'
 
-function world(isVisible: boolean | 'down' = true) {
+function world(isVisible: boolean | 'down' = true, consistency: TokenParts['consistency'] = 'eventual') {
   const kept = new Map<string, Blob>()
   const asked: (readonly string[])[] = []
   const reports: unknown[] = []
   const parts: TokenParts = {
     seal: new AesSeal(randomBytes(32)),
     clock: { now: () => 1, newId: () => 'id' },
+    consistency,
     blobs: {
       get: async (key) => kept.get(key),
       put: async (key, blob) => (isVisible === 'down' ? Promise.reject(new Error('down')) : void kept.set(key, blob)),
@@ -36,8 +37,8 @@ function world(isVisible: boolean | 'down' = true) {
     parts,
     asked,
     reports,
-    async tell(written: readonly VersionKey[], headers: Record<string, string> = {}, tenant = 'a'): Promise<Record<string, string>> {
-      const request = { event: exchange(tenant, headers), response: { status: 201, written } as FhirResponse | HttpResponse }
+    async tell(written: readonly VersionKey[], headers: Record<string, string> = {}, token?: object): Promise<Record<string, string>> {
+      const request = { event: { ...exchange('a', headers), token }, response: { status: 201, written } as FhirResponse | HttpResponse }
       await tellIndexToken(parts, (error) => reports.push(error)).after!(request as never)
       return request.response.headers as Record<string, string>
     },
@@ -157,6 +158,20 @@ describe('X-Consistency: strong', () => {
     expect(asked).toEqual([])
     expect(await tell(versions(2), { 'x-consistency': 'strong' })).not.toHaveProperty('x-index-lag')
     expect(asked).toHaveLength(1)
+  })
+
+  it('holds for every write of a client or a stage, unless the header differs', async () => {
+    const waits = async (stage: TokenParts['consistency'], token: object | undefined, header?: string) => {
+      const { asked, tell } = world(true, stage)
+      await tell(versions(1), header === undefined ? {} : { 'x-consistency': header }, token)
+      await tell([], header === undefined ? {} : { 'x-consistency': header }, token)
+      return asked.length
+    }
+    const client = { consistency: 'strong' }
+    expect([await waits('eventual', undefined), await waits('eventual', {}), await waits('eventual', {}, 'strong')]).toEqual([0, 0, 1])
+    expect([await waits('strong', undefined), await waits('strong', {}), await waits('eventual', client)]).toEqual([1, 1, 1])
+    expect([await waits('strong', {}, 'eventual'), await waits('eventual', client, 'eventual')]).toEqual([0, 0])
+    expect(await waits('strong', { consistency: 'eventual' })).toBe(0)
   })
 
   it('succeeds with X-Index-Lag if the index is late', async () => {

@@ -158,6 +158,7 @@ describe('a batch', () => {
       tokens: {
         seal: { seal: () => 'token', open: () => undefined },
         clock: aws.clock(),
+        consistency: 'eventual',
         index: { caughtUp: async () => true },
         blobs: { get: async () => undefined, put: async () => undefined },
         tokensOf: () => [],
