@@ -93,8 +93,9 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions, fullUr
   const tokens = new Map<number, string>()
   const workerOf = (_: unknown, number: number): Worker => {
     const post = postTo(base, authorize)
+    // The load waits once, at its end: with the setting consistency each of its requests would.
     const send = senderBy(async (body) => {
-      const answer = await post(body)
+      const answer = await post(body, { 'x-consistency': 'eventual' })
       const token = answer.headers['x-index-token']
       if (typeof token === 'string') tokens.set(number, token)
       return answer

@@ -97,13 +97,18 @@ describe('load', () => {
     expect(asked).toEqual([])
   })
 
-  it('sends a transaction of compact JSON', async () => {
+  it('sends a transaction of compact JSON that does not wait for the index', async () => {
     const { seen, resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\r\n \n${basic('b')}` })
     expect([resources, failures]).toEqual([2, []])
     expect(seen).toMatchObject([
       {
         path: '/fhir',
-        headers: { 'content-type': 'application/fhir+json', prefer: 'return=minimal', connection: 'keep-alive' },
+        headers: {
+          'content-type': 'application/fhir+json',
+          prefer: 'return=minimal',
+          connection: 'keep-alive',
+          'x-consistency': 'eventual',
+        },
         text: `{"resourceType":"Bundle","type":"transaction","entry":[${put('a')},${put('b')}]}`,
       },
     ])
