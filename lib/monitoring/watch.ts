@@ -50,7 +50,7 @@ export type Deployed = {
   readonly mappings: Readonly<Record<string, string>>
   /** ARN of the state machine. */
   readonly rebuild: string
-  /** ARN of theirs, and the names of the functions that take up what was left, and begin those of schedules. */
+  /** ARN of theirs, and the names of the functions that take up what was left, and begin those of schedules if there are any. */
   readonly exports: { readonly machine: string; readonly sweeper: string; readonly starter?: string }
   /** `disk`: gigabytes of each node. */
   readonly domain?: { readonly name: string; readonly account: string; readonly disk: number }

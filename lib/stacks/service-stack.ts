@@ -121,7 +121,7 @@ export class ServiceStack extends Stack {
       exports: {
         machine: exportMachine.stateMachineArn,
         sweeper: exportSweep.function.functionName,
-        ...(starter === undefined ? {} : { starter: starter.functionName }),
+        ...(starter === undefined || settings.exports.length === 0 ? {} : { starter: starter.functionName }),
       },
       ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
       ...(data.domain === undefined

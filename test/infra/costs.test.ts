@@ -31,9 +31,9 @@ describe('a month', () => {
     expect(README).toContain('$0.10')
   })
 
-  it('costs $1.90 for tokens before the first is issued', () => {
-    expect(OF_TOKENS.toFixed(2)).toBe('1.90')
-    expect(README).toContain('$1.90')
+  it('costs $1.60 for tokens before the first is issued', () => {
+    expect(OF_TOKENS.toFixed(2)).toBe('1.60')
+    expect(README).toContain('$1.60')
   })
 
   it('counts the alarms of the stacks', () => {
@@ -49,7 +49,7 @@ describe('a month', () => {
   it.each<[string, Use, readonly [number, number, number, number, number]]>([
     ['of a demo: ten thousand requests, 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 16, 45]],
     ['of a million requests, 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 16, 53]],
-    ['of a hundred million requests, 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 16, 1256]],
+    ['of a hundred million requests, 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 16, 1257]],
   ])('%s costs %j', (_, use, dollars) => {
     const { requests, data, search, fixed } = ofMonth(use)
     expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)

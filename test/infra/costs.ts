@@ -79,7 +79,7 @@ const alarmsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>
 /** Of a stage whose requests are signed, and of one that issues tokens. */
 export const ALARMS = {
   iam: alarmsOf(DEPLOYED),
-  token: alarmsOf({ ...DEPLOYED, exports: { ...DEPLOYED.exports, starter: 'x' }, tokens: { tender: 'x' } }),
+  token: alarmsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
 }
 
 /** In a month, of a stage that issues tokens: its signing key, the secret that CloudFront sends to the API, and alarms. */
