@@ -155,7 +155,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     clients: ['login', 'tokens'],
     grants: ['clients', 'tokens'],
     launch: ['grants', 'tokens'],
-    pages: ['launch', 'grants', 'login'],
+    pages: ['launch', 'grants', 'login', 'tokens'],
     endpoints: ['pages', 'grants', 'clients', 'tokens'],
     administration: ['launch', 'clients', 'login', 'tokens'],
   },

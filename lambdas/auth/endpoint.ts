@@ -44,10 +44,18 @@ export type AuthChoices = {
   readonly tenancy: boolean
   readonly tenantClaim: string
   readonly pkce: 'off' | 'accept' | 'require'
+  readonly organizationName: string
 }
 
-/** A patient as a person recognizes one. `id`: without its type. `tenant`: whose it is, with tenancy. */
-export type FoundPatient = { readonly id: string; readonly name: string; readonly detail: string; readonly tenant?: string }
+/** Properties by which users recognize a patient. `id`: without its type. `number`: a business identifier. `tenant`: only with tenancy. */
+export type FoundPatient = {
+  readonly id: string
+  readonly name: string
+  readonly birthDate?: string
+  readonly sex?: string
+  readonly number?: string
+  readonly tenant?: string
+}
 
 /** A patient, or an encounter: in whose record it is. `patient`: its id; absent where an encounter is of nobody. */
 export type FoundRecord = { readonly type: 'Patient' | 'Encounter'; readonly tenant: string; readonly patient?: string }

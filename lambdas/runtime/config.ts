@@ -6,7 +6,7 @@ import { isTimeZone } from '../fhir/time-zone.ts'
 import { hostsOf } from '../ports/security/private-hosts.ts'
 import { TENANT } from '../ports/store/tenants.ts'
 
-/** `count`: from 1 on; `bytes`: of what is held in memory as one text; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none. */
+/** `count`: from 1 on; `bytes`: of what is held in memory as one text; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none; `name`: as people read it. */
 export type SettingKind =
   | 'integer'
   | 'count'
@@ -21,6 +21,7 @@ export type SettingKind =
   | 'claim'
   | 'header'
   | 'text'
+  | 'name'
   | 'registry'
   | 'time zone'
   | readonly string[]
@@ -58,6 +59,7 @@ export const SETTINGS = [
   setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims}]: see lambdas/access/verification/external-issuers.ts'),
   setting('privateHosts', 'hosts', '', 'where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS'),
   setting('pkce', ['off', 'accept', 'require'], 'accept', 'PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always'),
+  setting('organizationName', 'name', '', 'name of the organization that runs the server, shown on the login, consent and account pages; without one they show the host of the base URL'),
   setting('patientScopesWithoutContext', ['all', 'none'], 'all', 'scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of nobody'),
   setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
   setting('maxBodyBytes', 'bytes', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
@@ -194,6 +196,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return HEADER.test(text) ? text : refuse('the name of a header, such as X-Forwarded-For')
     case 'text':
       return text
+    case 'name':
+      return /^[^\p{Cc}]{0,100}$/u.test(text) ? text.trim() : refuse('at most 100 characters, without line breaks')
     case 'registry':
       return isRegistry(text)
         ? text.replace(/\/+$/, '')

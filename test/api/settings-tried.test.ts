@@ -44,6 +44,7 @@ const TRIED: Readonly<Record<Name, Tried>> = {
   externalIssuers: { trials: access.issuersTrials, wrong: { '{}': ': it must be a JSON list of issuers', x: ': it is no JSON: ' } },
   privateHosts: { trials: access.hostsTrials, wrong: wrong(HOSTS, 'https://h', '10.1.0.0/33', 'a b') },
   pkce: { trials: access.pkceTrials, wrong: wrong('one of off, accept, require', 'on') },
+  organizationName: { trials: access.organizationTrials, wrong: wrong('at most 100 characters, without line breaks', 'x'.repeat(101), 'Two\nlines') },
   patientScopesWithoutContext: { trials: access.contextTrials, wrong: wrong('one of all, none', 'some') },
   maxTransactionEntries: { trials: requests.entriesTrials, wrong: COUNT },
   maxBodyBytes: { trials: requests.bodyTrials, wrong: wrong('a whole number from 1 to 100000000', '0', '1.5', '100000001', '') },

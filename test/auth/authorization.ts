@@ -70,7 +70,7 @@ export async function authorization({
   const acting = new Map<string, readonly string[]>()
   const ports: AuthPorts = {
     ...{ clients, users, keys, grants, revocations, clock, keySource },
-    choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', ...choices },
+    choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', organizationName: '', ...choices },
     async checkPassword(typed, user) {
       checked.push(typed)
       return user?.password === typed

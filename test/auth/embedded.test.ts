@@ -35,7 +35,13 @@ const server: Asked = {
 }
 
 const PATIENTS = [
-  { id: '1', name: [{ family: 'Bell', given: ['Ann'] }], birthDate: '1970-01-01' },
+  {
+    ...{ id: '1', name: [{ family: 'Bell', given: ['Ann'] }], birthDate: '1970-01-01', gender: 'female' },
+    identifier: [
+      { value: '58c297c4-d684-4677-8024-01131d93835e' },
+      { type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code: 'MR' }] }, value: 'MRN-4711' },
+    ],
+  },
   { id: '2', name: [{ text: 'Bob <b>' }] },
   { id: '3' },
 ]
@@ -123,7 +129,7 @@ describe('a practitioner', () => {
     const { user, page } = await enter('doctor', 'launch/patient patient/*.rs')
     expect([
       page.text.includes('Ann Bell'),
-      page.text.includes('1970-01-01'),
+      /born 1970-01-01 · female<\/span> <span class="quiet">number MRN-4711</.test(page.text),
       page.text.includes('Bob &#60;b&#62;'),
       page.text.includes('Without a name'),
     ]).toEqual([true, true, true, true])
@@ -187,7 +193,7 @@ describe('a user other than a practitioner', () => {
     ['aunt', '1'],
   ])('%s is offered, and sees, patient %s only', async (name, patient) => {
     const own = await enter(name, 'launch/patient patient/*.rs')
-    expect(own.page.text).toContain('Let App in?')
+    expect(own.page.text).toContain('Allow access for App?')
     const tokens = await tokensOf(own.page, own.user)
     expect([tokens.patient, await seen(tokens)]).toEqual([patient, [patient]])
     const other = await own.user.open('/auth/authorize', { ...ASKED, scope: 'launch/patient patient/*.rs', chosen_patient: 'default/3' })
@@ -225,7 +231,7 @@ it.each([
 
 it('40 people log in at the same moment from one address', async () => {
   const logins = Array.from({ length: 40 }, () =>
-    enter('doctor', 'user/*.cruds').then(({ page }) => [page.status, page.text.includes('Let App in?')]),
+    enter('doctor', 'user/*.cruds').then(({ page }) => [page.status, page.text.includes('Allow access for App?')]),
   )
   expect(await Promise.all(logins)).toEqual(Array(40).fill([200, true]))
 })

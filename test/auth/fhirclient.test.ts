@@ -87,7 +87,7 @@ async function goThrough(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Choose a patient' }).waitFor()
   await page.getByRole('button', { name: /Ann Bell/ }).click()
-  await page.getByRole('heading', { name: 'Let The app in?' }).waitFor()
+  await page.getByRole('heading', { name: 'Allow access for The app?' }).waitFor()
 }
 
 itInBrowser('an app made with fhirclient gets from its launch to the patient, and its tokens renewed', async () => {

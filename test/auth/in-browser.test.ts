@@ -48,10 +48,10 @@ const NARROW = { width: 360, height: 740 }
   beforeAll(async () => {
     await Promise.all([app.listen(), elsewhere.listen()])
     const patients = [
-      { id: '1', name: 'Ann Bell', detail: 'born 1970-01-01' },
-      { id: '2', name: `Bob ${'von der Langen-Straße '.repeat(4)}`, detail: 'born 1980-02-02, number 123456789012345678901234567890' },
+      { id: '1', name: 'Ann Bell', birthDate: '1970-01-01', sex: 'female', number: '58c297c4-d684-4677-8024-01131d93835e' },
+      { id: '2', name: `Bob ${'von der Langen-Straße '.repeat(4)}`, birthDate: '1980-02-02', number: '123456789012345678901234567890' },
     ]
-    there = await served({ patients })
+    there = await served({ patients, choices: { organizationName: 'Example Hospital' } })
     const scopes = ['openid', 'fhirUser', 'launch/patient', 'offline_access', 'patient/*.rs', 'user/*.cruds']
     await there.auth.addClient('app', { name: 'Growth Chart', redirectUris: [`${app.origin}/back`], scopes })
     await there.auth.addUser('dr.ann', { fhirUser: 'Practitioner/7' })
@@ -88,7 +88,7 @@ const NARROW = { width: 360, height: 740 }
     await page.getByRole('button', { name: 'Search' }).click()
     expect(await page.getByRole('button', { name: /Bob/ }).count()).toBe(0)
     await page.getByRole('button', { name: /Ann Bell/ }).click()
-    await page.getByLabel(/kind Observation that you can see/).uncheck()
+    await page.getByLabel(/test results that you can see/).uncheck()
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     await page.getByText('the app').waitFor()
     const { searchParams } = new URL(page.url())
@@ -101,14 +101,28 @@ const NARROW = { width: 360, height: 740 }
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax', path: '/fhir/auth' })
   })
 
+  it('show name, birth date and sex before a shortened number, and lead to the account', async () => {
+    const page = await open(authorizeUrl('launch/patient patient/*.rs'), false)
+    expect(await page.getByText('Example Hospital').isVisible()).toBe(true)
+    await logIn(page)
+    const row = page.getByRole('button', { name: /Ann Bell/ })
+    const textOf = async (name: RegExp) => (await page.getByRole('button', { name }).textContent())?.trim().replace(/\s+/g, ' ')
+    expect(await textOf(/Ann Bell/)).toBe('Ann Bell born 1970-01-01 · female number 58c2…835e')
+    expect(await textOf(/Bob/)).toMatch(/^Bob .* born 1980-02-02 · sex unknown number 1234…7890$/)
+    await row.click()
+    await page.getByText('asks for access to health data at Example Hospital').waitFor()
+    await page.getByRole('link', { name: 'Your account' }).click()
+    await page.getByRole('heading', { name: 'Your account' }).waitFor()
+  })
+
   it('show and withdraw consents; signing out asks for confirmation', async () => {
     const page = await open(authorizeUrl('user/*.cruds offline_access'), false)
     await logIn(page)
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     await page.getByText('the app').waitFor()
     await page.goto(`${there.base}/auth/account`)
-    await page.getByRole('button', { name: 'Withdraw from Growth Chart' }).click()
-    await page.getByText('You have let no app in').waitFor()
+    await page.getByRole('button', { name: 'End access for Growth Chart' }).click()
+    await page.getByText('No app has access').waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out').waitFor()
     await page.getByRole('link', { name: 'Sign in again' }).click()
@@ -137,7 +151,7 @@ const NARROW = { width: 360, height: 740 }
     consent: async (page) => {
       await logIn(page)
       await page.getByRole('button', { name: /Bob/ }).click()
-      await page.getByText('Let Growth Chart in?').first().waitFor()
+      await page.getByText('Allow access for Growth Chart?').first().waitFor()
     },
     account: async (page) => {
       await logIn(page)

@@ -14,7 +14,7 @@ let there: Served
 let keys: { readonly key: openid.CryptoKey; readonly kid: string }
 
 beforeAll(async () => {
-  there = await served({ patients: [{ id: '1', name: 'Ann', detail: '' }] })
+  there = await served({ patients: [{ id: '1', name: 'Ann' }] })
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2_048 })
   const kind = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-384' }
   const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' })

@@ -73,7 +73,7 @@ async function cameOf(auth: Authorization, scope: string): Promise<{ readonly co
 }
 
 it.each(Object.entries(CASES))('consent shows and grants the same scopes: %s', async (_, { asked, registered, fhirUser, may, comes }) => {
-  const auth = await authorization({ patients: [{ id: '1', name: 'Ann', detail: '' }] })
+  const auth = await authorization({ patients: [{ id: '1', name: 'Ann' }] })
   await auth.addClient('app', { redirectUris: [BACK], scopes: registered.split(' ') })
   await auth.addUser('ann', { scopes: may.split(' '), ...(fhirUser === undefined ? {} : { fhirUser }) })
   const came = await cameOf(auth, asked)

@@ -268,7 +268,7 @@ describe('a refresh token', () => {
     ['RelatedPerson/9', ['p-2']],
     ['Patient/p-1', []],
   ])('is rejected for %s in the context of p-1 while it acts for %j', async (fhirUser, patients) => {
-    auth = await started({ patients: [{ id: 'p-1', name: 'Paul', detail: '' }] })
+    auth = await started({ patients: [{ id: 'p-1', name: 'Paul' }] })
     await auth.addUser('ann', { fhirUser, scopes: ['patient/*.rs'] })
     auth.acting.set(fhirUser, ['p-1'])
     const first = await refreshable('offline_access patient/*.rs')

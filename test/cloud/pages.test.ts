@@ -186,7 +186,7 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { ge
     const { access_token } = (await exchange(sent.code!)).body
     const account = await user.open('/auth/account')
     const withdrawal = formsOf(account).findIndex(({ action }) => action.endsWith('/auth/account'))
-    expect((await user.submit(account, [['withdraw', 'app']], withdrawal)).text).toContain('You have let no app in')
+    expect((await user.submit(account, [['withdraw', 'app']], withdrawal)).text).toContain('No app has access')
     expect(await isActive(access_token)).toBe(false)
     const page = await user.open('/auth/account')
     const cookie = [...user.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -215,6 +215,6 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { ge
     const again = visit()
     const login = await again.open('/auth/authorize', asked('user/Patient.rs'))
     expect((await logIn(again, login, 'old', 'password-of-ann')).status).toBe(403)
-    expect((await logIn(again, login, 'old')).text).toContain('Let The')
+    expect((await logIn(again, login, 'old')).text).toContain('Allow access for The')
   })
 })

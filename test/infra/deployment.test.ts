@@ -27,6 +27,7 @@ const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
   ]),
   privateHosts: '10.1.0.0/16',
   pkce: 'require',
+  organizationName: 'Klinik am Fluß',
   patientScopesWithoutContext: 'none',
   maxTransactionEntries: '10',
   maxBodyBytes: '1000000',

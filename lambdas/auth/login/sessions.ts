@@ -16,7 +16,7 @@ type Kept = { readonly user: string; readonly subject: string; readonly generati
 export type SessionPorts = Pick<AuthPorts, 'users' | 'grants' | 'revocations' | 'clock'>
 
 /** Milliseconds. */
-const LIFE = 12 * 60 * 60 * 1000
+export const SESSION_LIFE = 12 * 60 * 60 * 1000
 
 /** undefined: nobody is logged in, or no longer. */
 export async function sessionOf({ users, grants, revocations }: SessionPorts, request: AuthRequest): Promise<Session | undefined> {
@@ -37,7 +37,7 @@ export async function beginSession({ grants, clock }: SessionPorts, request: Aut
   await endSession({ grants }, request)
   const cookie = unguessable()
   const value: Kept = { user: name, subject, ...(generation === undefined ? {} : { generation }), at: clock.now() }
-  await grants.add('session', fingerprintOf(cookie), { owner: subject, value, expires: clock.now() + LIFE })
+  await grants.add('session', fingerprintOf(cookie), { owner: subject, value, expires: clock.now() + SESSION_LIFE })
   return handedOut(request, cookie)
 }
 

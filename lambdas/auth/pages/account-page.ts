@@ -3,10 +3,11 @@ import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
 import { consentsOf, withdrawConsent } from '../grants/consents.ts'
 import { boundForm, endSession, isBound, sessionOf } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
+import { frameOf, organizationOf } from './organization.ts'
 import { seeOther } from './page-frame.ts'
 import { accountPage, type Form, loggedOutPage, loginPage, logoutPage } from './page-templates.ts'
 
-export type AccountPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock'>
+export type AccountPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices'>
 
 export const account =
   (ports: AccountPorts): Endpoint =>
@@ -21,9 +22,9 @@ export const account =
       }
       return seeOther(urlOf(request, 'account'))
     }
-    if (session === undefined) return loginPage({ form: formOf(request, 'login') })
+    if (session === undefined) return loginPage({ form: formOf(ports, request, 'login') })
     const apps = (await consentsOf(ports, session.user.subject)).map(({ client: { id, name }, scopes }) => ({ id, name, scopes }))
-    const form = formOf(request, 'account')
+    const form = formOf(ports, request, 'account')
     return accountPage({ form, user: session.user, apps, logout: urlOf(request, 'logout') })
   }
 
@@ -38,7 +39,9 @@ export const logout =
       return seeOther(urlOf(request, 'logout'))
     }
     const session = await sessionOf(ports, request)
-    return session === undefined ? loggedOutPage(urlOf(request, 'account')) : logoutPage(formOf(request, 'logout'))
+    return session === undefined
+      ? loggedOutPage(urlOf(request, 'account'), organizationOf(ports, request))
+      : logoutPage(formOf(ports, request, 'logout'))
   }
 
 function checkBound(request: AuthRequest): void {
@@ -47,4 +50,8 @@ function checkBound(request: AuthRequest): void {
 
 const urlOf = ({ baseUrl }: AuthRequest, path: string): string => `${baseUrl}/auth/${path}`
 
-const formOf = (request: AuthRequest, path: string): Form => ({ ...boundForm(request), action: urlOf(request, path) })
+const formOf = (ports: AccountPorts, request: AuthRequest, path: string): Form => ({
+  ...boundForm(request),
+  ...frameOf(ports, request),
+  action: urlOf(request, path),
+})

@@ -27,6 +27,7 @@ import { unguessable } from '../random-secret.ts'
 import { withParameters } from '../redirect-uri.ts'
 import { isOne } from '../tenant-intersection.ts'
 import type { UserGrant } from '../user-grant-type.ts'
+import { frameOf } from './organization.ts'
 import { seeOther } from './page-frame.ts'
 import { consentPage, type Form, isFixed, loginPage, pickerPage } from './page-templates.ts'
 
@@ -45,7 +46,7 @@ export const authorize =
     return tellingClient(asker, request, async () => {
       const asked = authorizationRequestOf(asker, pairs, request, ports)
       const session = await sessionOf(ports, request)
-      if (session === undefined || mustLogIn(asked, session, ports.clock.now())) return showLogin(asked, request)
+      if (session === undefined || mustLogIn(asked, session, ports.clock.now())) return showLogin(ports, asked, request)
       const context = await contextOf(ports, asked, session.user)
       if (context.mustChoose) return showPicker(ports, asked, { session, context }, request)
       return consentOrCode(ports, asked, { session, context }, request)
@@ -102,8 +103,9 @@ async function tellingClient(
   }
 }
 
-const formOf = (request: AuthRequest, path: string, query: string, leadsTo: string): Form => ({
+const formOf = (ports: AuthorizePorts, request: AuthRequest, path: string, query: string, leadsTo: string): Form => ({
   ...boundForm(request),
+  ...frameOf(ports, request),
   action: `${request.baseUrl}/auth/${path}${query === '' ? '' : `?${query}`}`,
   denial: denialOf(request),
   leadsTo,
@@ -115,9 +117,10 @@ export const denialOf = ({ baseUrl, query }: AuthRequest): string => `${baseUrl}
 const mustLogIn = ({ prompt, maxAge }: AuthorizationRequest, { authTime }: Session, now: number): boolean =>
   prompt.includes('login') || prompt.includes('select_account') || (maxAge !== undefined && now / 1000 - authTime > maxAge)
 
-function showLogin({ prompt, client, redirectUri, loginHint }: AuthorizationRequest, request: AuthRequest): AuthResponse {
+function showLogin(ports: AuthorizePorts, asked: AuthorizationRequest, request: AuthRequest): AuthResponse {
+  const { prompt, client, redirectUri, loginHint } = asked
   if (prompt.includes('none')) throw new OAuthError('login_required', 'Nobody is logged in')
-  const form = formOf(request, 'login', queryOf(request.query, []), redirectUri)
+  const form = formOf(ports, request, 'login', queryOf(request.query, []), redirectUri)
   return loginPage({ form, app: client.name, ...(loginHint === undefined ? {} : { name: loginHint }) })
 }
 
@@ -131,7 +134,7 @@ async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { 
   const found = await ports.patients.find(session.user, context.tenants, text)
   request.note({ patients: found.map(({ id }) => `Patient/${id}`) })
   const query = new URLSearchParams(queryOf(request.query, [SEARCH, PATIENT]))
-  const form = formOf(request, 'authorize', '', asked.redirectUri)
+  const form = formOf(ports, request, 'authorize', '', asked.redirectUri)
   return pickerPage({ form, app: asked.client.name, query, text, found, namesTenants: hasSeveral(ports, session) })
 }
 
@@ -158,7 +161,7 @@ async function consentOrCode(
   const dropped = context.scopes.filter((scope) => before?.asked.includes(scope) && !before.granted.includes(scope))
   const { patient, scopes } = context
   if (patient !== undefined) request.note({ patients: [`Patient/${patient.id}`] })
-  const form = formOf(request, 'consent', queryOf(request.query, [SEARCH]), redirectUri)
+  const form = formOf(ports, request, 'consent', queryOf(request.query, [SEARCH]), redirectUri)
   return consentPage({
     form,
     client,

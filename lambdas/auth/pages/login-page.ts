@@ -7,10 +7,11 @@ import { delayed } from '../login/guess-throttle.ts'
 import { beginSession, boundForm, isBound } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { denialOf, queryAfterLogin } from './authorize-page.ts'
+import { frameOf } from './organization.ts'
 import { seeOther } from './page-frame.ts'
 import { loginPage } from './page-templates.ts'
 
-export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'checkPassword'>
+export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'checkPassword'>
 
 /** Its URL has the query of the request to authorize; without one it leads to the account. Who only loads it is shown the form. */
 export const login =
@@ -22,7 +23,12 @@ export const login =
     const name = fieldOf(request, 'username').trim().toLowerCase().slice(0, 200)
     const again = (fault: string, status: number, more: Readonly<Record<string, string>> = {}): AuthResponse => {
       const { csrf, headers } = boundForm(request)
-      const form = { csrf, headers: { ...headers, ...more }, action: urlOf(request, 'login', queryOf(request.query, [])) }
+      const form = {
+        csrf,
+        ...frameOf(ports, request),
+        headers: { ...headers, ...more },
+        action: urlOf(request, 'login', queryOf(request.query, [])),
+      }
       const app = asker === undefined ? {} : { app: asker.client.name }
       const back = asker === undefined ? {} : { leadsTo: asker.redirectUri, denial: denialOf(request) }
       return loginPage({ form: { ...form, ...back }, ...app, name, fault, status })

@@ -8,6 +8,8 @@ export type Page = {
   readonly title: string
   readonly main: Html
   readonly status?: number
+  /** Name of the organization that runs the server. */
+  readonly organization?: string
   /** Where its forms may lead, besides this server: an address a redirect goes to. */
   readonly leadsTo?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -35,6 +37,9 @@ summary { cursor: pointer; padding: .25rem 0 }
 button { min-height: 2.75rem; padding: .5rem 1rem; font: inherit; font-weight: 600; border-radius: .375rem; border: 2px solid var(--act); background: var(--act); color: var(--paper); cursor: pointer }
 button.other { background: var(--paper); color: var(--act) }
 button.row { width: 100%; text-align: left }
+button.row span { display: block; font-weight: 400 }
+button.row .quiet, .organization { font-size: .875rem }
+.organization { margin: 0 0 .25rem; font-weight: 600; color: var(--quiet) }
 .buttons { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem }
 .buttons button { flex: 1 1 8rem }
 .quiet { color: var(--quiet) }
@@ -45,17 +50,18 @@ a { color: var(--act) }
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
-export function page({ title, main, status = 200, leadsTo, headers = {} }: Page): AuthResponse {
+export function page({ title, main, status = 200, organization, leadsTo, headers = {} }: Page): AuthResponse {
   const whole = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title}</title>
+<title>${title}${organization !== undefined && ` - ${organization}`}</title>
 <style>${STYLE_AS_IT_IS}</style>
 </head>
 <body>
 <main>
+${organization !== undefined && html`<p class="organization">${organization}</p>`}
 <h1>${title}</h1>
 ${main}
 </main>

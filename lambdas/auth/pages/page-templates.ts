@@ -6,12 +6,17 @@ import { PATIENT, SEARCH } from '../grants/authorization-request.ts'
 import { narrowerOf } from '../grants/category-scopes.ts'
 import { type Html, html } from './html.ts'
 import { page } from './page-frame.ts'
-import { wordsOf } from './scope-descriptions.ts'
+import { patientDetails, shortNumber } from './patient-description.ts'
+import { ACCESS_LASTS, lastsLonger, wordsOf } from './scope-descriptions.ts'
 
 /** Where forms go, what binds them to the browser, where they lead in the end, and headers of the page. */
 export type Form = {
   readonly action: string
   readonly csrf: string
+  /** Name of the organization that runs the server. */
+  readonly organization: string
+  /** URL of the user's account page. */
+  readonly account: string
   readonly leadsTo?: string
   /** Where it is said that the app is not let in; absent: there is none. */
   readonly denial?: string
@@ -20,7 +25,9 @@ export type Form = {
 
 const hidden = (name: string, value: string): Html => html`<input type="hidden" name="${name}" value="${value}">`
 
-const around = ({ leadsTo, headers }: Form) => ({ ...(leadsTo === undefined ? {} : { leadsTo }), headers })
+const around = ({ leadsTo, headers, organization }: Form) => ({ ...(leadsTo === undefined ? {} : { leadsTo }), headers, organization })
+
+const accountLink = ({ account }: Form): Html => html`<a href="${account}">Your account</a>`
 
 /** What goes back to the app without having let it in. */
 const cancel = ({ denial, csrf }: Form): Html | false =>
@@ -43,7 +50,7 @@ export const loginPage = ({ form, app, name, fault, status = 200 }: LoginParts):
     title: 'Sign in',
     status,
     main: html`
-${app !== undefined && html`<p>to go on to <strong>${app}</strong></p>`}
+${app !== undefined && html`<p>to continue to <strong>${app}</strong></p>`}
 ${fault !== undefined && html`<p class="bad" id="fault" role="alert">${fault}</p>`}
 <form method="post" action="${form.action}">
 ${hidden('csrf', form.csrf)}
@@ -76,18 +83,23 @@ export const isFixed = (scope: string): boolean => scope === 'openid' || scope.s
 export const consentPage = ({ form, client, user, scopes, dropped, granted, patient, tenants }: ConsentParts): AuthResponse =>
   page({
     ...around(form),
-    title: `Let ${client.name} in?`,
+    title: `Allow access for ${client.name}?`,
     main: html`
-<p>You are signed in as <strong>${user.name}</strong>.
-${patient !== undefined && html`The patient is <strong>${patient.name}</strong> <span class="quiet">${detailOf(patient, tenants.length > 0)}</span>.`}
-${patient === undefined && tenants.length > 0 && html`It is about ${tenantsInWords(tenants)}.`}</p>
+<p><strong>${client.name}</strong> asks for access to health data at <strong>${form.organization}</strong>.</p>
+${
+  patient !== undefined &&
+  html`<p>Patient: <strong>${patient.name}</strong><br>${patientDetails(patient)}<br><span class="quiet">${smallPrint(patient, tenants.length > 0)}</span></p>`
+}
+${patient === undefined && tenants.length > 0 && html`<p>The data is that of ${tenantsInWords(tenants)}.</p>`}
+<p>You are signed in as <strong>${user.name}</strong>. ${accountLink(form)}</p>
 <form method="post" action="${form.action}">
 ${hidden('csrf', form.csrf)}
 <fieldset>
-<legend>${client.name} may, where you leave it ticked:</legend>
+<legend>${client.name} may do what you leave ticked:</legend>
 <ul>${scopes.filter((scope) => !isFixed(scope)).map((scope) => html`<li>${choice(scope, wordsOf(scope), !dropped.includes(scope))}${parts(scope, scopes, granted)}</li>`)}</ul>
 </fieldset>
-<p class="quiet">You can withdraw this at any time on the page of your account.</p>
+<p>Access ends ${ACCESS_LASTS} after you allow it${scopes.some(lastsLonger) && ', or later if you leave “Keep access” ticked'}.
+You can end it earlier on your account page.</p>
 <div class="buttons">
 <button name="decision" value="allow">Allow</button>
 <button name="decision" value="deny" class="other">Do not allow</button>
@@ -106,7 +118,7 @@ function parts(whole: string, scopes: readonly string[], granted: readonly strin
   const list = narrower.map(({ name, scope }) => html`<li>${choice(scope, name, granted.includes(scope))}</li>`)
   return (
     list.length > 0 &&
-    html`<details${isOpen && html` open`}><summary>Only some of it</summary><p class="quiet">Leave the whole unticked, and tick what you allow:</p><ul>${list}</ul></details>`
+    html`<details${isOpen && html` open`}><summary>Allow only a part</summary><p class="quiet">Untick the entry above, and tick the parts that you allow:</p><ul>${list}</ul></details>`
   )
 }
 
@@ -123,9 +135,9 @@ export type PickerParts = {
 const tenantsInWords = (tenants: readonly string[]): string =>
   tenants.includes('*') ? 'all tenants' : `the tenant${tenants.length > 1 ? 's' : ''} ${tenants.join(', ')}`
 
-/** Patients of one name in two tenants differ by it. */
-const detailOf = ({ detail, tenant = '' }: FoundPatient, namesTenants: boolean): string =>
-  [detail, ...(namesTenants ? [`tenant ${tenant}`] : [])].filter((part) => part !== '').join(' · ')
+/** The tenant tells apart patients of the same name in two tenants. */
+const smallPrint = (patient: FoundPatient, namesTenants: boolean): Html =>
+  html`${shortNumber(patient)}${namesTenants && ` · tenant ${patient.tenant ?? ''}`}`
 
 /** Nothing is changed by choosing: both forms ask for the next page. */
 export const pickerPage = ({ form, app, query, text, found, namesTenants }: PickerParts): AuthResponse => {
@@ -134,7 +146,7 @@ export const pickerPage = ({ form, app, query, text, found, namesTenants }: Pick
     ...around(form),
     title: 'Choose a patient',
     main: html`
-<p><strong>${app}</strong> is opened for one patient.</p>
+<p><strong>${app}</strong> works with one patient at a time.</p>
 <form method="get" action="${form.action}">
 ${kept}
 <label for="find">Name</label>
@@ -146,9 +158,11 @@ ${kept}
 ${kept}
 <ul>${found.map(
       (each) =>
-        html`<li><button class="other row" name="${PATIENT}" value="${choiceOf(each)}">${each.name} <span class="quiet">${detailOf(each, namesTenants)}</span></button></li>`,
+        html`<li><button class="other row" name="${PATIENT}" value="${choiceOf(each)}">${each.name}
+<span>${patientDetails(each)}</span> <span class="quiet">${smallPrint(each, namesTenants)}</span></button></li>`,
     )}</ul>
 </form>
+<p>${accountLink(form)}</p>
 ${cancel(form)}`,
   })
 }
@@ -170,14 +184,14 @@ export const accountPage = ({ form, user, apps, logout }: AccountParts): AuthRes
     main: html`
 <p>You are signed in as <strong>${user.name}</strong>.</p>
 <form method="post" action="${logout}">${hidden('csrf', form.csrf)}<button class="other">Sign out</button></form>
-<h2>${apps.length === 0 ? 'You have let no app in' : 'Apps you have let in'}</h2>
+<h2>${apps.length === 0 ? 'No app has access' : 'Apps with access'}</h2>
 ${apps.map(
   ({ id, name, scopes }) => html`
 <form method="post" action="${form.action}">
 ${hidden('csrf', form.csrf)}
 <h3>${name}</h3>
 <ul>${scopes.map((scope) => html`<li>${wordsOf(scope)}</li>`)}</ul>
-<button class="other" name="withdraw" value="${id}">Withdraw from ${name}</button>
+<button class="other" name="withdraw" value="${id}">End access for ${name}</button>
 </form>`,
 )}`,
   })
@@ -189,8 +203,8 @@ export const logoutPage = (form: Form): AuthResponse =>
     main: html`<form method="post" action="${form.action}">${hidden('csrf', form.csrf)}<div class="buttons"><button>Sign out</button></div></form>`,
   })
 
-export const loggedOutPage = (login: string): AuthResponse =>
-  page({ title: 'You are signed out', main: html`<p><a href="${login}">Sign in again</a></p>` })
+export const loggedOutPage = (login: string, organization: string): AuthResponse =>
+  page({ title: 'You are signed out', organization, main: html`<p><a href="${login}">Sign in again</a></p>` })
 
 export const faultPage = (text: string, status: number, headers: Readonly<Record<string, string>> = {}): AuthResponse =>
   page({ title: 'This does not work', status, headers, main: html`<p role="alert">${text}</p>` })

@@ -1,20 +1,56 @@
-/** Scopes in words, for who decides about them. */
+/** Describes scopes in words for the users who decide about them. */
 import { type Letter, parseScope, type ResourceScope } from '../../access/scopes.ts'
 import { categoryOf } from '../grants/category-scopes.ts'
+import { SESSION_LIFE } from '../login/sessions.ts'
+import { LONGEST_ACCESS, REFRESH_LIFE } from '../tokens/lifetimes.ts'
+
+const HOUR = 60 * 60 * 1000
+const inUnits = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
+
+/** How long an access token is valid. */
+export const ACCESS_LASTS = inUnits((LONGEST_ACCESS * 1000) / HOUR, 'hour')
+const SESSION_LASTS = inUnits(SESSION_LIFE / HOUR, 'hour')
+const UNUSED_LASTS = inUnits(REFRESH_LIFE.offline_access / (24 * HOUR), 'day')
 
 const NAMED: Readonly<Record<string, string>> = {
-  openid: 'Know that it is you who signed in',
-  fhirUser: 'Know which health record is yours',
-  profile: 'Know your name here',
-  offline_access: 'Keep this access also when you are not there, until you withdraw it',
-  online_access: 'Keep this access as long as you are signed in',
-  launch: 'Know for whom it was opened',
-  'launch/patient': 'Know which patient was chosen',
-  'launch/encounter': 'Know which encounter this is about',
+  openid: 'Confirm that you signed in',
+  fhirUser: 'See who you are here: a patient, a relative or a member of staff',
+  profile: 'See your name',
+  offline_access: `Keep access while you are away, until you end it or the app has not used it for ${UNUSED_LASTS}`,
+  online_access: `Keep access while you are signed in, at most ${SESSION_LASTS}`,
+  launch: 'See which patient was open when you started the app',
+  'launch/patient': 'See which patient you choose',
+  'launch/encounter': 'See which visit was open when you started the app',
 }
 
+/** True if the scope lets the client renew its access token. */
+export const lastsLonger = (scope: string): boolean => Object.hasOwn(REFRESH_LIFE, scope)
+
 const VERBS: Readonly<Record<Letter, string>> = { c: 'add', r: 'read', u: 'change', d: 'delete', s: 'search' }
-const WHOSE = { patient: 'of the patient', user: 'that you can see', system: 'of everybody' }
+const WHOSE = { patient: 'of the patient', user: 'that you can see', system: 'of all patients' }
+
+/** Plain words for the types that apps ask for most; the others are named by their type. */
+const DATA: Readonly<Record<string, string>> = {
+  '*': 'all data',
+  AllergyIntolerance: 'allergies',
+  Appointment: 'appointments',
+  CarePlan: 'care plans',
+  CareTeam: 'care teams',
+  Claim: 'insurance claims',
+  Condition: 'diagnoses and health problems',
+  Coverage: 'insurance coverage',
+  Device: 'implants and devices',
+  DiagnosticReport: 'reports of tests',
+  DocumentReference: 'documents',
+  Encounter: 'visits',
+  ExplanationOfBenefit: 'insurance bills and payments',
+  Goal: 'health goals',
+  Immunization: 'vaccinations',
+  MedicationRequest: 'prescriptions',
+  Observation: 'measurements and test results',
+  Patient: 'personal details',
+  Procedure: 'procedures',
+}
 
 export function wordsOf(text: string): string {
   const scope = parseScope(text)
@@ -26,8 +62,7 @@ export function wordsOf(text: string): string {
 function ofResources({ context, type, letters, query }: ResourceScope): string {
   const verbs = letters.map((letter) => VERBS[letter])
   const list = verbs.length === 1 ? verbs[0]! : `${verbs.slice(0, -1).join(', ')} and ${verbs.at(-1)}`
-  const what = type === '*' ? 'all data' : `data of the kind ${type}`
   const category = categoryOf({ type, query })
   const condition = query === '' ? '' : category === undefined ? `, where ${query}` : `: ${category}`
-  return `${list[0]!.toUpperCase()}${list.slice(1)} ${what} ${WHOSE[context]}${condition}`
+  return `${list[0]!.toUpperCase()}${list.slice(1)} ${DATA[type] ?? `data of the type ${type}`} ${WHOSE[context]}${condition}`
 }

@@ -101,19 +101,27 @@ async function found(
   })
 }
 
-function shownOf({ id = '', name, birthDate = '', identifier }: Element, tenant: string): FoundPatient {
-  return { id: String(id), name: nameOf(name), detail: [birthDate, numberOf(identifier)].filter((part) => part !== '').join(' · '), tenant }
+function shownOf({ id = '', name, birthDate, gender, identifier }: Element, tenant: string): FoundPatient {
+  const number = numberOf(identifier)
+  return {
+    ...{ id: String(id), name: nameOf(name), tenant },
+    ...(typeof birthDate === 'string' ? { birthDate } : {}),
+    ...(typeof gender === 'string' ? { sex: gender } : {}),
+    ...(number === undefined ? {} : { number }),
+  }
 }
 
-const first = (list: unknown): Element => (Array.isArray(list) && isElement(list[0]) ? list[0] : {})
+const elementsOf = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])
 
 function nameOf(names: unknown): string {
-  const { text, given, family } = first(names)
+  const { text, given, family } = elementsOf(names)[0] ?? {}
   const parts = [...(Array.isArray(given) ? given : []), family].filter((part) => typeof part === 'string')
   return typeof text === 'string' ? text : parts.length > 0 ? parts.join(' ') : 'Without a name'
 }
 
-function numberOf(identifiers: unknown): string {
-  const { value } = first(identifiers)
-  return typeof value === 'string' ? value : ''
+/** Returns the medical record number, or the first identifier if none has that type. https://terminology.hl7.org/CodeSystem-v2-0203.html */
+function numberOf(identifiers: unknown): string | undefined {
+  const withValue = elementsOf(identifiers).filter(({ value }) => typeof value === 'string')
+  const isRecordNumber = ({ type }: Element) => isElement(type) && elementsOf(type.coding).some(({ code }) => code === 'MR')
+  return (withValue.find(isRecordNumber) ?? withValue[0])?.value as string | undefined
 }

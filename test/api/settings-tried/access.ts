@@ -189,6 +189,17 @@ export const pkceTrials: readonly Trial[] = [
   ['require', 'a request without a challenge is rejected', (value) => flows(value, ['invalid_request', 'Bearer', 'invalid_grant'])],
 ]
 
+const nameShown = (value: string, name: string): Promise<void> =>
+  withSettings({ FHIR_ORGANIZATION_NAME: value }, async ({ base }) => {
+    const page = await fetch(`${base()}/auth/account`)
+    expect(await page.text()).toContain(`<p class="organization">${name}</p>`)
+  })
+
+export const organizationTrials: readonly Trial[] = [
+  ['', 'the pages show the host of the base URL', (value) => nameShown(value, '127.0.0.1')],
+  ['Example Hospital', 'the pages show the name', (value) => nameShown(value, 'Example Hospital')],
+]
+
 const patientsSeen = (value: string, total: number): Promise<void> =>
   withSettings({ FHIR_PATIENT_SCOPES_WITHOUT_CONTEXT: value }, async ({ put, register, token, as }) => {
     await put('/Patient/p', patient('p'))

@@ -33,11 +33,11 @@ async function letIn() {
 
 it('a client registered again needs new consent, and inherits no codes or tokens', async () => {
   const { user, code, refresh } = await letIn()
-  expect((await user.open('/auth/account')).text).toContain('Withdraw from The app app')
+  expect((await user.open('/auth/account')).text).toContain('End access for The app app')
   await register(T0 + 2)
-  expect((await user.open('/auth/account')).text).toContain('You have let no app in')
+  expect((await user.open('/auth/account')).text).toContain('No app has access')
   const page = await user.open('/auth/authorize', ASKED)
-  expect([page.status, page.text.includes('Let The app app in?')]).toEqual([200, true])
+  expect([page.status, page.text.includes('Allow access for The app app?')]).toEqual([200, true])
   expect([(await tokens(code)).body.error, (await given('refresh_token', { refresh_token: refresh })).body.error]).toEqual([
     'invalid_grant',
     'invalid_grant',
@@ -48,7 +48,7 @@ it('a client registered again needs new consent, and inherits no codes or tokens
   // What it was allowed before is not joined to what it is allowed now.
   await register(T0 + 3)
   await allow(user, await user.open('/auth/authorize', { ...ASKED, scope: 'openid' }))
-  expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The app app in?')
+  expect((await user.open('/auth/authorize', ASKED)).text).toContain('Allow access for The app app?')
 })
 
 it('a changed client keeps its consents, codes and tokens', async () => {
@@ -61,7 +61,7 @@ it('a changed client keeps its consents, codes and tokens', async () => {
 it('a removed client is on no account page', async () => {
   const { user } = await letIn()
   await auth.clients.change('app', () => undefined)
-  expect((await user.open('/auth/account')).text).toContain('You have let no app in')
+  expect((await user.open('/auth/account')).text).toContain('No app has access')
 })
 
 it('a user with a reused name inherits no session, consent or token', async () => {
@@ -73,7 +73,7 @@ it('a user with a reused name inherits no session, consent or token', async () =
     'invalid_grant',
   ])
   const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
-  expect(page.text).toContain('Let The app app in?')
+  expect(page.text).toContain('Allow access for The app app?')
 })
 
 it('a launch is valid only for its original client and user', async () => {
@@ -83,7 +83,7 @@ it('a launch is valid only for its original client and user', async () => {
     const user = browser(auth)
     return logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'launch user/*.rs', launch }), 'ann')
   }
-  expect((await asked(async () => undefined)).text).toContain('Let The app app in?')
+  expect((await asked(async () => undefined)).text).toContain('Allow access for The app app?')
   expect(backOf(await asked(() => register(T0 + 2))).sent.error).toBe('invalid_request')
   expect(backOf(await asked(() => auth.addUser('ann', { subject: 'another' }))).sent.error).toBe('access_denied')
 })

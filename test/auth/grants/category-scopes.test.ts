@@ -47,8 +47,8 @@ describe('a scope for a whole type', () => {
   })
 
   it('names each category, and shows other conditions verbatim', async () => {
-    expect(wordsOf(VITAL)).toBe('Read and search data of the kind Observation that you can see: Vital signs')
-    expect(wordsOf('user/Observation.r?status=final')).toBe('Read data of the kind Observation that you can see, where status=final')
+    expect(wordsOf(VITAL)).toBe('Read and search measurements and test results that you can see: Vital signs')
+    expect(wordsOf('user/Observation.r?status=final')).toBe('Read measurements and test results that you can see, where status=final')
     expect((await page(VITAL)).text).toContain(wordsOf(VITAL))
   })
 

@@ -64,11 +64,9 @@ describe('A launch by an operator', () => {
   const user: User = {
     ...{ name: 'ann', subject: 's', password: '', scopes: ['user/*.rs'], tenants: ['north'], changedAt: 0, fhirUser: 'Patient/ann' },
   }
+  const CHOICES = { tenancy: true, tenantClaim: 'tenant', pkce: 'accept', organizationName: '' } as const
   const completed = (launch: Omit<Launch, 'client'>, more: Partial<{ client: Client; user: User }> = {}) =>
-    completing({ patients: site.patients, choices: { tenancy: true, tenantClaim: 'tenant', pkce: 'accept' } })(
-      { client: 'app', ...launch },
-      { client, user: undefined, ...more },
-    )
+    completing({ patients: site.patients, choices: CHOICES })({ client: 'app', ...launch }, { client, user: undefined, ...more })
 
   it('gets the patient and the tenant that the data determine', async () => {
     expect(await completed({ encounter: 'ann' })).toEqual({ client: 'app', encounter: 'ann', patient: 'ann', tenant: 'north' })

@@ -20,8 +20,8 @@ let auth: Authorization
 beforeAll(async () => {
   auth = await authorization({
     patients: [
-      { id: '1', name: 'Ann <b>Bell</b>', detail: 'born 1970-01-01' },
-      { id: '2', name: 'Bob', detail: '' },
+      { id: '1', name: 'Ann <b>Bell</b>', birthDate: '1970-01-01' },
+      { id: '2', name: 'Bob' },
     ],
     encounters: [
       { id: 'e1', of: '1' },
@@ -52,7 +52,7 @@ describe('a login', () => {
     const login = await user.open('/auth/authorize', ASKED)
     expect([login.status, login.text.includes('The &#60;i&#62;App&#60;/i&#62;'), login.text.includes('<i>')]).toEqual([200, true, false])
     const consent = await logIn(user, login, 'ann')
-    expect(consent.text).toContain('Read and search data of the kind Observation that you can see')
+    expect(consent.text).toContain('Read and search measurements and test results that you can see')
     const { uri, sent } = backOf(await allow(user, consent))
     expect([uri, sent]).toEqual([BACK, { code: expect.any(String), state: ASKED.state, iss: BASE }])
     expect(auth.audited.map(({ interaction, client, user, outcome, status }) => [interaction, client, user, outcome, status])).toEqual([
@@ -82,7 +82,7 @@ describe('a login', () => {
   it('accepts the name in any case, and is not required again in its session', async () => {
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), ' Ann ', 'password-of-ann')
-    expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The')
+    expect((await user.open('/auth/authorize', ASKED)).text).toContain('Allow access for The')
   })
 
   it('can be loaded again by address, as can the consent page', async () => {
@@ -91,8 +91,8 @@ describe('a login', () => {
     expect((await user.open('/auth/login')).text).toContain('Sign in')
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     expect((await user.open('/auth/login', { ...ASKED, prompt: 'login' })).text).toContain('Sign in')
-    expect((await user.open('/auth/login', ASKED)).text).toContain('Let The')
-    expect((await user.open('/auth/consent', ASKED)).text).toContain('Let The')
+    expect((await user.open('/auth/login', ASKED)).text).toContain('Allow access for The')
+    expect((await user.open('/auth/consent', ASKED)).text).toContain('Allow access for The')
     expect((await user.open('/auth/consent', { ...ASKED, redirect_uri: 'https://evil.example' })).status).toBe(400)
   })
 
@@ -121,7 +121,7 @@ describe('a login', () => {
     const after = user.cookies.get(name)!
     const shown = async (cookie: string) => {
       user.cookies.set(name, cookie)
-      return (await user.open('/auth/authorize', asked)).text.includes('Let The')
+      return (await user.open('/auth/authorize', asked)).text.includes('Allow access for The')
     }
     expect([after === before, await shown(before), await shown(after)]).toEqual([false, false, true])
     own.later(12 * 60 * 60 * 1000 - 1)
@@ -184,7 +184,7 @@ describe('consent', () => {
         .fields.filter(([name]) => name === 'keep')
         .map(([, scope]) => scope),
     ).toEqual(['fhirUser', 'user/Observation.rs', 'offline_access'])
-    expect((await user.open('/auth/authorize', { ...ASKED, prompt: 'consent' })).text).toContain('Let The')
+    expect((await user.open('/auth/authorize', { ...ASKED, prompt: 'consent' })).text).toContain('Allow access for The')
   })
 
   it('is required each time for a public client with a custom scheme', async () => {
@@ -192,7 +192,7 @@ describe('consent', () => {
     const asked = { ...ASKED, client_id: 'native', redirect_uri: 'com.example.app:/back' }
     const first = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
     expect(backOf(await allow(user, first)).uri).toBe('com.example.app:/back')
-    expect((await user.open('/auth/authorize', asked)).text).toContain('Let The')
+    expect((await user.open('/auth/authorize', asked)).text).toContain('Allow access for The')
   })
 
   it('reports access_denied to the app if the user refuses', async () => {
@@ -243,6 +243,36 @@ describe('consent', () => {
     expect([searchParams.get('prompt'), searchParams.get('max_age'), searchParams.get('state')]).toEqual(['consent', null, ASKED.state])
   })
 
+  it('names the organization, or the host of the server if no name is set', async () => {
+    const named = await authorization({ choices: { organizationName: 'Klinik <b>am</b> Fluß' } })
+    await named.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
+    await named.addUser('ann', { fhirUser: 'Practitioner/7' })
+    for (const [server, name] of [
+      [named, 'Klinik &#60;b&#62;am&#60;/b&#62; Fluß'],
+      [auth, 'fhir.example'],
+    ] as const) {
+      const user = browser(server)
+      const login = await user.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
+      const consent = await logIn(user, login, 'ann')
+      const account = await user.open('/auth/account')
+      const logout = await user.open('/auth/logout')
+      for (const { text } of [login, consent, account, logout, await user.submit(logout)])
+        expect([text.includes(`<p class="organization">${name}</p>`), text.includes(` - ${name}</title>`)]).toEqual([true, true])
+      expect(consent.text).toContain(`asks for access to health data at <strong>${name}</strong>`)
+    }
+  })
+
+  it('says how long access lasts, and links the account page', async () => {
+    const user = browser(auth)
+    const short = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    expect(short.text).toContain('Access ends 1 hour after you allow it.')
+    const long = await user.open('/auth/authorize', { ...ASKED, scope: `${ASKED.scope} offline_access` })
+    expect(long.text).toContain('Access ends 1 hour after you allow it, or later if you leave “Keep access” ticked.')
+    expect(long.text).toContain('Keep access while you are away, until you end it or the app has not used it for 92 days')
+    for (const { text } of [short, long, await user.open('/auth/authorize', STANDALONE)])
+      expect(text).toContain(`<a href="${BASE}/auth/account">Your account</a>`)
+  })
+
   it('cannot be given from another site, nor for scopes beyond the request', async () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
@@ -278,7 +308,7 @@ describe('consent', () => {
       (await auth.ask('POST', '/auth/introspect', { form: { ...as, token: tokens.body.access_token } })).body.active
     expect(await isActive()).toBe(true)
     const account = await user.open('/auth/account')
-    expect(account.text).toContain('Withdraw from The &#60;i&#62;App')
+    expect(account.text).toContain('End access for The &#60;i&#62;App')
     const cookie = [...user.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     for (const path of ['/auth/account', '/auth/logout'])
       for (const csrf of ['', 'forged']) {
@@ -286,11 +316,11 @@ describe('consent', () => {
         expect([path, forged.status]).toEqual([path, 403])
       }
     const after = await user.submit(account, [['withdraw', 'app']], 1)
-    expect(after.text).toContain('You have let no app in')
+    expect(after.text).toContain('No app has access')
     expect(await isActive()).toBe(false)
     const refresh = { ...as, grant_type: 'refresh_token', refresh_token: tokens.body.refresh_token }
     expect((await auth.ask('POST', '/auth/token', { form: refresh })).body.error).toBe('invalid_grant')
-    expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The')
+    expect((await user.open('/auth/authorize', ASKED)).text).toContain('Allow access for The')
     expect(auth.audited).toContainEqual(
       expect.objectContaining({ interaction: 'account', client: 'app', user: 'ann', outcome: 'withdrawn' }),
     )
@@ -405,7 +435,7 @@ describe('the authorization endpoint', () => {
     expect(backOf(client).sent).toEqual({ error: 'unauthorized_client', ...told })
     const [user, other] = [browser(only), browser(only)]
     expect(backOf(await logIn(user, await user.open('/auth/authorize', asked), 'north')).sent).toEqual({ error: 'access_denied', ...told })
-    expect((await logIn(other, await other.open('/auth/authorize', asked), 'both')).text).toContain('Let The')
+    expect((await logIn(other, await other.open('/auth/authorize', asked), 'both')).text).toContain('Allow access for The')
   })
 
   it('reports duplicate parameters to the app, and omits a duplicate state', async () => {
@@ -441,14 +471,14 @@ describe('the authorization endpoint', () => {
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const again = await user.open('/auth/authorize', { ...ASKED, prompt: 'login' })
     expect(again.text).toContain('Sign in')
-    expect((await logIn(user, again, 'ann')).text).toContain('Let The')
+    expect((await logIn(user, again, 'ann')).text).toContain('Allow access for The')
     auth.later(100_000)
     expect((await user.open('/auth/authorize', { ...ASKED, max_age: '99' })).text).toContain('Sign in')
-    expect((await user.open('/auth/authorize', { ...ASKED, max_age: '101' })).text).toContain('Let The')
+    expect((await user.open('/auth/authorize', { ...ASKED, max_age: '101' })).text).toContain('Allow access for The')
     const page = await user.open('/auth/authorize', { ...ASKED, max_age: '0' })
     expect(page.text).toContain('Sign in')
     auth.later(2_000)
-    expect((await logIn(user, page, 'ann')).text).toContain('Let The')
+    expect((await logIn(user, page, 'ann')).text).toContain('Allow access for The')
     expect(backOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error).toBe('consent_required')
   })
 })
@@ -465,7 +495,7 @@ describe('a patient', () => {
     const found = await user.submit(picker, [['find_patient', 'bo']])
     expect([found.text.includes('Bob'), found.text.includes('Ann')]).toEqual([true, false])
     const consent = await user.submit(found, [['chosen_patient', '2']], 1)
-    expect(consent.text).toContain('The patient is <strong>Bob</strong>')
+    expect(consent.text).toContain('Patient: <strong>Bob</strong>')
     const shown = auth.audited.filter(({ interaction }) => interaction === 'authorize').map(({ patients }) => patients)
     expect(shown).toEqual([undefined, ['Patient/1', 'Patient/2'], ['Patient/2'], ['Patient/2']])
     const { sent } = backOf(await allow(user, consent))
@@ -481,7 +511,7 @@ describe('a patient', () => {
     await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
     backOf(await allow(user, await user.open('/auth/authorize', chosen)))
     const other = { ...chosen, chosen_patient: '2' }
-    expect((await user.open('/auth/authorize', other)).text).toContain('The patient is <strong>Bob</strong>')
+    expect((await user.open('/auth/authorize', other)).text).toContain('Patient: <strong>Bob</strong>')
     expect(backOf(await user.open('/auth/authorize', { ...other, prompt: 'none' })).sent).toMatchObject({ error: 'consent_required' })
   })
 
@@ -492,11 +522,11 @@ describe('a patient', () => {
   })
 
   it('is the user, if the user is a patient', async () => {
-    const own = await authorization({ patients: [{ id: '2', name: 'Pat', detail: '' }] })
+    const own = await authorization({ patients: [{ id: '2', name: 'Pat' }] })
     await own.addClient('app', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
     await own.addUser('pat', { fhirUser: 'Patient/2' })
     const user = browser(own)
-    expect((await logIn(user, await user.open('/auth/authorize', STANDALONE), 'pat')).text).toContain('The patient is <strong>Pat')
+    expect((await logIn(user, await user.open('/auth/authorize', STANDALONE), 'pat')).text).toContain('Patient: <strong>Pat')
   })
 
   it('comes with an EHR launch, which is valid once, for one client and user', async () => {
@@ -518,7 +548,7 @@ describe('a patient', () => {
     for (const more of [{ patient: '9' }, { encounter: 'e2' }, { encounter: 'e8' }, { patient: undefined, encounter: 'e9' }])
       expect([more, await error(await ehr(more))]).toEqual([more, 'access_denied'])
     const brought = await user.open('/auth/authorize', { ...(await ehr({ patient: undefined, encounter: 'e2' })), prompt: 'consent' })
-    expect(brought.text).toContain('The patient is <strong>Bob')
+    expect(brought.text).toContain('Patient: <strong>Bob')
     expect(backOf(await user.open('/auth/authorize', await ehr({}))).sent.code).toBeDefined()
     // Without the scope a launch is nothing: it neither counts nor is used up.
     await auth.addClient('plain', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
@@ -538,9 +568,9 @@ describe('a patient', () => {
     const many = await authorization({
       choices: { tenancy: true },
       patients: [
-        { id: '1', name: 'Eve', detail: '', tenant: 'b' },
-        { id: '4', name: 'Eve', detail: 'born 1970-01-01', tenant: 'a' },
-        { id: '1', name: 'Zoe', detail: '', tenant: 'c' },
+        { id: '1', name: 'Eve', tenant: 'b' },
+        { id: '4', name: 'Eve', birthDate: '1970-01-01', tenant: 'a' },
+        { id: '1', name: 'Zoe', tenant: 'c' },
       ],
     })
     await many.addClient('app', { redirectUris: [BACK], scopes: ['patient/*.rs', 'user/*.rs'], tenants: ['*'] })
@@ -554,16 +584,16 @@ describe('a patient', () => {
     const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await many.ask('POST', '/auth/token', { form })
     expect(JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())).toMatchObject({ tenant: 'b', patient: '1' })
-    const rows = [...picker.text.matchAll(/<button class="other row"[^>]*>([^<]*)<span class="quiet">([^<]*)</g)]
-    expect(rows.map(([, name = '', detail]) => [name.trim(), detail])).toEqual([
-      ['Eve', 'tenant b'],
-      ['Eve', 'born 1970-01-01 · tenant a'],
+    const rows = [...picker.text.matchAll(/<button class="other row"[^>]*>([^<]*)<span>([^<]*)<\/span> <span class="quiet">([^<]*)</g)]
+    expect(rows.map(([, name = '', ...rest]) => [name.trim(), ...rest])).toEqual([
+      ['Eve', 'birth date unknown · sex unknown', 'id 1 · tenant b'],
+      ['Eve', 'born 1970-01-01 · sex unknown', 'id 4 · tenant a'],
     ])
     const consents = await Promise.all(
       ['b/1', 'a/4'].map((chosen_patient) => user.open('/auth/authorize', { ...STANDALONE, chosen_patient })),
     )
-    expect(consents.map(({ text }) => /<strong>Eve<\/strong> <span class="quiet">([^<]*)</.exec(text)?.[1])).toEqual(
-      rows.map(([, , detail]) => detail),
+    expect(consents.map(({ text }) => /<strong>Eve<\/strong><br>([^<]*)<br><span class="quiet">([^<]*)</.exec(text)?.slice(1))).toEqual(
+      rows.map(([, , ...rest]) => rest),
     )
     await many.addUser('ann', { tenants: ['b'] })
     const one = [
@@ -577,7 +607,7 @@ describe('a patient', () => {
     const whole = { ...ASKED, scope: 'user/*.rs' }
     const about = async (tenants: readonly string[]) => {
       await many.addUser('ann', { tenants })
-      return /It is about ([^.]*)[.]/.exec((await user.open('/auth/authorize', whole)).text)?.[1]
+      return /The data is that of ([^.]*)[.]/.exec((await user.open('/auth/authorize', whole)).text)?.[1]
     }
     expect([await about(['b']), await about(['a', 'b']), await about(['*'])]).toEqual([undefined, 'the tenants a, b', 'all tenants'])
     const stranger = browser(many)
