@@ -12,7 +12,7 @@ import { fhir, type Running, startedWithTokens } from './process.ts'
 
 /** What stands there for itself is run by .ci/run, by the tests of a deployment, or by stage.test.ts. */
 const ELSEWHERE = [
-  ...['npm ci && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 '],
+  ...['npm ci --omit=dev && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 '],
   ...['npm run fhir -- client add reporting ', 'npm run fhir -- client add admin '],
 ]
 /** They set a stage back, in an account: what templates and engines can show of it is tested there. */

@@ -1,4 +1,7 @@
-/** A DynamoDB emulator from npm, a process of its own per test file. https://www.npmjs.com/package/@dynoxide/linux-x64 */
+/**
+ * A DynamoDB emulator, a process of its own per test file. dynamodb-emulator/package.json installs it.
+ * https://www.npmjs.com/package/@dynoxide/linux-x64
+ */
 import { existsSync } from 'node:fs'
 import { CreateTableCommand, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
