@@ -44,6 +44,7 @@ const LONG = [
   'bin/backup',
   'bin/crash',
   'bin/damage',
+  'bin/duckdb',
   'bin/exports',
   'bin/exports-clients',
   'bin/faults',

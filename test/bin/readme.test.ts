@@ -24,9 +24,11 @@ const HERE = [
   'npm run -s fhir -- client add reporting ',
   'npm run -s fhir -- client add my-app ',
 ]
+/** Several lines, run by duckdb.test.ts. */
+const IN_DUCKDB = ['python3 -m venv .duckdb ']
 
 it('each block is run here or elsewhere', () => {
-  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE]
+  const beginnings = [...ELSEWHERE, ...IN_AN_ACCOUNT, ...HERE, ...IN_DUCKDB]
   expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted((a, b) => a - b)).toEqual(
     beginnings.map((_, i) => i),
   )
