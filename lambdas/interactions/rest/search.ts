@@ -81,7 +81,7 @@ async function hits(ports: SearchPorts, request: FhirRequest, asked: SearchReque
 }
 
 /** Characters of names that a header field carries as they are. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
-const PLAIN = /[^\w.:$|[\]-]/g
+const PLAIN = /[^\w.:$|[\]-]/gu
 
 const ignoredHeader = ({ ignored }: SearchRequest): Readonly<Record<string, string>> =>
   ignored.length === 0
