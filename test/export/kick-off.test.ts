@@ -98,6 +98,11 @@ describe('A kick-off', () => {
     expect((await site.jobs())[0]!.asked.elements).toHaveLength(5)
   })
 
+  it.each(['/Patient/$export', '/Group/g-1/$export'])('takes elements of Patients that come along without _type at %s', async (path) => {
+    expect((await site.kickOff(`${path}?_type=Observation&_elements=Observation.status,Patient.name`)).status).toBe(202)
+    expect((await site.jobs())[0]!.asked.elements).toHaveLength(2)
+  })
+
   it('leniently ignores elements and types that it does not export, and notes them', async () => {
     const headers = { prefer: 'respond-async, handling=lenient' }
     expect((await site.kickOff('/Group/g-1/$export?_type=Claim,Patient&_elements=nmae,Patient.name', { headers })).status).toBe(202)

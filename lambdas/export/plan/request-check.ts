@@ -16,6 +16,8 @@ export function checkedRequest(asked: AskedExport, level: Level, lenient: boolea
   const omitted = omittedTypes(level, settings)
   const types = asked.types && without(asked.types, (type) => !omitted.includes(type), omittedText)
   const exported = [...possibleTypes(level, settings)].filter((type) => types?.includes(type) ?? true)
+  // Patients that an exported resource refers to are exported whatever _type names. Specification 4.5
+  if (level !== 'system') exported.push('Patient')
   const elements = without(asked.elements, (each) => exported.some((type) => isElementOf(each, type)), elementText)
   return { ...asked, ...(types === undefined ? {} : { types }), elements, passedOver }
 }
