@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../lambdas/access/access.ts'
 import { manifestOf } from '../../lambdas/export/job/manifest.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
+import { IndexBehind } from '../../lambdas/ports/faults/index-behind.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, ref } from '../fixtures/resources.ts'
@@ -69,6 +70,13 @@ describe('An export of single patients', () => {
 
 describe('The manifest of a Group export', () => {
   const TYPES = ['Patient', 'Observation']
+  const accessFor = (...scopes: readonly string[]) =>
+    accessOf({
+      scopes: ['system/Group.rs', 'system/Patient.rs', ...scopes],
+      isKnown: false,
+      isOfClient: true,
+      patientScopesWithoutContext: 'all',
+    })
 
   it('names stored types that the setting leaves out, and no error', async () => {
     const { names, error, extension } = await exported({ group: 'one' }, TYPES)
@@ -77,18 +85,28 @@ describe('The manifest of a Group export', () => {
   })
 
   it('names none that the client may not see', async () => {
-    const access = (...scopes: readonly string[]) =>
-      accessOf({
-        scopes: ['system/Group.rs', 'system/Patient.rs', ...scopes],
-        isKnown: false,
-        isOfClient: true,
-        patientScopesWithoutContext: 'all',
-      })
     const extensionFor = async (...scopes: readonly string[]) =>
-      (await exported({ group: 'one', access: access(...scopes) }, TYPES)).extension
+      (await exported({ group: 'one', access: accessFor(...scopes) }, TYPES)).extension
     expect(await extensionFor()).toBeUndefined()
     expect(await extensionFor('system/Claim.rs?status=draft')).toBeUndefined()
     expect(await extensionFor('system/Claim.rs?status=active')).toMatchObject({ omittedTypes: { types: ['Claim'] } })
+  })
+
+  it('names types of whole scopes that the index cannot tell, and the export is complete', async () => {
+    const { index } = parts
+    const behind = new IndexBehind()
+    const find: typeof index.find = (plan) => (plan.types.includes('Claim') ? Promise.reject(behind) : index.find(plan))
+    const extensionFor = async (...scopes: readonly string[]) => {
+      const reported: unknown[] = []
+      const report = (error: unknown): void => void reported.push(error)
+      const started = jobOf(2, { group: 'one', id: `job-${++jobs}`, access: accessFor(...scopes) })
+      await kickOff(parts, started)
+      await run({ ...parts, groupTypes: TYPES, index: { find, distinct: (...asked) => index.distinct(...asked) }, report }, started)
+      const { state, omittedTypes } = await jobNow(parts, started.id)
+      return [state, omittedTypes, reported] as const
+    }
+    expect(await extensionFor('system/Claim.rs')).toEqual(['complete', ['Claim'], [behind]])
+    expect(await extensionFor('system/Claim.rs?status=active')).toEqual(['complete', undefined, [behind]])
   })
 
   it('names none where the request names types, and none where all are exported', async () => {
