@@ -157,7 +157,8 @@ itOfEmbedded('its disk is not this one')('a strict record is stored before the r
 itOfEmbedded('its records are not here')('records name all patients that a response shows, and no parameter values', async () => {
   const folder = newFolder()
   const { embedded, base } = await startServer({}, folder)
-  const { put, get, post } = clientOf(() => base)
+  const client = clientOf(() => base)
+  const { put, get, post } = client
   const id = (name: string) => ({ 'x-request-id': name })
   const observed = (n: string, patient: string) => ({
     ...{ resourceType: 'Observation', id: n, status: 'final', code: { coding: [{ code: 'Secret' }] } },
@@ -202,6 +203,10 @@ itOfEmbedded('its records are not here')('records name all patients that a respo
   await put('/Device/v', { resourceType: 'Device', id: 'v', patient: reference('Patient/p6') }, id('device-written'))
   await get('/Device/v', id('device'))
   await get('/Device?_id=v', id('device-found'))
+  await client.delete('/Device/v', id('device-deleted'))
+  await put('/Device/v', { resourceType: 'Device', id: 'v', patient: reference('Patient/p6') })
+  const deletion = { request: { method: 'DELETE', url: 'Device/v' } }
+  await post('/', { resourceType: 'Bundle', type: 'transaction', entry: [deletion] }, id('device-deleted-by-transaction'))
   for (const [n, context] of Object.entries({ b1: 'Patient/p7', b2: 'DocumentReference/d' }))
     await put(`/Binary/${n}`, {
       resourceType: 'Binary',
@@ -243,7 +248,8 @@ itOfEmbedded('its records are not here')('records name all patients that a respo
   expect(patientsOf('written')).toEqual(all)
   expect(patientsOf('many')).toEqual(all)
   expect(patientsOf('page')).toHaveLength(1_000)
-  for (const name of ['device-written', 'device', 'device-found']) expect([name, patientsOf(name)]).toEqual([name, ['Patient/p6']])
+  for (const name of ['device-written', 'device', 'device-found', 'device-deleted', 'device-deleted-by-transaction'])
+    expect([name, patientsOf(name)]).toEqual([name, ['Patient/p6']])
   expect([patientsOf('binary'), patientsOf('binary-of-document')]).toEqual([['Patient/p7'], ['Patient/p4']])
   const [first] = of('batch')
   expect(first).toMatchObject({ parameters: ['family'], reads: ['Observation/o-p2', 'Organization/none'] })

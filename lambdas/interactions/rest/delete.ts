@@ -16,7 +16,7 @@ export const deletion: WriteInteraction = {
   },
   change({ clock }, request, { key }, head) {
     checkIfMatch(request, head)
-    return head === undefined || head.deleted ? NOTHING_TO_DELETE : remove(clock, key, head)
+    return head === undefined || head.deleted ? NOTHING_TO_DELETE : remove(clock, key, head, request.reading)
   },
 }
 

@@ -80,7 +80,7 @@ function following(
     response: {
       ...saved(request, write, created),
       ...warningsOf(stamped, body, request, profiled),
-      written: [writtenBy(write, request.reading)],
+      written: [writtenBy(write, ownersOf(write, request.reading))],
     },
   }
 }
@@ -91,7 +91,7 @@ function madeBy({ interaction }: FhirRequest, created: boolean): Making {
 }
 
 /** Deletes the resource: a version without content. */
-export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
+export function remove(clock: Clock, key: ResourceKey, head: Head, bases: Bases): Change {
   const write: Write = {
     ...key,
     expected: head.versionId,
@@ -100,7 +100,8 @@ export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
     compartments: 'damage' in head ? [] : head.compartments,
     body: new Uint8Array(),
   }
-  const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [writtenBy(write)] }
+  const about = 'damage' in head ? [] : ownersOf(head, bases)
+  const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [writtenBy(write, about)] }
   return { kind: 'change', write, guards: [], response }
 }
 
@@ -116,10 +117,9 @@ function warningsOf(
   return issues.length === 0 ? {} : { warnings: { outcome: outcome(issues), mustBeKnown: long.length > 0 } }
 }
 
-const writtenBy = (write: Write, bases: Bases = {}): Written => {
-  const { tenant, type, id, expected } = write
-  return { tenant, type, id, versionId: expected + 1, about: ownersOf(write, bases) }
-}
+const writtenBy = ({ tenant, type, id, expected }: Write, about: Written['about']): Written => ({
+  ...{ tenant, type, id, versionId: expected + 1, about },
+})
 
 /** The resource as it is already: If-None-Exist found it. */
 export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse => ({

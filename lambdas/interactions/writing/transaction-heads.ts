@@ -18,8 +18,8 @@ export async function transactionHeads(
   { heads, choices }: Pick<Ports, 'heads' | 'choices'>,
   targets: readonly Written[],
 ): Promise<readonly (Head | undefined)[]> {
-  const needsBody = ({ request }: Written): boolean =>
-    request.interaction === 'patch' || choices.noOpUpdates === 'ignore' || !isFree(request)
+  const needsBody = ({ key, request }: Written): boolean =>
+    request.interaction === 'patch' || choices.noOpUpdates === 'ignore' || !isFree(request) || isOwnedInside(key, request)
   const found: (Head | undefined)[] = []
   let held = 0
   const read = (some: readonly Written[], room: number) =>
@@ -37,6 +37,9 @@ export async function transactionHeads(
   }
   return found
 }
+
+/** The audit record of a deleted Device names its patient, which only the body says. */
+const isOwnedInside = ({ type }: ResourceKey, { interaction }: FhirRequest): boolean => type === 'Device' && interaction === 'delete'
 
 const tooHeavy = (): Error =>
   fhirError(
