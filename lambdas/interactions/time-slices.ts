@@ -99,15 +99,6 @@ export function limited(atOnce: number = AT_ONCE): <T>(task: () => Promise<T>) =
   }
 }
 
-/** As many as a store reads at once anyway, and few enough not to take long. */
-const HANDFUL = 100
-
-/** Reads what many keys stand for, in slices: a store may answer a call before it returns. */
-export async function inHandfuls<K, V>(keys: readonly K[], read: (some: readonly K[]) => Promise<readonly V[]>): Promise<readonly V[]> {
-  const handfuls = Array.from({ length: Math.ceil(keys.length / HANDFUL) }, (_, i) => keys.slice(i * HANDFUL, (i + 1) * HANDFUL))
-  return (await Promise.all(await inSlices(handfuls, read))).flat()
-}
-
 /** Works on one item after the other, in slices. */
 export async function inTurn<T, U>(items: Iterable<T>, each: (item: T) => Awaitable<U>): Promise<readonly U[]> {
   const made: U[] = []
