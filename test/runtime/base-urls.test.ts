@@ -118,9 +118,10 @@ describe('A server without a usable index', () => {
     await server.close()
   })
 
-  it('says nothing if its store is empty', async () => {
+  it('says nothing if its store is empty, also about the first writes', async () => {
     const server = await served(newFolder(), FIRST)
-    expect(await server.ids('/Patient')).toEqual([])
+    await server.put(patient('p'))
+    expect(await server.ids('/Patient')).toEqual(['p'])
     expect(server.lines).toEqual([])
     await server.close()
   })

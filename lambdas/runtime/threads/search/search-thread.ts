@@ -53,11 +53,11 @@ let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
-/** A store without versions needs no index. */
+/** Versions that are written from now on are no rebuild, and a new store has no others. */
 const rebuild =
   opened.reason === undefined || stored === 0
     ? undefined
-    : new RebuildReport(opened.reason, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
+    : new RebuildReport(opened.reason, stored, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
 const yielding = new Yielding(availableParallelism())
 let scheduled = false
 /** Something is evaluated for the next slice. */
@@ -156,7 +156,7 @@ function catchUp(): void {
   tellRebuild()
 }
 
-const tellRebuild = (): void => rebuild?.at((next ?? answering).follower.position, wanted)
+const tellRebuild = (): void => rebuild?.at((next ?? answering).follower.position)
 
 /** Searches are answered between two steps. */
 function commitStep(): void {

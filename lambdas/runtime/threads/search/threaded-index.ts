@@ -11,7 +11,8 @@ import { Pace } from './catch-up-rate.ts'
 
 /**
  * Files of the store and the index; `reading`: how texts are read, for the program of the thread; `defining`: the current SearchParameters of
- * the store; `budget`: milliseconds a search may take; `asked`: how many Asks were sent that the thread has not taken yet.
+ * the store; `budget`: milliseconds a search may take; `asked`: how many Asks were sent that the thread has not taken yet; `stored`: versions that
+ * the store had when the thread was started.
  */
 export type SearcherData = {
   readonly store: string
@@ -19,9 +20,8 @@ export type SearcherData = {
   readonly reading: object
   readonly defining?: readonly ResourceVersion[]
   readonly budget: number
-  /** Position up to which the store had versions when the thread began. */
-  readonly stored: number
   readonly asked: Int32Array<SharedArrayBuffer>
+  readonly stored: number
 }
 
 /** A method of the index and what it is called with. */
@@ -203,18 +203,10 @@ export class Searcher implements SearchIndex {
   /** Also takes over what was asked of the thread before. */
   #start(): void {
     if (this.#closed) return
-    const { thread, store, index, reading, defining = [], budget } = this.#options
+    const { thread, store, index, reading, defining = [], budget, acknowledged } = this.#options
     const worker = new Worker(thread, {
       name: 'fhir-index',
-      workerData: {
-        store,
-        index,
-        reading,
-        defining,
-        budget,
-        asked: this.#asked,
-        stored: this.#options.acknowledged(),
-      } satisfies SearcherData,
+      workerData: { store, index, reading, defining, budget, asked: this.#asked, stored: acknowledged() } satisfies SearcherData,
       resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
     })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
