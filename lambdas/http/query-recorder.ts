@@ -16,11 +16,20 @@ const READS: ReadonlySet<Code> = new Set<InteractionCode>(['read', 'vread', 'his
 export function namedIn({ interaction, fhir }: Pick<Exchange, 'interaction' | 'fhir'>): Named {
   const { type = '', id = '', parameters, preconditions, resource } = fhir
   const conditional = preconditions.ifNoneExist
-  const queries = [parameters, conditional === undefined ? [] : pairsOf(conditional), postedTo(interaction, resource)]
+  const queries = [parameters, conditional === undefined ? [] : criteriaIn(conditional), postedTo(interaction, resource)]
   return {
     patients: patientsNamed(fhir),
     queries: queries.filter(({ length }) => length > 0),
     ...(READS.has(interaction) && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}),
+  }
+}
+
+/** Returns no criteria if there are too many: the request is refused for that, and recorded all the same. */
+function criteriaIn(query: string): Pairs {
+  try {
+    return pairsOf(query)
+  } catch {
+    return []
   }
 }
 
@@ -29,7 +38,7 @@ const POSTED: ReadonlySet<Code> = new Set<InteractionCode>(['docref', 'everythin
 
 function postedTo(interaction: Code, resource: Resource | undefined): Pairs {
   const parameter = POSTED.has(interaction) && Array.isArray(resource?.parameter) ? resource.parameter : []
-  return parameter.filter(isElement).map(({ name, ...value }) => [String(name), JSON.stringify(value)])
+  return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN, JSON.stringify(value)])
 }
 
 /** Returns what records requests whose parameters may be criteria. */

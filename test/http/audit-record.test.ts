@@ -142,6 +142,15 @@ it('a record holds the same digest for the same query, in any order, and another
   expect(queries).not.toEqual([digest('code=1')])
 })
 
+it.each([
+  ['create', { preconditions: { ifNoneExist: `a=1${'&a'.repeat(10_001)}` } }],
+  ['everything', { resource: { resourceType: 'Parameters', parameter: [{ name: { toString: 1, valueOf: 1 }, valueString: 'Secret' }] } }],
+] as const)('%s with refused criteria has a record', (interaction, sent) => {
+  const fhir = { type: 'Patient', parameters: [], preconditions: {}, ...sent }
+  const record = recordOf({ ...exchangeOf(interaction, 0, ''), fhir } as unknown as Exchange)
+  expect([record.interaction, JSON.stringify(record).includes('Secret')]).toEqual([interaction, false])
+})
+
 it('a record of a read or of the authorization server holds no digest, the latter no parameter either', () => {
   expect(queried('_elements=id', 'Observation', 'read')).not.toHaveProperty('queries')
   const http = { path: '/auth/authorize' }
