@@ -5,7 +5,7 @@ import { isAuthPath, isPage } from '../../catalogue/routes.ts'
 import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { IndexBehind } from '../../ports/faults/index-behind.ts'
+import { IndexBehind, type IndexDistance } from '../../ports/faults/index-behind.ts'
 import { MachineError, type MachineFault } from '../../ports/faults/machine-error.ts'
 import { MOST_GROUPS } from '../../ports/faults/too-costly.ts'
 import { authResponse, oauthErrorOf } from '../auth-exchange.ts'
@@ -51,8 +51,9 @@ export function refusalOf(error: unknown): FhirError | undefined {
   if (!(error instanceof MachineError)) return undefined
   const answer: Answer = ANSWERS[error.fault]
   if (answer.status === 500) return undefined
-  const { status, code, text } = answer
-  const retryAfter = (error instanceof IndexBehind ? error.retryAfter : undefined) ?? answer.retryAfter
+  const { status, code } = answer
+  const { retryAfter = answer.retryAfter, versions }: IndexDistance = error instanceof IndexBehind ? error : {}
+  const text = versions === undefined ? answer.text : `${answer.text}. ${versions.toLocaleString('en')} versions are not indexed yet`
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
 
@@ -81,7 +82,7 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
   'index-behind': {
     status: 503,
     code: 'throttled',
-    text: 'The search index is behind what was written, for longer than is waited: nothing was done. Try again; a search with X-Consistency: eventual does not wait',
+    text: 'Timed out waiting for the search index to catch up. Nothing was changed; try again, or search with X-Consistency: eventual, which does not wait',
     retryAfter: 1,
   },
   'writes-hidden': {

@@ -1,12 +1,17 @@
 import { MachineError } from './machine-error.ts'
 
-/** The search index did not catch up in time with what it was to have seen. `retryAfter`: seconds until it will have, where that is known. */
+/** `retryAfter`: seconds until the index has caught up; `versions`: how many are not indexed yet. Each absent where it is not known. */
+export type IndexDistance = { readonly retryAfter?: number | undefined; readonly versions?: number | undefined }
+
+/** The search index did not catch up in time with what it was to have seen. */
 export class IndexBehind extends MachineError {
   override readonly fault = 'index-behind'
   readonly retryAfter: number | undefined
+  readonly versions: number | undefined
 
-  constructor(retryAfter?: number) {
+  constructor({ retryAfter, versions }: IndexDistance = {}) {
     super('the search index is behind')
     this.retryAfter = retryAfter
+    this.versions = versions
   }
 }

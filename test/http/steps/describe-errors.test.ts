@@ -65,7 +65,7 @@ about('a machine fault', () => {
     ['overloaded', 503, '1', 'throttled', /nothing was done/],
     ['refused', 503, '1', 'throttled', /nothing was done/],
     ['too-costly', 503, '5', 'too-costly', /than it may \(FHIR_SEARCH_BUDGET\): ask for less/],
-    ['index-behind', 503, '1', 'throttled', /index is behind .* nothing was done/],
+    ['index-behind', 503, '1', 'throttled', /waiting for the search index to catch up\. Nothing was changed; try again, .* does not wait$/],
     ['writes-hidden', 503, '60', 'throttled', /histories with _since and conditional interactions would miss some/i],
     ['clock-jumped', 503, '60', 'exception', /nothing is written/],
     ['index-outdated', 503, '60', 'incomplete', /being made again.*nothing was done/],
@@ -177,7 +177,8 @@ about('a batch', () => {
   })
 })
 
-it('an outdated index has Retry-After if the time is known', () => {
-  const { status, headers } = describe(new IndexBehind(17), 'r1', () => undefined)
+it('includes Retry-After and the number of versions left in the 503 of an index that is behind', () => {
+  const { status, headers, body } = describe(new IndexBehind({ retryAfter: 17, versions: 12_345 }), 'r1', () => undefined)
   expect([status, headers]).toEqual([503, { 'retry-after': '17' }])
+  expect(JSON.stringify(body)).toContain('12,345 versions are not indexed yet')
 })

@@ -152,13 +152,17 @@ export class Searcher implements SearchIndex {
     return new Promise((resolve, reject) => {
       const late = () => {
         const isBehind = position > this.#position
-        this.#take(number)?.reject(isBehind ? new IndexBehind(this.#pace.secondsTo(position)) : new SearchTooCostly('not answered in time'))
+        this.#take(number)?.reject(isBehind ? this.#behind(position) : new SearchTooCostly('not answered in time'))
         this.#post({ kind: 'forget', number })
       }
       const timer = setTimeout(late, 2 * this.#options.budget)
       this.#waiting.set(number, { question, position, resolve, reject, timer })
       this.#post({ kind: 'ask', number, question, position })
     })
+  }
+
+  #behind(position: number): IndexBehind {
+    return new IndexBehind({ retryAfter: this.#pace.secondsTo(position), versions: position - this.#position })
   }
 
   /** Its thread applies what the store holds; nobody hands it documents. */

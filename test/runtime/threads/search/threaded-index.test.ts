@@ -74,13 +74,17 @@ describe('The searcher', () => {
     expect(await searcher.distinct(plan, 'family:exact', 10)).toEqual(['X'])
   })
 
-  it('tells who waited in vain when to come back, as fast as it has come so far', async () => {
+  it('tells a search that waited in vain how many versions are left, and when to retry', async () => {
     const searcher = new Searcher({
       thread: new URL('../../../fixtures/slow-searcher-thread.ts', import.meta.url),
       store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
     }) // biome-ignore format: one line of options
     await eventually(() => searcher.position > 2)
-    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'index-behind', retryAfter: 120 })
+    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({
+      fault: 'index-behind',
+      retryAfter: 120,
+      versions: expect.any(Number),
+    })
     await searcher.close()
   })
 
