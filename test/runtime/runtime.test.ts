@@ -4,7 +4,6 @@ import { describe, expect, it, jest } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { readConfig, readProgramEnvironment, SETTINGS, unknownVariables, variableOf } from '../../lambdas/runtime/config.ts'
-import { pacedWriter } from '../../lambdas/runtime/embedded/backpressure-writer.ts'
 import { keepTrying } from '../../lambdas/runtime/embedded/open-retry.ts'
 import { Gate } from '../../lambdas/runtime/embedded/request-gate.ts'
 import { eventually } from '../fixtures/eventually.ts'
@@ -149,25 +148,6 @@ describe('what has to work in the end', () => {
     await expect(keepTrying(attempt, { ...how, signal: ending.signal })).rejects.toThrow('aborted')
     expect(attempts()).toBe(1)
   })
-})
-
-it('writes wait while the index is far behind, and go on when it is not', async () => {
-  let lag = 180_001
-  const commits: number[] = []
-  const commit = async (writes: readonly unknown[]) => {
-    commits.push(writes.length)
-    return { kind: 'committed' as const }
-  }
-  let looks = 0
-  const writer = pacedWriter({ commit }, () => {
-    looks++
-    return lag
-  })
-  const waiting = writer.commit([], [])
-  await eventually(() => looks >= 3)
-  expect(commits).toEqual([])
-  lag = 180_000
-  expect(await waiting).toEqual({ kind: 'committed' })
 })
 
 describe('a sealed text', () => {

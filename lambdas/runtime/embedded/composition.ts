@@ -252,7 +252,7 @@ function writersOf(
   { referentialIntegrity }: Config,
   canonicals: IndexedCanonicals,
 ): Writers {
-  const paced = canonicals.counting(pacedWriter(store, () => searcher.lag()))
+  const paced = canonicals.counting(pacedWriter(store, searcher))
   if (!referentialIntegrity) return { writer: paced, checker: NO_WRITER }
   const parts = { resources: seenThrough(store, () => expressions), index: searcher }
   return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }

@@ -1,5 +1,4 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
-import { availableParallelism } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { GaveWay } from '../../../adapters/sqlite-index/reading/budget.ts'
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
@@ -13,7 +12,6 @@ import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
 import { discard, type FileParts, isKnownTo, nextTo, openIndexFiles, takeBases, takeOver } from './index-files.ts'
 import { answerTo } from './index-questions.ts'
-import { Yielding } from './index-throttle.ts'
 import { RebuildReport } from './rebuild-report.ts'
 import { givesWay } from './search-preemption.ts'
 import type { Ask, SearcherData, SearcherMessage, SearcherReply } from './threaded-index.ts'
@@ -58,13 +56,11 @@ const rebuild =
   opened.reason === undefined || stored === 0
     ? undefined
     : new RebuildReport(opened.reason, stored, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
-const yielding = new Yielding(availableParallelism())
 let scheduled = false
 /** Something is evaluated for the next slice. */
 let evaluating = false
 /** The store could not be read: that is tried again when somebody asks, or it has more. */
 let stuck = false
-let nap: NodeJS.Timeout | undefined
 let closed = false
 let idle: NodeJS.Timeout | undefined
 
@@ -76,7 +72,6 @@ port.on('message', (message: SearcherMessage) => {
       Atomics.sub(asked, 0, 1)
       if (message.position <= answering.follower.position) return answer(message)
       waiting.push(message)
-      wake()
       return follow(message.position)
     case 'forget':
       return forget(message.number)
@@ -93,14 +88,13 @@ function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (chan
 }
 
 function follow(to: number): void {
-  yielding.acknowledged(to - wanted, performance.now())
   wanted = Math.max(wanted, to)
   tellRebuild()
   schedule()
 }
 
 function schedule(): void {
-  if (scheduled || evaluating || closed || nap !== undefined) return
+  if (scheduled || evaluating || closed) return
   scheduled = true
   stuck = false
   setImmediate(turn)
@@ -120,7 +114,6 @@ function after(ahead: Promise<void> | undefined, work: () => void): void {
 function turn(): void {
   scheduled = false
   if (closed) return
-  const began = performance.now()
   const { follower } = answering
   if (follower.position < wanted) attempt(file, () => after(follower.beforeFollow(sliceNow()), catchUp))
   else if (follower.rebuilds.length > 0) attempt(file, () => after(follower.beforeRebuild(SLICE), () => follower.rebuild(SLICE)))
@@ -128,28 +121,15 @@ function turn(): void {
   else return
   if (stuck || evaluating) return
   answerWaiting()
-  const now = performance.now()
-  const behind = wanted - answering.follower.position
-  const pause = yielding.pauseAfter({ now, behind, asked: waiting.length, took: now - began })
-  if (pause > 0) nap = setTimeout(wake, pause)
-  else schedule()
+  schedule()
 }
 
 const sliceNow = (): number => (wanted - answering.follower.position > BULK ? BULK : SLICE)
 
-function wake(): void {
-  clearTimeout(nap)
-  nap = undefined
-  schedule()
-}
-
 function catchUp(): void {
   const { follower } = answering
-  const before = { position: follower.position, used: process.threadCpuUsage() }
   // The store may have acknowledged more than this connection can see yet: it is looked at again.
   if (!follower.follow(sliceNow())) return
-  const { user, system } = process.threadCpuUsage(before.used)
-  yielding.worked(follower.position - before.position, (user + system) / 1000)
   clearTimeout(idle)
   idle = setTimeout(commitStep, COMMIT_IDLE)
   tell({ kind: 'position', position: follower.position })
@@ -256,7 +236,6 @@ function giveUp({ message }: Damaged): void {
 function end(path: string, error: unknown): void {
   closed = true
   clearTimeout(idle)
-  clearTimeout(nap)
   if (isDamaged(error)) {
     discard(path)
     tell({ kind: 'index-damaged' })
@@ -270,7 +249,6 @@ function end(path: string, error: unknown): void {
 function close(): void {
   closed = true
   clearTimeout(idle)
-  clearTimeout(nap)
   expressions.close()
   answering.index.close()
   next?.index.close()

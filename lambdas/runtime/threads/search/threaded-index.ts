@@ -109,6 +109,11 @@ export class Searcher implements SearchIndex {
     return Math.max(0, this.#options.acknowledged() - this.#position)
   }
 
+  /** Milliseconds until all acknowledged versions are indexed; 0 where that is not known, or the index stands still. */
+  delay(): number {
+    return this.#pace.msTo(this.#options.acknowledged(), performance.now())
+  }
+
   /** Up to where it is known to have indexed the store's feed. */
   get position(): number {
     return this.#position

@@ -20,3 +20,44 @@ it('counts no time in which there was nothing to do', () => {
   pace.cameTo(11_000, 3_601_000, false)
   expect(pace.secondsTo(111_000)).toBe(10)
 })
+
+it('counts what came lately more than what came before', () => {
+  const pace = new Pace()
+  pace.cameTo(0, 0, false)
+  pace.cameTo(25_000, 5_000, false)
+  for (let at = 1; at <= 12; at++) pace.cameTo(25_000 + at * 25_000, 5_000 + at * 25_000, false)
+  expect(pace.msTo(325_000 + 1_000, 305_000)).toBeGreaterThan(950)
+})
+
+it.each([
+  ['how fast it comes further is not known', [[0, 0, false]], 10],
+  [
+    'it has caught up',
+    [
+      [0, 0, false],
+      [1_000, 1_000, true],
+    ],
+    1_001,
+  ],
+  [
+    'it stands still',
+    [
+      [0, 0, false],
+      [1_000, 1_000, false],
+      [1_000, 2_900, false],
+    ],
+    3_001,
+  ],
+] as const)('gives no time to wait where %s', (_, steps, now) => {
+  const pace = new Pace()
+  for (const [position, at, isThere] of steps) pace.cameTo(position, at, isThere)
+  expect(pace.msTo(5_000, now)).toBe(0)
+})
+
+it('gives the time to wait by how fast it comes further', () => {
+  const pace = new Pace()
+  pace.cameTo(0, 0, false)
+  pace.cameTo(1_000, 1_000, false)
+  expect(pace.msTo(5_000, 3_000)).toBe(4_000)
+  expect(pace.msTo(500, 3_000)).toBe(0)
+})

@@ -1,0 +1,91 @@
+/** Writes keep to the pace of an index that is far behind. */
+import { describe, expect, it } from '@jest/globals'
+import { pacedWriter } from '../../../lambdas/runtime/embedded/backpressure-writer.ts'
+import { eventually } from '../../fixtures/eventually.ts'
+
+const LARGE = 50
+const FAR = 2_001
+
+/** A writer over an index that is `delay` milliseconds behind at `position`; `looks`: how often the writer looked at the delay. */
+function paced(delay: number) {
+  const index = { position: 0, milliseconds: delay, looks: 0 }
+  const commits: number[] = []
+  const commit = async (writes: readonly unknown[]) => {
+    commits.push(writes.length)
+    return { kind: 'committed' as const }
+  }
+  const writer = pacedWriter(
+    { commit },
+    {
+      get position() {
+        return index.position
+      },
+      delay() {
+        index.looks++
+        return index.milliseconds
+      },
+    },
+  )
+  const write = (versions: number) => writer.commit(Array(versions).fill({}), [])
+  const looked = (more = 3) => {
+    const before = index.looks
+    return eventually(() => index.looks >= before + more)
+  }
+  return { index, commits, write, looked }
+}
+
+describe('a write', () => {
+  it('is committed at once while the index needs at most two seconds to catch up', async () => {
+    const { commits, write, index } = paced(2_000)
+    await Promise.all([write(LARGE), write(1)])
+    expect(commits.toSorted()).toEqual([1, LARGE])
+    expect(index.looks).toBe(2)
+  })
+
+  it('waits while the index needs longer, until it needs less', async () => {
+    const { index, commits, write, looked } = paced(FAR)
+    const writing = write(LARGE)
+    await looked()
+    expect(commits).toEqual([])
+    index.milliseconds = 2_000
+    expect(await writing).toEqual({ kind: 'committed' })
+  })
+
+  it('is committed when the index has taken in as many versions as it has', async () => {
+    const { index, commits, write, looked } = paced(FAR)
+    const writing = write(LARGE)
+    await looked()
+    index.position = LARGE - 1
+    await looked()
+    expect(commits).toEqual([])
+    index.position = LARGE
+    await writing
+    expect(commits).toEqual([LARGE])
+  })
+
+  it('waits for its turn among large ones, so that together they keep to the pace of the index', async () => {
+    const { index, commits, write, looked } = paced(FAR)
+    const writing = [write(LARGE), write(LARGE + 1)]
+    await looked()
+    index.position = LARGE + 1
+    await writing[0]
+    await looked()
+    expect(commits).toEqual([LARGE])
+    index.position = 2 * LARGE + 2
+    await writing[1]
+    expect(commits).toEqual([LARGE, LARGE + 1])
+  })
+
+  it('does not wait behind large ones when it is small', async () => {
+    const { index, commits, write, looked } = paced(FAR)
+    const large = write(LARGE)
+    const small = write(1)
+    await looked()
+    expect(commits).toEqual([])
+    index.position = 1
+    await small
+    expect(commits).toEqual([1])
+    index.position = LARGE
+    await large
+  })
+})
