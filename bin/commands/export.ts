@@ -45,7 +45,9 @@ const exporting = new Command('export')
   .requiredOption('--to <folder>', 'folder for Type.ndjson and manifest.json')
   .option('--from <url>', BASE, baseUrl)
   .addOption(
-    new Option('--group <id>', 'the patients of a Group, which is read itself: of scopes it needs system/Group.r').conflicts('patients'),
+    new Option('--group <id>', 'the patients of a Group; the client must be registered with system/Group.r, or ask for it').conflicts(
+      'patients',
+    ),
   )
   .option('--patients', 'all patients')
   .option('--type <types>', 'these types only, with commas', collected)

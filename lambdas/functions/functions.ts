@@ -133,7 +133,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   validate: ['resources', 'index', 'progress', 'conformance', 'packages', ...ASKED],
   'apply-fhirpath': ['own-definitions', 'progress', 'conformance', 'packages', ...ASKED],
   everything: [...SEARCHING, ...ASKED],
-  export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
+  export: ['clients', 'resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', 'persons', ...ASKED],
   'export-cancel': ['jobs', 'stop-exports', 'removed-files', 'persons', ...ASKED],
   fallback: ['audit'],
@@ -164,7 +164,15 @@ const OF_TOKENS: ReadonlySet<FunctionName> = new Set([
   'export-schedule',
 ])
 
-const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'persons', 'conditions', 'schedules', 'old-schedules', 'copies'])
+const ABOUT_TOKENS: ReadonlySet<PortName> = new Set([
+  'verification',
+  'clients',
+  'persons',
+  'conditions',
+  'schedules',
+  'old-schedules',
+  'copies',
+])
 
 /** The functions of every stage, and their ports, by whether it asks for tokens. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>

@@ -158,7 +158,7 @@ export async function openSite({
   })
   const parts = {
     ...{ config, baseUrl: BASE, bases: { baseUrl: BASE }, clock, report },
-    authorization: { authenticator, endpoints: {} } as unknown as HomeParts['authorization'],
+    authorization: { authenticator, endpoints: {}, clients: { get: async () => undefined } } as unknown as HomeParts['authorization'],
     audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as HomeParts['audit'],
     seal: seal ?? new AesSeal(randomBytes(32)),
     blobs: new FilesystemBlobStore(data.path('blobs')),

@@ -2,9 +2,10 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { removeFiles } from '../../lambdas/export/job/remove-files.ts'
 import { namedPatients } from '../../lambdas/export/plan/named-patients.ts'
+import type { Client } from '../../lambdas/ports/rows/clients.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { turnsDuring } from '../fixtures/turns.ts'
-import { type Answer, type Asking, BASE, KICK_OFF, NOW, type Requests, requests } from './requests.ts'
+import { type Answer, type Asking, BASE, KICK_OFF, NOW, type Requests, requests, type Who } from './requests.ts'
 
 let site: Requests
 beforeEach(() => {
@@ -202,6 +203,64 @@ it.each(WRONG)('%s is refused before there is a job', async (_, path, status, te
   expect(textOf(answer)).toContain(text)
   expect([await site.jobs(), site.told]).toEqual([[], []])
   expect(site.audited).toMatchObject([{ interaction: 'export', status }])
+})
+
+describe('A Group that the token does not name', () => {
+  const SCOPES = ['system/Patient.rs', 'system/Observation.rs']
+  const register = (scopes: readonly string[], more: Partial<Client> = {}) =>
+    site.clients.change('app', () => ({
+      ...{ id: 'app', name: 'App', authentication: { kind: 'keys', keys: [] }, scopes, redirectUris: [], tenants: ['north'] },
+      ...{ mayIntrospect: false, changedAt: NOW },
+      ...more,
+    }))
+  const kickOff = (who: Who = {}) => site.kickOff('/Group/g-1/$export', { who: { scopes: SCOPES, ...who } })
+
+  it.each(['system/*.rs', 'system/Group.read', 'system/Group.r?_id=g-1', 'patient/*.rs'])(
+    'is exported if the client is registered for %s, with the types of the token',
+    async (scope) => {
+      await register([scope, ...SCOPES])
+      expect((await kickOff()).status).toBe(202)
+      const [job] = await site.jobs()
+      expect(job).toMatchObject({ group: 'g-1', groupAccess: { clauses: [{ type: 'Group', letters: ['r'] }] } })
+      expect(job!.access.clauses.map(({ type }) => type)).toEqual(['Patient', 'Observation'])
+    },
+  )
+
+  it.each([
+    ['system/Group.s', 403],
+    ['user/*.cruds', 403],
+    ['system/Observation.rs', 403],
+    ['system/Group.r?_id=g-2', 404],
+  ])('is rejected if the client is registered for %s: %d', async (scope, status) => {
+    await register([scope, ...SCOPES])
+    expect((await kickOff()).status).toBe(status)
+    expect(await site.jobs()).toEqual([])
+  })
+
+  it('is rejected if the client has a patient in context', async () => {
+    await register(['patient/*.rs'], { patient: 'Patient/1' })
+    expect((await kickOff({ scopes: ['patient/Observation.rs'], patient: '1' })).status).toBe(404)
+  })
+
+  it('is exported if the registration opens a Group that a condition of the token hides', async () => {
+    await register(['system/Group.r?_id=g-1'])
+    expect((await kickOff({ scopes: [...SCOPES, 'system/Group.r?_id=g-2'] })).status).toBe(202)
+    await site.clients.change('app', () => undefined)
+    expect((await kickOff({ scopes: [...SCOPES, 'system/Group.r?_id=g-2'] })).status).toBe(404)
+  })
+
+  it('is rejected for a token of a user without a scope for Group', async () => {
+    site = requests({ userExports: true }, ['g-1'])
+    await register(['system/*.rs', 'user/*.rs'])
+    const scopes = ['user/Patient.rs']
+    expect((await kickOff({ subject: 'jane', fhirUser: 'Practitioner/1', scopes })).status).toBe(403)
+    expect((await kickOff({ subject: 'jane', fhirUser: 'Practitioner/1', scopes: [...scopes, 'user/Group.r'] })).status).toBe(202)
+  })
+
+  it('is rejected for the client of another tenant', async () => {
+    await register(['system/*.rs'])
+    expect((await kickOff({ tenant: 'south' })).status).toBe(403)
+  })
 })
 
 it('names the entry that is wrong', async () => {

@@ -16,12 +16,15 @@ import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { MemoryClients } from '../fixtures/memory/registered.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
 export const BASE = 'https://fhir.example.org/fhir'
 export const NOW = Date.UTC(2031, 0, 1)
 
-export type Who = Partial<Pick<VerifiedToken, 'tenant' | 'client' | 'scopes' | 'patient' | 'clientAuth' | 'subject'>>
+export type Who = Partial<
+  Pick<VerifiedToken, 'tenant' | 'client' | 'scopes' | 'patient' | 'clientAuth' | 'subject' | 'fhirUser'>
+>
 
 export type Answer = { readonly status: number; readonly headers: HttpResponse['headers']; readonly body: Tree; readonly text: string }
 
@@ -36,6 +39,7 @@ export function requests(settings: Partial<Choices> = {}, groups: readonly strin
   const rows = new MemoryKeptRows()
   const it = {
     rows,
+    clients: new MemoryClients(),
     now: NOW,
     /** What the workflow was told. */
     told: [] as string[],
@@ -86,6 +90,7 @@ type Seen = {
   readonly removed: string[]
   readonly reported: unknown[]
   readonly rows: MemoryKeptRows
+  readonly clients: MemoryClients
   broken: Error | undefined
 }
 
@@ -105,6 +110,7 @@ function portsOf(it: Seen, settings: Partial<Choices>, groups: readonly string[]
   const resources = { current, versions: nothing, history: async () => ({ versions: [], more: false }) }
   return {
     resources: seenThrough(resources, () => ({ evaluate: () => Promise.reject(new Error('not asked')) })),
+    clients: it.clients,
     clock: { now: () => it.now, newId: () => `job-${++ids}` },
     choices: { ...readConfig({}), ...settings },
     exports: {

@@ -112,8 +112,8 @@ describe('who may do what', () => {
     const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
     const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
 
-    it('only those of the authorization server, and who begins exports as clients, read who is registered, and none of them writes it, but for passwords', () => {
-      expect(onState('GetItem', 'CLIENTS')).toEqual(['authorize', 'export-schedule', 'introspect', 'revoke', 'token'])
+    it('only the authorization server and functions that start exports read clients, and only logins write passwords', () => {
+      expect(onState('GetItem', 'CLIENTS')).toEqual(['authorize', 'export', 'export-schedule', 'introspect', 'revoke', 'token'])
       expect(onState('GetItem', 'USERS')).toEqual(['authorize', 'token'])
       expect(onState('PutItem', 'CLIENTS')).toEqual([])
       expect(onState('PutItem', 'USERS')).toEqual(['authorize'])

@@ -24,6 +24,8 @@ export type Job = {
   readonly level: Level
   /** The id of the Group. */
   readonly group?: string
+  /** Access by which the Group and the Groups in it are read. Absent in older jobs: `access`. */
+  readonly groupAccess?: Access
   /** Without its patients, where `patients` says how many there are. */
   readonly asked: AskedExport
   /** How many are named: plan/named-patients.ts. Absent: `asked` has them, as it had in all jobs once. */

@@ -24,7 +24,7 @@ export type Members = {
 }
 
 type Resources = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
-type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'asked' | 'transactionTime'>
+type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'groupAccess' | 'asked' | 'transactionTime'>
 
 /** Groups within Groups. */
 const DEEPEST = 4
@@ -37,9 +37,9 @@ const MOST_TEXTS = 100
 
 /** undefined: the export is about all patients. ExportFault: the Group is gone. */
 export async function membersOf(resources: Resources, judge: Judge, job: JobOfPatients): Promise<Members | undefined> {
-  const { group, tenant, asked, transactionTime } = job
+  const { group, groupAccess = judge.access, tenant, asked, transactionTime } = job
   if (group === undefined) return asked.patients.length === 0 ? undefined : knownOf(resources, judge, job)
-  const reader: GroupReader = { resources, judge, tenant }
+  const reader: GroupReader = { resources, judge: { ...judge, access: groupAccess }, tenant }
   const now = await readGroups(reader, group, transactionTime)
   if (now === undefined) throw new ExportFault('The Group is not there any more')
   const before = asked.since === undefined ? undefined : await readGroups(reader, group, asked.since)

@@ -1,6 +1,7 @@
 /** Kick-off of bulk exports. */
 import { exportingSteps } from '../../http/pipelines/exporting.ts'
 import { startExport } from '../../interactions/export/kick-off.ts'
+import { clients } from '../../runtime/aws/authorization.ts'
 import { exportTypeSettings, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
@@ -12,7 +13,7 @@ const exports = {
 }
 
 export const handler = httpHandler({
-  interactions: { export: startExport({ resources: resources(), clock: clock(), choices: config(), exports }) },
+  interactions: { export: startExport({ resources: resources(), clients: clients(), clock: clock(), choices: config(), exports }) },
   steps: exportingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
   reading: reading(),
 })

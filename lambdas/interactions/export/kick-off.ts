@@ -1,4 +1,6 @@
 /** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
+
+import type { Access } from '../../access/access.ts'
 import { type AskedExport, askedOf, type Level, LONGEST_ASKED, tooLong } from '../../export/export-request.ts'
 import { executionOf, JOBS, type Job } from '../../export/job/job.ts'
 import { mayRun } from '../../export/job/running-jobs.ts'
@@ -13,12 +15,13 @@ import { keyOf } from '../resources/request-key.ts'
 import { liveHead } from '../resources/version-response.ts'
 import { searcherOf } from '../searching/request-search-access.ts'
 import { othersPass } from '../time-slices.ts'
+import { type GroupAccessPorts, groupAccessOf } from './group-access.ts'
 import type { ExportPorts } from './ports.ts'
 
 export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'userExports' | 'maxRunningExports'>
   readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report' | 'epoch' | 'settings'>
-}
+} & GroupAccessPorts
 
 /** 202 with the link of the job. Whatever is wrong is said before there is one. */
 export const startExport =
@@ -34,9 +37,8 @@ export const startExport =
     const lenient = request.preferences.handling === 'lenient'
     const asked = checkedRequest(whatIsAsked(request, level, clock.now()), level, lenient, exports.settings)
     checkFilters(asked.filters, searcherOf(request), request.reading)
-    // One that is hidden is not found either.
-    if (level === 'group') await liveHead(ports.resources(request, 'r'), keyOf(request))
-    const job = jobOf(request, level, asked, ports)
+    const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request) } : {}
+    const job = jobOf(request, { level, ...group }, asked, ports)
     await begin(exports, job, asked.patients, choices.maxRunningExports)
     return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
   }
@@ -62,18 +64,30 @@ const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: Fhi
     now,
   })
 
-function jobOf(request: FhirRequest, level: Level, asked: AskedExport, { clock, exports: { epoch = 0 } }: KickOffPorts): Job {
+function jobOf(
+  request: FhirRequest,
+  { level, groupAccess }: Pick<Job, 'level' | 'groupAccess'>,
+  asked: AskedExport,
+  { clock, exports: { epoch = 0 } }: KickOffPorts,
+): Job {
   const { tenant, client, user, access, baseUrl, url = '', id } = request
   const job: Job = {
     ...{ id: clock.newId(), tenant, client, access, request: url, baseUrl, level },
     ...(user === undefined ? {} : { user }),
     ...(asked.patients.length === 0 ? { asked } : { asked: { ...asked, patients: [] }, patients: asked.patients.length }),
-    ...(level === 'group' && id !== undefined ? { group: id } : {}),
+    ...(groupAccess === undefined || id === undefined ? {} : { group: id, groupAccess }),
     ...(epoch === 0 ? {} : { epoch }),
     ...{ transactionTime: clock.now(), state: 'in-progress', attempt: 1 },
   }
   if (Buffer.byteLength(JSON.stringify(job)) > LONGEST_ASKED) throw tooLong()
   return job
+}
+
+/** Returns the access to the Group of the request. FhirError 404 if the Group is unknown or hidden. */
+async function visibleGroup(ports: KickOffPorts, request: FhirRequest): Promise<Access> {
+  const access = await groupAccessOf(ports, request)
+  await liveHead(ports.resources({ ...request, access }, 'r'), keyOf(request))
+  return access
 }
 
 /** Once its row stands the job is not lost: one whose workflow could not be started is begun again. A schedule may begin one twice. */

@@ -3,7 +3,7 @@ import { ruleFor } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
-import { forAdministrators, groupOutOfScope, outOfScope } from '../forbidden.ts'
+import { forAdministrators, outOfScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 /** Letters of the type the request names; `administrator`; nothing, where the interaction sees to it itself. */
@@ -54,11 +54,10 @@ export function checkScope(request: FhirRequest): void {
     if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(access, type, letter)
 }
 
-/** Types out of scope are left out of an export: it is refused where none is left. A Group is asked for by name. */
-function checkExport({ type, access, reading }: FhirRequest): void {
+/** Types out of scope are left out of an export: it is refused where none is left. Its kick-off checks a Group. */
+function checkExport({ access, reading }: FhirRequest): void {
   const isInScope = (type: string, letter: Letter): boolean => ruleFor(access, type, letter, reading) !== undefined
   if (!resourceTypes.some((type) => isInScope(type, 'r') && isInScope(type, 's'))) throw outOfScope(access, '*', 'rs')
-  if (type === 'Group' && !isInScope(type, 'r')) throw groupOutOfScope(access)
 }
 
 /** It looks for the resource it means. */

@@ -25,7 +25,7 @@ import type { Client } from '../../ports/rows/clients.ts'
 
 export type SchedulePorts = Pick<AuthPorts, 'clients' | 'isDecidable'> &
   KickOffPorts & {
-    readonly choices: AuthChoices & Pick<Required<VerifiedToken>, 'patientScopesWithoutContext'>
+    readonly choices: AuthChoices
     /** Of kick-offs by who is let in. */
     readonly steps: (authenticator: Authenticator) => Steps
     readonly site: Site

@@ -49,6 +49,8 @@ export type AuthorizationParts = {
 
 export type Authorization = {
   readonly authenticator: Authenticator
+  /** Registered clients. None where nobody is asked who they are. */
+  readonly clients: AuthPorts['clients']
   /** None where nobody is asked who they are. */
   readonly endpoints: Partial<ReturnType<typeof endpoints>>
   /** An access token for who may read the data folder anyway, good for an hour. Error where nobody is asked for one. */
@@ -80,6 +82,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   const all = opened.move()
   return {
     authenticator: byToken(verify),
+    clients: stores.clients,
     endpoints: endpoints(ports),
     issue: (asked) => issue(ports, parts, asked),
     launch: ({ launch, operator }) => launchFrom({ ...stores, clock, audit: parts.audit, operator }, launch, completing(ports)),
@@ -113,6 +116,7 @@ const refuseOpen = () => Promise.reject(new Error('The server asks nobody for a 
 
 const OPEN: Authorization = {
   authenticator: openToAll,
+  clients: { get: async () => undefined },
   endpoints: {},
   issue: () => refuseOpen(),
   launch: () => refuseOpen(),

@@ -26,7 +26,7 @@ import { entryInteractions } from '../../interactions/bundle/entry-interactions.
 import { decidedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
 import { cancelExport } from '../../interactions/export/cancel.ts'
 import { exportFile } from '../../interactions/export/file.ts'
-import { startExport } from '../../interactions/export/kick-off.ts'
+import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
 import { exportStatus } from '../../interactions/export/status.ts'
 import type { Ports, RequestWriter } from '../../interactions/interaction.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
@@ -133,7 +133,7 @@ async function warnOfHidden(known: KnownTenants, warn: HomeParts['warn']): Promi
 
 const SHOWN = 3
 
-const exportInteractions = (ports: Ports & Pick<Exports, 'exports' | 'links'>) => ({
+const exportInteractions = (ports: HomePorts & Pick<Exports, 'exports' | 'links'>) => ({
   export: startExport(ports),
   'export-status': exportStatus(ports),
   'export-cancel': cancelExport(ports),
@@ -171,6 +171,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     profilesOf: parts.packages === undefined ? own : together(supportedProfiles(parts.packages, warn), own),
     clock,
     progress,
+    clients: authorization.clients,
     reindex: reindexOf(stores),
     resources: seenThrough(store, () => stores.expressions),
     heads: (...asked) => stores.store.heads(...asked),
@@ -258,7 +259,10 @@ function writersOf(
   return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }
 }
 
-type HomePorts = Ports & Pick<Writers, 'checker'> & Pick<ProfileParts, 'conformance' | 'toldOfDefinition'>
+type HomePorts = Ports &
+  Pick<KickOffPorts, 'clients' | 'choices'> &
+  Pick<Writers, 'checker'> &
+  Pick<ProfileParts, 'conformance' | 'toldOfDefinition'>
 
 function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: WritingStepParts, site: Site): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }

@@ -154,6 +154,22 @@ describe('The members of a Group', () => {
   })
 })
 
+describe('A Group out of scope of the token', () => {
+  it('is read, and the Groups in it, by the access to Groups of the job', async () => {
+    await world.save(1, group('g', member('Patient/1'), member('Group/in'), member('Group/other')))
+    await world.save(1, group('in', member('Patient/2')), group('other', member('Patient/3')))
+    const judge = world.judge(ofClient('system/Observation.rs'))
+    const job = jobOf(2, { group: 'g' })
+    await expect(membersOf(world.store, judge, job)).rejects.toThrow('The Group is not there any more')
+    const groupAccess = ofClient('system/Group.r?_id=g,in')
+    expect(await membersOf(world.store, judge, { ...job, groupAccess })).toEqual({
+      patients: ['Patient/1', 'Patient/2'],
+      added: [],
+      passedOver: ['Group/other, a member, is not known'],
+    })
+  })
+})
+
 describe('Patients that are asked for by name', () => {
   it('are those that were there; others and hidden ones are named alike', async () => {
     await world.save(1, patient('1'), patient('2'), patient('3'))

@@ -1,0 +1,47 @@
+/** Access to the Group of an export. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#endpoint---group-of-patients */
+import { type Access, accessOf, type Clause, clausesFor } from '../../access/access.ts'
+import { isWholeType } from '../../access/rules.ts'
+import type { VerifiedToken } from '../../access/verification/verified-token.ts'
+import type { Clients } from '../../ports/rows/clients.ts'
+import { groupOutOfScope } from '../forbidden.ts'
+import type { FhirRequest } from '../interaction.ts'
+
+export type GroupAccessPorts = {
+  /** Registered clients. */
+  readonly clients: Pick<Clients, 'get'>
+  readonly choices: Pick<Required<VerifiedToken>, 'patientScopesWithoutContext'>
+}
+
+/**
+ * Returns the access by which an export reads its Group and the Groups in it. The scopes of the token open it, and so does the registration of the
+ * client, because clients ask for scopes of the types that they export. FhirError 403 if neither names Group.
+ */
+export async function groupAccessOf(ports: GroupAccessPorts, request: FhirRequest): Promise<Access> {
+  const { access, reading } = request
+  const registered = isWholeType(access, 'Group', 'r', reading) ? [] : await registeredClauses(ports, request)
+  const clauses = [...groupClauses(access), ...registered]
+  if (clauses.length === 0) throw groupOutOfScope(access)
+  return { clauses, isAdministrator: false, context: access.context }
+}
+
+/** The registration bounds what users may allow. It grants them nothing. */
+async function registeredClauses(
+  { clients, choices }: GroupAccessPorts,
+  { client, user, tenant }: FhirRequest,
+): Promise<readonly Clause[]> {
+  // guard: registration-opens-no-group-to-users
+  if (user !== undefined) return []
+  const registered = await clients.get(client)
+  // guard: registration-opens-groups-of-its-tenants
+  if (registered === undefined || !registered.tenants.some((each) => each === '*' || each === tenant)) return []
+  const { patient } = registered
+  // guard: client-without-user-scopes
+  const scopes = registered.scopes.filter((scope) => !scope.startsWith('user/'))
+  const { patientScopesWithoutContext } = choices
+  return groupClauses(
+    accessOf({ scopes, ...(patient === undefined ? {} : { patient }), isKnown: false, isOfClient: true, patientScopesWithoutContext }),
+  )
+}
+
+const groupClauses = (access: Access): readonly Clause[] =>
+  clausesFor(access, 'Group', 'r').map((clause) => ({ ...clause, type: 'Group', letters: ['r'] }))
