@@ -56,7 +56,7 @@ export const SETTINGS = [
   setting('access', ['token', 'iam', 'open'], 'token', 'accepted requests: token: those with an access token; open (`--open`): all of this machine that no proxy forwards; iam, on AWS only: those signed with AWS credentials'),
   setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: there is one tenant, "default", and nothing opens to who is of others only'),
   setting('tenantClaim', 'claim', 'tenant', 'the name of that claim'),
-  setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims}]: see lambdas/access/verification/external-issuers.ts'),
+  setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims, assertion}]: see lambdas/access/verification/external-issuers.ts'),
   setting('privateHosts', 'hosts', '', 'where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS'),
   setting('pkce', ['off', 'accept', 'require'], 'accept', 'PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always'),
   setting('organizationName', 'name', '', 'name of the organization that runs the server, shown on the login, consent and account pages; without one they show the host of the base URL'),

@@ -263,6 +263,27 @@ describe('A Group that the token does not name', () => {
   })
 })
 
+describe('A client of another issuer', () => {
+  const [client, subject] = ['app@auth.example.org', 'service-account@auth.example.org']
+
+  it('exports for itself if its issuer says that it authenticates by assertion', async () => {
+    expect((await site.kickOff('/$export', { who: { client, subject, actsForItself: true } })).status).toBe(202)
+    const [job] = await site.jobs()
+    expect([job!.client, job!.user]).toEqual([client, undefined])
+    expect((await site.ask('GET', `/export/${job!.id}`, { who: { client, subject, actsForItself: true } })).status).toBe(202)
+    expect((await site.ask('GET', `/export/${job!.id}`, { who: { client, subject } })).status).toBe(403)
+  })
+
+  it.each([{}, { userExports: true }, { exportNeedsAssertion: false }])(
+    'is rejected otherwise, by the setting that admits it: %j',
+    async (settings) => {
+      site = requests(settings)
+      const answer = await site.kickOff('/$export', { who: { client, subject, clientAuth: 'none' } })
+      expect([answer.status, textOf(answer)]).toEqual([403, expect.stringContaining('FHIR_EXTERNAL_ISSUERS names it')])
+    },
+  )
+})
+
 it('names the entry that is wrong', async () => {
   const { body } = await site.kickOff('/$export', { body: parameters({ name: '_type', valueString: 'Patient' }, { name: '_since' }) })
   expect(body.issue[0].expression).toEqual(['Parameters.parameter[1]'])

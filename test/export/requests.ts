@@ -23,7 +23,7 @@ export const BASE = 'https://fhir.example.org/fhir'
 export const NOW = Date.UTC(2031, 0, 1)
 
 export type Who = Partial<
-  Pick<VerifiedToken, 'tenant' | 'client' | 'scopes' | 'patient' | 'clientAuth' | 'subject' | 'fhirUser'>
+  Pick<VerifiedToken, 'tenant' | 'client' | 'scopes' | 'patient' | 'clientAuth' | 'subject' | 'fhirUser' | 'actsForItself'>
 >
 
 export type Answer = { readonly status: number; readonly headers: HttpResponse['headers']; readonly body: Tree; readonly text: string }

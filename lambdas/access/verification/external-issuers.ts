@@ -4,10 +4,14 @@
  *     [{ "issuer": "https://auth.example.org/realms/a", "audience": "https://fhir.example.org/fhir",
  *        "jwksUri": "https://auth.example.org/realms/a/protocol/openid-connect/certs",
  *        "tenants": ["a", "b"], "scopes": "patient/*.rs user/*.cruds",
- *        "claims": { "client": "azp", "tenant": "organization", "patient": "patient_id" } }]
+ *        "claims": { "client": "azp", "tenant": "organization", "patient": "patient_id" },
+ *        "assertion": ["nightly"] }]
  *
  * `tenants` (`default`) and `scopes` bound what a token of that issuer may open and give; `claims` says which of its claims mean what, where they
  * have other names. Its clients and users are known as `app@auth.example.org/realms/a`.
+ *
+ * `assertion` names the clients that act for themselves and authenticate by a signed assertion, which exports require. It is a list of clients, as
+ * the claim of the client names them, or one claim with its value: `{ "azpacr": "2" }`. A token with `fhirUser` or `patient` is never among them.
  */
 import { parseScope, scopeTexts } from '../scopes.ts'
 import { type TenantClaim, tenantClaim } from './tenant-claim.ts'
@@ -24,7 +28,11 @@ export type ExternalIssuer = {
   /** And give no others. */
   readonly scopes: readonly string[]
   readonly names: ClaimNames
+  readonly assertion: AssertionRule
 }
+
+/** Clients that authenticate by assertion: their names, or the claim and the value of their tokens. */
+export type AssertionRule = { readonly clients: readonly string[] } | { readonly claim: string; readonly value: string }
 
 /** Which claims say what. `tenant` absent: every token opens all of `tenants`. */
 export type ClaimNames = {
@@ -63,7 +71,7 @@ function parsed(text: string): unknown {
 
 type Written = Readonly<Record<string, unknown>>
 
-const KNOWN = ['issuer', 'audience', 'jwksUri', 'tenants', 'scopes', 'claims']
+const KNOWN = ['issuer', 'audience', 'jwksUri', 'tenants', 'scopes', 'claims', 'assertion']
 
 function issuerOf(each: unknown, index: number): ExternalIssuer {
   const at = `[${index}]`
@@ -75,7 +83,12 @@ function issuerOf(each: unknown, index: number): ExternalIssuer {
   if (typeof audience !== 'string' || audience === '') throw wrong(`${at}.audience`, 'a text, as it stands in aud', audience)
   if (!isHttps(jwksUri)) throw wrong(`${at}.jwksUri`, 'an https URL', jwksUri)
   const names = { ...NAMES, ...namesOf(`${at}.claims`, claims) }
-  return { issuer, audience, jwksUri, tenants: tenantsOf(`${at}.tenants`, each.tenants), scopes: scopesOf(`${at}.scopes`, scopes), names }
+  return {
+    ...{ issuer, audience, jwksUri, names },
+    tenants: tenantsOf(`${at}.tenants`, each.tenants),
+    scopes: scopesOf(`${at}.scopes`, scopes),
+    assertion: assertionOf(`${at}.assertion`, each.assertion),
+  }
 }
 
 function tenantsOf(at: string, tenants: unknown = 'default'): TenantClaim {
@@ -95,6 +108,14 @@ function scopesOf(at: string, scopes: unknown): readonly string[] {
   const unknown = given.find((text) => parseScope(text) === undefined)
   if (unknown !== undefined) throw new RangeError(`${at}: ${JSON.stringify(unknown)} is no scope of this server`)
   return given
+}
+
+function assertionOf(at: string, assertion: unknown = []): AssertionRule {
+  if (Array.isArray(assertion) && assertion.every((each) => typeof each === 'string' && each !== '')) return { clients: assertion }
+  const [[claim, value] = [], ...others] = isObject(assertion) ? Object.entries(assertion) : []
+  if (!isName(claim) || typeof value !== 'string' || value === '' || others.length > 0)
+    throw wrong(at, 'a list of clients, or an object with one claim and its value', assertion)
+  return { claim, value }
 }
 
 function namesOf(at: string, claims: unknown): Partial<ClaimNames> {

@@ -3,7 +3,7 @@ import { isId } from '../../fhir/resource.ts'
 import { type Mark, markOf } from '../../ports/rows/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
 import { narrowedTo, scopeTexts } from '../scopes.ts'
-import type { ExternalIssuer } from './external-issuers.ts'
+import type { AssertionRule, ClaimNames, ExternalIssuer } from './external-issuers.ts'
 import { type TenantClaim, tenantClaim, tenantsWithin } from './tenant-claim.ts'
 import { tokenRefused } from './token-errors.ts'
 import type { Claims } from './trusted-issuer.ts'
@@ -52,7 +52,12 @@ export function ownToken(claims: Claims, tenant: string, now: number): ReadToken
 }
 
 /** Of another issuer: narrowed to what that may give, and named so that it is nobody's here. FhirError 401. */
-export function externalToken(claims: Claims, typ: unknown, { issuer, names, tenants, scopes }: ExternalIssuer, now: number): ReadToken {
+export function externalToken(
+  claims: Claims,
+  typ: unknown,
+  { issuer, names, tenants, scopes, assertion }: ExternalIssuer,
+  now: number,
+): ReadToken {
   if (isOtherKind(claims, typ)) throw notAnAccessToken()
   const times = timesOf(claims, now)
   const there = (name: string): string => `${name}@${issuer.replace('https://', '')}`
@@ -78,11 +83,18 @@ export function externalToken(claims: Claims, typ: unknown, { issuer, names, ten
       issuer,
       expires: times.expires,
       scopes: granted,
-      clientAuth: 'none',
+      ...(isByAssertion(claims, assertion, names) ? { clientAuth: 'assertion', actsForItself: true } : { clientAuth: 'none' }),
       ...contextOf(claims, names.patient, names.fhirUser),
       ...optional('user', user),
     },
   }
+}
+
+/** True if the settings of the issuer say that the client authenticated by assertion. A token about a person is never such a token. */
+function isByAssertion(claims: Claims, rule: AssertionRule, { client, patient, fhirUser }: ClaimNames): boolean {
+  // guard: external-user-is-no-client
+  if (['patient', 'fhirUser', patient, fhirUser].some((name) => claims[name] !== undefined)) return false
+  return 'clients' in rule ? rule.clients.includes(required(claims, client)) : claims[rule.claim] === rule.value
 }
 
 /**

@@ -91,6 +91,6 @@ const callerOf = (token: VerifiedToken, { interaction, fhir, site }: Pick<Exchan
   client: token.client,
   // guard: own-resource-by-read-only
   access: interaction === 'read' ? accessToRead(token, site.reading(token.tenant), fhir) : accessOfToken(token, site.reading(token.tenant)),
-  user: token.subject === token.client ? undefined : token.subject,
+  user: token.actsForItself || token.subject === token.client ? undefined : token.subject,
   clientAuth: token.clientAuth,
 })

@@ -30,8 +30,8 @@ export const startExport =
     const { clock, choices, exports } = ports
     const level = levelOf(request)
     // guard: user-starts-no-export
-    if (request.user !== undefined && !choices.userExports) throw refusesUsers()
-    if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw needsAssertion()
+    if (request.user !== undefined && !choices.userExports) throw isExternal(request) ? refusesExternal() : refusesUsers()
+    if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw isExternal(request) ? refusesExternal() : needsAssertion()
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
     await othersPass()
     const lenient = request.preferences.handling === 'lenient'
@@ -110,6 +110,14 @@ async function begin(
 const refusesUsers = (): FhirError =>
   forbidden(
     'A token of a user starts no export: use a token of the client itself (client_credentials), or turn on the setting FHIR_USER_EXPORTS. Nothing was started',
+  )
+
+/** Names of clients of this server have no `@`. */
+const isExternal = ({ client }: FhirRequest): boolean => client.includes('@')
+
+const refusesExternal = (): FhirError =>
+  forbidden(
+    'A client of another issuer starts exports only if FHIR_EXTERNAL_ISSUERS names it, or a claim of its tokens, under assertion. Its token must have neither fhirUser nor patient. Nothing was started',
   )
 
 const needsPrefer = (): FhirError => fhirError(400, 'required', 'An export is asked for with Prefer: respond-async')

@@ -158,6 +158,28 @@ describe('A token of another issuer', () => {
     await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
   })
 
+  it.each([
+    [['app', 'other'], {}],
+    [{ azpacr: '2' }, { azpacr: '2' }],
+  ])('counts as authenticated by assertion and without a user if its issuer says so: %j', async (assertion, more) => {
+    const token = await ask(trusting({ assertion }), more)
+    expect(token).toMatchObject({ clientAuth: 'assertion', actsForItself: true, subject: `user-1@${THERE}` })
+  })
+
+  it.each([
+    [['other'], {}],
+    [['app'], { patient_id: 'p-1' }],
+    [['app'], { profile: 'Practitioner/1' }],
+    [['app'], { patient: 'p-1' }],
+    [{ azpacr: '2' }, { azpacr: '2', fhirUser: 'Practitioner/1' }],
+    [{ azpacr: '2' }, { azpacr: '1' }],
+    [{ azpacr: '2' }, { azpacr: ['2'] }],
+    [{ azpacr: '2' }, {}],
+  ])('does not count as authenticated by assertion with %j and %j', async (assertion, more) => {
+    const token = await ask(trusting({ assertion }), more)
+    expect([token.clientAuth, token.actsForItself]).toEqual(['none', undefined])
+  })
+
   it('is not accepted for this server, even if configured so', async () => {
     const it = world({ externalIssuers: issuersOf({ issuer: BASE, audience: BASE }) })
     publishing(it, OTHER_KEY.published)
@@ -274,6 +296,7 @@ describe('The configuration of issuers', () => {
         tenants: 'default',
         scopes: WRITTEN.scopes.split(' '),
         names: { scope: 'scope', client: 'client_id', patient: 'patient', fhirUser: 'fhirUser' },
+        assertion: { clients: [] },
       },
     ])
     expect(parseIssuers('')).toEqual([])
@@ -319,8 +342,15 @@ describe('The configuration of issuers', () => {
           { claims: { tenant: 'client_id' } },
           '.claims.client must be a claim of its own, but is that of tenant: users would count as clients',
         ],
+        ...['nightly', [''], {}, { azpacr: '2', acr: '1' }, { azpacr: 2 }, { 'a b': '2' }].map(
+          (assertion) =>
+            [
+              { assertion },
+              `.assertion must be a list of clients, or an object with one claim and its value, but is ${JSON.stringify(assertion)}`,
+            ] as const,
+        ),
         [{ tenants: ['a'] }, '.tenants opens nothing here: with FHIR_TENANCY off there is only "default"'],
-        [{ tenant: 'a' }, '.tenant is no field: there are issuer, audience, jwksUri, tenants, scopes, claims'],
+        [{ tenant: 'a' }, '.tenant is no field: there are issuer, audience, jwksUri, tenants, scopes, claims, assertion'],
         [{ issuer: 'x'.repeat(1_000) }, `.issuer must be an https URL, as it stands in iss, but is "${'x'.repeat(99)}…`],
       ] as const
     ).map(([more, why]) => [JSON.stringify([{ ...WRITTEN, ...more }]), `[0]${why}`] as const),
