@@ -46,6 +46,20 @@ export const scopeTexts = (list: string): readonly string[] => [...new Set(list.
 export const textOf = ({ context, type, letters, query }: ResourceScope): string =>
   `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
 
+/** Maximum scopes with a condition for one type, in one token. Each costs time in the first request of the token. */
+export const MOST_CONDITIONS = 20
+
+/** Returns a type for which there are more conditions than a token may have, or undefined. Conditions of `*` count for each type. */
+export function crowdedType(texts: readonly string[]): string | undefined {
+  const counts = new Map<string, number>([['*', 0]])
+  for (const text of texts) {
+    const scope = parseScope(text)
+    if (scope?.kind === 'resource' && scope.query !== '') counts.set(scope.type, (counts.get(scope.type) ?? 0) + 1)
+  }
+  const ofAll = counts.get('*')!
+  return [...counts].find(([type, count]) => (type === '*' ? count : count + ofAll) > MOST_CONDITIONS)?.[0]
+}
+
 /**
  * `same`: what is allowed has the context that is asked for. `wider`: what a user may do bounds what is done in the user's name, in the same
  * context or a narrower one, and names are not bounded. `alike`: of a user who acts for patients only, `user/` is as bounded as `patient/`.

@@ -2,7 +2,7 @@
 import { isId } from '../../fhir/resource.ts'
 import { type Mark, markOf } from '../../ports/rows/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
-import { narrowedTo, scopeTexts } from '../scopes.ts'
+import { crowdedType, MOST_CONDITIONS, narrowedTo, scopeTexts } from '../scopes.ts'
 import type { AssertionRule, ClaimNames, ExternalIssuer } from './external-issuers.ts'
 import { type TenantClaim, tenantClaim, tenantsWithin } from './tenant-claim.ts'
 import { tokenRefused } from './token-errors.ts'
@@ -68,6 +68,9 @@ export function externalToken(
   // guard: external-scopes-are-narrowed
   const granted = narrowedTo(asked, scopes)
   if (granted.length === 0) throw tokenRefused('The token has no scope that its issuer may give')
+  const crowded = crowdedType(granted)
+  if (crowded !== undefined)
+    throw tokenRefused(`The token has more than ${MOST_CONDITIONS} scopes with a condition for the type ${crowded}`)
   return {
     tenants: names.tenant === undefined ? tenants : tenantsWithin(tenantClaim(claims[names.tenant]), tenants),
     issuedAt: times.issuedAt,

@@ -1,5 +1,5 @@
 /** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
-import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../../access/scopes.ts'
+import { ADMIN, crowdedType, MOST_CONDITIONS, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../../access/scopes.ts'
 import { isOfOneTenant } from '../../access/user-patients.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
@@ -68,9 +68,14 @@ export function wantedOf(asked: string): readonly string[] {
 export const noneOf = (asked: readonly string[]): OAuthError =>
   new OAuthError('invalid_scope', `None of these scopes can be granted: ${shownAll(asked)}`)
 
-/** Overlaps may be longer than what was asked. */
+/** Overlaps may be longer and more than what was asked. */
 function somethingOf(asked: readonly string[], granted: readonly string[]): readonly string[] {
   if (granted.length === 0) throw noneOf(asked)
   if (granted.join(' ').length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)
+  const crowded = crowdedType(granted)
+  if (crowded !== undefined) throw new OAuthError('invalid_scope', tooManyConditions(crowded))
   return granted
 }
+
+const tooManyConditions = (type: string): string =>
+  `More than ${MOST_CONDITIONS} scopes with a condition are for the type ${type}, those of * included: ask for fewer, or list the values of a parameter in one condition`

@@ -10,6 +10,9 @@ const token = (form: Record<string, string> | string, headers: Record<string, st
   auth.ask('POST', '/auth/token', { form, headers })
 const basic = (id: string, secret: string) => ({ authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` })
 
+/** Distinct granular scopes of one type. */
+const conditions = (count: number, type: string): string => Array.from({ length: count }, (_, i) => `system/${type}.rs?_id=${i}`).join(' ')
+
 beforeAll(async () => {
   auth = await authorization()
   await auth.addClient('app', { scopes: ['system/*.rs', 'patient/*.read', 'launch/patient', 'system/admin'] })
@@ -80,6 +83,11 @@ describe('a token', () => {
 
   it('is narrowed to the registered scopes', async () => {
     expect((await token({ ...FORM, scope: 'system/*.cruds system/Nothing.rs openid offline_access what' })).body.scope).toBe('system/*.rs')
+  })
+
+  it('holds 20 scopes with a condition for each type', async () => {
+    const scope = `${conditions(20, 'Observation')} ${conditions(20, 'Condition')} system/Observation.rs`
+    expect((await token({ ...FORM, scope })).body.scope).toBe(scope)
   })
 
   it('never holds user scopes', async () => {
@@ -160,6 +168,14 @@ describe('client authentication', () => {
     ['a public client', { ...FORM, client_id: 'open', client_secret: '' }, {}, 400, 'unauthorized_client'],
     ['a public client with a secret', { ...FORM, client_id: 'open' }, {}, 401, 'invalid_client'],
     ['scopes that are not registered', { ...FORM, scope: 'user/*.rs' }, {}, 400, 'invalid_scope'],
+    ['too many conditions for a type', { ...FORM, scope: conditions(21, 'Observation') }, {}, 400, 'invalid_scope'],
+    [
+      'too many conditions with those of *',
+      { ...FORM, scope: `${conditions(20, 'Observation')} ${conditions(1, '*')}` },
+      {},
+      400,
+      'invalid_scope',
+    ],
     ['scopes that are too long', { ...FORM, scope: 'system/*.rs '.repeat(300) }, {}, 400, 'invalid_scope'],
   ]
 
