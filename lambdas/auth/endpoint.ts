@@ -71,8 +71,8 @@ export type AuthPorts = {
   readonly choices: AuthChoices
   /** Of clients that publish their keys. */
   readonly keySource: KeySource
-  /** Whether it is the user's password; as long for a user that is not there. */
-  readonly checkPassword: (typed: string, user: User | undefined) => Promise<boolean>
+  /** Whether it is the user's password; as long for a user that is not there. Networks take turns. */
+  readonly checkPassword: (typed: string, user: User | undefined, network: string) => Promise<boolean>
   readonly patients: PatientFinder
   readonly patientsOf: PersonReader
   /** Whether the condition of a scope can be decided on a resource of the type alone, in one of these tenants. */

@@ -31,7 +31,7 @@ const RULES: Readonly<Record<Guesser['of'], Rule>> = {
 const SLACK = MINUTE
 /** How long an attempt under way counts if its outcome is never stored, in milliseconds. */
 const LONGEST = MINUTE
-/** Maximum attempts of this process that wait for the outcome of others. Further attempts are answered 503. */
+/** Maximum attempts of one guesser that wait in this process for the outcome of others. Further attempts are answered 503. */
 const MOST_WAITING = 60
 
 /** Milliseconds since 1970: `at` there were so many failures; before `until` there is no attempt. `running`: starts of attempts under way. */
@@ -128,19 +128,22 @@ async function start(ports: Ports, guesser: Guesser): Promise<Started> {
       return { failures, at: now, until: before.until, running: [...running, now] }
     }
     if (await change(ports, guesser, place)) return { guesser, at }
-    await waitForOthers(turn)
+    await waitForOthers(keyOf(guesser), turn)
   }
 }
 
-let waiting = 0
+const waiting = new Map<string, number>()
 
 /** Pauses longer with each turn. */
-async function waitForOthers(turn: number): Promise<void> {
-  if (waiting >= MOST_WAITING) throw new Overloaded('too many logins at once')
-  waiting++
+async function waitForOthers(key: string, turn: number): Promise<void> {
+  const others = waiting.get(key) ?? 0
+  if (others >= MOST_WAITING) throw new Overloaded('too many logins at once')
+  waiting.set(key, others + 1)
   const pause = Math.min(20 * 2 ** turn, 200) * (0.5 + Math.random() / 2)
   await new Promise((resolve) => setTimeout(resolve, pause))
-  waiting--
+  const left = waiting.get(key)! - 1
+  if (left === 0) waiting.delete(key)
+  else waiting.set(key, left)
 }
 
 function end(ports: Ports, { guesser, at: started }: Started, outcome: Outcome): Promise<boolean> {

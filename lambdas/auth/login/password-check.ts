@@ -7,9 +7,9 @@ type Parts = { readonly users: Pick<Users, 'change'>; readonly passwords: Passwo
 /** Where it cannot be kept anew, the next login does it. */
 export const passwordCheck =
   (parts: Parts) =>
-  async (typed: string, user: User | undefined): Promise<boolean> => {
+  async (typed: string, user: User | undefined, network?: string): Promise<boolean> => {
     const { passwords } = parts
-    const isIt = await passwords.check(typed, user?.password)
+    const isIt = await passwords.check(typed, user?.password, network)
     if (isIt && user !== undefined && passwords.isOutdated(user.password)) await keepAnew(parts, typed, user).catch(() => undefined)
     return isIt
   }

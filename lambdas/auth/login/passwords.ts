@@ -4,9 +4,11 @@
  * Guarantees
  * - A user that is not there costs as much as one that is.
  * - Two are worked on at once, so many wait; beyond them Overloaded, and nothing was done.
+ * - Networks take turns, so that many attempts from one delay another by one turn.
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
+import { FairQueue } from './fair-queue.ts'
 
 /** `N`: a power of two. About 130 ms and 64 MB, where RSA takes 1 ms to sign. https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html */
 export type ScryptCost = { readonly N: number; readonly r: number; readonly p: number }
@@ -25,7 +27,7 @@ const [SALT, HASH] = [16, 32]
 export class Passwords {
   readonly #cost: ScryptCost
   readonly #derive: Derive
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting = new FairQueue(MOST_WAITING)
   #working = 0
 
   /** `cost`: of passwords that are set from now on; those that are kept say their own. */
@@ -43,12 +45,12 @@ export class Passwords {
     return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
   }
 
-  /** `kept`: undefined, where there is no such user, is nobody's password. */
-  async check(typed: string, kept: string | undefined): Promise<boolean> {
+  /** `kept`: undefined, where there is no such user, is nobody's password. `network`: of the caller. */
+  async check(typed: string, kept: string | undefined, network = ''): Promise<boolean> {
     const known = kept === undefined ? undefined : parse(kept)
     const { cost, salt, hash } = known ?? { cost: this.#cost, salt: randomBytes(SALT), hash: Buffer.alloc(HASH) }
     // Beyond it is no password, and as costly as one.
-    const derived = await this.#derived(typed.slice(0, PASSWORD_LENGTH.most + 1), salt, cost)
+    const derived = await this.#derived(typed.slice(0, PASSWORD_LENGTH.most + 1), salt, cost, network)
     // guard: password-is-compared
     return timingSafeEqual(derived, hash) && known !== undefined
   }
@@ -60,24 +62,31 @@ export class Passwords {
     return cost === undefined || cost.N * cost.r * cost.p < N * r * p
   }
 
-  async #derived(typed: string, salt: Buffer, cost: ScryptCost): Promise<Buffer> {
-    await this.#turn()
+  async #derived(typed: string, salt: Buffer, cost: ScryptCost, network = ''): Promise<Buffer> {
+    await this.#turn(network)
     try {
       return await this.#derive(normalized(typed), salt, cost)
     } finally {
       // Whose turn is next takes this place: nobody can come between.
-      const next = this.#waiting.shift()
+      const next = this.#waiting.next()
       if (next === undefined) this.#working--
-      else next()
+      else next.run()
     }
   }
 
-  async #turn(): Promise<void> {
-    if (this.#working < AT_ONCE) this.#working++
-    else if (this.#waiting.length >= MOST_WAITING) throw new Overloaded('too many passwords are waiting to be checked')
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  async #turn(network: string): Promise<void> {
+    if (this.#working < AT_ONCE) {
+      this.#working++
+      return
+    }
+    await new Promise<void>((run, reject) => {
+      const refused = this.#waiting.add(network, { run, refuse: () => reject(tooMany()) })
+      refused?.refuse()
+    })
   }
 }
+
+const tooMany = (): Overloaded => new Overloaded('too many passwords are waiting to be checked')
 
 /** By characters as people count them. */
 export const isPassword = (typed: string): boolean =>

@@ -66,7 +66,7 @@ function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Pr
   const account = { of: 'account', name, spare: { of: 'spare', name } } as const
   return delayed(ports, [{ of: 'address', name: network }, { of: 'place', name: `${name} ${network}` }, account], async () => {
     const user = await userNamed(ports, name, request)
-    if (await ports.checkPassword(fieldOf(request, 'password'), user)) return user
+    if (await ports.checkPassword(fieldOf(request, 'password'), user, network)) return user
     request.note({ outcome: 'login failed' })
     return undefined
   })

@@ -68,6 +68,22 @@ describe('an account', () => {
   })
 })
 
+describe('attempts that wait for others', () => {
+  it('have a limit for each account, so that those of one take no place from another', async () => {
+    const { ports } = begun()
+    const { promise, resolve } = Promise.withResolvers<true>()
+    const attempts = (guesser: Guesser, count: number) =>
+      Array.from({ length: count }, () => delayed(ports, [guesser], () => promise).catch((error: Error) => error))
+    const ofAnn = attempts(ANN, 80)
+    await new Promise(setImmediate)
+    const ofBob = attempts({ of: 'account', name: 'bob' }, 10)
+    await new Promise(setImmediate)
+    resolve(true)
+    expect(await Promise.all(ofBob)).toEqual(Array(10).fill(true))
+    expect((await Promise.all(ofAnn)).filter((result) => result instanceof Overloaded)).toHaveLength(15)
+  })
+})
+
 describe('an address', () => {
   it('never refuses right passwords at the same moment, of one account or of many', async () => {
     const { ports } = begun()

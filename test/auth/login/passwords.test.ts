@@ -125,6 +125,28 @@ describe('Many concurrent checks', () => {
     expect(await passwords.check('correct horse', kept)).toBe(true)
   })
 
+  it('from one network delay another network by one turn, and are rejected in its place', async () => {
+    const begun: string[] = []
+    const ends: (() => void)[] = []
+    const busy = new Passwords(cheap, (typed) => {
+      begun.push(typed)
+      return new Promise((resolve) => ends.push(() => resolve(Buffer.alloc(32))))
+    })
+    const rejected: string[] = []
+    const check = (typed: string, network: string) => busy.check(typed, undefined, network).catch(() => rejected.push(typed))
+    const many = Array.from({ length: 62 }, (_, i) => check(`many-${i}`, '192.0.2.1'))
+    const one = check('one', '198.51.100.1')
+    await new Promise(setImmediate)
+    expect([begun, rejected]).toEqual([['many-0', 'many-1'], ['many-61']])
+    while (begun.length < 62) {
+      ends.shift()!()
+      await new Promise(setImmediate)
+    }
+    expect([begun.indexOf('one'), begun.slice(3, 6)]).toEqual([3, ['one', 'many-3', 'many-4']])
+    for (const end of ends) end()
+    await Promise.all([...many, one])
+  })
+
   it('run two at a time, also after failures and while others arrive', async () => {
     let [working, most] = [0, 0]
     const some = new Passwords(cheap, async (typed) => {

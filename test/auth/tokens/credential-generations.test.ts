@@ -127,10 +127,10 @@ describe('A concurrent revocation', () => {
     ['removed and added again', () => removeUser(operator(), 'ann').then(() => auth.addUser('ann', { password: 'password-of-ann' }))],
   ])('prevents a session if the password is %s during its check', async (_, change) => {
     const check = auth.ports.checkPassword
-    jest.spyOn(auth.ports, 'checkPassword').mockImplementationOnce(async (typed, user) => {
+    jest.spyOn(auth.ports, 'checkPassword').mockImplementationOnce(async (typed, user, network) => {
       await change()
       auth.later(500)
-      return check(typed, user)
+      return check(typed, user, network)
     })
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
