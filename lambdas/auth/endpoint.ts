@@ -5,6 +5,7 @@ import type { Clients } from '../ports/rows/clients.ts'
 import type { Grants } from '../ports/rows/grants.ts'
 import type { Revocations } from '../ports/rows/revocations.ts'
 import type { User, Users } from '../ports/rows/users.ts'
+import type { Seal } from '../ports/security/seal.ts'
 import type { PublishedKeys, SigningKeys } from '../ports/security/signing-keys.ts'
 import type { Pairs } from '../search/query/parameter-pairs.ts'
 import type { KeySource } from './key-source.ts'
@@ -68,6 +69,7 @@ export type AuthPorts = {
   readonly revocations: Revocations
   readonly keys: SigningKeys
   readonly clock: Clock
+  readonly seal: Seal
   readonly choices: AuthChoices
   /** Of clients that publish their keys. */
   readonly keySource: KeySource

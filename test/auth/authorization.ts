@@ -1,4 +1,7 @@
 /** The authorization server below the network, on stores in memory and a clock that a test sets. */
+
+import { randomBytes } from 'node:crypto'
+import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import type { AuthChoices, AuthPorts, FoundPatient } from '../../lambdas/auth/endpoint.ts'
 import { endpoints } from '../../lambdas/auth/endpoints/endpoints.ts'
 import type { KeySource } from '../../lambdas/auth/key-source.ts'
@@ -69,6 +72,7 @@ export async function authorization({
   const checked: string[] = []
   const acting = new Map<string, readonly string[]>()
   const ports: AuthPorts = {
+    seal: new AesSeal(randomBytes(32)),
     ...{ clients, users, keys, grants, revocations, clock, keySource },
     choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', organizationName: '', ...choices },
     async checkPassword(typed, user) {

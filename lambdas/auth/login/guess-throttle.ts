@@ -8,7 +8,11 @@ import { fingerprintOf } from '../random-secret.ts'
  * Whose attempts they are. `name`: an address, an account. `spare`: counts instead where this one has to wait, for who guessed nothing himself and
  * meets others' guesses.
  */
-export type Guesser = { readonly of: 'client' | 'account' | 'place' | 'spare' | 'address'; readonly name: string; readonly spare?: Guesser }
+export type Guesser = {
+  readonly of: 'client' | 'account' | 'place' | 'spare' | 'address' | 'browser'
+  readonly name: string
+  readonly spare?: Guesser
+}
 
 /** Milliseconds. */
 const SECOND = 1_000
@@ -23,6 +27,8 @@ const RULES: Readonly<Record<Guesser['of'], Rule>> = {
   account: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
   // An account as one address tries it.
   place: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
+  // An account in a browser where its user logged in before, whatever others try elsewhere.
+  browser: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
   // An account as all addresses do that are no worse than that, however many somebody has.
   spare: { free: 20, leak: 15 * MINUTE, longest: 15 * MINUTE },
   address: { free: 50, leak: 10 * SECOND, longest: 30 * SECOND },

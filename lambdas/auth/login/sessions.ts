@@ -7,6 +7,7 @@ import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest } from '../endpoint.ts'
 import { fingerprintOf, unguessable } from '../random-secret.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
+import { cookieHeader, cookieOf } from './cookies.ts'
 
 /** `key`: of the session among grants. `authTime`: seconds since 1970. */
 export type Session = { readonly user: User; readonly key: string; readonly authTime: number }
@@ -20,7 +21,7 @@ export const SESSION_LIFE = 12 * 60 * 60 * 1000
 
 /** undefined: nobody is logged in, or no longer. */
 export async function sessionOf({ users, grants, revocations }: SessionPorts, request: AuthRequest): Promise<Session | undefined> {
-  const cookie = cookieOf(request)
+  const cookie = sessionCookie(request)
   const key = fingerprintOf(cookie ?? '')
   const kept = cookie === undefined ? undefined : ((await grants.get('session', key))?.value as Kept | undefined)
   if (kept === undefined) return undefined
@@ -42,20 +43,20 @@ export async function beginSession({ grants, clock }: SessionPorts, request: Aut
 }
 
 export async function endSession({ grants }: Pick<AuthPorts, 'grants'>, request: AuthRequest): Promise<void> {
-  const cookie = cookieOf(request)
+  const cookie = sessionCookie(request)
   if (cookie !== undefined) await grants.remove('session', fingerprintOf(cookie))
 }
 
 /** What forms of a page carry, and the header that binds the browser to it where it is not yet. */
 export function boundForm(request: AuthRequest): { readonly csrf: string; readonly headers: Readonly<Record<string, string>> } {
-  const known = cookieOf(request)
+  const known = sessionCookie(request)
   const cookie = known ?? unguessable()
   return { csrf: csrfOf(cookie), headers: known === undefined ? handedOut(request, cookie) : {} }
 }
 
 /** Whether a form was sent by the browser it was shown to. */
 export function isBound(request: AuthRequest): boolean {
-  const cookie = cookieOf(request)
+  const cookie = sessionCookie(request)
   const given = request.form.find(([name]) => name === 'csrf')?.[1]
   if (cookie === undefined || given === undefined) return false
   // guard: form-token-is-compared
@@ -64,24 +65,9 @@ export function isBound(request: AuthRequest): boolean {
 
 const csrfOf = (cookie: string): string => fingerprintOf(`form ${cookie}`)
 
-/** Ports of one host share their cookies: each server has a name of its own. */
-function nameOf({ baseUrl }: AuthRequest): string {
-  const name = `fhir-${fingerprintOf(baseUrl).slice(0, 8)}`
-  return isSecure(baseUrl) ? `__Secure-${name}` : name
-}
+const handedOut = (request: AuthRequest, cookie: string): Readonly<Record<string, string>> => cookieHeader(request, 'session', cookie)
 
-/** Without TLS is only who is reached from this machine. */
-const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')
-
-function handedOut(request: AuthRequest, cookie: string): Readonly<Record<string, string>> {
-  const { pathname } = new URL(`${request.baseUrl}/auth`)
-  const secure = isSecure(request.baseUrl) ? '; Secure' : ''
-  return { 'set-cookie': `${nameOf(request)}=${cookie}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}` }
-}
-
-function cookieOf(request: AuthRequest): string | undefined {
-  const start = `${nameOf(request)}=`
-  const found = (request.headers.cookie ?? '').split(/[;,] */).find((each) => each.startsWith(start))
-  const value = found?.slice(start.length) ?? ''
+function sessionCookie(request: AuthRequest): string | undefined {
+  const value = cookieOf(request, 'session') ?? ''
   return /^[\w-]{43}$/.test(value) ? value : undefined
 }

@@ -3,7 +3,8 @@ import { isUserName, type User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
 import { askerOf, queryOf } from '../grants/authorization-request.ts'
 import { networkOf } from '../login/client-network.ts'
-import { delayed } from '../login/guess-throttle.ts'
+import { delayed, type Guesser } from '../login/guess-throttle.ts'
+import { knownBrowser } from '../login/known-browsers.ts'
 import { beginSession, boundForm, isBound } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { denialOf, queryAfterLogin } from './authorize-page.ts'
@@ -11,7 +12,7 @@ import { frameOf } from './organization.ts'
 import { seeOther } from './page-frame.ts'
 import { loginPage } from './page-templates.ts'
 
-export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'checkPassword'>
+export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'checkPassword' | 'seal'>
 
 /** Its URL has the query of the request to authorize; without one it leads to the account. Who only loads it is shown the form. */
 export const login =
@@ -63,8 +64,13 @@ async function userNamed({ users }: LoginPorts, name: string, request: AuthReque
 /** OAuthError 429 before the password is looked at. */
 function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const network = networkOf(request.address)
-  const account = { of: 'account', name, spare: { of: 'spare', name } } as const
-  return delayed(ports, [{ of: 'address', name: network }, { of: 'place', name: `${name} ${network}` }, account], async () => {
+  const browser = knownBrowser(ports, request, name)
+  const others: readonly Guesser[] = [
+    { of: 'address', name: network },
+    { of: 'place', name: `${name} ${network}` },
+    { of: 'account', name, spare: { of: 'spare', name } },
+  ]
+  return delayed(ports, browser === undefined ? others : [{ of: 'browser', name: browser }], async () => {
     const user = await userNamed(ports, name, request)
     if (await ports.checkPassword(fieldOf(request, 'password'), user, network)) return user
     request.note({ outcome: 'login failed' })

@@ -27,6 +27,7 @@ const ports = {
   checkPassword: passwordCheck({ users: users(), passwords: new Passwords() }),
   patients,
   isDecidable: decidable(readingNow),
+  seal: seal(),
 }
 
 export const handler = httpHandler({

@@ -39,6 +39,7 @@ export type AuthorizationParts = {
   readonly clock: Clock & SweptParts['clock']
   readonly fetchDocument: FetchDocument
   readonly audit: AuditLog
+  readonly seal: AuthPorts['seal']
   readonly patients: AuthPorts['patients']
   readonly patientsOf: AuthPorts['patientsOf']
   readonly isDecidable: AuthPorts['isDecidable']
@@ -124,7 +125,7 @@ const OPEN: Authorization = {
 }
 
 function portsOf(
-  { clock, config, fetchDocument, patients, patientsOf, isDecidable, report }: AuthorizationParts,
+  { clock, config, fetchDocument, patients, patientsOf, isDecidable, report, seal }: AuthorizationParts,
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
@@ -132,6 +133,7 @@ function portsOf(
     ...stores,
     keys,
     clock,
+    seal,
     choices: config,
     keySource: fetchedKeys({ fetchDocument, clock, report }),
     checkPassword: passwordCheck({ users: stores.users, passwords: new Passwords() }),

@@ -78,6 +78,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const clock = new WatchedClock(warn, times)
   const audit = auditOf(data, clock, options)
   opened.defer(() => audit.close())
+  const seal = new AesSeal(await data.key())
   const authorization = await openAuthorization({
     ...{
       config,
@@ -85,6 +86,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       path: data.path,
       clock,
       audit,
+      seal,
       fetchDocument: options.fetchDocument ?? fetchDocument({ mayReach: mayReachOf(config.privateHosts) }),
     },
     isDecidable: (...asked) => gate.pass(({ isDecidable }) => isDecidable(...asked), restored),
@@ -105,7 +107,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     data,
     clock,
     audit,
-    seal: new AesSeal(await data.key()),
+    seal,
     blobs: new BoundedQueries(new FilesystemBlobStore(data.path('blobs')), QUERY_BOUNDS),
   }
   const open = async (): Promise<Home> => {

@@ -1,6 +1,9 @@
 /** Specification 5.1: the authorization endpoint and its pages, up to where the browser is sent back to. */
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import type { AuthRequest } from '../../../lambdas/auth/endpoint.ts'
 import { makeLaunch } from '../../../lambdas/auth/launch/launches.ts'
+import { cookieHeader } from '../../../lambdas/auth/login/cookies.ts'
+import { knownBrowser } from '../../../lambdas/auth/login/known-browsers.ts'
 import { type Answer, type Authorization, authorization, BASE, SECRET } from '../authorization.ts'
 import { allow, backOf, browser, formsOf, logIn } from '../browser.ts'
 
@@ -102,7 +105,7 @@ describe('a login', () => {
     const [[name, before]] = [...user.cookies] as [[string, string]]
     await logIn(user, login, 'ann')
     const after = user.cookies.get(name)
-    expect([name, after === before, user.cookies.size]).toEqual([expect.stringMatching(/^__Secure-fhir-/), false, 1])
+    expect([name, after === before]).toEqual([expect.stringMatching(/^__Secure-fhir-/), false])
     const set = user.visited.find(({ headers }) => headers['set-cookie']?.includes(after!))!.headers['set-cookie']
     expect(set).toBe(`${name}=${after}; Path=/fhir/auth; HttpOnly; SameSite=Lax; Secure`)
     user.cookies.set(name, before)
@@ -140,6 +143,45 @@ describe('a login', () => {
       expect([answer.status, answer.text.includes('Please try again')]).toEqual([403, true])
     }
     expect(auth.checked).toEqual([])
+  })
+
+  it('is open to a browser in which the user logged in before, whatever others guess', async () => {
+    const slow = await authorization()
+    await slow.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
+    for (const name of ['ann', 'bob']) await slow.addUser(name)
+    const again = { ...ASKED, scope: 'user/*.rs', prompt: 'login' }
+    const begin = async (user = browser(slow)) => ({ user, form: await user.open('/auth/authorize', again) })
+    const known = await begin()
+    await logIn(known.user, known.form, 'ann')
+    const cookie = [...known.user.cookies].find(([name]) => name.endsWith('-browser'))!
+    const set = known.user.visited.find(({ headers }) => headers['set-cookie']?.includes(cookie[1]))!.headers['set-cookie']
+    expect(set).toBe(`${cookie.join('=')}; Path=/fhir/auth; HttpOnly; SameSite=Lax; Secure; Max-Age=15552000`)
+    const other = await begin()
+    for (const name of ['ann', 'bob']) for (let i = 0; i < 6; i++) await logIn(other.user, other.form, name, 'wrong')
+    const statusOf = async (name: string, password?: string) => {
+      const { user, form } = await begin(known.user)
+      return (await logIn(user, form, name, password)).status
+    }
+    expect((await logIn(other.user, other.form, 'ann')).status).toBe(429)
+    expect([await statusOf('ann'), await statusOf('bob')]).toEqual([200, 429])
+    for (let i = 0; i < 5; i++) expect(await statusOf('ann', 'wrong')).toBe(403)
+    expect(await statusOf('ann')).toBe(429)
+  })
+
+  it('is not open to a browser with a changed, old or foreign cookie', async () => {
+    const slow = await authorization()
+    const request = (value: string) => ({ baseUrl: BASE, headers: { cookie: `${name}=${value}` } }) as unknown as AuthRequest
+    const name = /^[^=]+/.exec(cookieHeader({ baseUrl: BASE } as AuthRequest, 'browser', '')['set-cookie']!)![0]
+    const sealed = slow.ports.seal.seal('browser id-1 ann', slow.now())
+    const foreign = (await authorization()).ports.seal.seal('browser id-1 ann', slow.now())
+    const other = slow.ports.seal.seal('["browser id-1 ann"]', slow.now())
+    const known = (value: string, user = 'ann') => knownBrowser(slow.ports, request(value), user)
+    expect([known(sealed), known(sealed, 'bob')]).toEqual(['id-1', undefined])
+    expect([known(foreign), known(other), known(`${sealed}A`), known('')]).toEqual(Array(4).fill(undefined))
+    slow.later(180 * 24 * 60 * 60 * 1000 - 1)
+    expect(known(sealed)).toBe('id-1')
+    slow.later(1)
+    expect(known(sealed)).toBeUndefined()
   })
 
   it('is throttled per account and per address, before the password is checked', async () => {

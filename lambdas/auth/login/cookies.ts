@@ -1,0 +1,30 @@
+/** Cookies of the pages. Ports of one host share their cookies, so that each server has names of its own. */
+import type { AuthRequest } from '../endpoint.ts'
+import { fingerprintOf } from '../random-secret.ts'
+
+/** `session`: of a form, then of a login. `browser`: of a browser in which a user logged in before. */
+export type CookieKind = 'session' | 'browser'
+
+export function cookieOf(request: AuthRequest, kind: CookieKind): string | undefined {
+  const start = `${nameOf(request, kind)}=`
+  return (request.headers.cookie ?? '')
+    .split(/[;,] */)
+    .find((each) => each.startsWith(start))
+    ?.slice(start.length)
+}
+
+/** `life`: seconds. Without it the browser drops the cookie when it closes. */
+export function cookieHeader(request: AuthRequest, kind: CookieKind, value: string, life?: number): Readonly<Record<string, string>> {
+  const { pathname } = new URL(`${request.baseUrl}/auth`)
+  const secure = isSecure(request.baseUrl) ? '; Secure' : ''
+  const age = life === undefined ? '' : `; Max-Age=${life}`
+  return { 'set-cookie': `${nameOf(request, kind)}=${value}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}${age}` }
+}
+
+function nameOf({ baseUrl }: AuthRequest, kind: CookieKind): string {
+  const name = `fhir-${fingerprintOf(baseUrl).slice(0, 8)}${kind === 'session' ? '' : `-${kind}`}`
+  return isSecure(baseUrl) ? `__Secure-${name}` : name
+}
+
+/** Without TLS is only who is reached from this machine. */
+const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')
