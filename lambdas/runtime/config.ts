@@ -31,82 +31,74 @@ export type Setting = {
   readonly name: string
   readonly kind: SettingKind
   readonly fallback: string
-  readonly doc?: string
 }
 
-const setting = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string, doc: string) => ({
+/** The meaning stands in a comment, as in the README, so that no function carries it. */
+const setting = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string) => ({
   name,
   kind,
   fallback,
-  doc,
 })
 
 // biome-ignore format: a table
 export const SETTINGS = [
-  setting('clientIds', ['required', 'optional'], 'required', 'POST without an id (most clients send none): required answers 400, in a Bundle the fullUrl (urn:uuid) is the id; optional lets the server choose a UUID, also in a Bundle'),
-  setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400'),
-  setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: version: a new version all the same; ignore: none'),
-  setting('consistency', ['eventual', 'strong'], 'eventual', 'when a write without X-Consistency answers: eventual: once it is stored; strong: once searches find it, after 5 seconds at the latest; it is then slower on AWS, by about a second'),
-  setting('validateProfiles', ['off', 'warn', 'enforce'], 'off', 'whether what is written is checked against the profiles it names: warn: what differs is told with Prefer: return=OperationOutcome; enforce: what is an error is answered 422'),
-  setting('writes', ['on', 'stopped'], 'on', 'stopped: whatever would write a resource is answered 503, as for maintenance or a restore; reads, searches and exports go on'),
-  setting('packageRegistry', 'registry', 'https://packages.fhir.org', 'where `package add NAME@VERSION` finds packages: a registry as npm has, https unless it is on this machine'),
-  setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
-  setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
-  setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
-  setting('access', ['token', 'iam', 'open'], 'token', 'accepted requests: token: those with an access token; open (`--open`): all of this machine that no proxy forwards; iam, on AWS only: those signed with AWS credentials'),
-  setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: there is one tenant, "default", and nothing opens to who is of others only'),
-  setting('tenantClaim', 'claim', 'tenant', 'the name of that claim'),
-  setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims, assertion}]: see lambdas/access/verification/external-issuers.ts'),
-  setting('privateHosts', 'hosts', '', 'where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS'),
-  setting('pkce', ['off', 'accept', 'require'], 'accept', 'PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always'),
-  setting('organizationName', 'name', '', 'name of the organization that runs the server, shown on the login, consent and account pages; without one they show the host of the base URL'),
-  setting('patientScopesWithoutContext', ['all', 'none'], 'all', 'scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of nobody'),
-  setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
-  setting('maxBodyBytes', 'bytes', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
-  setting('maxRequests', 'count', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
-  setting('addressHeader', 'header', '', 'header in which a proxy before the server says who asks, as X-Forwarded-For: its last address counts. Without it all who come through the proxy are one to the limits on guessing; without a proxy clients could say what they like'),
-  setting('allowedOrigins', 'origins', '*', 'origins whose browsers may call the server, separated by commas, or *; where the base URL is a loopback address only loopback origins are let in'),
-  setting('auditRetentionDays', 'days', '90', 'days for which audit records are kept'),
-  setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
-  setting('exportNeedsAssertion', 'switch', 'on', 'on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any'),
-  setting('userExports', 'switch', 'off', 'on: tokens of users who logged in start exports, which belong to client and user; off: such a kick-off is answered 403'),
-  setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
-  setting('exportRetentionDays', 'days', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
-  setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of Group exports, separated by commas; all: the whole Patient compartment'),
-  setting('exportAdditionalResources', 'text', '', 'file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage'),
-  setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503; it waits twice as long for the index and for searches before it'),
+  setting('clientIds', ['required', 'optional'], 'required'), // POST without an id (most clients send none): required answers 400, in a Bundle the fullUrl (urn:uuid) is the id; optional lets the server choose a UUID, also in a Bundle
+  setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept'), // a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400
+  setting('noOpUpdates', ['version', 'ignore'], 'version'), // an update that changes nothing: version: a new version all the same; ignore: none
+  setting('consistency', ['eventual', 'strong'], 'eventual'), // when a write without X-Consistency answers: eventual: once it is stored; strong: once searches find it, after 5 seconds at the latest; it is then slower on AWS, by about a second
+  setting('validateProfiles', ['off', 'warn', 'enforce'], 'off'), // whether what is written is checked against the profiles it names: warn: what differs is told with Prefer: return=OperationOutcome; enforce: what is an error is answered 422
+  setting('writes', ['on', 'stopped'], 'on'), // stopped: whatever would write a resource is answered 503, as for maintenance or a restore; reads, searches and exports go on
+  setting('packageRegistry', 'registry', 'https://packages.fhir.org'), // where `package add NAME@VERSION` finds packages: a registry as npm has, https unless it is on this machine
+  setting('versioning', 'switch', 'on'), // off: vread answers 404 and histories show current versions only (all versions are kept)
+  setting('referentialIntegrity', 'switch', 'off'), // on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409
+  setting('timeZone', 'time zone', 'UTC'), // IANA name of the time zone of dates without an offset
+  setting('access', ['token', 'iam', 'open'], 'token'), // accepted requests: token: those with an access token; open (`--open`): all of this machine that no proxy forwards; iam, on AWS only: those signed with AWS credentials
+  setting('tenancy', 'switch', 'off'), // on: whose data a request is about stands in a claim of its token; off: there is one tenant, "default", and nothing opens to who is of others only
+  setting('tenantClaim', 'claim', 'tenant'), // the name of that claim
+  setting('externalIssuers', 'issuers', ''), // JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims, assertion}]: see lambdas/access/verification/external-issuers.ts
+  setting('privateHosts', 'hosts', ''), // where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS
+  setting('pkce', ['off', 'accept', 'require'], 'accept'), // PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always
+  setting('organizationName', 'name', ''), // name of the organization that runs the server, shown on the login, consent and account pages; without one they show the host of the base URL
+  setting('patientScopesWithoutContext', ['all', 'none'], 'all'), // scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of nobody
+  setting('maxTransactionEntries', 'count', '5000'), // entries of a batch or transaction; more are answered 413
+  setting('maxBodyBytes', 'bytes', '16000000'), // size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503
+  setting('maxRequests', 'count', '1000'), // requests under way at once, those apart whose bodies are still coming; more are answered 503
+  setting('addressHeader', 'header', ''), // header in which a proxy before the server says who asks, as X-Forwarded-For: its last address counts. Without it all who come through the proxy are one to the limits on guessing; without a proxy clients could say what they like
+  setting('allowedOrigins', 'origins', '*'), // origins whose browsers may call the server, separated by commas, or *; where the base URL is a loopback address only loopback origins are let in
+  setting('auditRetentionDays', 'days', '90'), // days for which audit records are kept
+  setting('auditDurability', ['batched', 'strict'], 'batched'), // batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict
+  setting('exportNeedsAssertion', 'switch', 'on'), // on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any
+  setting('userExports', 'switch', 'off'), // on: tokens of users who logged in start exports, which belong to client and user; off: such a kick-off is answered 403
+  setting('maxRunningExports', 'count', '5'), // exports of one client that run at once; more are answered 429
+  setting('exportRetentionDays', 'days', '10'), // days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too
+  setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest'), // resource types of Group exports, separated by commas; all: the whole Patient compartment
+  setting('exportAdditionalResources', 'text', ''), // file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage
+  setting('searchBudget', 'wait', '10000'), // milliseconds a search may take before it is answered 503; it waits twice as long for the index and for searches before it
 ] as const satisfies readonly Setting[]
-
-/** Its meaning is for who reads on: no function carries it. */
-const place = <const Name extends string, const Kind extends SettingKind>(name: Name, kind: Kind, fallback: string) => ({
-  name,
-  kind,
-  fallback,
-})
 
 /** Where a deployed function finds the world. Environment variables like the settings; a function has those of its ports only. */
 // biome-ignore format: a table
 export const PLACES = [
-  place('baseUrl', 'text', ''), // what the server calls itself, without a slash at the end
-  place('ownBases', 'text', ''), // every address that counts as its own, separated by blanks: documents are made with the first. None: baseUrl
-  place('stage', 'text', ''), // the deployment among others of the account
-  place('table', 'text', ''), // the DynamoDB table of the resources
-  place('stateTable', 'text', ''), // the DynamoDB table of everything else: audit records, definitions, the key of seals
-  place('bucket', 'text', ''), // the S3 bucket of large bodies and kept queries
-  place('searchEndpoint', 'text', ''), // the URL of OpenSearch
-  place('searchSigning', ['sigv4', 'none'], 'sigv4'), // how requests to OpenSearch are signed
-  place('searchPrefix', 'text', 'fhir'), // what the names of its indices begin with
-  place('rebuildWorkflow', 'text', ''), // the ARN of the state machine that makes documents again
-  place('exportBucket', 'text', ''), // the S3 bucket of export files
-  place('exportOrigin', 'text', ''), // where export files are downloaded from: the origin of CloudFront, without a slash at the end
-  place('exportWorkflow', 'text', ''), // the ARN of the state machine that writes exports
-  place('linkKey', 'text', ''), // the key of KMS that signs links to export files
-  place('linkKeyPair', 'text', ''), // the id CloudFront knows that key by
-  place('epoch', 'integer', '0'), // how many times the table of the resources was set back to an earlier time
-  place('restoredAt', 'text', ''), // the instant it was set back to the last time, as FHIR writes it
-  place('formerTable', 'text', ''), // the table of the resources before that, where it is there still
-  place('rebuildWait', 'integer', '60'), // seconds after which no function works with older definitions
-  place('keptIndexDays', 'integer', '7'), // days for which an index is kept that an upgrade made another in place of
+  setting('baseUrl', 'text', ''), // what the server calls itself, without a slash at the end
+  setting('ownBases', 'text', ''), // every address that counts as its own, separated by blanks: documents are made with the first. None: baseUrl
+  setting('stage', 'text', ''), // the deployment among others of the account
+  setting('table', 'text', ''), // the DynamoDB table of the resources
+  setting('stateTable', 'text', ''), // the DynamoDB table of everything else: audit records, definitions, the key of seals
+  setting('bucket', 'text', ''), // the S3 bucket of large bodies and kept queries
+  setting('searchEndpoint', 'text', ''), // the URL of OpenSearch
+  setting('searchSigning', ['sigv4', 'none'], 'sigv4'), // how requests to OpenSearch are signed
+  setting('searchPrefix', 'text', 'fhir'), // what the names of its indices begin with
+  setting('rebuildWorkflow', 'text', ''), // the ARN of the state machine that makes documents again
+  setting('exportBucket', 'text', ''), // the S3 bucket of export files
+  setting('exportOrigin', 'text', ''), // where export files are downloaded from: the origin of CloudFront, without a slash at the end
+  setting('exportWorkflow', 'text', ''), // the ARN of the state machine that writes exports
+  setting('linkKey', 'text', ''), // the key of KMS that signs links to export files
+  setting('linkKeyPair', 'text', ''), // the id CloudFront knows that key by
+  setting('epoch', 'integer', '0'), // how many times the table of the resources was set back to an earlier time
+  setting('restoredAt', 'text', ''), // the instant it was set back to the last time, as FHIR writes it
+  setting('formerTable', 'text', ''), // the table of the resources before that, where it is there still
+  setting('rebuildWait', 'integer', '60'), // seconds after which no function works with older definitions
+  setting('keptIndexDays', 'integer', '7'), // days for which an index is kept that an upgrade made another in place of
 ] as const satisfies readonly Setting[]
 
 type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days'

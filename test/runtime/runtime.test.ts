@@ -61,7 +61,10 @@ describe('settings', () => {
     expect(readProgramEnvironment({ TZ: 'UTC', FHIR_TABLE: 't', AWS_SECRET_ACCESS_KEY: 's', PATH: '/bin' })).toEqual({ TZ: 'UTC' }))
   it('are all on their page, and nothing else is', () => {
     const readme = readFileSync('lambdas/runtime/README.md', 'utf8')
-    for (const { name, fallback, doc } of SETTINGS) expect(readme).toContain(`| \`${variableOf(name)}\` | \`${fallback}\` | ${doc} |`)
+    const source = readFileSync('lambdas/runtime/config.ts', 'utf8')
+    const meanings = new Map([...source.matchAll(/^ {2}setting\('(\w+)', .*\), \/\/ (.*)$/gm)].map(([, name, meaning]) => [name, meaning]))
+    for (const { name, fallback } of SETTINGS)
+      expect(readme).toContain(`| \`${variableOf(name)}\` | \`${fallback}\` | ${meanings.get(name)} |`)
     expect([...readme.matchAll(/^\| `(FHIR_\w+)`/gm)].map(([, variable]) => variable)).toEqual(SETTINGS.map(({ name }) => variableOf(name)))
   })
 })
