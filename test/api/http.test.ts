@@ -350,6 +350,11 @@ describe('X-Ignored-Parameters', () => {
     expect([status, headers.get('x-ignored-parameters')]).toEqual([200, 'nmae, subject:Patient.x, a%2C%20%C3%A9%F0%9F%98%80'])
   })
 
+  it('names a parameter with characters beyond the basic plane', async () => {
+    const { status, headers } = await get(`/Patient?${encodeURIComponent('a😀')}=1&${encodeURIComponent(`${'b'.repeat(99)}😀`)}=2`)
+    expect([status, headers.get('x-ignored-parameters')]).toEqual([200, `a%F0%9F%98%80, ${'b'.repeat(99)}%EF%BF%BD`])
+  })
+
   it('is not sent if the search uses all of them', async () =>
     expect((await get('/Patient?name=a&_count=1&_format=json')).headers.get('x-ignored-parameters')).toBeNull())
 
