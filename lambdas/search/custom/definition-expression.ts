@@ -5,10 +5,13 @@ import type { Branch } from '../../fhir/path/branch.ts'
 /** JSON names of choices, such as `servicedDate`. `isOnly`: no other element has this name. */
 let choices: ReadonlyMap<string, { readonly isOnly: boolean }> | undefined
 function choicesOfR4(): NonNullable<typeof choices> {
-  const elements = Object.values(R4.shapes).flatMap((shape) => Object.entries(shape.elements))
-  const others = new Set(elements.filter(([, { choice }]) => choice === undefined).map(([key]) => key))
-  choices ??= new Map(elements.filter(([, { choice }]) => choice !== undefined).map(([key]) => [key, { isOnly: !others.has(key) }]))
+  choices ??= choicesIn(Object.values(R4.shapes).flatMap((shape) => Object.entries(shape.elements)))
   return choices
+}
+
+function choicesIn(elements: readonly (readonly [string, { readonly choice?: string }])[]): NonNullable<typeof choices> {
+  const others = new Set(elements.filter(([, { choice }]) => choice === undefined).map(([key]) => key))
+  return new Map(elements.filter(([, { choice }]) => choice !== undefined).map(([key]) => [key, { isOnly: !others.has(key) }]))
 }
 
 /** Texts, delimited names, and names. */

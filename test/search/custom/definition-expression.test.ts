@@ -1,5 +1,6 @@
 /** Expressions as published guides write them: extensions that stand for their values, and JSON names of choices. */
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
+import { R4 } from '../../../lambdas/fhir/definitions/r4.ts'
 import { checkDefinition, customMappings, emptyOperands } from '../../../lambdas/search/custom/custom-parameters.ts'
 import { choiceNames, unionOperands } from '../../../lambdas/search/custom/definition-expression.ts'
 import { extract } from '../../../lambdas/search/documents/extract.ts'
@@ -164,4 +165,12 @@ describe('A union', () => {
     expect(own('Patient.born', 'Patient')).toEqual([])
     expect(emptyOperands(SERVICE)).toEqual([])
   })
+})
+
+it('collects the names of choices once, however many words expressions have', () => {
+  const collected = jest.spyOn(Object, 'values')
+  choiceNames('Patient.deceased.extension | Claim.item.servicedDate')
+  const count = collected.mock.calls.filter(([of]) => of === R4.shapes).length
+  collected.mockRestore()
+  expect(count).toBeLessThanOrEqual(1)
 })
