@@ -50,11 +50,16 @@ export const transaction =
     const writes = await inTurn(writing, (entry) =>
       forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request, answers.beginning(entry)))),
     )
-    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request, answers.beginning(entry))))
+    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => succeed(perform, entry, request, answers)))
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
     // A read sees what the transaction wrote; by then it cannot undo it.
     await inTurn(reads, (entry) => answers.runAlone(perform, entry))
   }
+
+/** Lets the answer go: the entry is read again after the commit, and 5,000 answers may be far larger than the memory. */
+async function succeed(perform: Perform, entry: EntryRequest, request: FhirRequest, answers: BundleAnswers): Promise<void> {
+  await perform.run(entry, request, answers.beginning(entry))
+}
 
 function plannedWriteOf(entry: EntryRequest, request: FhirRequest): PlannedWrite {
   const interaction = WRITES[request.interaction]

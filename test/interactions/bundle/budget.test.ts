@@ -1,8 +1,11 @@
 /** The reads of a Bundle begin within a time of it; what is written is written. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import type { InteractionCode } from '../../../lambdas/catalogue/routes.ts'
 import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
+import { fhirError } from '../../../lambdas/fhir/outcome.ts'
 import { batch } from '../../../lambdas/interactions/bundle/batch.ts'
 import type { EntryRequest, Perform } from '../../../lambdas/interactions/bundle/entry.ts'
 import { BundleAnswers } from '../../../lambdas/interactions/bundle/entry-responses.ts'
@@ -51,6 +54,26 @@ describe('after twenty seconds', () => {
       issues: [{ code: 'too-costly', expression: 'Bundle.entry[5]' }],
     })
   })
+})
+
+it('a transaction holds no answer of the reads before its commit', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const bodies: WeakRef<Uint8Array>[] = []
+  let held = 0
+  const run: Perform['run'] = async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    collectGarbage()
+    held = bodies.filter((body) => body.deref() !== undefined).length
+    if (bodies.length === reads.length - 1) throw fhirError(404, 'not-found', 'the last read ends the transaction')
+    const body = new Uint8Array(1_000)
+    bodies.push(new WeakRef(body))
+    return { status: 200, body }
+  }
+  const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
+  const ended = transaction({} as never, { run, prepare: async () => request })(reads, request, answers)
+  await expect(ended).rejects.toMatchObject({ status: 404 })
+  expect(held).toBeLessThanOrEqual(1)
 })
 
 it('a page counts while it is written', async () => {
