@@ -123,7 +123,7 @@ const SHOWN = 20
 function tell(failures: readonly Failure[], file: string | undefined): string {
   const alike = Map.groupBy(failures, ({ place, reason }) => `${fileOf(place)} ${reason}`)
   for (const { place, key, reason, others } of [...alike.values()].slice(0, SHOWN).map(firstOf))
-    complain(`${[place, key].join(' ').trim()}: ${reason}${others > 0 ? ` (and ${others} more of the file)` : ''}\n`)
+    complain(`${oneLine(`${[place, key].join(' ').trim()}: ${reason}`)}${others > 0 ? ` (and ${others} more of the file)` : ''}\n`)
   const failed = new Set(failures.map(({ place, key }) => `${place} ${key}`)).size
   if (alike.size <= SHOWN) return `${failed} failed`
   return `${failed} failed, the first ${SHOWN} reasons of ${alike.size} are shown${file === undefined ? ': --failures FILE writes all of them' : ''}`

@@ -52,6 +52,7 @@ describe('load', () => {
       (id) => `{"resourceType":"Location","id":"${id}","managingOrganization":{"reference":"Organization?name=X"}}`,
     )
     writeFileSync(join(folder, 'dangling.ndjson'), dangling.join('\n'))
+    writeFileSync(join(folder, 'escape.json'), '{"resourceType":"Basic","id":"\\u001b[31mred","code":{"text":"x"}}')
     const list = join(newFolder(), 'failures')
     const { code, err } = await fhir('load', folder, '--to', server.base, '--failures', list)
     expect(code).toBe(1)
@@ -68,7 +69,8 @@ describe('load', () => {
     expect(err).toContain('wrong.ndjson:3: The body is not valid JSON')
     expect(err).toContain('code is required at Basic')
     expect(err).toContain('broken.json')
-    expect(err).toContain('5 failed')
+    expect(err).toContain('escape.json Basic/ [31mred: 400')
+    expect(err).toContain('6 failed')
     expect((await json(`${server.base}/Basic/ok2`)).id).toBe('ok2')
     await server.stop()
   })
