@@ -1,6 +1,6 @@
 /** What a request with criteria names: patients, resources, parameters. Values of parameters stay out of audit records; ids of patients are no such values. */
 import type { InteractionCode } from '../catalogue/routes.ts'
-import { isElement, isId, type Resource } from '../fhir/resource.ts'
+import { type Element, isElement, isId, type Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Named } from '../interactions/interaction.ts'
 import type { QueryDigest } from '../ports/security/query-digest.ts'
@@ -18,7 +18,7 @@ export function namedIn({ interaction, fhir }: Pick<Exchange, 'interaction' | 'f
   const conditional = preconditions.ifNoneExist
   const queries = [parameters, conditional === undefined ? [] : criteriaIn(conditional), postedTo(interaction, resource)]
   return {
-    patients: patientsNamed(fhir),
+    patients: [...patientsInUrl(fhir), ...patientsNamed(queries.flat(), type)],
     queries: queries.filter(({ length }) => length > 0),
     ...(READS.has(interaction) && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}),
   }
@@ -38,7 +38,14 @@ const POSTED: ReadonlySet<Code> = new Set<InteractionCode>(['docref', 'everythin
 
 function postedTo(interaction: Code, resource: Resource | undefined): Pairs {
   const parameter = POSTED.has(interaction) && Array.isArray(resource?.parameter) ? resource.parameter : []
-  return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN, JSON.stringify(value)])
+  return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN, postedText(value)])
+}
+
+/** A text and a reference as in a URL, anything else as JSON. */
+function postedText(value: Element): string {
+  const [only, ...more] = Object.values(value)
+  const text = isElement(only) ? only.reference : only
+  return typeof text === 'string' && more.length === 0 ? text : JSON.stringify(value)
 }
 
 /** Returns what records requests whose parameters may be criteria. */
@@ -101,11 +108,9 @@ const WORDS: ReadonlySet<string> = new Set([
   ...['patient', 'start', 'end', 'type', 'on-demand', 'includeAssociatedData', 'resource', 'fhirPath', 'client', 'expires', 'signature'],
 ])
 
-/** Returns `Patient/1` …, as the URL and the criteria name them. */
-const patientsNamed = (fhir: Exchange['fhir']): readonly string[] => [
-  ...patientsInUrl(fhir),
-  ...fhir.parameters.flatMap(([name, value]) => patientsIn(name, value, fhir.type)).slice(0, MOST_VALUES),
-]
+/** Returns `Patient/1` …, as the criteria name them. */
+const patientsNamed = (pairs: Pairs, type: string): readonly string[] =>
+  pairs.flatMap(([name, value]) => patientsIn(name, value, type)).slice(0, MOST_VALUES)
 
 /** Values that are looked at: as many as a search may have. One with more is refused. */
 const MOST_VALUES = 10_000
@@ -114,7 +119,7 @@ const MOST_VALUES = 10_000
 const OF_PATIENTS = /(?:(?:^|\.)(?:patient|subject)|:Patient)(?:\._id)?$/
 
 /** Of `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`, and of Patients `_id=1`. */
-function patientsIn(name: string, value: string, type: string | undefined): readonly string[] {
+function patientsIn(name: string, value: string, type: string): readonly string[] {
   const isBare = OF_PATIENTS.test(name) || (name === '_id' && type === 'Patient')
   if (!isBare && !value.includes('Patient/')) return []
   return value.split(',', MOST_VALUES).map((each) => (isBare && isId(each) ? `Patient/${each}` : patientAtEndOf(each)))
