@@ -25,6 +25,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['`_pretty` | 5 MB', 'http/steps/write-response', 'LONGEST_PRETTY = 5_000_000'],
   ['50 MB of current versions', 'interactions/writing/transaction-heads', 'MOST_HELD = 50_000_000'],
   ['50 MB of answers', 'interactions/bundle/entry-responses', 'HEAVIEST = 50_000_000'],
+  ['50 MB of answers: further writes are made', 'interactions/bundle/entry-responses', 'HEAVIEST = 50_000_000'],
   ['or 20 seconds', 'interactions/bundle/entry-responses', 'LONGEST = 20_000'],
   ['no entry begins in the last 4', 'runtime/aws/deadlines', 'FOR_ENTRY = 4_000'],
   ['64 levels of JSON', 'fhir/json', 'DEEPEST = 64'],

@@ -9,7 +9,7 @@ import { compartmentsShown } from '../resources/shown-entry.ts'
 import { type Begins, type EntryRequest, isRead, type Perform, responseEntry, withinEntry } from './entry.ts'
 
 /** Bytes of the resources in all answers. */
-const HEAVIEST = 50_000_000
+export const HEAVIEST = 50_000_000
 /** Milliseconds after which no read of a Bundle begins: what its client waits for ends soon after. */
 const LONGEST = 20_000
 
@@ -69,7 +69,9 @@ export class BundleAnswers {
   }
 
   #keep(entry: EntryRequest, response: FhirResponse, body: BundleEntry['resource']): void {
-    const answered = responseEntry(response, body, entry, this.#request)
+    const whole = responseEntry(response, body, entry, this.#request)
+    // A write is done whatever its answer weighs: the answer then lacks the resource.
+    const answered = this.#weight > HEAVIEST && !isRead(entry) ? { more: whole.more! } : whole
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
     this.#retryAfter = Math.max(this.#retryAfter, Number(response.headers?.['retry-after'] ?? 0))

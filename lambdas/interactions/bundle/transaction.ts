@@ -27,7 +27,7 @@ import {
   type WritePorts,
 } from '../writing/write-loop.ts'
 import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './entry.ts'
-import type { BundleAnswers } from './entry-responses.ts'
+import { type BundleAnswers, HEAVIEST } from './entry-responses.ts'
 import { BundleUrls } from './full-urls.ts'
 
 type PlannedWrite = {
@@ -170,14 +170,21 @@ async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> 
   return Promise.all(values)
 }
 
-/** Searches of several entries go to the index at once. */
+/** Searches of several entries go to the index at once. Resources that creates find in their place are held only as far as answers show them. */
 async function locate(
   ports: AttemptPorts,
   planned: readonly PlannedWrite[],
   holders: ReadonlyMap<number, ResourceKey>,
 ): Promise<readonly Located[]> {
+  let held = 0
+  const withinRoom = (target: Target | Answer): Target | Answer => {
+    if (target.kind === 'target') return target
+    const { body, ...response } = target.response
+    held += body instanceof Uint8Array ? body.length : 0
+    return held > HEAVIEST ? { ...target, response } : target
+  }
   const targets = await inSlices(planned, ({ entry, request, interaction }) =>
-    forEntry(entry, () => interaction.locate(ports, request, holders.get(entry.index))),
+    forEntry(entry, () => andThen(interaction.locate(ports, request, holders.get(entry.index)), withinRoom)),
   )
   const found = await allOf(targets)
   return planned.map((step, i) => ({ ...step, target: found[i]! }))

@@ -24,7 +24,8 @@ export const creation: WriteInteraction = {
     const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
     if (version !== undefined) {
       const response = await shownTo(request, version, unchanged(request, version), ports)
-      return { kind: 'answer', response, key: version }
+      // Without the body: a transaction keeps the keys of all its entries.
+      return { kind: 'answer', response, key: { tenant: version.tenant, type, id: version.id } }
     }
     // Who may not see what matches writes another; a store that does not have it must not.
     for (const match of matches) movedOn({ matched: match.versionId }, (await ports.heads([match]))[0])

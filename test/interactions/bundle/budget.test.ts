@@ -11,6 +11,7 @@ import type { EntryRequest, Perform } from '../../../lambdas/interactions/bundle
 import { BundleAnswers } from '../../../lambdas/interactions/bundle/entry-responses.ts'
 import { transaction } from '../../../lambdas/interactions/bundle/transaction.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
+import type { WritePorts } from '../../../lambdas/interactions/writing/write-loop.ts'
 
 const request = { tenant: 'default', access: WHOLE_ACCESS, baseUrl: 'http://x', preferences: {} } as unknown as FhirRequest
 const entry = (method: string, url: string, index: number): EntryRequest => ({ index, method, url, headers: {} })
@@ -102,4 +103,57 @@ it('concurrent reads stay within the size limit: later ones are 403, writes are 
   await Promise.all([...entries, entry('POST', 'Patient', 21)].map((each) => answers.runAlone(perform, each)))
   expect(statuses(answers)).toEqual([...Array(9).fill('200 OK'), ...Array(12).fill('403 Forbidden'), '200 OK'])
   expect(JSON.stringify(answers.entries[20])).toContain('Bundle.entry[20]')
+})
+
+it('answers of writes have no resource above the size limit', async () => {
+  const asked = { ...request, preferences: { return: 'representation' } } as FhirRequest
+  const answers = new BundleAnswers(asked, { now: () => 0, newId: () => 'id' })
+  const run: Perform['run'] = async () => ({ status: 201, headers: { etag: 'W/"1"' }, body: new Uint8Array(6_000_000) })
+  const writes = Array.from({ length: 20 }, (_, i) => entry('POST', 'Patient', i))
+  await batch({ run, prepare: async () => request })(writes, asked, answers)
+  expect(statuses(answers)).toEqual(Array(20).fill('201 Created'))
+  expect(answers.entries.map(({ resource }) => resource !== undefined)).toEqual([...Array(9).fill(true), ...Array(11).fill(false)])
+})
+
+it('a transaction holds resources that match conditional creates up to the size limit', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const bodies: WeakRef<Uint8Array>[] = []
+  const creating = {
+    ...{ ...request, interaction: 'create', type: 'Patient', parameters: [], reading: { baseUrl: 'http://x' } },
+    ...{ preconditions: { ifNoneExist: 'identifier=x' }, resource: { resourceType: 'Patient', id: 'new' } },
+  } as unknown as FhirRequest
+  let [held, searches] = [0, 0]
+  const clock = { now: () => 0, newId: () => 'id' }
+  const ports = {
+    clock,
+    choices: {},
+    latest: () => ({ find: async () => ({ hits: [{ type: 'Patient', id: `p${searches++}`, version: 1, position: [] }], more: false }) }),
+    resources: () => ({
+      versions: async ([key]: readonly object[]) => {
+        await new Promise((resolve) => setImmediate(resolve))
+        const body = new Uint8Array(6_000_000)
+        bodies.push(new WeakRef(body))
+        return [{ ...key, lastUpdated: 1, deleted: false, compartments: [], body }]
+      },
+    }),
+    heads: async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      collectGarbage()
+      held = bodies.filter((body) => body.deref() !== undefined).length
+      throw fhirError(404, 'not-found', 'the last entry ends the transaction')
+    },
+  } as unknown as WritePorts
+  const last = {
+    ...creating,
+    interaction: 'update',
+    id: 'p',
+    preconditions: {},
+    resource: { resourceType: 'Patient', id: 'p' },
+  } as FhirRequest
+  const perform: Perform = { run: async () => ({ status: 200 }), prepare: async ({ method }) => (method === 'PUT' ? last : creating) }
+  const entries = [...Array.from({ length: 20 }, (_, i) => entry('POST', 'Patient', i)), entry('PUT', 'Patient/p', 20)]
+  const ended = transaction(ports, perform)(entries, request, new BundleAnswers(request, clock))
+  await expect(ended).rejects.toMatchObject({ status: 404 })
+  expect([bodies.length, held]).toEqual([20, 8])
 })
