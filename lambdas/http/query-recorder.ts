@@ -18,6 +18,7 @@ export function namedIn({ interaction, fhir }: Pick<Exchange, 'interaction' | 'f
   const conditional = preconditions.ifNoneExist
   const queries = [parameters, conditional === undefined ? [] : criteriaIn(conditional), postedTo(interaction, resource)]
   return {
+    // guard: named-patients-are-recorded
     patients: [...patientsInUrl(fhir), ...patientsNamed(queries.flat(), type)],
     queries: queries.filter(({ length }) => length > 0),
     ...(READS.has(interaction) && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}),
