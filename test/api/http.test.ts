@@ -355,6 +355,12 @@ describe('X-Ignored-Parameters', () => {
     expect([status, headers.get('x-ignored-parameters')]).toEqual([200, `a%F0%9F%98%80, ${'b'.repeat(99)}%EF%BF%BD`])
   })
 
+  it('names as many as a gateway lets through', async () => {
+    const query = Array.from({ length: 20 }, (_, i) => `${'é'.repeat(90)}${i}=1`).join('&')
+    const { status, headers } = await get(`/Patient?${query}`)
+    expect([status, headers.get('x-ignored-parameters')!.split(', ').length]).toEqual([200, 3])
+  })
+
   it('is not sent if the search uses all of them', async () =>
     expect((await get('/Patient?name=a&_count=1&_format=json')).headers.get('x-ignored-parameters')).toBeNull())
 
