@@ -12,7 +12,7 @@ const NOT_PLAIN: Readonly<Record<string, number>> = {
   export: 131,
   fhir: 81,
   indexing: 79,
-  infra: 115,
+  infra: 113,
   runtime: 67,
 }
 /** Folders that allow few long titles. */

@@ -2,6 +2,7 @@
  * Alarms ring: each is driven with the values its metric has when that goes wrong which it is about, and with those it has when nothing does,
  * also none at all. What the metrics are called is what AWS, the pump or our own code write.
  */
+import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { beatItem, streamBeat } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
@@ -321,4 +322,21 @@ describe('an audit record that is refused', () => {
     await audit.flush()
     expect(keys.size).toBe(64)
   })
+})
+
+it('each alarm stands in the runbook, with an action', () => {
+  const all = [...alarms.values()].flat()
+  const watched = [...alarms.keys()]
+  const runbook = readFileSync('lib/README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
+  expect([...watched].sort()).toEqual(
+    [...runbook.matchAll(/^\| (\w+) \|/gm)]
+      .map(([, name]) => name!)
+      .filter((name) => name !== 'alarm')
+      .sort(),
+  )
+  for (const { AlarmActions, AlarmDescription } of all) {
+    expect(AlarmActions).toHaveLength(1)
+    expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
+  }
+  expect(Object.keys(ofType(tokens.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
 })

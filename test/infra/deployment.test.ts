@@ -266,23 +266,6 @@ describe('a deployment', () => {
       expect(page).toContain(`\`${name}\``)
     }
   })
-
-  it('watches what can go wrong, with what is then to be done', () => {
-    const alarms = Object.values(ofType(tokens.service, 'AWS::CloudWatch::Alarm'))
-    const watched = new Set(alarms.map(({ AlarmDescription }) => /^\w+/.exec(AlarmDescription)![0]))
-    const runbook = readFileSync('lib/README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
-    expect([...watched].sort()).toEqual(
-      [...runbook.matchAll(/^\| (\w+) \|/gm)]
-        .map(([, name]) => name!)
-        .filter((name) => name !== 'alarm')
-        .sort(),
-    )
-    for (const { AlarmActions, AlarmDescription } of alarms) {
-      expect(AlarmActions).toHaveLength(1)
-      expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
-    }
-    expect(Object.keys(ofType(tokens.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
-  })
 })
 
 /** With the names of what it is made of, as far as they stay the same. */
