@@ -43,6 +43,6 @@ export const ATTESTED: readonly Row[] = [
   [
     `${G10} Test04`,
     'a user is told that access lasts while he is not there',
-    async (site) => expect((await page(site)).text).toContain('Keep this access also when you are not there'),
+    async (site) => expect((await page(site)).text).toContain('Keep access while you are away'),
   ],
 ]
