@@ -150,7 +150,7 @@ describe('backup and restore', () => {
     await server.stop('SIGKILL')
     const bystander = spawn('sleep', ['60'])
     writeFileSync(join(data, 'lock'), `${bystander.pid}\n`)
-    const warned = expect.stringMatching(`^fhir: .*lock names process ${bystander.pid}, which runs: .*\n$`)
+    const warned = expect.stringMatching(`^fhir: .*lock names process ${bystander.pid}, which runs: .*\n`)
     expect(await fhir('backup', file, '--data', data)).toMatchObject({ code: 0, err: warned })
     expect(await fhir('restore', file, '--data', data)).toMatchObject({ code: 0, err: warned })
     const again = await started('--data', data)

@@ -120,7 +120,7 @@ await onDynamo(async (engine) => {
         err: `fhir: ${NAME} 1.0.0 is there already\n`,
       })
       const list = async () => (await fhir('', 'package', 'list', '--stage', 'test')).out
-      expect(await list()).toMatch(/us\.core .* built in\nexample\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +2 +0 +0\n$/)
+      expect(await list()).toMatch(/us-value-sets .* built in\nexample\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +2 +0 +0\n$/)
       bucket.objects.delete([...bucket.objects.keys()].find((key) => key.endsWith('/Basic.json'))!)
       expect(await list()).toMatch(/example\.guide +1\.0\.0 +damaged: remove it, and add it again\n$/)
       expect((await fhir('', 'package', 'remove', label, '--stage', 'test')).out).toBe(`${NAME} 1.0.0 is removed\n`)
