@@ -32,7 +32,7 @@ type Added = PlaceOptions &
     readonly patient?: string
   }
 
-/** What a client is registered with, besides how it authenticates. */
+/** Registered properties of a client, apart from how it authenticates. */
 type Registration = {
   readonly name?: string
   readonly scope?: readonly string[]
@@ -60,9 +60,9 @@ const registering = (command: Command, usual = { name: '', tenant: '' }): Comman
       'where users come back to: https, com.example.app:/…, or a loopback address; without a port http://127.0.0.1/callback and http://[::1]/callback stand for each port; several times',
       collected,
     )
-    .option('--tenant <name>', `which tenants it may ask for, * for all; several times${usual.tenant}`, collected)
+    .option('--tenant <name>', `tenant the client may access, * for all (repeatable)${usual.tenant}`, collected)
     .option('--patient <id>', 'the patient in context of the tokens it gets for itself')
-    .option('--introspect', 'it may learn of tokens of other clients')
+    .option('--introspect', 'the client may introspect tokens of other clients')
     .addOption(
       new Option('--consistency <level>', 'strong: its writes answer once searches find them, on AWS about a second later').choices([
         'eventual',
@@ -113,13 +113,13 @@ const updating = new Command('update')
 
 const update = registering(updating)
   .option('--no-patient', 'no patient in context of the tokens it gets for itself')
-  .option('--no-introspect', 'it may not learn of tokens of other clients')
+  .option('--no-introspect', 'the client may not introspect tokens of other clients')
   .action(async (clientId: string, options: Changed) => {
     const change = changeOf(options)
     const { client, isRevoked } = await administered(options, (ports) => updateClient(ports, clientId, change))
     const tokens = isRevoked
-      ? 'its access and refresh tokens of before are revoked'
-      : 'its tokens of before stay valid, with the scopes they have'
+      ? 'its previous access and refresh tokens are revoked'
+      : 'its previous tokens stay valid, with the scopes they have'
     tell({ client }, options, `The client ${clientId} is changed: ${tokens}`)
     await warnOfTenants(options, clientId, client.tenants)
   })
@@ -154,7 +154,7 @@ const rotate = new Command('rotate')
     await warnOfWall(rotated)
   })
 
-/** What counts from now on. */
+/** Returns the effect of the rotation. */
 function outcomeOf(rotation: Rotation): string {
   if (rotation === 'next')
     return 'its first secret counts too, until --end, which ends all its tokens: those of the new secret too, so that it asks for others'

@@ -4,7 +4,7 @@ import { say } from '../output.ts'
 
 export type Json = { readonly json?: boolean }
 
-/** By the names of https://www.rfc-editor.org/rfc/rfc7591#section-2, and ours. */
+/** Describes a client with the names of https://www.rfc-editor.org/rfc/rfc7591#section-2, and ours. */
 export const described = ({ client, secret }: Registered) => ({
   client_id: client.id,
   ...(secret === undefined ? {} : { client_secret: secret }),

@@ -5,7 +5,7 @@ import type { Meaning } from './reference-lookup.ts'
 /** `INSERT` once for a hospital that is in many files; the key is empty where the URL stands for several resources. */
 const ADD = "INSERT INTO entry VALUES (?, ?) ON CONFLICT DO UPDATE SET key = '' WHERE key <> excluded.key"
 
-/** Holds any number of them in little memory: SQLite writes what exceeds its cache to a temporary file, and removes that. */
+/** Holds any number of them in little memory. SQLite writes a larger cache to a temporary file, and removes the file. */
 export class FullUrlIndex implements Disposable {
   /** https://www.sqlite.org/inmemorydb.html#temporary_databases */
   readonly #db = new DatabaseSync('')

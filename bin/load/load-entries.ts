@@ -57,7 +57,7 @@ export function open(bytes: Uint8Array, place: string, copy: Buffer = Buffer.all
 
 const isUrn = (url: string): boolean => /^urn:(?:uuid|oid):/.test(url)
 
-/** Of a resource that stands alone, the URN of its UUID. */
+/** Returns the fullUrl if it is a URN; for a resource outside a Bundle, the URN of its UUID. */
 function urnOf({ fullUrl, id = '' }: FoundResource): string | undefined {
   if (fullUrl === undefined) return UUID.test(id) ? `urn:uuid:${id}` : undefined
   return isUrn(fullUrl) ? fullUrl : undefined

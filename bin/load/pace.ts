@@ -18,7 +18,7 @@ export class Pace {
     this.#began = this.#last = now()
   }
 
-  /** Notes what is done since the last call. */
+  /** Adds the resources and bytes since the last call. */
   add(resources: number, bytes: number): void {
     this.#resources += resources
     this.#bytes += bytes
@@ -35,7 +35,7 @@ export class Pace {
     return elapsed === 0 ? 0 : Math.round((resources * SECOND) / elapsed)
   }
 
-  /** Returns how long the rest of `total` bytes takes at the pace so far, or undefined while that cannot be known. */
+  /** Returns how long the rest of `total` bytes takes at this pace, or undefined if the pace is unknown. */
   left(total: number): string | undefined {
     const elapsed = this.#last - this.#began
     if (elapsed < LEAST_DATA || this.#bytes === 0) return undefined

@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts'
 /** How it ended. Milliseconds: `at` since 1970. */
 export type Ended = Pick<AuditRecord, 'at' | 'status' | 'duration'>
 
-/** What a request names by its URL and its parameters; of a Bundle, its entries. */
+/** Names in the URL and the parameters of a request; for a Bundle, those of its entries. */
 export type QueryNames = Pick<Names, 'parameters' | 'queries' | 'reads' | 'patients'>
 export type QueryRecorder = (exchange: Exchange) => QueryNames
 

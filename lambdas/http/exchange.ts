@@ -75,7 +75,7 @@ export type Exchange = {
   written: readonly Written[]
   /** Compartments of the resources that are shown. */
   about: readonly string[]
-  /** What the entries of a Bundle ask for. */
+  /** Names in the requests of a Bundle's entries. */
   named: readonly Named[]
   /** The export the request began, or is about. */
   job: ExportNames | undefined

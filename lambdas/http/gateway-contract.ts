@@ -1,4 +1,4 @@
-/** What the front of AWS and the functions agree on. lib sets it, the functions rely on it. */
+/** Contract between API Gateway and the functions. lib sets it, the functions rely on it. */
 
 /**
  * Media types that API Gateway passes as bytes. It passes every other body as text, which changes bytes that are not UTF-8.

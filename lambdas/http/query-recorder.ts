@@ -1,4 +1,4 @@
-/** What a request with criteria names: patients, resources, parameters. Values of parameters stay out of audit records; ids of patients are no such values. */
+/** Names in a request with criteria: patients, resources, parameters. Values of parameters stay out of audit records; ids of patients are no such values. */
 import type { InteractionCode } from '../catalogue/routes.ts'
 import { type Element, isElement, isId, type Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
@@ -49,7 +49,7 @@ function postedText(value: Element): string {
   return typeof text === 'string' && more.length === 0 ? text : JSON.stringify(value)
 }
 
-/** Returns what records requests whose parameters may be criteria. */
+/** Returns the recorder of requests whose parameters may be criteria. */
 export const queryRecorder =
   (digests: QueryDigest): QueryRecorder =>
   (exchange) => {
@@ -119,7 +119,7 @@ const MOST_VALUES = 10_000
 /** A parameter, or the id at the end of a chain, whose bare ids are of Patients, or may be. */
 const OF_PATIENTS = /(?:(?:^|\.)(?:patient|subject)|:Patient)(?:\._id)?$/
 
-/** Of `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`, and of Patients `_id=1`. */
+/** Finds the patients of `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`, and of Patients `_id=1`. */
 function patientsIn(name: string, value: string, type: string): readonly string[] {
   const isBare = OF_PATIENTS.test(name) || (name === '_id' && type === 'Patient')
   if (!isBare && !value.includes('Patient/')) return []

@@ -1,4 +1,4 @@
-/** Documents whose references were indexed as those of another server, which a new base URL makes this server's own. */
+/** Documents with references that were indexed as another server's, and that a new base URL makes this server's own. */
 import { all, type Predicate, some } from '../ports/search/plan.ts'
 import { parametersOf } from '../search/parameters.ts'
 import type { Reading } from '../search/search-context.ts'

@@ -4,13 +4,13 @@ import type { Beat } from '../ports/search/heartbeat.ts'
 export type TableIndexLagParts = {
   /** Returns the beats, of those given, that the index of the table does not show yet. */
   readonly hidden: (beats: readonly Beat[]) => Promise<readonly Beat[]>
-  /** Tells readers of the lag of what was written at an instant. */
+  /** Reports to readers the lag of the writes at an instant. */
   readonly note: (sent: number, lag: number) => Promise<unknown>
   readonly now: () => number
   readonly wait: (time: number) => Promise<unknown>
 }
 
-/** A shorter lag is usual, and readers are not told of it: ms. While it grows they are told again at so many times what they know. */
+/** Lag from which readers get a report, in ms: a shorter one is usual. Then the growth factor that causes the next report. */
 const [NOTED, AGAIN] = [1_000, 1.5]
 /** Longer than any reader waits, and than it takes until the next pulse: ms. */
 const LONGEST = 61_000
@@ -18,8 +18,8 @@ const LONGEST = 61_000
 const [FIRST_PAUSE, LONGEST_PAUSE] = [25, 1_000]
 
 /**
- * Returns the time, in ms, from the sending of the beats until the index shows them all, or the time until it gives up. Readers are told while the
- * lag grows, so that they do not go on meanwhile.
+ * Returns the time, in ms, from the sending of the beats until the index shows them all, or the time until it gives up. Reports a growing lag
+ * to readers, so that they do not go on meanwhile.
  */
 export async function measureTableIndexLag(
   { hidden, note, now, wait }: TableIndexLagParts,

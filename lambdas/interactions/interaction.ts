@@ -103,7 +103,7 @@ export type FhirResponse = {
   readonly written?: readonly Written[]
   /** Compartments of the resources that it shows; entries of its page name their own. */
   readonly about?: readonly string[]
-  /** What the entries of a Bundle ask for. */
+  /** Names in the requests of a Bundle's entries. */
   readonly named?: readonly Named[]
   /** Of what was written: beside the body in a Bundle; elsewhere in its place, where the client asked for that, or must know. */
   readonly warnings?: Warnings
@@ -115,7 +115,7 @@ export type FhirResponse = {
   readonly by?: Pick<Caller, 'tenant' | 'client'>
 }
 
-/** What a request, or an entry of a Bundle, asks for. `key`: the resource that a read names; `patients`: `Patient/1` …; `queries`: parameters. */
+/** Names in a request, or in an entry of a Bundle. `key`: the resource that a read names; `patients`: `Patient/1` …; `queries`: parameters. */
 export type Named = { readonly key?: string; readonly patients: readonly string[]; readonly queries: readonly Pairs[] }
 
 export type ExportNames = Pick<Job, 'id' | 'level' | 'group'>

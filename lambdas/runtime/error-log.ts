@@ -4,7 +4,10 @@ import { Damaged } from '../ports/faults/damaged.ts'
 import { DiskFull } from '../ports/faults/disk-full.ts'
 import { NotFetched } from '../ports/security/fetch-document.ts'
 
-/** Damage, a full disk, what is not indexed, what others do not give, what the operating system refuses, and a thread without memory, in one line. Of others where they failed, without the message, which may hold what was being worked on. */
+/**
+ * Returns the text that the log shows for an error. That is the message for errors of data, disk, indexing, fetches, the operating system and
+ * memory. Other errors have their place and no message, because it may hold content.
+ */
 export function toldOf(error: unknown): string {
   if (error instanceof Damaged || error instanceof DiskFull || error instanceof NotFetched || error instanceof NotIndexed)
     return error.message

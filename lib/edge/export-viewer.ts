@@ -1,5 +1,5 @@
 /**
- * What CloudFront runs before it hands out an export file. The link is the proof; an access token sent with it must be of the client, and of the
+ * Function that CloudFront runs before it sends an export file. The link is the proof; an access token sent with it must be of the client, and of the
  * user, that got the link. The token is not verified here: without it the link would open the file as well.
  */
 import { outcomeText } from './gateway-errors.ts'

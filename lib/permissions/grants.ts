@@ -21,7 +21,7 @@ const WRITE_ITEMS = [
 /** Bodies that are too large for an item; by their tenants and types. */
 export const OVERFLOW = 'overflow/*'
 export const OVERFLOW_OF_DEFINITIONS: readonly string[] = DEFINITION_TYPES.map((type) => `overflow/*/${type}/*`)
-/** Types of users who act for patients. */
+/** Types of users that act for patients. */
 const PERSONS = ['Patient', 'RelatedPerson']
 export const OVERFLOW_OF_PERSONS: readonly string[] = PERSONS.map((type) => `overflow/*/${type}/*`)
 const ADDED_PACKAGES = 'packages/*'

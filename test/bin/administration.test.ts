@@ -136,7 +136,7 @@ describe('fhir client', () => {
     const renamed = await update('--name', 'Renamed', '--redirect-uri', 'https://a.example/')
     expect(renamed).toEqual({
       ...{ code: 0, err: '' },
-      out: 'The client app is changed: its tokens of before stay valid, with the scopes they have\n',
+      out: 'The client app is changed: its previous tokens stay valid, with the scopes they have\n',
     })
     const narrowed = await update('--scope', 'system/Patient.rs', '--no-patient', '--no-introspect', '--consistency', 'strong', '--json')
     expect(JSON.parse(narrowed.out)).toMatchObject({
@@ -149,7 +149,7 @@ describe('fhir client', () => {
       },
     })
     expect(narrowed.out).not.toContain('patient"')
-    expect((await update('--scope', 'system/Basic.rs')).out).toContain('its access and refresh tokens of before are revoked')
+    expect((await update('--scope', 'system/Basic.rs')).out).toContain('its previous access and refresh tokens are revoked')
   })
 
   it('rotates a secret with time to take over, ends the one before, and removes: older tokens are refused', async () => {

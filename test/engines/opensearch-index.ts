@@ -18,7 +18,7 @@ export function onOpenSearch(name: string, suite: (endpoint: string) => void): v
   skip(name, 'OPENSEARCH_ENDPOINT is not set; `node test/engines/run.ts opensearch -- npm test -- test/adapters/opensearch` starts one')
 }
 
-/** As `onOpenSearch`, for what needs a second node. */
+/** Does what `onOpenSearch` does, for tests that need a second node. */
 export function onTwoNodes(name: string, suite: (endpoint: string) => void): void {
   if (endpoint === undefined || hasReplicas) return onOpenSearch(name, suite)
   skip(name, 'OpenSearch has one node; `node test/engines/run.ts opensearch-pair -- npm test -- test/adapters/opensearch` starts two')

@@ -1,5 +1,5 @@
 /**
- * What a deployment costs in a month: list prices of us-east-1 in US dollars, without free tiers that end, and the work each interaction
+ * Monthly costs of a deployment: list prices of us-east-1 in US dollars, without free tiers that end, and the work each interaction
  * is. https://aws.amazon.com/pricing/
  */
 import { beatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
@@ -76,7 +76,7 @@ const DEPLOYED = {
 const alarmsOf = (deployed: Parameters<typeof watchesOf>[0]): number =>
   watchesOf(deployed).flatMap(({ alarm, metrics }) => (alarm === undefined ? [] : metrics)).length
 
-/** Of a stage whose requests are signed, and of one that issues tokens. */
+/** Alarms of a stage with signed requests, and of one that issues tokens. */
 export const ALARMS = {
   iam: alarmsOf(DEPLOYED),
   token: alarmsOf({ ...DEPLOYED, tokens: { tender: 'x' } }),
@@ -98,7 +98,7 @@ const OF_PULSE =
   ((30 * 24 * 60) / 1_000_000) *
   ((BEATS + INDEXED + 2 * PARTS) * PRICES.writeUnit + INDEXED * PRICES.readUnit + PARTS * (PRICES.readUnit + PRICES.invocation))
 
-/** Of a million writes that wait until searches find them: a second of a function each. */
+/** Cost of a million writes that wait until searches find them: a second of a function each. */
 export const OF_STRONG = WORK.create.gigabytes * 1_000_000 * PRICES.computing
 
 /** Of a million requests, but for transfer. */
@@ -124,7 +124,7 @@ const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
 const DEFLATED = 2.6
 const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
 
-/** Of a stage with the default `access`, which is `token`. */
+/** Returns the costs of a stage with the default `access`, which is `token`. */
 export function ofMonth({ requests, stored, size }: Use): {
   readonly requests: number
   readonly data: number

@@ -1,4 +1,4 @@
-/** Refuses tokens of persons who no longer act for their patients. Reads their resources at most once in five minutes. */
+/** Rejects tokens of persons that no longer act for their patients. Reads their resources at most once in five minutes. */
 import type { PersonReader } from '../user-patients.ts'
 import { tokenRefused } from './token-errors.ts'
 import type { VerifiedToken } from './verified-token.ts'

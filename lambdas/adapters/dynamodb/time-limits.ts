@@ -16,7 +16,7 @@ const MARGIN = 3
 export const MOST_LAG = 60_000
 
 /**
- * What counts as the lag of a type whose writes the index refuses, in ms. It is unknown. Scans wait for it; a history cannot wait between heads
+ * Assumed lag of a type whose writes the index refuses, in ms. It is unknown. Scans wait for it; a history cannot wait between heads
  * and copies, and one key that lags alone hides a version from it whose copy is not shown yet.
  */
 export const REFUSED_LAG = MOST_LAG

@@ -22,7 +22,7 @@ export type FilesystemAuditLogOptions = {
   readonly onError: (error: unknown) => void
 }
 
-/** Of one request. */
+/** Records of one request that are not written yet. */
 type Unwritten = { readonly day: string; readonly lines: string; readonly written?: (error?: Error) => void }
 
 export class FilesystemAuditLog implements AuditLog {

@@ -72,7 +72,7 @@ type Call = {
 export class ForkedExpressionRunner implements ExpressionRunner {
   readonly #options: Required<ExpressionRunnerOptions>
   #running: Running | undefined
-  /** By tenant. A tenant that had a turn becomes the last one, and so does the caller of that turn among those of its tenant. */
+  /** Waiting calls by tenant. A tenant that had a turn becomes the last one, and so does the caller of that turn among those of its tenant. */
   readonly #waiting = new Map<string, Call[]>()
   #isBusy = false
   /** ms that went into groups which are evaluated again. */

@@ -21,7 +21,7 @@ export class AesSeal implements Seal, QueryDigest {
   constructor(key: Uint8Array) {
     // From bytes, each use would make it again, which takes as long as the sealing.
     this.#key = createSecretKey(key)
-    // One key for each purpose: a digest tells nothing of seals.
+    // One key for each purpose: a digest reveals nothing of seals.
     this.#digestKey = createSecretKey(createHmac('sha256', key).update('audit queries').digest())
   }
 

@@ -12,7 +12,7 @@ export type Timer = { readonly now: () => number; readonly wait: (time: number) 
 
 const TIMER: Timer = { now: () => performance.now(), wait }
 
-/** What the client waits longer than the engine works, so that the engine can say that it stopped: ms. */
+/** Time that the client waits longer than the engine works, in ms. So the engine can report that it stopped. */
 const ANSWER_TIME = 2_000
 
 export type Request = {

@@ -31,7 +31,7 @@ async function claimsOf(
   client: Client,
   { baseUrl }: AuthRequest,
 ): Promise<AccessClaims | undefined> {
-  // As requests, which refuse a token with a space or a newline.
+  // Requests also reject a token with a space or a newline.
   const claims = token.split('.').every(isBase64Url) ? await readToken(ports, token, baseUrl) : undefined
   if (claims === undefined) return undefined
   const opened = tenantsIn(claims, ports.choices)

@@ -68,7 +68,7 @@ export function wantedOf(asked: string): readonly string[] {
 export const noneOf = (asked: readonly string[]): OAuthError =>
   new OAuthError('invalid_scope', `None of these scopes can be granted: ${shownAll(asked)}`)
 
-/** Overlaps may be longer and more than what was asked. */
+/** Overlaps may be longer and more numerous than the requested scopes. */
 function somethingOf(asked: readonly string[], granted: readonly string[]): readonly string[] {
   if (granted.length === 0) throw noneOf(asked)
   if (granted.join(' ').length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)

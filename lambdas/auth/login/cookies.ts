@@ -26,5 +26,5 @@ function nameOf({ baseUrl }: AuthRequest, kind: CookieKind): string {
   return isSecure(baseUrl) ? `__Secure-${name}` : name
 }
 
-/** Without TLS is only who is reached from this machine. */
+/** True if the base URL has TLS. Only clients on this machine reach the server without it. */
 const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')

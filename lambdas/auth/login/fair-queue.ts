@@ -19,7 +19,7 @@ export class FairQueue {
     this.#networks.set(network, own)
     this.#length++
     if (this.#length <= this.#most) return undefined
-    // Of equal networks the newcomer's: the others have waited longer.
+    // Among equal networks the newcomer's call leaves: the others have waited longer.
     const [name, longest] = [...this.#networks].reduce((most, each) => (each[1].length > most[1].length ? each : most), [network, own])
     return this.#removed(name, longest, longest.pop()!)
   }

@@ -27,7 +27,7 @@ const RULES: Readonly<Record<Guesser['of'], Rule>> = {
   account: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
   // An account as one address tries it.
   place: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
-  // An account in a browser where its user logged in before, whatever others try elsewhere.
+  // An account in a browser where its user logged in before, whatever other browsers try.
   browser: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
   // An account as all addresses do that are no worse than that, however many somebody has.
   spare: { free: 20, leak: 15 * MINUTE, longest: 15 * MINUTE },

@@ -45,7 +45,7 @@ export class Passwords {
     return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$')
   }
 
-  /** `kept`: undefined, where there is no such user, is nobody's password. `network`: of the caller. */
+  /** `kept`: undefined if there is no such user; then no password is right. `network`: of the caller. */
   async check(typed: string, kept: string | undefined, network = ''): Promise<boolean> {
     const known = kept === undefined ? undefined : parse(kept)
     const { cost, salt, hash } = known ?? { cost: this.#cost, salt: randomBytes(SALT), hash: Buffer.alloc(HASH) }

@@ -135,7 +135,7 @@ export type PickerParts = {
 const tenantsInWords = (tenants: readonly string[]): string =>
   tenants.includes('*') ? 'all tenants' : `the tenant${tenants.length > 1 ? 's' : ''} ${tenants.join(', ')}`
 
-/** The tenant tells apart patients of the same name in two tenants. */
+/** The tenant distinguishes patients of the same name in two tenants. */
 const smallPrint = (patient: FoundPatient, namesTenants: boolean): Html =>
   html`${shortNumber(patient)}${namesTenants && ` · tenant ${patient.tenant ?? ''}`}`
 

@@ -14,7 +14,7 @@ export type Job = {
   readonly tenant: string
   /** Who may ask for it. */
   readonly client: string
-  /** Subject of the user whose token started it, who alone may ask for it. Absent: the client started it for itself. */
+  /** Subject of the user whose token started the job. Only this user may access it. Absent: the client started it for itself. */
   readonly user?: string
   /** What it may see: of the token it was kicked off with. */
   readonly access: Access

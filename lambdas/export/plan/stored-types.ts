@@ -9,7 +9,7 @@ import { searcherOf } from './type-filters.ts'
 
 /**
  * Returns those of the types that hold a resource which the client may see: the job must not reveal the others. An index that is behind or down
- * delays no export for a remark in its manifest: what it cannot tell counts as stored where the client may see the whole type.
+ * delays no export for a remark in its manifest: an unknown type counts as stored where the client may see the whole type.
  */
 export async function storedTypes(
   { index, readingOf, report }: Pick<ExportParts, 'index' | 'readingOf' | 'report'>,

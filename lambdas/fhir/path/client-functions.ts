@@ -13,7 +13,7 @@ type Own = {
 /** Returns whether a resource conforms to a profile; undefined if that is not known yet. */
 export type Conforms = (resource: Resource, canonical: string) => boolean | undefined
 
-/** Of the evaluation that is under way. */
+/** State of the evaluation under way. */
 export type Evaluating = { readonly originals: Originals; readonly conforms?: Conforms }
 
 export const shownFunctions = (current: () => Evaluating): Readonly<Record<string, Own>> => ({

@@ -103,7 +103,7 @@ type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>)
 
 const OPTIONS = { async: false, preciseMath: true, resolveInternalTypes: false, traceFn: () => undefined }
 
-/** Of other resources than these only the type is known, which is not shown. */
+/** Returns the resource that a node refers to. Without `isShown`, resources that are not contained have only their type. */
 function resolved({ data, parentResNode, ctx, constructor: nodes }: Node, resolution: Resolution, isShown: boolean): readonly Node[] {
   const element = typeof data === 'string' ? parentResNode?.data : data
   const reference = typeof data === 'string' ? data : (data as Element | null)?.reference

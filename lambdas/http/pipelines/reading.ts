@@ -22,7 +22,7 @@ import { writeResponse } from '../steps/write-response.ts'
 /** What the steps themselves need. */
 export type StepParts = {
   readonly audit: AuditLog
-  /** Of functions that are asked by criteria. */
+  /** Present in functions that accept criteria. */
   readonly recorder?: QueryRecorder
   readonly clock: Clock
   readonly origins: Origins

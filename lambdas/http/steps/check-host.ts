@@ -1,4 +1,4 @@
-/** Rejects requests that come from elsewhere where only this machine may send any. */
+/** Rejects requests from other machines if only this machine may send any. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { HttpRequest, Step } from '../exchange.ts'
 

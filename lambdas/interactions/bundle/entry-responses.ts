@@ -39,7 +39,7 @@ export class BundleAnswers {
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
-  /** Returns what checks the room for an entry, and keeps what it asks for. */
+  /** Returns the check of the room for an entry, which also records the names in its request. */
   beginning({ index }: EntryRequest): Begins {
     return (interaction, named) => {
       this.#checkRoom(interaction)
@@ -83,7 +83,7 @@ export class BundleAnswers {
     return [...this.#about]
   }
 
-  /** What the entries ask for; an entry that was refused before it began has none. */
+  /** Names in the requests of the entries. An entry that was rejected before it began has none. */
   get named(): readonly Named[] {
     return this.#named.filter((named) => named !== undefined)
   }

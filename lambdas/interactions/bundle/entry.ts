@@ -19,7 +19,7 @@ export type EntryRequest = {
   readonly resource?: Resource
 }
 
-/** Called with what an entry asks for before it is done. What it throws is the answer of the entry. */
+/** Called with the names in the request of an entry, before the entry runs. An error becomes the answer of the entry. */
 export type Begins = (interaction: InteractionCode, named: Named) => void
 
 /** Whatever goes wrong is a FhirError, and told to whom it concerns. */

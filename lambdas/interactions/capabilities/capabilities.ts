@@ -36,7 +36,7 @@ function resourcesOf(choices: Choices): readonly Element[] {
   return resourceTypes.map((type) => resourceOf(type, choices, from.get(type)!))
 }
 
-/** With the parameters of the tenant. Of several with one code it names the first, which is the one that searches use. */
+/** Adds the parameters of the tenant. Of several with one code it names the first, which is the one that searches use. */
 function withCustom(resource: Element, { custom = [] }: Reading): Element {
   const all = custom.filter(({ base }) => base === resource.type)
   const mine = all.filter(({ code }, i) => all.findIndex((each) => each.code === code) === i)

@@ -14,7 +14,7 @@ export type GroupAccessPorts = {
 
 /**
  * Returns the access by which an export reads its Group and the Groups in it. The scopes of the token open it, and so does the registration of the
- * client, because clients ask for scopes of the types that they export. FhirError 403 if neither names Group.
+ * client, because clients ask for scopes of the types that they export. Throws FhirError 403 if neither names Group.
  */
 export async function groupAccessOf(ports: GroupAccessPorts, request: FhirRequest): Promise<Access> {
   const { access, reading } = request

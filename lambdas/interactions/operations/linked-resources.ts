@@ -142,8 +142,8 @@ export class Gathering {
 }
 
 /**
- * Those of the first names that are there, and may be read and found, no heavier than a page. What belongs to the patient is not told as referred
- * to. `read`: how many names were looked up.
+ * Returns the first named resources that exist and that the caller may read and find, no heavier than a page. Leaves out resources of the
+ * patient. `read`: how many names were looked up.
  */
 export async function liveVersions(
   { ports, request, patient }: PatientRecord,

@@ -1,4 +1,4 @@
-/** Whose data a version is, for the audit record: more than its compartments say. */
+/** Patients with data in a version, for the audit record: more than its compartments name. */
 import { securityContextOf } from '../../access/security-context.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { type Bases, localReference } from '../../fhir/references.ts'

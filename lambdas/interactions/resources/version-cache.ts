@@ -48,7 +48,7 @@ export function keptVersions(store: RequestStore, room = ROOM): RequestStore {
 /** No part of it has a slash inside. */
 const nameOf = ({ tenant, type, id }: ResourceKey): string => `${tenant}/${type}/${id}`
 
-/** Fills the gaps with what was read, in order, up to the body that uses the room up. Nothing is known of what the store left out. */
+/** Fills the gaps with the versions read, in order, up to the body that uses the room up. The rest stays unknown. */
 function within(
   room: number,
   known: readonly (ResourceVersion | undefined)[],

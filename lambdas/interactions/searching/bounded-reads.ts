@@ -9,10 +9,10 @@ const MOST_AT_ONCE = 500
 
 type Version = ResourceVersion | undefined
 
-/** As `current` and `versions` of the store. */
+/** Signature of `current` and `versions` of the store. */
 export type Read<Key> = (keys: readonly Key[], room: number) => Promise<readonly Version[]>
 
-/** Reads the keys in their order, up to the body that uses up the room. What was read tells how many keys the next reading has room for. */
+/** Reads the keys in their order, up to the body that uses up the room. The size of one reading decides how many keys the next one has room for. */
 export async function readWithin<Key>(room: number, keys: readonly Key[], read: Read<Key>): Promise<readonly Version[]> {
   const found: Version[] = []
   let [size, left] = [FIRST, room]

@@ -29,7 +29,7 @@ export async function called(ports: SearchPorts, request: FhirRequest, canonical
   const matching = { tenant: request.tenant, types, where, access: searcherOf(request).rules(types) }
   const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST, total: 'none' })
   const highest = new Map<string, Candidate>()
-  // Those read last: mostly there is one reading, and none is read again.
+  // Versions of the last reading: mostly there is one, and none is read again.
   let heads = new Map<Hit, ResourceVersion>()
   for (let at = 0; at < hits.length; at += heads.size) {
     const some = hits.slice(at, at + AT_ONCE)

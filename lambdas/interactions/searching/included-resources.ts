@@ -60,7 +60,7 @@ export async function included(
   return { entries, isCut: found.isCut }
 }
 
-/** What came along so far. Nothing is read that is there already, nor what there is no room for. */
+/** Resources included so far. Skips resources that the page has, or has no room for. */
 class Included {
   readonly versions: ResourceVersion[] = []
   isCut = false

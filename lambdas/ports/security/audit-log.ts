@@ -1,5 +1,5 @@
 /**
- * Who did what, apart from the logs: one record per request, and further ones where its names do not fit into one. No content: neither bodies
+ * Audit records, apart from the logs: one per request, and more if its names do not fit into one. They hold no content: neither bodies
  * nor values of parameters.
  *
  * Guarantees
@@ -35,7 +35,7 @@ export type AuditRecord = {
   readonly type?: string
   /** `Patient/1`: the resource the URL names, or the one that was written. */
   readonly key?: string
-  /** `Patient/1` …: whose data the request wrote or its answer shows, and patients that its URL or criteria name. Of a Bundle those of its entries. */
+  /** `Patient/1` …: patients with data that the request wrote or its answer shows, and patients that its URL or criteria name. For a Bundle, those of its entries. */
   readonly patients?: readonly string[]
   /** Resources that a Bundle wrote. `written`: how many they are. */
   readonly keys?: readonly string[]
@@ -51,7 +51,7 @@ export type AuditRecord = {
   readonly level?: 'system' | 'patient' | 'group'
   /** `Group/1`: the Group that is exported. */
   readonly group?: string
-  /** Of a request with several records: which one this is, from 1, and how many there are. All name the same request, and share its other fields. */
+  /** Number of this record, from 1, and of all records, if the request has several. All name the same request, and share its other fields. */
   readonly part?: number
   readonly parts?: number
   readonly status: number

@@ -1,5 +1,5 @@
 /**
- * Digests of queries, for audit records: who has no key cannot find out by trying what was searched for.
+ * Digests of queries, for audit records: a reader without the key cannot find the query by trying.
  *
  * Guarantees: equal texts have equal digests, for as long as the server keeps its key. A digest has 22 characters of `[A-Za-z0-9_-]`.
  */

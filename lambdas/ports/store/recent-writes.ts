@@ -1,5 +1,5 @@
 /**
- * What an index that follows a store may not know yet.
+ * Latest writes, which an index that follows a store may not have yet.
  *
  * Guarantees
  * - `recent` gives the heads of one type, deletions too, each resource once and as it is when it is read: all those stamped at `since` or later,

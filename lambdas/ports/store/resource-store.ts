@@ -117,7 +117,7 @@ export interface ResourceReader {
   current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /** As `current`, for who writes after them: one that is damaged is told as far as it is known, and is Damaged only where its number is not. */
   heads(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]>
-  /** These versions, in the order asked. `room`: as for `current`. */
+  /** Returns these versions, in the order of the keys. `room`: as for `current`. */
   versions(keys: readonly VersionKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]>
   /** At most `limit` versions strictly after `after` in the order of HistoryPosition. WritesHidden, of a window with `since`: versions may be missing from it. */
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>

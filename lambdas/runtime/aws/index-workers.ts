@@ -144,7 +144,7 @@ async function heed(beats: readonly Beat[]): Promise<void> {
   if (beats.length > 0) await followPulse(pulse(), beats, clock().now()).catch((error: unknown) => report(error, 'pulse'))
 }
 
-/** The pulse is sent whether OpenSearch answers or not: it tells of the stream, and of the index of the table. */
+/** The pulse is sent whether OpenSearch answers or not: it measures the stream and the index of the table. */
 async function tendIndices(): Promise<void> {
   const [at, { stage }] = [clock().now(), places()]
   const sent = await sendPulse(pulse(), at)

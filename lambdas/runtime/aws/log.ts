@@ -37,7 +37,7 @@ export const tellOfLacking = (types: readonly string[], about: Pick<Told, 'stage
 /** How long ago the latest pulse was sent that has arrived; every minute, by who is no part of what follows the stream: ms. */
 export const tellPulseAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => metric('PulseAge', 'Milliseconds', [age], about)
 
-/** How late the index of the table shows what was written; every minute: ms. */
+/** Logs the lag of the table's index in ms, every minute. */
 export const tellTableIndexLag = (lag: number, about: Pick<Told, 'stage' | 'at'>): void =>
   metric('TableIndexLag', 'Milliseconds', [lag], about)
 

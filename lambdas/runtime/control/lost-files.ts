@@ -7,7 +7,7 @@ import { DataFolderError } from '../../adapters/filesystem/folder-entries.ts'
 import { openForWriting } from '../../adapters/sqlite-store/schema.ts'
 
 export const STORE = 'store.db'
-/** A whole store, on disk: where it stands, the resources of the folder are those in it, and it only has to take its place. */
+/** A complete restored store on disk. It holds the resources of the folder, and only has to be renamed. */
 export const RESTORED = 'restored.db'
 
 /** Each is made after the store. */

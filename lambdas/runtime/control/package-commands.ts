@@ -54,7 +54,7 @@ export type Counts = { readonly profiles: number; readonly valueSets: number; re
 /** `counts`: undefined where something of it cannot be read. */
 export type Listed = Label & { readonly counts: Counts | undefined; readonly isOwn: boolean }
 
-/** Those of a data folder. `isNew`: there may be no data in it yet. */
+/** Opens the packages of a data folder. `isNew`: there may be no data in it yet. */
 export async function openPackages(data: string, isNew = false): Promise<PackagePlace> {
   if (isNew) await makeStore(data)
   const audit = new CommandAuditLog(join(data, 'audit'))

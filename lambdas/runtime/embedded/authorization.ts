@@ -50,7 +50,7 @@ export type AuthorizationParts = {
 
 export type Authorization = {
   readonly authenticator: Authenticator
-  /** Registered clients. None where nobody is asked who they are. */
+  /** Registered clients. None if clients do not authenticate. */
   readonly clients: AuthPorts['clients']
   /** None where nobody is asked who they are. */
   readonly endpoints: Partial<ReturnType<typeof endpoints>>

@@ -199,7 +199,7 @@ function withValuesOfExtensions({ values, components, ...more }: Values, type: s
   return { values, components: changed, ...more }
 }
 
-const tooManyWays = (): FhirError => refused('The expression stands for too many ways to values', 'expression', 'too-costly')
+const tooManyWays = (): FhirError => refused('The expression stands for too many paths to values', 'expression', 'too-costly')
 
 /** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
 function branchesOf(expression: string, type: string, work: Work): readonly Branch[] | undefined {

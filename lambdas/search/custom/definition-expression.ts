@@ -1,4 +1,4 @@
-/** What published definitions of search parameters mean by expressions that FHIRPath alone would read otherwise. */
+/** Expressions of published search parameters, as their definitions mean them where FHIRPath alone reads them otherwise. */
 import { R4 } from '../../fhir/definitions/r4.ts'
 import type { Branch } from '../../fhir/path/branch.ts'
 
@@ -49,7 +49,7 @@ const VALUE_TYPES: Readonly<Record<string, ReadonlySet<string>>> = {
 
 export const isExtension = ([type]: Branch): boolean => type === 'Extension'
 
-/** Returns the ways to the values of an extension that a parameter of the type looks at; any other branch as it is. */
+/** Returns the paths to the values of an extension that a parameter of the type reads, or another branch unchanged. */
 export function valuesOfExtension(branch: Branch, parameterType: string): readonly Branch[] {
   if (!isExtension(branch)) return [branch]
   const [, ...steps] = branch

@@ -18,7 +18,7 @@ const MOST_HITS = 100
 /** Groups × resources of each, on one page. */
 const MOST_ON_PAGE = 1_000
 
-/** Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element. FhirError 400: no parameter of the type, or one whose values are not one thing. */
+/** Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element. Throws FhirError 400 if the type has no such parameter, or one with several kinds of values. */
 export function groupField(type: string | undefined, value: string, custom: Reading['custom']): string {
   const [code = '', form = 'code', ...more] = value.split(':')
   const parameter = searchParameter(type ?? 'Resource', code, custom) ?? elementParameter(type ?? 'Resource', code, custom)

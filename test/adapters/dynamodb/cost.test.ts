@@ -94,7 +94,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (let n = 0; n < 10; n++) await store.commit([writeOf(key(`p${n}`), { body, lastUpdated: at(1) })], [])
       meter.take()
       const { versions } = await store.history({ tenant, type: 'Patient' }, { since: at(1) }, undefined, 10)
-      // Which partitions there are, lags and open transactions (before and after), what is current, and what is past.
+      // Partitions, lags and open transactions (before and after), current versions, and past versions.
       expect([versions.length, meter.take()]).toEqual([10, { read: 1 + 2 * (1 + 1) + 0.5 + 0.5 + 10, write: 0 }])
       const found = await versionsIn(store, { tenant, type: 'Patient', asOf: at(1), since: at(0), limit: 10 })
       expect([found.length, meter.take()]).toEqual([10, { read: 1 + 0.5 + 0.5 + 10, write: 0 }])

@@ -13,7 +13,7 @@ import { at, keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
-/** Of each of seven cases. */
+/** Number of runs of each of the seven cases. */
 const ROUNDS = 30
 const ALL = /./
 const HEADS = /#Patient#c#|#Patient#r/

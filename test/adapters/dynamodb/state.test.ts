@@ -105,7 +105,7 @@ await onDynamo(async (engine) => {
         ...{ parameters: ['patient', 'code', '_sort', '_count'], queries: ['x'.repeat(22)], patients: [`Patient/${crypto.randomUUID()}`] },
         ...{ status: 200, duration: 123 },
       })
-      // As text it is longer than the item is.
+      // The text is longer than the item.
       const [item] = await kept(own.table)
       expect(Buffer.byteLength(JSON.stringify(item))).toBeLessThan(1024)
     })

@@ -1,4 +1,4 @@
-/** What lies at the limits of OpenSearch, on the engine of OPENSEARCH_ENDPOINT. */
+/** Requests at the limits of OpenSearch, on the engine of OPENSEARCH_ENDPOINT. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../lambdas/ports/faults/too-costly.ts'
@@ -159,7 +159,7 @@ onOpenSearch('OpenSearch', (endpoint) => {
     expect(await ids('List', number(-1, 0))).toBe('6')
   })
 
-  it('keeps the resources where it is told to, and gives them with hits and groups', async () => {
+  it('stores the resources if it is set to, and returns them with hits and groups', async () => {
     const keeping = open.another({ keepsBodies: true })
     const body = new TextEncoder().encode('{"resourceType":"Substance"}')
     await keeping.apply([document({ type: 'Substance', id: '1', groups: { 'g:code': ['x'] }, body })])

@@ -102,7 +102,7 @@ describe('The members of a Group', () => {
     })
   })
 
-  it('of other types, and those without a reference, are counted and named, and no more than a hundred texts are written', async () => {
+  it('are counted and named in at most a hundred texts if they have another type or no reference', async () => {
     const odd = Array.from({ length: 12 }, (_, i) => member(`urn:uuid:${i}`))
     await world.save(1, group('g', member('Device/1'), member('Device/1'), { entity: { display: 'Ann' } }, ...odd))
     expect((await membersAt(2))!.passedOver).toEqual([

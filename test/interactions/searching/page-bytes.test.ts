@@ -53,7 +53,7 @@ function versionOf({ tenant, type, id }: ResourceKey): ResourceVersion {
   return { tenant, type, id, versionId: 1, lastUpdated: 0, deleted: false, compartments: ['Patient/p'], body }
 }
 
-/** As stores do: each body is unpacked when it is reached. */
+/** Like the stores: unpacks each body when it is reached. */
 function readUpTo(keys: readonly ResourceKey[], room = Number.POSITIVE_INFINITY): readonly ResourceVersion[] {
   const found: ResourceVersion[] = []
   for (let left = room; left > 0 && found.length < keys.length; left -= found.at(-1)!.body.length)

@@ -24,7 +24,7 @@ function largeVersion(key: ResourceKey): ResourceVersion | undefined {
   return versionOf(writeOf(key, { body: `${start}${'x'.repeat(SIZE - start.length - 2)}"}` }))
 }
 
-/** As stores do: the reading ends with the body that uses the room up. */
+/** Like the stores: the reading ends with the body that uses the room up. */
 const current: ResourceReader['current'] = async (keys, room = Number.POSITIVE_INFINITY) => {
   const found: (ResourceVersion | undefined)[] = []
   for (let left = room; left > 0 && found.length < keys.length; left -= found.at(-1)?.body.length ?? 0)

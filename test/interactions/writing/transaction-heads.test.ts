@@ -27,7 +27,7 @@ const headOf = (key: ResourceKey): ResourceVersion => ({
   body: BODY,
 })
 
-/** As stores do: the reading ends with the body that uses the room up. */
+/** Like the stores: the reading ends with the body that uses the room up. */
 const heads: ResourceReader['heads'] = async (keys, room = Number.POSITIVE_INFINITY) => {
   const found = keys.slice(0, Math.max(1, Math.ceil(room / SIZE))).map(headOf)
   most = Math.max(most, found.length * SIZE)

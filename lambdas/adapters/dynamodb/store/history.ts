@@ -60,7 +60,7 @@ export class History {
     }
   }
 
-  /** No stamp of then is sent any more, the index shows all of then, and no transaction of then is open, or was settled only now. */
+  /** True if no stamp of the instant is still sent, the index shows all of it, and no transaction of it is open or just settled. */
   async settled(tenant: string, instant: number): Promise<boolean> {
     const lag = await greatestLag(this.#dynamo, this.#clock.now(), { tenant })
     // guard: settled-needs-the-instant

@@ -41,7 +41,7 @@ export async function greatestLag(dynamo: Dynamo, now: number, scope: Scope): Pr
   return greatest
 }
 
-/** As greatestLag. WritesHidden where it is `limit` or more, in ms. */
+/** Returns the greatest lag. Throws WritesHidden if it is `limit` or more, in ms. */
 export async function lagBelow(limit: number, dynamo: Dynamo, now: number, scope: Scope): Promise<number> {
   const lag = await greatestLag(dynamo, now, scope)
   // guard: great-index-lag-is-refused
@@ -51,7 +51,7 @@ export async function lagBelow(limit: number, dynamo: Dynamo, now: number, scope
 
 /** Within the message or the reasons of an error. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TroubleshootingThrottling.html */
 const REFUSED_BY_INDEX = /"IndexWrite|global secondary index/i
-/** Of a partition of resources: tenant and type. */
+/** Tenant and type, in the partition key of a resource. */
 const TYPE_OF_KEY = /"pk":"([^"#]+#[^"#]+)#/g
 
 type Throttled = {

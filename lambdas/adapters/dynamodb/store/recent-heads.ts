@@ -12,7 +12,7 @@ export type RecentParts = {
   readonly dynamo: Dynamo
   readonly reader: Reader
   readonly types: Types
-  /** Waits until the index shows what was written until now. */
+  /** Waits until the index shows all writes until now. */
   readonly writesShown: (scope: Scope) => Promise<void>
 }
 type Scope = { readonly tenant: string; readonly type: string }

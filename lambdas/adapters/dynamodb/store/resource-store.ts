@@ -76,7 +76,7 @@ const DEFAULTS = {
   wait: (time: number) => wait(time),
 }
 
-/** From this lag of the index on, in ms, the latest writes do not wait for it: a request has 29 s, and may look at several types. */
+/** Lag of the index, in ms, from which the latest writes do not wait for it. A request has 29 s, and may look at several types. */
 const LONGEST_WAITED = 2_001
 
 export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, SettledVersions, KnownTenants {

@@ -1,6 +1,6 @@
 /**
- * The beats of a pulse as items of the table, each in a partition of its own: its stream tells them where it tells heads, and its index shows
- * some of them as late as heads.
+ * The beats of a pulse as items of the table, each in a partition of its own. The stream reports them as it reports heads. The index shows
+ * some of them, as late as heads.
  */
 import type { Beat } from '../../../ports/search/heartbeat.ts'
 import type { Dynamo, Item } from '../table-client.ts'

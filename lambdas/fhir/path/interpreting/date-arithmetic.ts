@@ -19,7 +19,7 @@ export function correctAddition(moment: object): void {
   const prototype = base as Moment
   const { plus } = prototype
   prototype.plus = function (this: Moment, duration) {
-    // It throws if this duration cannot be added to this value.
+    // The original throws if this duration cannot be added to this value.
     plus.call(this, duration)
     return new (this.constructor as MomentClass)(this.ctx, sumOf(this.asStr, duration))
   }

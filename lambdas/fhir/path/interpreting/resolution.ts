@@ -12,7 +12,7 @@ export class Resolution {
     this.#root = root
   }
 
-  /** Returns the resource whose contained resources a `#id` in this element names: in a Bundle, the resource of its entry. */
+  /** Returns the resource that contains the target of a `#id` in this element: in a Bundle, the resource of its entry. */
   containerOf(element: unknown): Element {
     this.#containers ??= containersIn(this.#root)
     return this.#containers.get(element) ?? this.#root

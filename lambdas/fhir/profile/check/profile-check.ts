@@ -72,7 +72,7 @@ function* contentInPieces(node: Node, rest: Rest, item: Item, type: string, chec
   if (content !== undefined && content.node !== node) yield* saidInPieces(content.node, item, type, { ...check, profile: content.tree })
 }
 
-/** What an element says of its content. */
+/** Checks the constraints, children and slices that an element declares for its content. */
 function* saidInPieces(said: Node, item: Item, type: string, check: Check): Pieces {
   for (const constraint of said.constraints.values()) {
     checkConstraint(constraint, item, type, check)

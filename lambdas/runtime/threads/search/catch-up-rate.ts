@@ -1,4 +1,4 @@
-/** How fast an index comes further while it is behind, and so how long it takes to be somewhere. Takes positions and times; knows no clock. */
+/** Measures how fast an index catches up, and so how long it takes to reach a position. Takes positions and times; has no clock. */
 
 /** Limits of `secondsTo`: no client has to wait longer, or asks again at once. */
 const TOLD = { least: 1, most: 120 }

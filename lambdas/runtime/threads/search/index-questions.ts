@@ -1,4 +1,4 @@
-/** Asks the index what a caller of its thread asks. */
+/** Passes the questions of a thread's caller to the index. */
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
 import type { Question } from './threaded-index.ts'
 

@@ -74,7 +74,7 @@ describe('The searcher', () => {
     expect(await searcher.distinct(plan, 'family:exact', 10)).toEqual(['X'])
   })
 
-  it('tells a search that waited in vain how many versions are left, and when to retry', async () => {
+  it('reports to a search that timed out how many versions are left, and when to retry', async () => {
     const searcher = new Searcher({
       thread: new URL('../../../fixtures/slow-searcher-thread.ts', import.meta.url),
       store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
