@@ -46,7 +46,7 @@ export const SETTINGS = [
   setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept'), // a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400
   setting('noOpUpdates', ['version', 'ignore'], 'version'), // an update that changes nothing: version: a new version all the same; ignore: none
   setting('consistency', ['eventual', 'strong'], 'eventual'), // when a write without X-Consistency answers: eventual: once it is stored; strong: once searches find it, after 5 seconds at the latest; it is then slower on AWS, by about a second
-  setting('validateProfiles', ['off', 'warn', 'enforce'], 'off'), // whether what is written is checked against the profiles it names: warn: what differs is told with Prefer: return=OperationOutcome; enforce: what is an error is answered 422
+  setting('validateProfiles', ['off', 'warn', 'enforce'], 'off'), // whether what is written is checked against the profiles it names: warn: differences are reported with Prefer: return=OperationOutcome; enforce: errors are answered 422
   setting('writes', ['on', 'stopped'], 'on'), // stopped: whatever would write a resource is answered 503, as for maintenance or a restore; reads, searches and exports go on
   setting('packageRegistry', 'registry', 'https://packages.fhir.org'), // where `package add NAME@VERSION` finds packages: a registry as npm has, https unless it is on this machine
   setting('versioning', 'switch', 'on'), // off: vread answers 404 and histories show current versions only (all versions are kept)
@@ -59,7 +59,7 @@ export const SETTINGS = [
   setting('privateHosts', 'hosts', ''), // where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS
   setting('pkce', ['off', 'accept', 'require'], 'accept'), // PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always
   setting('organizationName', 'name', ''), // name of the organization that runs the server, shown on the login, consent and account pages; without one they show the host of the base URL
-  setting('patientScopesWithoutContext', ['all', 'none'], 'all'), // scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of nobody
+  setting('patientScopesWithoutContext', ['all', 'none'], 'all'), // scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of no patient
   setting('maxTransactionEntries', 'count', '5000'), // entries of a batch or transaction; more are answered 413
   setting('maxBodyBytes', 'bytes', '16000000'), // size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503
   setting('maxRequests', 'count', '1000'), // requests under way at once, those apart whose bodies are still coming; more are answered 503
@@ -70,7 +70,7 @@ export const SETTINGS = [
   setting('exportNeedsAssertion', 'switch', 'on'), // on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any
   setting('userExports', 'switch', 'off'), // on: tokens of users who logged in start exports, which belong to client and user; off: such a kick-off is answered 403
   setting('maxRunningExports', 'count', '5'), // exports of one client that run at once; more are answered 429
-  setting('exportRetentionDays', 'days', '10'), // days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too
+  setting('exportRetentionDays', 'days', '10'), // days for which the status of a finished export stays available; its files stay for the 7 days after its manifest was handed out, too
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest'), // resource types of Group exports, separated by commas; all: the whole Patient compartment
   setting('exportAdditionalResources', 'text', ''), // file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage
   setting('searchBudget', 'wait', '10000'), // milliseconds a search may take before it is answered 503; it waits twice as long for the index and for searches before it
