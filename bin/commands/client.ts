@@ -188,7 +188,7 @@ export const clientCommand = new Command('client')
   )
   .addCommand(withExamples(placed(remove), ['npm run -s fhir -- client remove reporting']))
 
-/** What a server would only say when the client comes. */
+/** Warns of problems that a server would only report when the client connects. */
 async function warnOfWall({ client: { authentication } }: Registered): Promise<void> {
   const wall = authentication.kind === 'uri' ? await wallBeforeKeys(authentication.uri) : undefined
   if (wall !== undefined) warn(`its keys will not be fetched: ${wall} of the server`)

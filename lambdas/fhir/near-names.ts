@@ -1,6 +1,6 @@
 /** Names that a client may have meant. */
 
-/** Returns up to three of the names that differ from the text in at most a third of its letters, the nearest first. */
+/** Returns up to three names, the nearest first. They differ from the text in at most a third of its letters. */
 export function nearNames(text: string, names: Iterable<string>): readonly string[] {
   const most = Math.max(1, Math.floor(text.length / 3))
   const near = [...new Set(names)].map((name) => [name, distance(text.toLowerCase(), name.toLowerCase())] as const)

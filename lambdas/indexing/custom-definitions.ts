@@ -145,7 +145,7 @@ function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMap
   }
 }
 
-/** Adds a rebuild of the documents that refer to something below a base URL, unless all documents of the type are rebuilt anyway. */
+/** Adds a rebuild of documents with references below a base URL, unless the whole type is rebuilt anyway. */
 export function addRebuildUnder(state: Definitions, tenant: string, type: string, base: string): Definitions {
   const known = state.rebuilds.find(isRebuild(tenant, type))
   if (known !== undefined && known.under === undefined) return state

@@ -114,7 +114,7 @@ async function stacks({ settings: { stage, region }, template }: Asked): Promise
   return lines
 }
 
-/** Protects the clients of a stage from a changed default: the base URL and the way to authenticate would change for all of them. */
+/** Protects the clients of a stage from a changed default. It would change their base URL and authentication. */
 async function access({ settings: { stage, region, access }, namesAccess }: Asked): Promise<Lines> {
   if (namesAccess) return []
   const resources = await deployedResources(new CloudFormationClient({ region }), `fhir-${stage}-service`)

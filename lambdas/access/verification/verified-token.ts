@@ -23,7 +23,7 @@ export type VerifiedToken = {
   readonly clientAuth: ClientAuth
   /** `strong`: the client's writes wait until searches find them. Absent: the setting of this name. */
   readonly consistency?: 'eventual' | 'strong'
-  /** True if the settings of another issuer say that the token has no user, although its subject is not the client. */
+  /** True if the token has no user by the settings of its issuer, although its subject is not the client. */
   readonly actsForItself?: boolean
   /** Milliseconds since 1970. */
   readonly expires: number

@@ -24,5 +24,5 @@ export const REFUSED_LAG = MOST_LAG
 /** How long the index may take to show a write, in ms, after this lag was noted. */
 export const shownAfter = (lag: number): number => MARGIN * lag
 
-/** How far histories since an instant stay behind, in ms: a stamp is sent for a while, and only then does the index begin to lag. */
+/** How far histories since an instant stay behind, in ms. A stamp is sent for a while, and only then does the index begin to lag. */
 export const historyLag = (lag: number): number => Math.max(LAG, STAMP_TIME + shownAfter(lag))

@@ -9,7 +9,7 @@ import { DiskFull } from '../../ports/faults/disk-full.ts'
 
 const UNFINISHED = '.unfinished'
 
-/** No room on the disk, in the quota of the user, or in what a file of the process may have. */
+/** Errors of a full disk, a used-up quota of the user, or a file at the size limit of the process. */
 const FULL: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /** Throws DiskFull if the file has no room. The file at `path` is then as it was. */

@@ -38,7 +38,7 @@ export const indexDefinition = (settings: Settings) => ({
     dynamic: DYNAMIC,
     date_detection: false,
     numeric_detection: false,
-    // OpenSearch keeps the whole source besides, until a merge after every copy has it: without it a copied shard has empty documents.
+    // OpenSearch also keeps the whole source until a merge after every copy has it. Without it a copied shard has empty documents.
     _source: { includes: ['body'] },
     dynamic_templates: Object.entries(FOLDERS).map(([folder, mapping]) => ({
       [folder]: { path_match: `${folder}.*`, match_mapping_type: mapping === INTERVAL ? 'object' : '*', mapping },

@@ -12,7 +12,7 @@ export type BrowserPorts = Pick<AuthPorts, 'clock' | 'seal'>
 const LIFE = 180 * 24 * 60 * 60
 const SECOND = 1_000
 
-/** Returns the id of the browser, or undefined if its cookie is not of this user, not of this server or too old. */
+/** Returns the id of the browser, or undefined if its cookie is too old, or of another user or server. */
 export function knownBrowser({ clock, seal }: BrowserPorts, request: AuthRequest, user: string): string | undefined {
   const opened = seal.open(cookieOf(request, 'browser') ?? '')
   const [, id, name] = /^browser (\S+) (\S+)$/.exec(opened?.text ?? '') ?? []
@@ -21,7 +21,7 @@ export function knownBrowser({ clock, seal }: BrowserPorts, request: AuthRequest
   return clock.now() < opened.at + LIFE * SECOND ? id : undefined
 }
 
-/** Adds the cookie of the browser to answers to a user who is logged in. A login itself sets the cookie of the session. */
+/** Adds the browser's cookie to responses to a logged-in user. A login itself sets the cookie of the session. */
 export const rememberBrowser =
   (ports: BrowserPorts & SessionPorts, endpoint: Endpoint): Endpoint =>
   async (request) => {

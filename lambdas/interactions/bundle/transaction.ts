@@ -56,7 +56,7 @@ export const transaction =
     await inTurn(reads, (entry) => answers.runAlone(perform, entry))
   }
 
-/** Lets the answer go: the entry is read again after the commit, and 5,000 answers may be far larger than the memory. */
+/** Drops the answer, because 5,000 answers may be far larger than the memory. The entry is read again after the commit. */
 async function succeed(perform: Perform, entry: EntryRequest, request: FhirRequest, answers: BundleAnswers): Promise<void> {
   await perform.run(entry, request, answers.beginning(entry))
 }

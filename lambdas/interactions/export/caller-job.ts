@@ -7,7 +7,7 @@ import type { KeptRows } from '../../ports/rows/rows.ts'
 import { forbidden } from '../forbidden.ts'
 import type { Choices, FhirRequest } from '../interaction.ts'
 
-/** Throws FhirError 404 if the job does not exist, has expired or is of another tenant, 403 for another client, or another user of the client. */
+/** Throws FhirError 404 if the job does not exist, has expired or is of another tenant. Throws 403 for another client or user. */
 export async function ownJob(rows: KeptRows, request: FhirRequest, now: number, choices: Choices): Promise<Job> {
   const { id = '', tenant, client, user } = request
   const job = isName(id) ? await readJob(rows, id) : undefined

@@ -61,7 +61,7 @@ const FORMS = { fhirPath: ['valueString'], resource: ['resource'] } as const
 const LONGEST = 10_000
 /** ms of processor time. */
 const BUDGET = 300
-/** Expressions at once of a client and its user, and of a tenant: fewer than may wait for it, so that its search parameters are evaluated too. */
+/** Maximum concurrent expressions of a client and its user, and of a tenant. The runner lets more wait, so that the tenant's search parameters run too. */
 const MOST_OF_CALLER = 8
 const MOST_OF_TENANT = 32
 /** Characters of an answer, where each item stands twice, once in a string of at most a million; and of what stands around each. */

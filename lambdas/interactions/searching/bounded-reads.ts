@@ -21,7 +21,7 @@ export async function readWithin<Key>(room: number, keys: readonly Key[], read: 
     if (pause !== undefined) await pause
     const some = keys.slice(found.length, found.length + size)
     const versions = await read(some, left)
-    // A reading may end early for a body that is hidden from the request: that takes no room of its page.
+    // A reading may end early for a body that is hidden from the request. It takes no room of the page.
     found.push(...versions)
     left -= weightOf(versions)
     size = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor((left * found.length) / (room - left))))

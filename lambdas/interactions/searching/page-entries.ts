@@ -19,7 +19,7 @@ export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly to
 /** `after`: where this page ended; `shown`: its matches or groups, fewer than were asked for where they are heavy. */
 export type NextPage = { readonly after: Position | GroupPosition; readonly shown: number }
 
-/** Reads the versions that the index found, up to the one that fills a page. `room`: bytes left in it. IndexAhead: the store does not have them all. */
+/** Reads the versions that the index found, up to the one that fills a page. `room`: bytes left in it. Throws IndexAhead if the store does not have them all. */
 export async function versionsOf(
   { resources }: Pick<SearchPorts, 'resources'>,
   request: FhirRequest,

@@ -1,4 +1,4 @@
-/** The heads that a transaction writes after. 5,000 of them may be far larger than its Bundle: a body is held only where a change depends on it. */
+/** The heads that a transaction writes after. 5,000 of them may be far larger than its Bundle. A body is held only if a change depends on it. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'

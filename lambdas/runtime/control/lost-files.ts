@@ -1,4 +1,4 @@
-/** Files of a data folder that are missing or empty while others show that they were there: an empty one in their place would hide the loss. */
+/** Files of a data folder that are missing or empty while others show that they existed. A new empty file would hide the loss. */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { chown } from 'node:fs/promises'
 import { join } from 'node:path'

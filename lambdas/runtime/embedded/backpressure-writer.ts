@@ -4,7 +4,7 @@ import type { ResourceWriter } from '../../ports/store/resource-store.ts'
 
 /** Maximum time that the index may need to catch up before writes are held back, in milliseconds. */
 const LONGEST_DELAY = 2_000
-/** Minimum number of versions of a large write. Large writes wait one after the other: small ones do not wait behind an import. */
+/** Minimum number of versions of a large write. Large writes wait in turn, so that small ones do not wait behind an import. */
 const LARGE = 50
 /** Milliseconds between two looks. */
 const PAUSE = 10

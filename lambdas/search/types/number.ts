@@ -89,7 +89,7 @@ export type Precise = {
 export function preciseOf(text: string, convert: (value: Decimal) => number = nearestDouble): Precise {
   const { digits, exponent } = decimalOf(text)
   const exact = convert({ digits, exponent })
-  // Where the interval is finer than a double, both ends are one number, or lie on one side of the value.
+  // If the interval is finer than a double, both ends are one number, or lie on one side of the value.
   const inInterval = ([low, high]: readonly [Decimal, Decimal]): readonly [number, number] => {
     const [from, to] = [convert(low), convert(high)]
     return [Math.min(from, exact), to > exact ? to : above(exact)]

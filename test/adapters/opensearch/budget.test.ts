@@ -23,7 +23,7 @@ type Parameters = { readonly path: string; readonly querystring: { readonly canc
 
 let now: number
 let attempts: Attempt[]
-/** Of each attempt, by its number from 0. */
+/** Answer to each attempt, by its number from 0. */
 let answers: (attempt: number) => Answering
 let index: OpenSearchIndex
 

@@ -163,7 +163,7 @@ export class Reader {
 /** Large bodies lie in the blob store: one at a time would take as many round trips. */
 const UNPACKED_AT_ONCE = 8
 
-/** Unpacks a few at once, up to the body that uses the room up: items are small, and what was packed in them may be very large. */
+/** Unpacks a few at once, up to the body that uses the room up. Items are small, but their unpacked bodies may be very large. */
 async function unpacked<Found extends ResourceVersion | DamagedVersion>(
   contents: readonly (Content | undefined)[],
   room = Number.POSITIVE_INFINITY,

@@ -59,7 +59,7 @@ export type DynamoDbStoreOptions = {
   readonly transactionTime?: number
   /** How long a stamp is sent: what was stamped before is not committed any more, and is Overloaded. */
   readonly stampTime?: number
-  /** How long a scan waits between what is current and what is past at least: ms. 0: it never waits, and may miss what is written meanwhile. */
+  /** Minimum wait of a scan between current and past versions, in ms. 0: it never waits, and may miss concurrent writes. */
   readonly settleTime?: number
   readonly wait?: (time: number) => Promise<unknown>
 }

@@ -12,7 +12,7 @@ export const BEAT = 'P'
 
 const PARTITION = '#PULSE#'
 
-/** One beat of so many is in the index, because an entry costs a write unit: of 4 parts of an index, 16 beats miss one in 4 of 100 tables. */
+/** One beat of so many is in the index, because an entry costs a write unit. With 4 parts of an index, 16 beats miss one in 4 of 100 tables. */
 const INDEXED = 4
 
 const keyOf = (place: number): string => `${PARTITION}${place}`

@@ -18,7 +18,7 @@ export class Resolution {
     return this.#containers.get(element) ?? this.#root
   }
 
-  /** Returns the resource that a reference in this element names: a contained one, its container for `#`, or one of the Bundle. */
+  /** Returns the target of a reference in this element: a contained resource, its container for `#`, or one of the Bundle. */
   find(reference: string, element: unknown): Element | undefined {
     if (!reference.startsWith('#')) return this.#entryOf(reference)
     const container = this.containerOf(element)

@@ -105,7 +105,7 @@ const formatOf = (index: SqliteSearchIndex): string => String(index.note(FORMAT)
 
 const basesOf = ({ baseUrl, otherBases = [] }: Reading): readonly string[] => [...(baseUrl === undefined ? [] : [baseUrl]), ...otherBases]
 
-/** Returns the base URLs that are the server's own and that the index does not know. undefined: the index must be made again to know them. */
+/** Returns the base URLs that are the server's own and that the index does not know. undefined: only a rebuild can add them. */
 function newBasesOf(index: SqliteSearchIndex, reading: Reading): readonly string[] | undefined {
   const known: readonly string[] = JSON.parse(String(index.note(BASES) ?? '[]'))
   const own = basesOf(reading)
