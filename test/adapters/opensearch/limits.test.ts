@@ -124,7 +124,8 @@ onOpenSearch('OpenSearch', (endpoint) => {
       return undefined
     })
     const hasty = open.another({ budget: 1 }, proxy.endpoint)
-    await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(SearchTooCostly)
+    // A busy machine may use the budget up before anything is sent.
+    while (sent.length === 0) await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(SearchTooCostly)
     await proxy.close()
     expect(sent).toHaveLength(1)
     const { path, body } = sent[0]!
