@@ -50,7 +50,7 @@ export async function authorizeAs({ to, data, tenant, client, secretFile, sigv4 
     return { authorize: signedFor(to) }
   }
   if ((client === undefined) !== (secretFile === undefined))
-    throw new Error('--client needs --secret-file, and the other way round: a file with its secret, or - for standard input')
+    throw new Error('--client ID and --secret-file FILE (its secret, - for standard input) belong together: give both or neither')
   if (client === undefined || secretFile === undefined) return inTenant(await asOperator(to, data, tenant ?? 'default'), tenant)
   const secret = readText(secretFile === '-' ? 0 : secretFile).trim()
   const token = renewed(() => clientToken(to, client, secret))

@@ -161,6 +161,8 @@ async function located(given: Options, command: Command): Promise<Authorized & {
 /** By a key, by a secret, with credentials of AWS, or with a token of the server that runs here. Error where an option is wrong. */
 async function authorized({ from, data, tenant, client, key: file, secretFile, sigv4 = false, scope }: Located): Promise<Authorized> {
   if (file === undefined) {
+    if (client !== undefined && secretFile === undefined)
+      throw new Error('--client needs --key FILE (its private JSON Web Key) or --secret-file FILE (its secret, - for standard input)')
     const by = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }), sigv4 }
     return authorizeAs({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...by })
   }

@@ -112,7 +112,7 @@ describe('load', () => {
     const [nowhere, folder] = [join(newFolder(), 'nowhere'), newFolder()]
     const file = join(folder, 'a.json')
     writeFileSync(file, '{"resourceType":"Patient","id":"a"}')
-    const both = '--client needs --secret-file, and the other way round: a file with its secret, or - for standard input'
+    const both = '--client ID and --secret-file FILE (its secret, - for standard input) belong together: give both or neither'
     for (const [args, fault] of [
       [['--client', 'app', '--secret-file', nowhere], `${nowhere} cannot be read (ENOENT)`],
       [['--client', 'app', '--secret-file', folder], `${folder} cannot be read (EISDIR)`],
@@ -120,5 +120,16 @@ describe('load', () => {
       [['--secret-file', file], both],
     ] as const)
       expect(await fhir('load', file, ...args)).toEqual({ code: 1, out: '', err: `fhir: ${fault}\n` })
+  })
+})
+
+describe('export', () => {
+  it('names --key and --secret-file for a client without either', async () => {
+    const err = 'fhir: --client needs --key FILE (its private JSON Web Key) or --secret-file FILE (its secret, - for standard input)\n'
+    expect(await fhir('export', '--to', newFolder(), '--from', 'http://127.0.0.1:1/fhir', '--client', 'app')).toEqual({
+      code: 2,
+      out: '',
+      err,
+    })
   })
 })
