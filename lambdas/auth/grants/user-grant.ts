@@ -58,7 +58,8 @@ export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'gene
   },
 })
 
-export const noLonger = (): OAuthError => new OAuthError('invalid_grant', 'What was granted does not count, or no longer')
+export const noLonger = (): OAuthError =>
+  new OAuthError('invalid_grant', 'The code or refresh token is unknown, expired, revoked or already used: authorize again')
 
 /** No token of this grant counts any more, those too that are being made. */
 export const revokeGrant = (ports: Pick<AuthPorts, 'revocations' | 'clock'>, { sid }: Pick<UserGrant, 'sid'>): Promise<void> =>
