@@ -124,7 +124,7 @@ const needsPrefer = (): FhirError => fhirError(400, 'required', 'An export is as
 
 const needsAssertion = (): FhirError =>
   forbidden(
-    'An export is begun with a token that was got by a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION',
+    'Starting an export requires an access token obtained with a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION. Nothing was started',
   )
 
 /** Seconds. */
