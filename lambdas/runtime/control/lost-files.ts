@@ -20,7 +20,7 @@ export function checkStore(folder: string): void {
   // guard: lost-store-is-not-replaced
   if (trace !== undefined)
     throw new DataFolderError(
-      `${join(folder, STORE)} is ${existsSync(join(folder, STORE)) ? 'empty' : 'missing'}, but ${trace} shows that the folder had a store: put it back, restore a backup with fhir restore, or confirm an empty store with fhir start --new-store. Nothing was changed`,
+      `${join(folder, STORE)} is ${existsSync(join(folder, STORE)) ? 'empty' : 'missing'}, but ${trace} shows that the folder had a store: put it back, restore a backup (npm run fhir -- restore FILE), or confirm an empty store (npm start -- --new-store). Nothing was changed`,
     )
 }
 
