@@ -26,7 +26,7 @@ process.umask(0o077)
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { readonly version: string }
 const program = new Command('fhir')
-  .description('A FHIR R4 server in one process: starts it, loads it, saves it, says who may use it')
+  .description('A FHIR R4 server in one process: start it, load it, back it up, register clients and users')
   .version(version)
   .showHelpAfterError()
 const asked = COMMANDS[process.argv[2] ?? '']

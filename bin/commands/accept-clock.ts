@@ -5,7 +5,7 @@ import { say } from '../output.ts'
 import { dataOption, withExamples } from './options.ts'
 
 const command = new Command('accept-clock')
-  .description('say that the clock is right: a server that refuses writes because it jumped goes on')
+  .description('confirm that the clock is right, so that a server that refuses writes after a jump accepts them again')
   .addOption(dataOption('data folder of the server'))
   .action(async ({ data }: { readonly data: string }) => {
     await acceptClock(data)

@@ -17,8 +17,8 @@ const list = new Command('list')
   })
 
 const rotate = new Command('rotate')
-  .description('make a new key, which takes over in ten minutes, when everybody who verifies has it; no token is refused')
-  .option('--now', 'it takes over in fifteen seconds: who keeps the keys that are published may refuse new tokens for some minutes')
+  .description('create a signing key; it is used after ten minutes, when all verifiers have fetched it, so that no token is refused')
+  .option('--now', 'use it after fifteen seconds: verifiers that cache the published keys may refuse new tokens for some minutes')
   .action(async ({ now, ...place }: PlaceOptions & { readonly now?: boolean }) => {
     const rotated = async (ports: Administration) => {
       const made = await rotateKeys(ports, now ? FOUND_WITHIN : COPIES_LIVE)
@@ -31,6 +31,6 @@ const rotate = new Command('rotate')
   })
 
 export const keysCommand = new Command('keys')
-  .description('list and rotate what tokens are signed with')
+  .description('list and rotate the keys that sign tokens')
   .addCommand(withExamples(placed(list), ['npm run -s fhir -- keys list']))
   .addCommand(withExamples(placed(rotate), ['npm run -s fhir -- keys rotate']))

@@ -10,12 +10,12 @@ import { placeOf, withExamples } from './options.ts'
 type Options = PlaceOptions & Launch
 
 const launch = new Command('launch')
-  .description('make a launch: what an app gets as the parameter launch, counts once, and for ten minutes')
+  .description('print a launch: the value that an app gets as the parameter launch; it works once, for ten minutes')
   .requiredOption('--client <id>', 'the app that is launched, registered for the scope launch')
-  .option('--user <name>', 'who launches it, and nobody else may go on')
+  .option('--user <name>', 'the user who launches it; no other user can continue')
   .option('--patient <id>', 'the patient in context, without the type')
   .option('--encounter <id>', 'the encounter in context, without the type; it brings its patient')
-  .option('--tenant <name>', 'whose they are, where each tenant has its own')
+  .option('--tenant <name>', 'tenant of the patient, where each tenant has its own data')
   .action(async ({ data, port, stage, ...launch }: Options) => {
     const token =
       stage === undefined

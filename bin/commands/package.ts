@@ -26,7 +26,7 @@ const TOLD = 20
 type AddOptions = PlaceOptions & { readonly withDependencies?: boolean }
 
 const add = new Command('add')
-  .description('add a package of R4 to a server, which takes part at once, on AWS within ten seconds')
+  .description('add a package of R4 definitions; the server uses it at once, on AWS within ten seconds')
   .argument(
     '<package>',
     'its archive, FILE.tgz, or NAME@VERSION of the registry that FHIR_PACKAGE_REGISTRY names; also NAME@1.0.x, NAME@latest',
@@ -130,7 +130,7 @@ const contentOf = ({ profiles, valueSets, codeSystems }: Counts): string =>
   ].join(', ')
 
 export const packageCommand = new Command('package')
-  .description('definitions that resources are checked against, besides those of R4 and US Core 6.1.0')
+  .description('packages of definitions for validation, besides R4 and US Core 6.1.0')
   .addCommand(
     withExamples(placed(add), ['npm run -s fhir -- package add hl7.fhir.us.core@7.0.0', 'npm run -s fhir -- package add guide.tgz']),
   )

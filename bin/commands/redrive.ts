@@ -5,7 +5,7 @@ import { deployment } from './administered.ts'
 import { withExamples } from './options.ts'
 
 const command = new Command('redrive')
-  .description('give records that were put aside in the bucket of a stage on AWS to their function again; exit code 1 where some stay')
+  .description('send records that were put aside in the bucket of a stage on AWS to their function again; exit code 1 if some remain')
   .requiredOption('--stage <name>', 'the stage, as it was deployed')
   .action(async ({ stage }: { readonly stage: string }) => {
     const [{ LambdaClient }, { S3Client }, { redrive }] = await Promise.all([

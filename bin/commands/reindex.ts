@@ -7,7 +7,7 @@ import { withExamples } from './options.ts'
 
 const command = withAsked(
   new Command('reindex')
-    .description('have the documents that searches go by made again, and wait until they are; searches go on meanwhile')
+    .description('rebuild the search index and wait until it is complete; searches continue meanwhile')
     .argument('[types...]', 'resource types; all without one'),
   { whose: 'documents', scopes: 'system/admin' },
 ).action(run)
@@ -28,7 +28,7 @@ async function run(types: readonly string[], asked: Asked, command: Command): Pr
   await reindex({ base, types, onProgress, ...(authorize === undefined ? {} : { authorize }) }).catch((error: Error) => {
     throw new Error(error.message + noToken(why, /^40[13]/.test(error.message)))
   })
-  say(`The documents of ${types.length === 0 ? 'all types' : types.join(', ')} are made again\n`)
+  say(`The documents of ${types.length === 0 ? 'all types' : types.join(', ')} are indexed again\n`)
 }
 
 const lineOf = ({ type, done, total }: Progress): string => (total === undefined ? type : `${type} ${done} of ${total}`)

@@ -9,13 +9,13 @@ import { withExamples } from './options.ts'
 type Added = PlaceOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }
 
 const add = new Command('add')
-  .description('add a user; the password is asked for, or read from a pipe')
-  .argument('<name>', 'what is typed at login, capitals or not: letters, digits, ".", "_", "@", "+" and "-"')
-  .option('--scope <scopes>', 'what no token of the user ever exceeds, as "user/*.rs"; several times, or several between spaces', collected)
-  .option('--tenant <name>', 'which tenants are the user\'s, * for all; several times (default: "default")', collected)
+  .description('add a user; asks for the password (at least 8 characters), or reads it from a pipe')
+  .argument('<name>', 'user name at login, in capitals or not: letters, digits, ".", "_", "@", "+" and "-"')
+  .option('--scope <scopes>', 'maximum scopes of the user\'s tokens, as "user/*.rs"; repeatable, or separated by spaces', collected)
+  .option('--tenant <name>', 'tenant of the user, * for all; repeatable (default: "default")', collected)
   .option(
     '--fhir-user <key>',
-    'who the user is: Practitioner/1 or PractitionerRole/1 sees what the scopes say; Patient/1 the own record; RelatedPerson/1 those of whom it cares for; Person/1, and who is nobody, sees nothing',
+    'resource of the user: Practitioner/1 or PractitionerRole/1 sees what the scopes open; Patient/1 the own record; RelatedPerson/1 the patients in its care; Person/1, or no resource, sees nothing',
   )
   .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
@@ -42,18 +42,18 @@ const list = new Command('list')
   })
 
 const password = new Command('password')
-  .description("change a user's password, asked for or read from a pipe; the user's tokens count no more")
+  .description("change a user's password, typed or read from a pipe; revokes the user's tokens")
   .argument('<name>', 'of the user')
   .action(async (name: string, options: PlaceOptions) => {
     await administered(options, async (ports) => {
       if ((await ports.users.get(name.toLowerCase())) === undefined) throw new Error(`There is no user ${name}`)
       await changePassword(ports, name, await typedPassword(`New password of ${name}`))
     })
-    say(`The password of ${name} is changed, and what was issued before counts no more\n`)
+    say(`The password of ${name} is changed; tokens issued before are revoked\n`)
   })
 
 const remove = new Command('remove')
-  .description("remove a user; the user's tokens count no more")
+  .description("remove a user; revokes the user's tokens")
   .argument('<name>', 'of the user')
   .action(async (name: string, options: PlaceOptions) => {
     await administered(options, (ports) => removeUser(ports, name))
@@ -61,7 +61,7 @@ const remove = new Command('remove')
   })
 
 export const userCommand = new Command('user')
-  .description('add, list, change and remove who may log in')
+  .description('add, list, change and remove users who may log in')
   .addCommand(withExamples(placed(add), ["npm run -s fhir -- user add jane --scope 'user/*.rs' --fhir-user Practitioner/1"]))
   .addCommand(withExamples(placed(list), ['npm run -s fhir -- user list --json']))
   .addCommand(withExamples(placed(password), ['npm run -s fhir -- user password jane']))
