@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import type { AdditionalResources } from '../lambdas/export/additional-resources.ts'
@@ -18,8 +19,8 @@ export type Bundle = {
 
 export type Bundles = Readonly<Record<FunctionName, Bundle>>
 
-/** Files of their own, which the others load when they need them. `exports`: of one that is not ours, the names static imports ask for. */
-const LATER: Readonly<Record<string, { readonly entry: string; readonly imported: RegExp; readonly exports?: readonly string[] }>> = {
+/** Files of their own, which the others load when they need them. */
+const LATER: Readonly<Record<string, { readonly entry: string; readonly imported: RegExp }>> = {
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
@@ -31,7 +32,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   expressions: { entry: './lambdas/runtime/expressions/forked-expressions.ts', imported: /\/forked-expressions\.ts$/ },
   'expression-process': { entry: './lambdas/runtime/expressions/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
-  ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
+  ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/ },
 }
 
 /**
@@ -212,7 +213,7 @@ function later(): Plugin {
   return {
     name: 'later',
     setup({ onResolve, onLoad }) {
-      for (const [name, { entry, imported, exports }] of Object.entries(LATER)) {
+      for (const [name, { entry, imported }] of Object.entries(LATER)) {
         const file = `./${name}.js`
         onResolve({ filter: imported }, ({ kind }) => {
           if (kind === 'entry-point') return undefined
@@ -220,7 +221,7 @@ function later(): Plugin {
         })
         onResolve({ filter: new RegExp(`^\\./${name}\\.js$`), namespace: 'later' }, () => ({ path: file, external: true }))
         onLoad({ filter: new RegExp(`^${name}$`), namespace: 'later' }, async () => {
-          const getters = (exports ?? (await exportsOf(entry))).map((each) => `get ${each}() { return require('${file}').${each} }`)
+          const getters = (await exportsOf(entry)).map((each) => `get ${each}() { return require('${file}').${each} }`)
           return { contents: `module.exports = { ${getters.join(', ')} }` }
         })
       }
@@ -228,8 +229,9 @@ function later(): Plugin {
   }
 }
 
-/** The names a module of ours exports. */
+/** Returns the names that a module of this project or a CommonJS package exports: an import of another name would be undefined without an error. */
 async function exportsOf(entry: string): Promise<readonly string[]> {
+  if (!entry.startsWith('.')) return Object.keys(createRequire(import.meta.url)(entry))
   const { metafile } = await build({
     entryPoints: [entry],
     absWorkingDir: ROOT,

@@ -356,9 +356,9 @@ describe('X-Ignored-Parameters', () => {
   })
 
   it('names as many as a gateway lets through', async () => {
-    const query = Array.from({ length: 20 }, (_, i) => `${'é'.repeat(90)}${i}=1`).join('&')
+    const query = Array.from({ length: 20 }, (_, i) => `${'é'.repeat(50)}${i}=1`).join('&')
     const { status, headers } = await get(`/Patient?${query}`)
-    expect([status, headers.get('x-ignored-parameters')!.split(', ').length]).toEqual([200, 3])
+    expect([status, headers.get('x-ignored-parameters')!.split(', ').length]).toEqual([200, 6])
   })
 
   it('is not sent if the search uses all of them', async () =>

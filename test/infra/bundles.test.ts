@@ -1,11 +1,12 @@
 /** The code of the functions as it is deployed: what is in it, how large it is, that it starts, and what that loads. From `bin/app.ts`, as `cdk synth` runs it. */
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { build, type Plugin } from 'esbuild'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
+import { canonicalOf } from '../../lambdas/search/types/ucum.ts'
 import { entryPointOf, OPTIONS, optionsWith, unmatchedIn } from '../../lib/bundle.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { isWhole } from '../fixtures/long-runs.ts'
@@ -112,6 +113,19 @@ describe('the code of a function', () => {
     // A read validates nothing and evaluates no expression of a client.
     expect(unmatchedIn(metafile, true)).toEqual(expect.arrayContaining(['profiles', 'ucum', 'programs', 'additional-resources']))
     expect(unmatchedIn(metafile, true)).not.toContain('errors')
+  })
+
+  it('converts units of measure as the sources do', async () => {
+    const entryPoints = [{ in: './lambdas/search/types/ucum.ts', out: 'units' }]
+    const { outputFiles } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
+    const units = newFolder()
+    cpSync(join(assembly, 'bundles', 'search'), units, { recursive: true })
+    writeFileSync(join(units, 'units.js'), outputFiles.find(({ path }) => path.endsWith('/units.js'))!.text)
+    const codes = ['mg', 'mL/min', '10*3/uL', 'Cel', '[lb_av]', 'nonsense']
+    const script = `process.stdout.write(JSON.stringify(${JSON.stringify(codes)}.map((code) => require('./units.js').canonicalOf(code, 5) ?? null)))`
+    const converted = JSON.parse(execFileSync(process.execPath, ['-e', script], { cwd: units, encoding: 'utf8' }))
+    expect(converted).toEqual(codes.map((code) => canonicalOf(code, 5) ?? null))
+    expect(converted.filter((each: unknown) => each !== null)).toHaveLength(5)
   })
 
   it('is small: a read starts often, a search has more to do', () => {
