@@ -1,5 +1,6 @@
 /** The resource that is the user of a token: what `openid fhirUser` opens of it. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { clauseRule } from '../../lambdas/access/rules.ts'
 import type { Who } from './isolation/oracle.ts'
 import { BASE, openSite, operatorOf, type Site } from './site.ts'
 
@@ -63,4 +64,9 @@ it('entries of a Bundle are no plain reads', async () => {
   const entry = [{ request: { method: 'GET', url: 'Practitioner/own' } }]
   const { body } = await site.ask(user('Practitioner/own'), 'POST', '/', { body: { resourceType: 'Bundle', type: 'batch', entry } })
   expect(body.entry[0].response.status).toMatch(/^403/)
+})
+
+it('a clause of one resource opens no other of its type', () => {
+  const clause = { type: 'Practitioner', letters: ['r'], query: '', id: 'own' } as const
+  expect(clauseRule(clause, 'Practitioner', { baseUrl: BASE })).toEqual({ kind: 'key', field: '_id:code', oneOf: ['own'] })
 })

@@ -28,6 +28,10 @@ const NOT_SEEN: readonly RegExp[] = [
   /DeleteItem \S+:table\/ResourceTable$/,
   // Of a definition that a large transaction is about to replace, and of one that is larger than an item.
   ...[/^dynamodb:GetItem \S+ \*#TXN#\*$/, /^s3:GetObject \S+\/overflow\/\*\/(?:StructureDefinition|ValueSet|CodeSystem)\/\*$/],
+  // A person for whom a token acts, at functions that read no other resource: no such token comes there.
+  ...[/^dynamodb:GetItem \S+ \*#(?:Patient|RelatedPerson)#\*$/, /^s3:GetObject \S+\/overflow\/\*\/(?:Patient|RelatedPerson)\/\*$/],
+  // The lag of gsi1, noted from a second on.
+  /^dynamodb:PutItem \S+ #LAG$/,
   // An index of an older release, asked what it has a place for.
   /^es:ESHttpGet \S+\/fhir-\*\/_mapping$/,
   // What is copied in parts has more than a GiB.
@@ -106,8 +110,13 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
       ],
       [
         'reading patients',
-        others(...all.filter((name) => FUNCTIONS[name].some((port) => port === 'resources' || port === 'settler'))),
+        others(...all.filter((name) => FUNCTIONS[name].some((port) => port === 'resources' || port === 'settler' || port === 'persons'))),
         { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
+      ],
+      [
+        'reading resources other than persons',
+        others(...all.filter((name) => FUNCTIONS[name].some((port) => port === 'resources' || port === 'settler'))),
+        { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': ['default#Observation#a'] } },
       ],
       ['writing packages', all, { action: 's3:PutObject', resource: `${ARNS.DataBucket}/packages/index.json` }],
       [
