@@ -24,6 +24,16 @@ type Written = {
   readonly requestId: string
 }
 
+/** Returns what the server with this data folder has written to its audit: the text of all files, and the records in it. */
+function auditOf(folder: string) {
+  const audit = join(folder, 'audit')
+  const text = readdirSync(audit)
+    .map((name) => readFileSync(join(audit, name), 'utf8'))
+    .join('')
+  const lines = text.trim().split('\n')
+  return { text, records: lines.map((line) => JSON.parse(line) as Written) }
+}
+
 it('every request writes one audit record, rejected requests included', async () => {
   const folder = newFolder()
   const { embedded, base } = await startServer({ FHIR_MAX_REQUESTS: '1' }, folder)
@@ -73,13 +83,7 @@ it('every request writes one audit record, rejected requests included', async ()
   const { status, headers } = await get('/Patient', id('busy'))
   expect([status, headers.get('retry-after'), (await long).status]).toEqual([503, '1', 200])
   await embedded.close()
-  const text = readdirSync(join(folder, 'audit'))
-    .map((name) => readFileSync(join(folder, 'audit', name), 'utf8'))
-    .join('')
-  const records = text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Written)
+  const { text, records } = auditOf(folder)
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
   const bundles = Object.fromEntries(records.map(({ requestId, keys, written }) => [requestId, [keys, written]]))
   expect(bundles).toMatchObject({ transaction: [['Patient/d', 'Patient/e'], 2], batch: [['Patient/d'], 1], put: [undefined, undefined] })
@@ -222,13 +226,7 @@ itOfEmbedded('its records are not here')('records name all patients that a respo
   await get('/Binary/b2', { ...id('binary-of-document'), accept: 'text/plain' })
   await embedded.close()
 
-  const text = readdirSync(join(folder, 'audit'))
-    .map((name) => readFileSync(join(folder, 'audit', name), 'utf8'))
-    .join('')
-  const records = text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Written)
+  const { text, records } = auditOf(folder)
   const of = (name: string) => records.filter(({ requestId }) => requestId === name)
   const patientsOf = (name: string) =>
     of(name)
