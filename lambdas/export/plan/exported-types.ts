@@ -26,7 +26,7 @@ export function typesOf({ level, asked, access, patients = asked.patients.length
   // A Group is in the compartment of each member, and its other members are other people.
   // guard: group-left-out-of-single-patients
   const levelTypes = typesOfLevel(level, settings).filter((type) => !(ofPatients && type === 'Group'))
-  const possible = new Set([...levelTypes, ...additionalTypes(level, settings.additionalResources)])
+  const possible = possibleTypes(level, settings)
   return {
     types: levelTypes.filter((type) => (asked.types?.includes(type) ?? true) && isInScope(access, type)),
     levelTypes,
