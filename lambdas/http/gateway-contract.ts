@@ -3,7 +3,7 @@
 /**
  * Media types that API Gateway passes as bytes. It passes every other body as text, which changes bytes that are not UTF-8.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings-workflow.html
- * The content that Binaries usually hold. Never more than needed: base64 makes these bodies a third longer on their way.
+ * The list names what Binaries usually hold and no more: base64 makes these bodies a third longer on their way.
  */
 export const BINARY_TYPES: readonly string[] = [
   'image/*',

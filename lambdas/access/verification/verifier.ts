@@ -1,7 +1,7 @@
 /**
  * Verifies access tokens: our own, and those of issuers a person has named. https://www.rfc-editor.org/rfc/rfc9068#section-4
  *
- * What a request costs is bounded: a header of some thousand characters, one signature, a look-up of revocations each `revocationLag`, of keys each
+ * The cost of a request is bounded: a header of some thousand characters, one signature, a look-up of revocations each `revocationLag`, of keys each
  * ten seconds, of the resource of a Patient or a RelatedPerson each five minutes.
  */
 import { hash } from 'node:crypto'

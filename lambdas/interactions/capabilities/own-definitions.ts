@@ -1,4 +1,4 @@
-/** Definitions of the operations and extensions of this server: the CapabilityStatement contains them. https://hl7.org/fhir/R4/extensibility.html */
+/** Definitions of the extensions of this server, and its parameters of every search. Its CapabilityStatement contains both. https://hl7.org/fhir/R4/extensibility.html */
 import { SEARCH_GROUP, SEARCH_PARAMETER_STATE } from '../../fhir/own-extensions.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 
