@@ -63,8 +63,8 @@ describe('Documents that are made again', () => {
     const data = newFolder()
     const server = await started('--data', data, '--sample')
     const to = ['--data', data, '--to', server.base]
-    expect(await fhir('reindex', 'Patient', ...to)).toMatchObject({ code: 0, out: 'The documents of Patient are made again\n' })
-    expect(await fhir('reindex', ...to)).toMatchObject({ code: 0, out: 'The documents of all types are made again\n' })
+    expect(await fhir('reindex', 'Patient', ...to)).toMatchObject({ code: 0, out: 'The documents of Patient are indexed again\n' })
+    expect(await fhir('reindex', ...to)).toMatchObject({ code: 0, out: 'The documents of all types are indexed again\n' })
     expect(await fhir('reindex', 'Patent', ...to)).toMatchObject({
       code: 1,
       err: expect.stringContaining('400 Patent is not a resource type'),
