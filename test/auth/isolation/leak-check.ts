@@ -13,11 +13,14 @@ export class LeakCheck {
     this.#population = population
   }
 
-  /** Marks, and ids, of what is hidden. `asked`: all that was sent, which may be said again. */
-  leaksIn({ text, headers }: Answer, who: Who, asked: string): readonly string[] {
+  /** Marks, and ids, of what is hidden. `asked`: all that was sent, which may be said again. `opened`: a resource that this request opens. */
+  leaksIn({ text, headers }: Answer, who: Who, asked: string, opened?: Kept): readonly string[] {
+    const shown = JSON.stringify(opened?.versions.at(-1)?.json ?? '')
     const said = `${text} ${JSON.stringify(headers)}`.replace(/%2[CF]/g, ' ')
-    const marks = [...new Set(said.match(MARK))].filter((mark) => !asked.includes(mark) && !this.#mayShow(mark, who))
-    const others = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && this.#population.ids.has(id))
+    const marks = [...new Set(said.match(MARK))].filter(
+      (mark) => !asked.includes(mark) && !shown.includes(mark) && !this.#mayShow(mark, who),
+    )
+    const others = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && !shown.includes(id) && this.#population.ids.has(id))
     const ids = others.length === 0 ? [] : others.filter((id) => !this.#idsFor(who).has(id))
     return [...marks, ...ids]
   }

@@ -5,8 +5,13 @@ import { inScope, isOwn, type Kept, sees, seesAll, seesType, type Who } from './
 import type { Populated } from './populated.ts'
 import { type Population, TENANTS } from './population.ts'
 
-/** `expected`: the status. */
-export type Read = { readonly target: string; readonly headers?: Record<string, string>; readonly expected: (who: Who) => number }
+/** `expected`: the status. `opened`: the resource that this read shows whatever the scopes of patients allow. */
+export type Read = {
+  readonly target: string
+  readonly headers?: Record<string, string>
+  readonly expected: (who: Who) => number
+  readonly opened?: (who: Who) => Kept | undefined
+}
 
 /** One who reads it might be asked about, as it stands in the tenant of who asks. */
 function readsAbout({ type, id, versions }: Kept, { find }: Population): readonly Read[] {
@@ -19,9 +24,10 @@ function readsAbout({ type, id, versions }: Kept, { find }: Population): readonl
   const read = guarded((who) => (isSeen(who, versions.length - 1) && versions.at(-1)!.json !== undefined ? 200 : 404))
   const plain = (who: Who) => (isOwn(who, type, id) ? (at(who).versions.at(-1)?.json === undefined ? 404 : 200) : read(who))
   const cached = (who: Who) => (plain(who) === 200 ? 304 : plain(who))
+  const opened = (who: Who) => (isOwn(who, type, id) ? at(who) : undefined)
   const reads: Read[] = [
-    { target: `/${type}/${id}`, expected: plain },
-    { target: `/${type}/${id}?_summary=true&_pretty=true`, expected: plain },
+    { target: `/${type}/${id}`, expected: plain, opened },
+    { target: `/${type}/${id}?_summary=true&_pretty=true`, expected: plain, opened },
     { target: `/${type}/${id}/$meta`, expected: read },
     { target: `/${type}/${id}/$validate`, expected: read },
     { target: `/${type}/${id}`, headers: { 'if-none-match': '*' }, expected: cached },
@@ -78,7 +84,7 @@ export async function wrongOfRead({ ask, check }: Populated, who: Who, read: Rea
   const { target, headers = {} } = read
   const answer = await ask(who, 'GET', target, { headers })
   const expected = read.expected(who)
-  const leaks = check.leaksIn(answer, who, target)
+  const leaks = check.leaksIn(answer, who, target, read.opened?.(who))
   const wrong: string[] = []
   if (answer.status !== expected || leaks.length > 0)
     wrong.push(`${target} ${JSON.stringify(headers)}: ${answer.status}, not ${expected}; ${leaks}`)
