@@ -99,7 +99,7 @@ export async function countingFailures<T>(ports: Ports, guesser: Guesser, attemp
 
 const keyOf = ({ of, name }: Guesser): string => fingerprintOf(`${of} ${name}`)
 
-type Change = (before: Required<Kept>, guesser: Guesser, now: number) => Kept | undefined
+type Change = (before: Required<Kept>, guesser: Guesser, now: number) => Required<Kept> | undefined
 
 /** Applies a change to the latest state, however many others change it. Returns false if the change returns undefined. */
 async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change): Promise<boolean> {
@@ -108,10 +108,11 @@ async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change)
     const now = clock.now()
     const known = await grants.get('attempts', key)
     const state = { failures: 0, at: 0, until: 0, running: [], ...(known?.value as Kept | undefined) }
-    const next = apply({ ...state, running: state.running.filter((at) => now < at + LONGEST) }, guesser, now)
+    const running = state.running.filter((at) => at <= now + SLACK && now < at + LONGEST)
+    const next = apply({ ...state, running }, guesser, now)
     if (next === undefined) return false
-    const { failures, running = [] } = next
-    if (failures === 0 && running.length === 0) {
+    const { failures } = next
+    if (failures === 0 && next.running.length === 0) {
       if (known === undefined || (await grants.remove('attempts', key, known.number))) return true
       continue
     }
@@ -131,7 +132,8 @@ async function start(ports: Ports, guesser: Guesser): Promise<Started> {
       const failures = remaining(before, guesser, now)
       const { running } = before
       if (running.length > 0 && waitAfter(failures + running.length, guesser) > 0) return undefined
-      return { failures, at: now, until: before.until, running: [...running, now] }
+      // The wait is over, or of a clock that was set back.
+      return { failures, at: now, until: 0, running: [...running, now] }
     }
     if (await change(ports, guesser, place)) return { guesser, at }
     await waitForOthers(keyOf(guesser), turn)
@@ -168,7 +170,7 @@ const failed: Change = (before, guesser, now) => {
   return failure(before, guesser, now)
 }
 
-function failure(before: Required<Kept>, guesser: Guesser, now: number): Kept {
+function failure(before: Required<Kept>, guesser: Guesser, now: number): Required<Kept> {
   const failures = remaining(before, guesser, now) + 1
   return { ...before, failures, at: now, until: now + waitAfter(failures, guesser) }
 }

@@ -190,6 +190,16 @@ it('a clock that was set back neither prolongs a wait nor resets the attempts', 
   expect(await attempt(ANN)).toBe('429 3')
 })
 
+it('a clock that was set back keeps no wait and no attempt under way', async () => {
+  const { ports, attempt, later } = begun()
+  await times(50, () => attempt(HOSPITAL))
+  for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise(() => undefined))
+  await new Promise(setImmediate)
+  later(-3_600_000)
+  expect(await times(2, () => attempt(HOSPITAL, true))).toEqual(['right', 'right'])
+  expect(await attempt(ANN, true)).toBe('right')
+})
+
 it('a client has only its failures stored, and machine faults do not count', async () => {
   const { ports } = begun()
   const app: Guesser = { of: 'client', name: 'app' }
