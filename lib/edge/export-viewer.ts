@@ -16,7 +16,7 @@ function namesOf(token) {
   try {
     var claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
     var claim = others[claims.iss]
-    function named(value) {
+    var named = function (value) {
       return claim && value ? value + '@' + claims.iss.replace('https://', '') : value
     }
     return { client: named(claims[claim || 'client_id']), user: named(claims.sub) }
