@@ -23,6 +23,8 @@ import { searcherOf } from './request-search-access.ts'
 
 /** Rounds of `:iterate`. */
 const DEEPEST = 4
+/** Keys of one reading if fewer places are left: many keys may be of missing resources. */
+const FEWEST = 100
 
 /** `most`: resources. `room`: bytes of them. */
 type Limits = { readonly most: number; readonly room: number }
@@ -79,20 +81,27 @@ class Included {
     return this.#most - this.versions.length
   }
 
+  /** Resources that are missing or hidden take no place. */
   async add<Key extends Named>(keys: readonly Key[], read: Read<Key>): Promise<void> {
     const wanted = keys.filter((key) => !this.#names.has(nameOf(key)))
-    const versions = await readWithin(this.#room, wanted.slice(0, this.vacant), read)
-    this.isCut ||= versions.length < wanted.length
-    for (const version of versions) {
-      if (version === undefined || version.deleted) continue
-      this.#room -= version.body.length
-      if (this.#room < 0) {
+    for (let at = 0; at < wanted.length; ) {
+      const versions = await readWithin(this.#room, wanted.slice(at, at + Math.max(this.vacant, FEWEST)), read)
+      at += versions.length
+      if (versions.length === 0 || !versions.every((version) => this.#take(version))) {
         this.isCut = true
         return
       }
-      this.#names.add(nameOf(version))
-      this.versions.push(version)
     }
+  }
+
+  /** Adds a version that is there. Returns false if there is no place or no room for it. */
+  #take(version: ResourceVersion | undefined): boolean {
+    if (version === undefined || version.deleted) return true
+    this.#room -= version.body.length
+    if (this.vacant === 0 || this.#room < 0) return false
+    this.#names.add(nameOf(version))
+    this.versions.push(version)
+    return true
   }
 }
 

@@ -24,9 +24,12 @@ function versionOf(type: string, id: string, more: object, counts: { texts: numb
 
 let counts: { texts: number; reads: number; most: number }
 let plans: Plan[]
+/** Ids of resources that do not exist. */
+let missing: ReadonlySet<string>
 beforeEach(() => {
   counts = { texts: 0, reads: 0, most: 0 }
   plans = []
+  missing = new Set()
 })
 
 const ports = {
@@ -40,7 +43,7 @@ const ports = {
     current: async (keys: readonly ResourceKey[]) => {
       counts.reads++
       counts.most = Math.max(counts.most, keys.length)
-      return keys.map(({ type, id }) => versionOf(type, id, {}, { texts: 0 }))
+      return keys.map(({ type, id }) => (missing.has(id) ? undefined : versionOf(type, id, {}, { texts: 0 })))
     },
     versions: async () => [],
   }),
@@ -63,6 +66,20 @@ it('a resource is read once for all includes, and its references in a few readin
   const asked = includes(['_include', '*'], ['_include', '*'], ['_include', 'Observation:subject'], ['_include', 'Observation:*'])
   expect(names(await included(ports, request, asked, observations(150), LIMITS))).toHaveLength(300)
   expect(counts).toEqual({ texts: 150, reads: 2, most: 200 })
+})
+
+const MANY_MISSING = ['p0', 'p2', ...Array.from({ length: 295 }, (_, i) => `p${5 + i}`)]
+
+it.each([
+  ['four of five', ['p0', 'p1', 'p2', 'p3'], 5, ['Patient/p4'], false],
+  ['two of five', ['p0', 'p2'], 5, ['Patient/p1', 'Patient/p3', 'Patient/p4'], false],
+  ['three of 200', ['p0', 'p2', 'p5'], 200, ['Patient/p1', 'Patient/p3', 'Patient/p4'], true],
+  ['297 of 300', MANY_MISSING, 300, ['Patient/p1', 'Patient/p3', 'Patient/p4'], false],
+] as const)('missing resources take no place of others: %s', async (_, gone, count, shown, isCut) => {
+  missing = new Set(gone)
+  const found = await included(ports, request, includes(['_include', 'Observation:subject']), observations(count), { ...LIMITS, most: 3 })
+  expect([names(found), found.isCut]).toEqual([shown, isCut])
+  expect(counts.reads).toBeLessThanOrEqual(3)
 })
 
 it('each of several includes has its own types', async () => {
