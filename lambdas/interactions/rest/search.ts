@@ -80,14 +80,14 @@ async function hits(ports: SearchPorts, request: FhirRequest, asked: SearchReque
   }
 }
 
-/** Characters of names that a header field carries as they are. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
-const PLAIN = /[^\w.:$|[\]-]/gu
+/** Characters of names that a header field carries percent-encoded. https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
+const ENCODED = /[^\w.:$|[\]-]/gu
 
 /** Characters of the names: API Gateway sends headers of 10,240 bytes in all. */
 const LONGEST_NAMES = 2_000
 
 function ignoredHeader({ ignored }: SearchRequest): Readonly<Record<string, string>> {
-  const names = ignored.map((name) => name.toWellFormed().replaceAll(PLAIN, encodeURIComponent))
+  const names = ignored.map((name) => name.toWellFormed().replaceAll(ENCODED, encodeURIComponent))
   const shown = names.filter((_, i) => names.slice(0, i + 1).join(', ').length <= LONGEST_NAMES)
   return shown.length === 0 ? {} : { 'x-ignored-parameters': shown.join(', ') }
 }
