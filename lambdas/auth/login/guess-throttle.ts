@@ -40,6 +40,9 @@ const LONGEST = MINUTE
 /** Maximum attempts of one guesser that wait in this process for the outcome of others. Further attempts are answered 503. */
 const MOST_WAITING = 60
 
+/** Maximum turns of one attempt that waits: about 22 seconds, so that the answer is the server's and not the gateway's, which ends at 29. */
+const MOST_TURNS = 150
+
 /** Milliseconds since 1970: `at` there were so many failures; before `until` there is no attempt. `running`: starts of attempts under way. */
 type Kept = { readonly failures: number; readonly at: number; readonly until: number; readonly running?: readonly number[] }
 type Ports = Pick<AuthPorts, 'grants' | 'clock'>
@@ -51,7 +54,7 @@ type Started = { readonly guesser: Guesser; readonly at: number }
 /**
  * Returns what `attempt` returns; undefined is a wrong guess. Throws OAuthError 429 without an attempt if one of the guessers has to wait. Only wrong
  * guesses count. Attempts under way take the places that wrong guesses would, so that guesses at once are not more than guesses one by one. An
- * attempt without a place waits for the outcome of others; Overloaded if too many wait.
+ * attempt without a place waits for the outcome of others; Overloaded if too many wait, or it waits too long.
  */
 export async function delayed<T>(
   ports: Ports,
@@ -145,7 +148,7 @@ const waiting = new Map<string, number>()
 /** Pauses longer with each turn. */
 async function waitForOthers(key: string, turn: number): Promise<void> {
   const others = waiting.get(key) ?? 0
-  if (others >= MOST_WAITING) throw new Overloaded('too many logins at once')
+  if (others >= MOST_WAITING || turn >= MOST_TURNS) throw new Overloaded('too many logins at once')
   waiting.set(key, others + 1)
   const pause = Math.min(20 * 2 ** turn, 200) * (0.5 + Math.random() / 2)
   await new Promise((resolve) => setTimeout(resolve, pause))

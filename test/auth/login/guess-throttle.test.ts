@@ -4,6 +4,7 @@ import { countingFailures, delayed, type Guesser } from '../../../lambdas/auth/l
 import { OAuthError } from '../../../lambdas/auth/oauth-error.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { MemoryGrants } from '../../fixtures/memory/grants.ts'
+import { shortenPauses } from '../../fixtures/short-pauses.ts'
 
 function begun() {
   let now = 10_000_000
@@ -69,6 +70,17 @@ describe('an account', () => {
 })
 
 describe('attempts that wait for others', () => {
+  it('end after some time, where a process that stopped has left its places behind', async () => {
+    const { ports, attempt } = begun()
+    for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise<undefined>(() => undefined))
+    await new Promise(setImmediate)
+    const { pauses, restore } = shortenPauses(0)
+    expect(await attempt(ANN)).toBe('overloaded')
+    restore()
+    const total = pauses.reduce((sum, pause) => sum + pause, 0)
+    expect([total > 10_000, total < 29_000]).toEqual([true, true])
+  })
+
   it('have a limit for each account, so that those of one take no place from another', async () => {
     const { ports } = begun()
     const { promise, resolve } = Promise.withResolvers<true>()
