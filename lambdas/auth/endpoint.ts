@@ -26,7 +26,7 @@ export type AuthRequest = {
   readonly note: (facts: Noted) => void
 }
 
-/** `tenant`, `client`: where no token says so. `outcome`: `invalid_client`, `logged in`: the result. `patients`: `Patient/1` …, those that a page shows. */
+/** `tenant`, `client`: where no token says so. `outcome`: `invalid_client`, `logged in`: the result. `patients`: `Patient/1` …, those that a page shows; of several tenants `north/Patient/1` …. */
 export type Noted = {
   readonly tenant?: string
   readonly client?: string

@@ -4,7 +4,7 @@
  */
 import type { Client } from '../../ports/rows/clients.ts'
 import type { Pairs } from '../../search/query/parameter-pairs.ts'
-import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
+import type { AuthPorts, AuthRequest, AuthResponse, Endpoint, FoundPatient, Noted } from '../endpoint.ts'
 import { makeCode } from '../grants/authorization-code-grant.ts'
 import {
   type Asker,
@@ -126,13 +126,21 @@ function showLogin(ports: AuthorizePorts, asked: AuthorizationRequest, request: 
 
 const hasSeveral = ({ choices }: AuthorizePorts, { user }: Session): boolean => choices.tenancy && !isOne(user.tenants)
 
+/** For the audit record, which is of one tenant: patients of several are named with theirs, as `north/Patient/1`. */
+function notedOf(shown: readonly FoundPatient[]): Noted {
+  const [tenant, ...others] = new Set(shown.map((patient) => patient.tenant))
+  if (tenant === undefined) return { patients: shown.map(({ id }) => `Patient/${id}`) }
+  if (others.length === 0) return { tenant, patients: shown.map(({ id }) => `Patient/${id}`) }
+  return { patients: shown.map((patient) => `${patient.tenant}/Patient/${patient.id}`) }
+}
+
 type Known = { readonly session: Session; readonly context: LaunchContext }
 
 async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { session, context }: Known, request: AuthRequest) {
   if (asked.prompt.includes('none')) throw new OAuthError('interaction_required', 'A patient must be chosen')
   const text = request.query.find(([name]) => name === SEARCH)?.[1].slice(0, 200) ?? ''
   const found = await ports.patients.find(session.user, context.tenants, text)
-  request.note({ patients: found.map(({ id }) => `Patient/${id}`) })
+  request.note(notedOf(found))
   const query = new URLSearchParams(queryOf(request.query, [SEARCH, PATIENT]))
   const form = formOf(ports, request, 'authorize', '', asked.redirectUri)
   return pickerPage({ form, app: asked.client.name, query, text, found, namesTenants: hasSeveral(ports, session) })
@@ -160,7 +168,7 @@ async function consentOrCode(
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'The user has not decided about it')
   const dropped = context.scopes.filter((scope) => before?.asked.includes(scope) && !before.granted.includes(scope))
   const { patient, scopes } = context
-  if (patient !== undefined) request.note({ patients: [`Patient/${patient.id}`] })
+  if (patient !== undefined) request.note(notedOf([patient]))
   const form = formOf(ports, request, 'consent', queryOf(request.query, [SEARCH]), redirectUri)
   return consentPage({
     form,

@@ -35,7 +35,10 @@ export type AuditRecord = {
   readonly type?: string
   /** `Patient/1`: the resource the URL names, or the one that was written. */
   readonly key?: string
-  /** `Patient/1` …: patients with data that the request wrote or its answer shows, and patients that its URL or criteria name. For a Bundle, those of its entries. */
+  /**
+   * `Patient/1` …: patients with data that the request wrote or its answer shows, and patients that its URL or criteria name. For a Bundle, those
+   * of its entries. A login page that shows patients of several tenants names the tenant too: `north/Patient/1`.
+   */
   readonly patients?: readonly string[]
   /** Resources that a Bundle wrote. `written`: how many they are. */
   readonly keys?: readonly string[]

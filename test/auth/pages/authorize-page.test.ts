@@ -621,8 +621,11 @@ describe('a patient', () => {
     const user = browser(many)
     const picker = await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
     expect([picker.text.includes('Eve'), picker.text.includes('Zoe')]).toEqual([true, false])
+    expect(many.audited.at(-1)).toMatchObject({ tenant: '', patients: ['b/Patient/1', 'a/Patient/4'] })
     expect((await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: 'c/1' })).text).toContain('Choose a patient')
-    const { sent } = backOf(await allow(user, await user.submit(picker, [['chosen_patient', 'b/1']], 1)))
+    const consent = await user.submit(picker, [['chosen_patient', 'b/1']], 1)
+    expect(many.audited.at(-1)).toMatchObject({ tenant: 'b', patients: ['Patient/1'] })
+    const { sent } = backOf(await allow(user, consent))
     const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await many.ask('POST', '/auth/token', { form })
     expect(JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())).toMatchObject({ tenant: 'b', patient: '1' })
