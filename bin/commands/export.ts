@@ -6,6 +6,7 @@ import { renewed } from '../client/token-renewal.ts'
 import { type Exported, exportTo } from '../export/export-client.ts'
 import { ExportFault } from '../export/export-fault.ts'
 import type { Wanted } from '../export/kick-off.ts'
+import type { OmittedTypes } from '../export/manifest.ts'
 import { PATIENCE } from '../export/retrying-requests.ts'
 import { complain, counted, faultIn, lenient, oneLine, say, warn } from '../output.ts'
 import { collected } from './administered.ts'
@@ -209,10 +210,14 @@ function progress() {
 
 const SHOWN = 20
 
-function tell({ folder, transactionTime, files, errors, warnings, notes }: Exported): void {
+const omission = ({ types, setting }: OmittedTypes): string =>
+  `The export omits stored resources of ${counted(types.length, 'type')} that the server's setting ${setting} does not list: ${types.join(', ')}\n`
+
+function tell({ folder, transactionTime, files, errors, warnings, notes, omittedTypes }: Exported): void {
   const all = [...errors, ...warnings, ...notes]
   for (const line of all.slice(0, SHOWN)) complain(`${oneLine(line)}\n`)
   if (all.length > SHOWN) complain('and more, in error.ndjson\n')
+  if (omittedTypes !== undefined) complain(omission(omittedTypes))
   const of = (kind: Exported['files'][number]['kind']) => files.filter((file) => file.kind === kind)
   const resources = of('output').reduce((sum, { lines }) => sum + lines, 0)
   const deletions = of('deleted').length > 0 ? ', and deletions' : ''

@@ -13,7 +13,7 @@ import { ExportFault } from './export-fault.ts'
 import { type ExportState, keepState, stateIn } from './export-state.ts'
 import { cancel, JobGone, untilDone } from './job-poll.ts'
 import { kickOff, requestOf, type Wanted } from './kick-off.ts'
-import type { ExportedFile, Manifest } from './manifest.ts'
+import type { ExportedFile, Manifest, OmittedTypes } from './manifest.ts'
 import type { Asking } from './retrying-requests.ts'
 
 export type ExportOptions = Asking & {
@@ -41,6 +41,7 @@ export type Exported = {
   readonly errors: readonly string[]
   readonly warnings: readonly string[]
   readonly notes: readonly string[]
+  readonly omittedTypes: OmittedTypes | undefined
 }
 
 const MANIFEST = 'manifest.json'
@@ -127,7 +128,8 @@ async function take({ options, before }: Run, manifest: Manifest): Promise<Expor
   const { job: _, ...former } = before
   const isReached = sinceLast && told.errors.length === 0
   await keepState(folder, isReached ? { transactionTime: manifest.transactionTime, of: askedIn(options.wanted) } : former)
-  return { folder: into, transactionTime: manifest.transactionTime, files, ...told }
+  const { transactionTime, omittedTypes } = manifest
+  return { folder: into, transactionTime, files, omittedTypes, ...told }
 }
 
 /** As `Type.ndjson.part`, all that is told. The first that fails ends the others. */

@@ -5,11 +5,15 @@ import { ExportFault } from './export-fault.ts'
 /** `name`: what it is called here, of one folder unique. `count`: lines. */
 export type ExportedFile = { readonly name: string; readonly kind: Kind; readonly url: string; readonly count?: number }
 
+/** Types of stored resources that a setting of the server keeps out of Group exports. */
+export type OmittedTypes = { readonly types: readonly string[]; readonly setting: string }
+
 export type Manifest = {
   /** As the server wrote it: an instant. */
   readonly transactionTime: string
   readonly requiresAccessToken: boolean
   readonly files: readonly ExportedFile[]
+  readonly omittedTypes: OmittedTypes | undefined
   /** All it says. */
   readonly whole: object
 }
@@ -31,7 +35,13 @@ export function manifestOf(text: string, job: string): Manifest {
     throw new ExportFault('failed', `${job} answers with no manifest: it has no transactionTime`)
   const taken = new Map<string, number>()
   const files = KINDS.flatMap((kind) => itemsOf(whole[kind]).map((item) => fileOf(kind, item, taken, job)))
-  return { transactionTime, requiresAccessToken: requiresAccessToken === true, files, whole }
+  return {
+    transactionTime,
+    requiresAccessToken: requiresAccessToken === true,
+    files,
+    omittedTypes: omittedTypesIn(whole.extension),
+    whole,
+  }
 }
 
 /** Of one type there may be several: `Patient.ndjson`, `Patient-2.ndjson`. */
@@ -45,6 +55,14 @@ function fileOf(kind: Kind, { type, url, count }: Item, taken: Map<string, numbe
   taken.set(stem, number)
   const name = number === 1 ? `${stem}.ndjson` : `${stem}-${number}.ndjson`
   return { name, kind, url: link, ...(Number.isSafeInteger(count) ? { count: count as number } : {}) }
+}
+
+/** Returns undefined if another server has something else there. Only names are returned, because the command prints them. */
+function omittedTypesIn(extension: unknown): OmittedTypes | undefined {
+  const omitted = (extension as { readonly omittedTypes?: Partial<OmittedTypes> | null } | null | undefined)?.omittedTypes
+  const { types, setting } = omitted ?? {}
+  const isNamed = typeof setting === 'string' && /^\w{1,64}$/.test(setting) && Array.isArray(types) && types.length > 0
+  return isNamed && types.every((type) => /^[A-Za-z]{1,64}$/.test(String(type))) ? { types, setting } : undefined
 }
 
 const itemsOf = (value: unknown): readonly Item[] => (Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item) : [])

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { faultIn } from '../../bin/output.ts'
+import type { Manifest } from '../../lambdas/export/job/manifest.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { type Answered, bulkServer, rangedFile } from './export/bulk-server.ts'
@@ -13,11 +14,12 @@ const outcome = (severity: string): string =>
   `${JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity, code: 'exception', details: { text: 'Patient/3 is damaged' } }] })}\n`
 
 const KICKED: Answered = { status: 202, headers: { 'content-location': '{base}/export/1' } }
-const done = (error: readonly object[]): Answered => ({
+const done = (error: readonly object[], more: object = {}): Answered => ({
   status: 200,
   body: JSON.stringify({
     ...{ transactionTime: '2026-11-22T10:00:00.000Z', requiresAccessToken: false, error },
     output: [{ type: 'Patient', url: '{base}/files/patients', count: 1 }],
+    ...more,
   }),
 })
 
@@ -51,6 +53,24 @@ describe('An export that', () => {
   ])('is told of something ends with what that is worth: %s, %i', async (severity, code) => {
     const ended = await exportOf(done([{ type: 'OperationOutcome', url: '{base}/files/error' }]), severity)
     expect(ended).toMatchObject({ code, err: expect.stringContaining('Patient/3 is damaged\n') })
+  })
+
+  it('omits types by a setting of the server names them and the setting, and ends with 0', async () => {
+    const omittedTypes = { types: ['Claim', 'Coverage'], setting: 'FHIR_GROUP_EXPORT_TYPES' }
+    const { code, err } = await exportOf(done([], { extension: { omittedTypes } satisfies Manifest['extension'] }))
+    const sentence =
+      "The export omits stored resources of 2 types that the server's setting FHIR_GROUP_EXPORT_TYPES does not list: Claim, Coverage\n"
+    expect([code, err]).toEqual([0, expect.stringContaining(sentence)])
+  })
+
+  it.each([
+    ['text', 'omittedTypes'],
+    ['no types', { omittedTypes: { types: [], setting: 'S' } }],
+    ['no setting', { omittedTypes: { types: ['Claim'] } }],
+    ['types that are no names', { omittedTypes: { types: ['\u001b[2J'], setting: 'S' } }],
+    ['a setting that is no name', { omittedTypes: { types: ['Claim'], setting: '\u001b[2J' } }],
+  ])('has an extension of another server names no types: %s', async (_, extension) => {
+    expect((await exportOf(done([], { extension }))).err).not.toContain('omits')
   })
 
   it('has nothing in it says so', async () => {
