@@ -65,15 +65,15 @@ const inTenant = (authorized: Authorized, tenant: string | undefined): Authorize
 
 /** With a token of the server that runs on the folder, or keeps nothing; a token is sent to the server it is of, and to no other. */
 async function asOperator(to: string, folder: string, tenant: string): Promise<Authorized> {
-  let why: string | undefined
+  let why = `no server runs on ${folder}`
   for (const place of [{ port: portOf(to) }, { folder }]) {
     const get = () => tokenOfServer(place, { isAdministrator: true, tenant })
     const first = await get().catch((error: Error) => error)
     if (typeof first === 'string' && isSame(issuerOf(first), to)) return { authorize: renewed(async () => (await get()) ?? '') }
     if (first instanceof Error) why = first.message
-    else if (first !== undefined) why = `the server that runs on ${folder} calls itself ${issuerOf(first)}: give that address, or --client`
+    else if (first !== undefined) why = `the server that runs on ${folder} calls itself ${issuerOf(first)}: give that address`
   }
-  return { why: why ?? `no server runs on ${folder}: give --data, or --client` }
+  return { why: `${why}. For ${to} give its data folder with --data, or --client` }
 }
 
 const portOf = (url: string): number => {

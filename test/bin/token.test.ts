@@ -109,10 +109,20 @@ describe('A server that asks for tokens', () => {
     expect(await statusOf(`${server.base}/Patient/a`, bearer(await token('--data', data)))).toBe(200)
     const elsewhere = await fhir('load', files, '--to', other.base, '--data', data)
     expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('401')])
+    const advice = `For ${other.base} give its data folder with --data, or --client)`
     expect(elsewhere.err).toContain(
-      `(no token was sent: the server that runs on ${data} calls itself ${server.base}: give that address, or --client)`,
+      `(no token was sent: the server that runs on ${data} calls itself ${server.base}: give that address. ${advice}`,
     )
-    expect((await fhir('load', files, '--to', server.base, '--data', newFolder())).err).toContain('(no token was sent: no server runs on ')
+    const empty = newFolder()
+    const hints: readonly (readonly [readonly string[], string])[] = [
+      [['--data', empty], `no server runs on ${empty}. `],
+      [
+        ['--data', data, '--tenant', 'north'],
+        'There is no tenant north: this server keeps no tenants but "default" (FHIR_TENANCY is off). ',
+      ],
+    ]
+    for (const [options, reason] of hints)
+      expect((await fhir('reindex', '--to', other.base, ...options)).err).toContain(`(no token was sent: ${reason}${advice}`)
     // Found by the port it is loaded at.
     expect((await fhir('load', files, '--to', passing.base, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
     const open = await started('--memory')
