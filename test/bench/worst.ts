@@ -1,8 +1,8 @@
 /**
- * `npm run bench -- worst [pattern of names]`: the worst requests we know against a server in a process of its own, one after the other. For
+ * `npm run bench -- worst [pattern of names]`: the worst requests we know, one after the other, each against a new server on the same data. For
  * each the longest time its serving thread was held in one piece, in processor time of that thread (held.ts; other requests wait so long),
- * all it used, the longest a read of another client took meanwhile, how long until what it wrote was indexed, and the most memory the process
- * had until then. Marks what is over the bars.
+ * all it used, the longest a read of another client took meanwhile, how long until what it wrote was indexed, the memory of the process before
+ * it, the most until then, and how much of the processors other processes used meanwhile. Marks what is over the bars.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seed, type WorstRequest, worstRequests } from '../api/worst-requests.ts'
 import type { Held } from './held.ts'
-import { ask, authorized, ofBench, startCommand } from './served.ts'
+import { otherProcesses, ticksOf } from './other-processes.ts'
+import { ask, authorized, ofBench, startCommand, stop } from './served.ts'
 
 const PORT = 18_084
 const base = `http://127.0.0.1:${PORT}/fhir`
@@ -20,12 +21,15 @@ const BAR = 100
 const BAR_OF_MB = 40
 /** MB. */
 const MEMORY_BAR = 1_000
-/** MB. */
-const RESTARTED_AT = 600
+/** Percent of the processors that others may use: beyond it a row says little. */
+const QUIET_BAR = 10
 const PATIENCE = 180_000
-/** Milliseconds. What took so long to index is kept so long after: a restart would else do it again. */
-const LONG_INDEXING = 1_000
-const KEPT_AFTER = 3_000
+/** Milliseconds. After more indexing a restart waits until the index has committed. */
+const LONG_INDEXING = 500
+/** Milliseconds without work: the index commits before. */
+const STILL = 300
+/** A new server is slower until its code is compiled: it gets the same request, as small as this part of it, so many times before. */
+const WARM_UP = { size: 0.02, times: 5 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const wanted = new RegExp(process.argv.slice(3).join(' '))
@@ -36,7 +40,8 @@ let child = await served()
 function served(): Promise<ChildProcess> {
   const [node = '', ...args] = startCommand(PORT, join(scratch, 'data'))
   const started = ofBench(spawn(node, ['--import', './test/bench/held.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }))
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
+    started.once('exit', () => reject(new Error('the server ended before it answered')))
     started.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve(started))
   }).then(() => {
     authorized(PORT, join(scratch, 'data'))
@@ -50,19 +55,31 @@ const held = (): Promise<Held> =>
     child.send('tell')
   })
 
-/** Begins anew with the same data: what is never given back would count for every later row. */
+/** Begins anew with the same data: memory that a row leaves behind would count for the next one. */
 async function restart(): Promise<void> {
-  const gone = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGKILL')
+  const former = child
+  const gone = stop(former)
+  await Promise.race([gone, patience().then(() => former.kill('SIGKILL'))])
   await gone
   child = await served()
-  // What its index had not kept yet is indexed again.
-  await indexed()
+  if ((await indexed()) > LONG_INDEXING) await settled()
 }
 
-/** MB the process had at most since `forgetPeak`. */
-const peak = (): number => {
-  const [, kb = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+/** A server that ends before its index has committed indexes again at its next start, which would count for the next row. */
+async function settled(): Promise<void> {
+  let now = ticksOf(String(child.pid))
+  for (let before = -2; now - before > 1; ) {
+    await pause(STILL)
+    before = now
+    now = ticksOf(String(child.pid))
+  }
+}
+
+const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
+
+/** MB of the process: what it has, and at most since `forgetPeak`. */
+const memory = (of: 'VmRSS' | 'VmHWM'): number => {
+  const [, kb = '0'] = new RegExp(`${of}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
   return Math.round(Number(kb) / 1024)
 }
 /** https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html */
@@ -103,37 +120,49 @@ async function indexed(): Promise<number> {
   const since = (): number => performance.now() - began
   const counted = (): Promise<boolean> =>
     Promise.race([ask(`${base}/Basic?_summary=count`, { agent }).then(([status]) => status === 200), patience().then(() => false)])
-  while (!(await counted().catch(() => false)) && since() < PATIENCE) await pause(100)
+  while (!(await counted().catch(() => false)) && since() < PATIENCE && !hasEnded()) await pause(100)
   return since()
 }
 
 /** Not by an error of the server, nor cut off. */
 const ANSWERED = /^[1-4]\d\d,/
 
-type Row = { readonly name: string; readonly figures: readonly string[]; readonly isOver: boolean }
+type Row = { readonly name: string; readonly figures: readonly string[]; readonly isOver: boolean; readonly isQuiet: boolean }
 
-async function measure(request: WorstRequest): Promise<Row> {
+const withoutFigures = ({ name }: WorstRequest, what: string): Row => ({
+  name,
+  figures: [what, '', '', '', '', '', '', ''],
+  isOver: true,
+  isQuiet: true,
+})
+
+async function measure(request: WorstRequest, smaller: WorstRequest): Promise<Row> {
+  await restart()
+  for (let i = 0; i < WARM_UP.times; i++) await send(smaller)
+  await indexed()
   await held()
   forgetPeak()
+  const before = memory('VmRSS')
+  const usedByOthers = otherProcesses()
   const others = reads()
   const answer = await send(request)
   if (answer === 'none') {
     void others()
-    await restart()
-    return { name: request.name, figures: ['no answer in 180 s', '', '', '', '', ''], isOver: true }
+    child.kill('SIGKILL')
+    return withoutFigures(request, 'no answer in 180 s')
   }
   const waited = await others()
-  // What the request left behind for later turns counts, too, and not for the next one.
   const behind = await indexed()
-  await pause(behind > LONG_INDEXING ? KEPT_AFTER : 100)
+  if (hasEnded()) return withoutFigures(request, `${answer}, the server ended: ${child.signalCode ?? child.exitCode}`)
+  // What the request left behind for later turns counts, too.
+  await (behind > LONG_INDEXING ? settled() : pause(100))
   const { longest, all } = await held()
+  const elsewhere = usedByOthers()
   const megabytes = Math.max(0, (request.body?.length ?? 0) / 1e6 - 1)
-  const memory = peak()
-  if (memory > RESTARTED_AT) await restart()
-  const isOver = longest / 1000 > BAR + megabytes * BAR_OF_MB || memory > MEMORY_BAR || !ANSWERED.test(answer) || behind > PATIENCE
-  const ms = (us: number): string => String(Math.round(us / 1000))
-  const waits = [waited, behind].map((time) => String(Math.round(time)))
-  return { name: request.name, figures: [answer, ms(longest), ms(all), ...waits, String(memory)], isOver }
+  const most = memory('VmHWM')
+  const isOver = longest / 1000 > BAR + megabytes * BAR_OF_MB || most > MEMORY_BAR || !ANSWERED.test(answer) || behind > PATIENCE
+  const rounded = [longest / 1000, all / 1000, waited, behind, before, most, elsewhere].map((figure) => String(Math.round(figure)))
+  return { name: request.name, figures: [answer, ...rounded], isOver, isQuiet: elsewhere <= QUIET_BAR }
 }
 
 try {
@@ -141,17 +170,20 @@ try {
   for (const bundle of seed()) await ask(`${base}/`, { agent, method: 'POST', headers, body: JSON.stringify(bundle) })
   await ask(`${base}/Condition?_summary=count`, { agent })
   console.log(
-    '| request | answer | held, ms | used, ms | others waited, ms | indexed after, ms | memory, MB | |\n|---|---|---|---|---|---|---|---|',
+    '| request | answer | held, ms | used, ms | others waited, ms | indexed after, ms | memory before, MB | at most, MB | other processes, % | |\n|---|---|---|---|---|---|---|---|---|---|',
   )
-  let over = 0
+  let [over, unquiet] = [0, 0]
+  const smaller = worstRequests(WARM_UP.size)
   for (const request of worstRequests()) {
+    const { value: small } = smaller.next()
     if (!wanted.test(request.name)) continue
-    const { name, figures, isOver } = await measure(request)
+    const { name, figures, isOver, isQuiet } = await measure(request, small)
     if (isOver) over++
-    console.log(`| ${name} | ${figures.join(' | ')} | ${isOver ? 'OVER' : ''} |`)
+    if (isOver && !isQuiet) unquiet++
+    console.log(`| ${name} | ${figures.join(' | ')} | ${isOver ? 'OVER' : ''}${isOver && !isQuiet ? ', not quiet' : ''} |`)
   }
   console.log(
-    `\n${over} over the bars: ${BAR} ms held in one piece, ${BAR_OF_MB} more for each MB of a body over the first; ${MEMORY_BAR} MB; an answer, no 5xx`,
+    `\n${over} over the bars: ${BAR} ms held in one piece, ${BAR_OF_MB} more for each MB of a body over the first; ${MEMORY_BAR} MB; an answer, no 5xx.\n${unquiet} of them while other processes used more than ${QUIET_BAR} % of the processors.`,
   )
 } finally {
   agent.destroy()
