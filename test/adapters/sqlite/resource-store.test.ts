@@ -11,7 +11,7 @@ import { StoreFileError } from '../../../lambdas/adapters/sqlite-store/schema.ts
 import { Writer } from '../../../lambdas/adapters/sqlite-store/writing/writer.ts'
 import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
-import type { Change } from '../../../lambdas/ports/store/change-feed.ts'
+import type { Change, FeedTenants } from '../../../lambdas/ports/store/change-feed.ts'
 import { knownTenantsContract } from '../../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'
 import { settledVersionsContract } from '../../contracts/settled-versions.contract.ts'
@@ -143,6 +143,44 @@ describe('The change feed of SQLite', () => {
     expect(store.lastPosition()).toBe(90)
     await store.commit(writesOf(['later'], 0), [])
     expect(feed.changes(90, 10).map(({ version }) => version.id)).toEqual(['later'])
+    feed.close()
+    await store.close()
+  })
+
+  it('gives the versions of one tenant, or of all others, and comes to the end', async () => {
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file })
+    const written = [...Array(40).keys()].map((n) => ({ ...writesOf([`${n}`], 0)[0]!, tenant: ['a', 'b', 'c'][n % 3]! }))
+    for (const write of written) await store.commit([write], [])
+    const feed = new SqliteChangeFeed(file)
+    const allOf = (tenants: FeedTenants): readonly string[] => {
+      const all: string[] = []
+      for (let at = 0; at < 40; ) {
+        const { changes, upTo } = feed.changesOf(tenants, at, 4)
+        expect(upTo).toBeGreaterThan(at)
+        expect(changes.every(({ position }) => position > at && position <= upTo)).toBe(true)
+        all.push(...changes.map(({ version }) => version.id))
+        at = upTo
+      }
+      return all
+    }
+    const idsOf = (isOf: (tenant: string) => boolean) => written.filter(({ tenant }) => isOf(tenant)).map(({ id }) => id)
+    expect(allOf({ only: 'b' })).toEqual(idsOf((tenant) => tenant === 'b'))
+    expect(allOf({ only: 'nobody' })).toEqual([])
+    expect(allOf({ except: ['a', 'c'] })).toEqual(idsOf((tenant) => tenant === 'b'))
+    expect(allOf({ except: [] })).toEqual(idsOf(() => true))
+    expect(feed.changesOf({ only: 'a' }, 40, 4)).toEqual({ changes: [], upTo: 40 })
+    expect([feed.hasOthersThan('a'), feed.hasOthersThan('nobody')]).toEqual([true, true])
+    feed.close()
+    await store.close()
+  })
+
+  it('has no other tenants where one has written all', async () => {
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file })
+    await store.commit(writesOf(['a', 'b'], 0), [])
+    const feed = new SqliteChangeFeed(file)
+    expect([feed.hasOthersThan('t'), feed.hasOthersThan('u')]).toEqual([false, true])
     feed.close()
     await store.close()
   })
