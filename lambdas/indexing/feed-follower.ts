@@ -1,10 +1,9 @@
 /** An index that follows a store: how far it has come, what SearchParameters define in it, and which types are made again. */
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
-import type { Change, ChangeFeed } from '../ports/store/change-feed.ts'
+import type { ChangeFeed } from '../ports/store/change-feed.ts'
 import { nameOf } from '../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
-import { isWatched } from '../search/custom-evaluation.ts'
 import type { Reading, ReadingOf } from '../search/search-context.ts'
 import {
   addRebuild,
@@ -18,14 +17,20 @@ import {
   type Rebuild,
   tried,
 } from './custom-definitions.ts'
-import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './feed-indexing.ts'
-import { NOTHING_READ, type ReadAhead, readAhead } from './parameter-prefetch.ts'
-import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from './rebuild.ts'
-import { referringUnder } from './references-under.ts'
+import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison } from './feed-indexing.ts'
+import { FeedLines, type FeedPositions, type Line, notePositions, positionOf, positionsIn } from './feed-lines.ts'
+import { FeedParts } from './feed-parts.ts'
+import { FeedRebuilds } from './feed-rebuilds.ts'
+import type { RebuiltIndex } from './rebuild.ts'
 import { Readings } from './tenant-search-contexts.ts'
 
+export type FollowedFeed = ChangeFeed & {
+  readonly version: (key: VersionKey) => ResourceVersion | undefined
+  readonly hasOthersThan: (tenant: string) => boolean
+}
+
 export type FollowerParts = {
-  readonly feed: ChangeFeed & { readonly version: (key: VersionKey) => ResourceVersion | undefined }
+  readonly feed: FollowedFeed
   readonly index: FollowingIndex & RebuiltIndex
   /** How texts are read, without what SearchParameters define. */
   readonly reading: Reading
@@ -39,15 +44,13 @@ export type FollowerParts = {
   readonly onChange: (changed: Partial<Definitions>) => void
 }
 
-/** What is known of what comes next, read by these definitions. */
-type Read<Next> = Next & { readonly by: Definitions['definitions']; readonly read: ReadAhead }
-
-const NONE: ReadonlySet<string> = new Set()
+/** Versions that a search waits for before its tenant gets a line of its own: fewer are indexed sooner than a line begins. */
+const FAR = 256
 
 export class Follower {
   readonly #parts: FollowerParts
-  #position: number
-  #committed: number
+  readonly #lines: FeedLines
+  #uncommitted = 0
   #definitions: Definitions
   /** Of SearchParameters: what came before means nothing any more. */
   readonly #newest: ReadonlyMap<string, number>
@@ -55,101 +58,109 @@ export class Follower {
   #kept: Definitions
   readonly #readings: Readings
   readonly #reading: ReadingOf = (tenant) => this.#readings.of(this.#definitions, tenant)
-  #progress: Progress | undefined
-  #isAheadNeeded: boolean
-  #next: Read<{ readonly position: number; readonly changes: readonly Change[] }> | undefined
-  #nextSlice: Read<{ readonly slice: Slice; readonly overtaken: Set<string> }> | undefined
+  readonly #rebuilds: FeedRebuilds
+  readonly #next: FeedParts
+  /** Positions that searches wait for, by tenant. */
+  readonly #hastened = new Map<string, number>()
   /** What is done in pieces, and not done yet: nothing else is, and nothing is committed. */
   #begun: Generator<undefined, void> | undefined
 
   constructor(parts: FollowerParts) {
     this.#parts = parts
-    this.#position = positionOf(parts.index)
-    this.#committed = this.#position
-    const { defining = [] } = parts
-    this.#kept = keptIn(parts.index)
-    this.#definitions = this.#position === 0 ? definedFromTheFirst(defining) : this.#kept
+    const { defining = [], feed, index, expressions } = parts
+    this.#lines = new FeedLines(positionsIn(index))
+    this.#kept = keptIn(index)
+    this.#definitions = this.position === 0 ? definedFromTheFirst(defining) : this.#kept
     this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
     this.#readings = new Readings(parts.reading, 'documents')
-    this.#isAheadNeeded = isSomeWatched(this.#definitions)
+    this.#next = new FeedParts({ feed, expressions, lines: this.#lines, reading: this.#reading })
+    this.#rebuilds = new FeedRebuilds({ index, expressions, reading: this.#reading, versionOf: (key) => feed.version(key) })
+    this.#rebuilds.update(this.#definitions.rebuilds)
+    this.#separateCostly()
   }
 
   /** Up to which it has everything. */
   get position(): number {
-    return this.#position
+    return positionOf(this.#lines.positions)
+  }
+
+  get positions(): FeedPositions {
+    return this.#lines.positions
   }
 
   get definitions(): Definitions {
     return this.#definitions
   }
 
-  /** The types that are made again, the first as far as it has come. */
+  /** The types that are made again, those in work as far as they have come. */
   get rebuilds(): readonly Rebuild[] {
-    const { rebuilds } = this.#definitions
-    return this.#progress === undefined ? rebuilds : [this.#progress.rebuild, ...rebuilds.slice(1)]
+    return this.#rebuilds.withProgress(this.#definitions.rebuilds)
   }
 
-  /** Until this is done there is nothing to follow with; undefined: there is. Never fails for what it evaluates. */
-  beforeFollow(limit: number): Promise<void> | undefined {
-    if (!this.#isAheadNeeded || this.#begun !== undefined || this.#aheadOfFollow !== undefined) return undefined
-    const [position, by] = [this.#position, this.#definitions.definitions]
-    const changes = this.#parts.feed.changes(position, limit)
-    const versions = changes.map(({ version }) => version)
-    return readAhead(versions, this.#reading, this.#parts.expressions).then((read) => {
-      this.#next = { position, by, changes, read }
-    })
+  /** A search of the tenant waits for a position: the tenant is not to wait for others with much to index. */
+  hasten(tenant: string, position: number): void {
+    const isApart = this.#lines.tenants.includes(tenant)
+    const isFar = position - this.#lines.positionOf(tenant) > FAR
+    if (isApart || (isFar && this.#parts.feed.hasOthersThan(tenant))) this.#hastened.set(tenant, position)
   }
 
-  get #aheadOfFollow() {
-    return this.#next?.position === this.#position && this.#next.by === this.#definitions.definitions ? this.#next : undefined
+  /**
+   * Begins to evaluate costly parameters for the next parts and slices of at most `limit` versions. Each promise ends when one more is ready;
+   * none fails for what it evaluates. `end`: as in follow.
+   */
+  evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<void>[] {
+    return [...this.#next.evaluate(this.#lines.due(end), limit), ...this.#rebuilds.evaluate(limit)]
   }
 
-  /** As beforeFollow. */
-  beforeRebuild(limit: number): Promise<void> | undefined {
-    const [first] = this.#definitions.rebuilds
-    if (!this.#isAheadNeeded || this.#begun !== undefined || first === undefined || this.#aheadOfRebuild !== undefined) return undefined
-    const slice = this.#sliceAfter(first, limit)
-    const ahead = { slice, by: this.#definitions.definitions, read: NOTHING_READ, overtaken: new Set<string>() }
-    this.#nextSlice = ahead
-    return readAhead(slice.versions, this.#reading, this.#parts.expressions).then((read) => {
-      if (this.#nextSlice === ahead) this.#nextSlice = { ...ahead, read }
-    })
+  /** Whether `follow` has work now. */
+  canFollow(end: number): boolean {
+    return this.#begun !== undefined || this.#lines.due(end).some((line) => this.#next.isReady(line))
   }
 
-  get #aheadOfRebuild() {
-    return this.#nextSlice?.by === this.#definitions.definitions ? this.#nextSlice : undefined
-  }
-
-  #sliceAfter(first: Rebuild, limit: number): Slice {
-    const { feed, index } = this.#parts
-    const where = referringUnder(first.type, first.under, this.#reading(first.tenant))
-    return sliceAfter(index, this.#progress ?? { rebuild: first }, limit, (key) => feed.version(key), where)
-  }
-
-  /** Takes up to `limit` versions from the feed, or a step towards that or towards a commit. False: there was neither. */
-  follow(limit: number): boolean {
+  /**
+   * Takes up to `limit` versions from the feed, or a step towards that or towards a commit. `end`: the position of the last version that is
+   * known of. False: there was neither.
+   */
+  follow(limit: number, end = Number.POSITIVE_INFINITY): boolean {
     if (this.#goesOn()) return true
-    if (this.#position - this.#committed >= this.#parts.commitEvery) {
+    if (this.#uncommitted >= this.#parts.commitEvery) {
       this.commitStep()
       return true
     }
-    const before = this.#position
-    this.#begun = this.#following(limit)
-    this.#goesOn()
-    return this.#begun !== undefined || this.#position > before
+    for (const [tenant, wanted] of this.#hastened) this.#lines.separate(tenant, wanted)
+    this.#hastened.clear()
+    return this.#lines.due(end).some((line) => this.#next.isReady(line) && this.#followLine(line, limit))
   }
 
-  *#following(limit: number): Generator<undefined, void> {
-    const { feed, index } = this.#parts
-    this.#position = yield* indexChanges(feed, index, this.#position, {
-      limit,
-      ahead: this.#aheadOfFollow,
+  #followLine(line: Line, limit: number): boolean {
+    const before = this.#lines.positionOf(line)
+    this.#begun = this.#following(line, limit)
+    this.#goesOn()
+    return this.#begun !== undefined || this.#lines.positionOf(line) > before
+  }
+
+  *#following(line: Line, limit: number): Generator<undefined, void> {
+    const { index } = this.#parts
+    const position = yield* indexChanges(index, this.#next.take(line, limit), {
       reading: this.#reading,
       onPoison: (version, error) => this.#poisoned(version, error),
       onVersion: (version) => this.#met(version),
     })
-    this.#next = undefined
+    this.#lines.advance(line, position)
+    this.#arrangeLines()
     this.#keep()
+  }
+
+  /** Tenants whose parameters take long have lines of their own. */
+  #separateCostly(): void {
+    const tenants = new Set(this.#definitions.definitions.map(({ tenant }) => tenant))
+    for (const tenant of tenants) if (this.#next.isCostly(tenant)) this.#lines.separate(tenant)
+  }
+
+  #arrangeLines(): void {
+    this.#separateCostly()
+    this.#lines.join((tenant) => this.#next.isCostly(tenant))
+    notePositions(this.#parts.index, this.#lines.positions)
   }
 
   /** A piece of what was begun, or of writing what it left in memory. False: nothing was. */
@@ -165,23 +176,22 @@ export class Follower {
     return true
   }
 
-  /** Makes up to `limit` documents again, of the first type that is to be, or goes on with that. */
+  /** Whether `rebuild` has work now. */
+  canRebuild(): boolean {
+    return this.#begun !== undefined || this.#rebuilds.ready() !== undefined
+  }
+
+  /** Makes up to `limit` documents again, or goes on with that. */
   rebuild(limit: number): void {
-    const [first] = this.#definitions.rebuilds
-    if (first === undefined || this.#goesOn()) return
-    this.#begun = this.#rebuilding(first, limit)
+    const tenant = this.#rebuilds.ready()
+    if (this.#goesOn() || tenant === undefined) return
+    this.#begun = this.#rebuilding(tenant, limit)
     this.#goesOn()
   }
 
-  *#rebuilding(first: Rebuild, limit: number): Generator<undefined, void> {
+  *#rebuilding(tenant: string, limit: number): Generator<undefined, void> {
     const { index, onChange } = this.#parts
-    const { slice, read, overtaken } = this.#aheadOfRebuild ?? {
-      slice: this.#sliceAfter(first, limit),
-      read: NOTHING_READ,
-      overtaken: NONE,
-    }
-    this.#nextSlice = undefined
-    const versions = slice.versions.filter((version) => !overtaken.has(nameOf(version)))
+    const { rebuild, versions, progress, read } = this.#rebuilds.take(tenant, limit)
     const documents: IndexDocument[] = []
     for (const version of versions) {
       this.#become(tried(this.#definitions, version))
@@ -191,10 +201,11 @@ export class Follower {
     yield* index.applying(documents, { again: true })
     // Asked for anew meanwhile, it begins anew.
     // guard: follower-notices-new-rebuild
-    if (this.#definitions.rebuilds[0] !== first) return
-    this.#progress = slice.progress
-    const isDone = this.#progress.after === undefined
-    if (isDone) this.#become(built(this.#definitions, first))
+    if (!this.#rebuilds.isCurrent(rebuild)) return
+    this.#rebuilds.advance(rebuild, progress)
+    const isDone = progress.after === undefined
+    if (isDone) this.#become(built(this.#definitions, rebuild))
+    if (isDone) this.#arrangeLines()
     this.#keep()
     if (isDone) this.commit()
     else onChange({ rebuilds: this.rebuilds })
@@ -214,7 +225,7 @@ export class Follower {
 
   commit(): void {
     this.#parts.index.commit()
-    this.#committed = this.#position
+    this.#uncommitted = 0
   }
 
   /** A step towards a commit. True: that was it, or it waits for what was begun. */
@@ -226,8 +237,9 @@ export class Follower {
   }
 
   #met(version: ResourceVersion): void {
+    this.#uncommitted++
     this.#become(tried(this.#definitions, version))
-    this.#nextSlice?.overtaken.add(nameOf(version))
+    this.#rebuilds.overtake(version)
     if (version.type === 'SearchParameter' && version.versionId >= (this.#newest.get(nameOf(version)) ?? 0))
       this.#become(defined(this.#definitions, version))
   }
@@ -240,11 +252,7 @@ export class Follower {
   #become(next: Definitions): void {
     const before = this.#definitions
     this.#definitions = next
-    if (next.rebuilds[0] !== before.rebuilds[0]) {
-      this.#progress = undefined
-      this.#nextSlice = undefined
-    }
-    if (next.definitions !== before.definitions) this.#isAheadNeeded = isSomeWatched(next)
+    if (next.rebuilds !== before.rebuilds) this.#rebuilds.update(next.rebuilds)
   }
 
   /** What SearchParameters define is part of the index: kept in one transaction with its documents, what is different now alone. */
@@ -264,5 +272,3 @@ const PARTS = ['definitions', 'rebuilds', 'poisoned'] as const
 /** Until each part had a note of its own, the first had all of them. */
 const keptIn = (index: FollowingIndex): Definitions =>
   Object.assign({}, NO_DEFINITIONS, ...PARTS.map((part) => JSON.parse(String(index.note(part) ?? '{}')))) as Definitions
-
-const isSomeWatched = ({ definitions }: Definitions): boolean => definitions.some(({ mapping }) => isWatched(mapping))

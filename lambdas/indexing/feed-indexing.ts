@@ -4,11 +4,11 @@ import type { Resource } from '../fhir/resource.ts'
 import { whole } from '../ports/execution/generator-driver.ts'
 import { failureOf } from '../ports/search/index-status.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
-import type { Change, ChangeFeed } from '../ports/store/change-feed.ts'
+import type { FeedPart } from '../ports/store/change-feed.ts'
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import { extract, extracting } from '../search/documents/extract.ts'
 import type { Reading, ReadingOf } from '../search/search-context.ts'
-import { isAheadNeeded, NOTHING_READ, type ReadAhead } from './parameter-prefetch.ts'
+import { isAheadNeeded, type ReadAhead } from './parameter-prefetch.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
@@ -36,17 +36,15 @@ export class Unevaluated extends Error {
   }
 }
 
-/** `ahead`: the versions after the position, where they were read already. */
+/** A part of the feed. `read`: the resources of it that were read already. */
+export type ReadPart = FeedPart & { readonly read: ReadAhead }
+
 export type Following = {
-  readonly limit: number
-  readonly ahead?: { readonly changes: readonly Change[]; readonly read: ReadAhead } | undefined
   readonly reading: ReadingOf
   readonly onPoison: OnPoison
   /** Told of each version before it is read: what that changes about `reading` counts for it already, if nothing is to be evaluated before. */
   readonly onVersion?: (version: ResourceVersion) => void
 }
-
-export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
 
 /** Few, so that they are gone when memory is next swept: what lives then is copied. */
 const AT_ONCE = 16
@@ -71,29 +69,27 @@ export function* byWeight(versions: readonly ResourceVersion[]): Generator<reado
 }
 
 /**
- * Indexes up to `limit` versions after `position`; the position it came to: no further than to where something is to be evaluated before, or
- * the index is full. In pieces where a version is heavy, which goes alone: those before it are told as indexed first.
+ * Indexes versions of the feed and returns the position it came to: no further than to where something is to be evaluated before, or the
+ * index is full. In pieces where a version is heavy, which goes alone: those before it are told as indexed first.
  */
 export function* indexChanges(
-  feed: ChangeFeed,
   index: FollowingIndex,
-  position: number,
-  { limit, ahead, reading, onPoison, onVersion }: Following,
+  { changes, upTo, read }: ReadPart,
+  { reading, onPoison, onVersion }: Following,
 ): Generator<undefined, number> {
   const documents: IndexDocument[] = []
-  let reached = position
+  let taken = 0
   let weight = 0
-  const { changes, read } = ahead ?? { changes: feed.changes(position, limit), read: NOTHING_READ }
-  for (const { position: at, version } of changes) {
+  for (const { version } of changes) {
     const isAlone = isHeavy(version.body.length)
-    if (isAlone && reached > position) break
+    if (isAlone && taken > 0) break
     const before = reading(version.tenant)
     onVersion?.(version)
     const after = reading(version.tenant)
     const isReady = after === before || !isAheadNeeded(after)
     documents.push(yield* documentInPieces(version, isReady ? after : before, onPoison, read.get(version)))
     weight += version.body.length
-    reached = at
+    taken++
     if (documents.length === AT_ONCE || isHeavy(weight)) {
       yield* index.applying(documents.splice(0))
       weight = 0
@@ -101,10 +97,8 @@ export function* indexChanges(
     }
     if (isAlone || !isReady) break
   }
-  if (reached === position) return position
   yield* index.applying(documents)
-  index.setNote('position', reached)
-  return reached
+  return taken === changes.length ? upTo : changes[taken - 1]!.position
 }
 
 /** `read`: the resources that were read already. */

@@ -1,10 +1,12 @@
 /** How many documents are in memory while an index follows a store. */
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { Follower } from '../../lambdas/indexing/feed-follower.ts'
+import { type FollowedFeed, Follower } from '../../lambdas/indexing/feed-follower.ts'
 import { byWeight, indexChanges } from '../../lambdas/indexing/feed-indexing.ts'
+import { NOTHING_READ } from '../../lambdas/indexing/parameter-prefetch.ts'
 import { whole } from '../../lambdas/ports/execution/generator-driver.ts'
 import type { Plan } from '../../lambdas/ports/search/plan.ts'
+import { feedOf } from '../fixtures/feed.ts'
 import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 function* inOnePiece(work: () => void): Generator<undefined, void> {
@@ -27,9 +29,11 @@ function appliedOf(texts: readonly string[]): readonly number[] {
     note: () => 0,
     setNote: () => undefined,
   }
-  const following = { limit: texts.length, reading: () => ({}), onPoison: () => undefined }
-  const feed = { changes: (after: number) => changes.slice(after) }
-  for (let position = 0; position < texts.length; ) position = whole(indexChanges(feed, index, position, following))
+  const following = { reading: () => ({}), onPoison: () => undefined }
+  for (let position = 0; position < texts.length; ) {
+    const part = { changes: changes.slice(position), upTo: texts.length, read: NOTHING_READ }
+    position = whole(indexChanges(index, part, following))
+  }
   return applied.filter((length) => length > 0)
 }
 
@@ -42,12 +46,12 @@ it('sixteen documents are applied at once, fewer heavy ones, and a very heavy on
 
 it('a document that fills the index memory is written in steps before others follow', async () => {
   const identifier = Array.from({ length: 1_500 }, (_, i) => ({ system: 'urn:s', value: `${i}` }))
-  const changes = [...Array(15).keys(), 'large', ...Array(20).keys()].map((name, i) => {
+  const versions = [...Array(15).keys(), 'large', ...Array(20).keys()].map((name, i) => {
     const body = { resourceType: 'Patient', id: `${i}`, ...(name === 'large' ? { identifier } : {}) }
-    return { position: i + 1, version: versionOf(writeOf(patientOf(`${i}`), { body })) }
+    return versionOf(writeOf(patientOf(`${i}`), { body }))
   })
   const index = new SqliteSearchIndex(':memory:', { pending: 2_000 })
-  const feed = { changes: (after: number, limit: number) => changes.slice(after, after + limit), version: () => undefined }
+  const feed = feedOf(versions)
   const more = { reading: {}, expressions: { evaluate: async () => [] }, onPoison: () => undefined, onChange: () => undefined }
   const follower = new Follower({ feed, index, commitEvery: 10_000, ...more })
   const positions: number[] = []
@@ -75,12 +79,12 @@ const ask = (type: string, field: string, key: string): Plan => ({
 function storeOf(bodies: readonly { readonly resourceType: string; readonly id: string }[]) {
   const versions = bodies.map((body) => versionOf(writeOf(keyOf(patientOf('1').tenant, body.resourceType, body.id), { body })))
   const read: string[] = []
-  const feed = {
-    changes: (after: number, limit: number) =>
-      versions.slice(after, after + limit).map((version, i) => ({ position: after + i + 1, version })),
-    version({ id }: { readonly id: string }) {
-      read.push(id)
-      return versions.find((version) => version.id === id)
+  const stored = feedOf(versions)
+  const feed: FollowedFeed = {
+    ...stored,
+    version(key) {
+      read.push(key.id)
+      return stored.version(key)
     },
   }
   return { feed, read }

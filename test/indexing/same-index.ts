@@ -8,6 +8,7 @@ import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamod
 import { contentOf, headItem, shardFor } from '../../lambdas/adapters/dynamodb/version-item.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { indexChanges } from '../../lambdas/indexing/feed-indexing.ts'
+import { NOTHING_READ } from '../../lambdas/indexing/parameter-prefetch.ts'
 import { followStream } from '../../lambdas/indexing/stream-follower.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import { whole } from '../../lambdas/ports/execution/generator-driver.ts'
@@ -19,6 +20,7 @@ import { ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { feedOf } from '../fixtures/feed.ts'
 import { deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const TENANT = 'te nant'
@@ -96,12 +98,11 @@ const contentFor = (type: string, random: Random): object =>
       } // biome-ignore format: two shapes
 
 function followed(history: readonly Write[], index: SqliteSearchIndex): void {
-  const feed = {
-    changes: (after: number, limit: number) =>
-      history.slice(after, after + limit).map((write, i) => ({ position: after + i + 1, version: versionOf(write) })),
+  const feed = feedOf(history.map(versionOf))
+  for (let position = 0; position < history.length; ) {
+    const part = { ...feed.changesOf({ except: [] }, position, 50), read: NOTHING_READ }
+    position = whole(indexChanges(index, part, { reading: () => ({}), onPoison: () => undefined }))
   }
-  for (let position = 0; position < history.length; )
-    position = whole(indexChanges(feed, index, position, { limit: 50, reading: () => ({}), onPoison: () => undefined }))
 }
 
 /** Batches as Lambda hands them out: from the lowest failed record on everything comes again. */

@@ -20,7 +20,7 @@ const parameter = (tenant: string, code: string, expression: string) =>
 
 const COMPILED = 'Patient.name.family'
 /** Evaluated elsewhere, before the documents are made. */
-const INTERPRETED = 'Patient.name.family.select($this)'
+const INTERPRETED = 'Patient.name.repeat(family)'
 
 /** `state`: of all that is defined. */
 const definitionsOf = (state: 'building' | 'active', expression = COMPILED): Definitions => {
@@ -117,8 +117,8 @@ describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
       note: () => 0,
       setNote: () => undefined,
     }
-    const ahead = { changes, read: await readAhead(versions, reading, EXPRESSIONS) }
-    whole(indexChanges({ changes: () => changes }, index, 0, { limit: 3, ahead, reading, onPoison: () => undefined }))
+    const part = { changes, upTo: versions.length, read: await readAhead(versions, reading, EXPRESSIONS) }
+    whole(indexChanges(index, part, { reading, onPoison: () => undefined }))
     expectOwn()
   })
 })

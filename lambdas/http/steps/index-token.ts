@@ -51,7 +51,7 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
     const tokens = parts.tokensOf(written)
     const failed = (error: unknown): undefined => void report(error, event.requestId)
     const waits = written.length > 0 && consistencyOf(event, parts) === 'strong'
-    const isLate = waits && (await parts.index.caughtUp(tokens, PATIENCE).catch(failed)) !== true
+    const isLate = waits && (await parts.index.caughtUp(tokens, PATIENCE, callerOf(event).tenant).catch(failed)) !== true
     const token = await sealed(parts, callerOf(event).tenant, tokens).catch(failed)
     const headers = {
       ...(token === undefined ? {} : { [HEADER]: token }),
@@ -77,7 +77,7 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
     // guard: index-tokens-limit
     if (texts.length > MOST) throw fhirError(400, 'too-costly', `A search takes at most ${MOST} values of X-Index-Token`)
     const tokens = await Promise.all(texts.map((token) => opened(parts, tenant, token.trim())))
-    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new IndexBehind()
+    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE, tenant))) throw new IndexBehind()
   },
 })
 

@@ -17,7 +17,7 @@ export function eventualIndex(index: SearchIndex): EventualIndex {
       groups: async (plan) => told(await index.groups({ ...plan, eventual: true })),
       distinct: (matching, field, limit) => index.distinct({ ...matching, eventual: true }, field, limit),
       explain: (plan) => index.explain({ ...plan, eventual: true }),
-      caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+      caughtUp: (...of) => index.caughtUp(...of),
     },
     headers: (): Readonly<Record<string, string>> => (lag === undefined ? {} : { 'x-index-lag': `${lag} versions` }),
   }

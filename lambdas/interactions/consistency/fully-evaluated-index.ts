@@ -27,7 +27,7 @@ export function decidedIndex(index: SearchIndex, progress: IndexProgress): Searc
   return {
     apply: (documents) => index.apply(documents),
     explain: (plan) => index.explain(plan),
-    caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+    caughtUp: (...of) => index.caughtUp(...of),
     find: (plan) => decided(plan, index.find(plan)),
     groups: (plan) => decided(plan, index.groups(plan)),
     distinct: (matching, field, limit) => decided(matching, index.distinct(matching, field, limit)),

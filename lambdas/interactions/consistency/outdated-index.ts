@@ -10,7 +10,7 @@ export type OutdatedOf = (asked: SearchSubject) => Promise<readonly string[]>
 const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<void>): SearchIndex => ({
   apply: (documents) => index.apply(documents),
   explain: (plan) => index.explain(plan),
-  caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+  caughtUp: (...of) => index.caughtUp(...of),
   ...(index.outdated === undefined ? {} : { outdated: index.outdated }),
   async find(plan) {
     await before(plan)

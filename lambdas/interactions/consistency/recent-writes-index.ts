@@ -64,7 +64,7 @@ export function latestIndex(parts: LatestParts): SearchIndex {
     distinct: (matching, field, limit) => index.distinct(matching, field, limit),
     explain: (plan) => index.explain(plan),
     groups: (plan) => index.groups(plan),
-    caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+    caughtUp: (...of) => index.caughtUp(...of),
     async find(plan) {
       const page = await index.find(widened(plan))
       const since = sinceOf(page, plan, begun, clock.now())

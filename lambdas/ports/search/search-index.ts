@@ -80,8 +80,11 @@ export interface SearchIndex {
   explain(plan: Plan): Promise<readonly string[]>
   /** TooManyGroups: more than 65,535. */
   groups(plan: GroupPlan): Promise<GroupPage>
-  /** Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. */
-  caughtUp(tokens: readonly string[], patience: number): Promise<boolean>
+  /**
+   * Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. `tenant`:
+   * only what that tenant wrote.
+   */
+  caughtUp(tokens: readonly string[], patience: number, tenant?: string): Promise<boolean>
   /** Codes of parameters by which documents of another release may not be found. Absent: they never are of another. */
   readonly outdated?: (asked: SearchSubject) => Promise<readonly string[]>
 }

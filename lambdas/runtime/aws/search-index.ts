@@ -79,7 +79,7 @@ export const bodyStepParts = (): WritingStepParts => ({
     seal: seal(),
     clock: clock(),
     consistency: config().consistency,
-    index: { caughtUp: (tokens, patience) => inTime(() => index().caughtUp(tokens, patience))(undefined) },
+    index: { caughtUp: (...of) => inTime(() => index().caughtUp(...of))(undefined) },
     blobs: blobs(),
     tokensOf: (written) => written.map(({ versionId, ...key }) => tokenOf({ ...key, version: versionId })),
   },

@@ -9,23 +9,38 @@ const LARGE = 50
 /** Milliseconds between two looks. */
 const PAUSE = 10
 
-/** `position`: where the index is in the feed; `delay`: milliseconds until it has caught up, 0 where it stands still. */
-export type PacedIndex = { readonly position: number; readonly delay: () => number }
+/**
+ * `positionOf`: where the index is in the feed; `delay`: milliseconds until it has caught up, 0 where it stands still; `isApart`: whether it
+ * follows the tenant at a pace of its own.
+ */
+export type PacedIndex = {
+  readonly positionOf: (tenant: string) => number
+  readonly delay: (tenant: string) => number
+  readonly isApart: (tenant: string) => boolean
+}
 
 /** Returns a writer that holds a write of so many versions back until the index has taken in as many, or is near. */
 export function pacedWriter(writer: ResourceWriter, index: PacedIndex): ResourceWriter {
-  let turn = Promise.resolve()
-  const hold = async (versions: number): Promise<void> => {
-    const end = index.position + versions
-    while (index.delay() > LONGEST_DELAY && index.position < end) await wait(PAUSE)
+  let sharedTurn = Promise.resolve()
+  const ownTurns = new Map<string, Promise<void>>()
+  const hold = async (tenant: string, versions: number): Promise<void> => {
+    const end = index.positionOf(tenant) + versions
+    while (index.delay(tenant) > LONGEST_DELAY && index.positionOf(tenant) < end) await wait(PAUSE)
+  }
+  /** A tenant that is followed apart has turns of its own: no other tenant waits for its pace. */
+  const inTurn = (tenant: string, versions: number): Promise<void> => {
+    if (!index.isApart(tenant)) {
+      sharedTurn = sharedTurn.then(() => hold(tenant, versions))
+      return sharedTurn
+    }
+    const turn = (ownTurns.get(tenant) ?? Promise.resolve()).then(() => hold(tenant, versions))
+    ownTurns.set(tenant, turn)
+    return turn
   }
   return {
     async commit(writes, guards) {
-      if (writes.length < LARGE) await hold(writes.length)
-      else {
-        turn = turn.then(() => hold(writes.length))
-        await turn
-      }
+      const tenant = writes[0]?.tenant ?? ''
+      await (writes.length < LARGE ? hold(tenant, writes.length) : inTurn(tenant, writes.length))
       return writer.commit(writes, guards)
     },
   }

@@ -239,8 +239,8 @@ const COUNTED = 10_000
 
 const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => ({
   async status(tenant) {
-    const lag = store.countAfter(searcher.position, tenant, COUNTED)
-    if (searcher.lag() < SOON_CAUGHT_UP) await searcher.caughtUp([String(store.lastPosition(tenant))])
+    const lag = store.countAfter(searcher.positionOf(tenant), tenant, COUNTED)
+    if (searcher.lag(tenant) < SOON_CAUGHT_UP) await searcher.caughtUp([String(store.lastPosition(tenant))], undefined, tenant)
     return { lag, ...statusOf(definitions.now(), tenant) }
   },
 })

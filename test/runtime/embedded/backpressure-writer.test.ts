@@ -5,10 +5,12 @@ import { eventually } from '../../fixtures/eventually.ts'
 
 const LARGE = 50
 const FAR = 2_001
+/** The index follows this tenant at a pace of its own. */
+const APART = 'apart'
 
 /** A writer over an index that is `delay` milliseconds behind at `position`; `looks`: how often the writer looked at the delay. */
 function paced(delay: number) {
-  const index = { position: 0, milliseconds: delay, looks: 0 }
+  const index = { position: 0, apart: 0, milliseconds: delay, looks: 0 }
   const commits: number[] = []
   const commit = async (writes: readonly unknown[]) => {
     commits.push(writes.length)
@@ -17,16 +19,15 @@ function paced(delay: number) {
   const writer = pacedWriter(
     { commit },
     {
-      get position() {
-        return index.position
-      },
+      positionOf: (tenant) => (tenant === APART ? index.apart : index.position),
       delay() {
         index.looks++
         return index.milliseconds
       },
+      isApart: (tenant) => tenant === APART,
     },
   )
-  const write = (versions: number) => writer.commit(Array(versions).fill({}), [])
+  const write = (versions: number, tenant = 't') => writer.commit(Array(versions).fill({ tenant }), [])
   const looked = (more = 3) => {
     const before = index.looks
     return eventually(() => index.looks >= before + more)
@@ -87,5 +88,18 @@ describe('a write', () => {
     expect(commits).toEqual([1])
     index.position = LARGE
     await large
+  })
+
+  it('does not wait for the pace of a tenant that is followed apart', async () => {
+    const { index, commits, write, looked } = paced(FAR)
+    const apart = write(LARGE + 1, APART)
+    const shared = write(LARGE)
+    await looked()
+    index.position = LARGE
+    await shared
+    expect(commits).toEqual([LARGE])
+    index.apart = LARGE + 1
+    await apart
+    expect(commits).toEqual([LARGE, LARGE + 1])
   })
 })

@@ -6,6 +6,7 @@ import { SqliteChangeFeed } from '../../../adapters/sqlite-store/change-feed.ts'
 import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
 import { Follower } from '../../../indexing/feed-follower.ts'
+import { positionOf } from '../../../indexing/feed-lines.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
@@ -50,15 +51,13 @@ const reported = new Set<string>()
 let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
-let wanted = answering.follower.position
+let wanted = answering.follower.positions.all
 /** Versions that are written from now on are no rebuild, and a new store has no others. */
 const rebuild =
   opened.reason === undefined || stored === 0
     ? undefined
     : new RebuildReport(opened.reason, stored, opened.next !== undefined, (text) => tell({ kind: 'notice', text }))
 let scheduled = false
-/** Something is evaluated for the next slice. */
-let evaluating = false
 /** The store could not be read: that is tried again when somebody asks, or it has more. */
 let stuck = false
 let closed = false
@@ -70,8 +69,9 @@ port.on('message', (message: SearcherMessage) => {
       return follow(message.position)
     case 'ask':
       Atomics.sub(asked, 0, 1)
-      if (message.position <= answering.follower.position) return answer(message)
+      if (isReached(message)) return answer(message)
       waiting.push(message)
+      if (message.tenant !== undefined) answering.follower.hasten(message.tenant, message.position)
       return follow(message.position)
     case 'forget':
       return forget(message.number)
@@ -94,45 +94,48 @@ function follow(to: number): void {
 }
 
 function schedule(): void {
-  if (scheduled || evaluating || closed) return
+  if (scheduled || closed) return
   scheduled = true
   stuck = false
   setImmediate(turn)
-}
-
-/** What has to be evaluated elsewhere first: meanwhile searches are answered. The work itself is then chosen anew. */
-function after(ahead: Promise<void> | undefined, work: () => void): void {
-  if (ahead === undefined) return work()
-  evaluating = true
-  ahead.then(() => {
-    evaluating = false
-    schedule()
-  })
 }
 
 /** A slice of the most urgent work; between two of them the mailbox is looked at. */
 function turn(): void {
   scheduled = false
   if (closed) return
-  const { follower } = answering
-  if (follower.position < wanted) attempt(file, () => after(follower.beforeFollow(sliceNow()), catchUp))
-  else if (follower.rebuilds.length > 0) attempt(file, () => after(follower.beforeRebuild(SLICE), () => follower.rebuild(SLICE)))
-  else if (next !== undefined) attempt(nextTo(file), makeNext)
-  else return
-  if (stuck || evaluating) return
+  const isDone = work()
+  if (stuck || !isDone) return
   answerWaiting()
   schedule()
 }
 
-const sliceNow = (): number => (wanted - answering.follower.position > BULK ? BULK : SLICE)
+/** False: there is nothing to do, until more is written or something is evaluated. */
+function work(): boolean {
+  const { follower } = answering
+  attempt(file, () => evaluateFor(follower, wanted))
+  if (stuck || closed) return false
+  if (follower.canFollow(wanted)) attempt(file, catchUp)
+  else if (follower.canRebuild()) attempt(file, () => follower.rebuild(SLICE))
+  else if (next !== undefined) return workOnNext()
+  else return false
+  return true
+}
+
+/** Meanwhile searches are answered, and what needs no evaluation is indexed. */
+function evaluateFor(follower: Follower, end: number): void {
+  for (const ready of follower.evaluate(SLICE, end)) ready.then(schedule)
+}
+
+const sliceNow = (): number => (wanted - answering.follower.positions.all > BULK ? BULK : SLICE)
 
 function catchUp(): void {
   const { follower } = answering
   // The store may have acknowledged more than this connection can see yet: it is looked at again.
-  if (!follower.follow(sliceNow())) return
+  if (!follower.follow(sliceNow(), wanted)) return
   clearTimeout(idle)
   idle = setTimeout(commitStep, COMMIT_IDLE)
-  tell({ kind: 'position', position: follower.position })
+  tell({ kind: 'positions', positions: follower.positions })
   tellRebuild()
 }
 
@@ -145,13 +148,28 @@ function commitStep(): void {
   })
 }
 
-function makeNext(): void {
-  const { follower } = next!
-  if (follower.position < answering.follower.position) after(follower.beforeFollow(SLICE), () => follower.follow(SLICE))
-  else if (follower.rebuilds.length > 0) after(follower.beforeRebuild(SLICE), () => follower.rebuild(SLICE))
-  else return exchange()
+/** False: the next index has to wait for an evaluation. */
+function workOnNext(): boolean {
+  let isDone = true
+  attempt(nextTo(file), () => {
+    isDone = makeNext(next!.follower, Math.max(answering.follower.positions.all, ...answering.follower.positions.apart.values()))
+  })
+  return isDone
+}
+
+/** `end`: the position that the next index has to reach before it answers. */
+function makeNext(follower: Follower, end: number): boolean {
+  evaluateFor(follower, end)
+  if (follower.canFollow(end)) follower.follow(SLICE, end)
+  else if (follower.canRebuild()) follower.rebuild(SLICE)
+  else if (follower.position < end || follower.rebuilds.length > 0) return false
+  else {
+    exchange()
+    return true
+  }
   tellDefinitions({ rebuilds: answering.follower.rebuilds })
   tellRebuild()
+  return true
 }
 
 function exchange(): void {
@@ -159,7 +177,7 @@ function exchange(): void {
   answering = followed(takeOver(parts, { answering: answering.index, next: next!.index }), COMMIT_EVERY, tellDefinitions)
   next = undefined
   rebuild?.done()
-  tell({ kind: 'position', position: answering.follower.position })
+  tell({ kind: 'positions', positions: answering.follower.positions })
   tellDefinitions(answering.follower.definitions)
 }
 
@@ -173,9 +191,10 @@ function onPoison({ tenant, type, id, versionId }: ResourceVersion, error: unkno
 
 /** Those for whom it has come far enough: who waits for less may have come later. */
 function answerWaiting(): void {
-  const isReached = ({ position }: Ask): boolean => position <= answering.follower.position
   for (let at = waiting.findIndex(isReached); at >= 0; at = waiting.findIndex(isReached)) answer(waiting.splice(at, 1)[0]!)
 }
+
+const isReached = ({ position, tenant }: Ask): boolean => position <= positionOf(answering.follower.positions, tenant)
 
 function answer(ask: Ask, lostBefore = 0): void {
   const { number, question } = ask
@@ -269,5 +288,5 @@ function tell(reply: SearcherReply): void {
 
 takeBases(answering, opened.newBases, reading)
 tellDefinitions(answering.follower.definitions)
-tell({ kind: 'position', position: answering.follower.position })
+tell({ kind: 'positions', positions: answering.follower.positions })
 schedule()

@@ -1,5 +1,6 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
+import type { FeedPositions } from '../../../indexing/feed-lines.ts'
 import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { IndexBehind } from '../../../ports/faults/index-behind.ts'
@@ -7,7 +8,7 @@ import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly
 import { type Freshness, type GroupPlan, type Matching, NEVER, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
 import type { ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
-import { Pace } from './catch-up-rate.ts'
+import { IndexProgress } from './index-progress.ts'
 
 /**
  * Files of the store and the index; `reading`: how texts are read, for the program of the thread; `defining`: the current SearchParameters of
@@ -30,8 +31,10 @@ export type Question =
   | { readonly method: 'distinct'; readonly of: readonly [matching: Matching & Freshness, field: string, limit: number] }
   | { readonly method: 'groups'; readonly of: readonly [plan: GroupPlan] }
 
-/** `position`: what must have been indexed before. */
-export type Ask = { readonly kind: 'ask'; readonly number: number; readonly question: Question; readonly position: number }
+/** The position up to which the versions of a tenant must be indexed before. Without a tenant: the versions of all tenants. */
+type From = { readonly position: number; readonly tenant?: string | undefined }
+
+export type Ask = { readonly kind: 'ask'; readonly number: number; readonly question: Question } & From
 
 export type SearcherMessage =
   | { readonly kind: 'follow'; readonly position: number }
@@ -42,7 +45,7 @@ export type SearcherMessage =
   | { readonly kind: 'close' }
 
 export type SearcherReply =
-  | { readonly kind: 'position'; readonly position: number }
+  | { readonly kind: 'positions'; readonly positions: FeedPositions }
   /** Of the thread's program: what is different now about what SearchParameters define, and how far the index has come with it. */
   | { readonly kind: 'definitions'; readonly definitions: unknown }
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
@@ -67,9 +70,8 @@ export type SearcherOptions = Omit<SearcherData, 'asked' | 'stored'> & {
   readonly warn?: (line: string) => void
 }
 
-type Waiting = {
+type Waiting = From & {
   readonly question: Question
-  readonly position: number
   readonly resolve: (answer: never) => void
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
@@ -88,14 +90,14 @@ export class Searcher implements SearchIndex {
   readonly #asked = new Int32Array(new SharedArrayBuffer(4))
   #worker: Worker | undefined
   #number = 0
-  #position = 0
-  readonly #pace = new Pace()
+  readonly #progress: IndexProgress
   #closed = false
   #pause = PAUSE.first
   #isStoreDamaged = false
 
   constructor(options: SearcherOptions) {
     this.#options = options
+    this.#progress = new IndexProgress(options.acknowledged)
     this.#start()
   }
 
@@ -104,25 +106,35 @@ export class Searcher implements SearchIndex {
     this.#post({ kind: 'follow', position: this.#options.acknowledged() })
   }
 
-  /** Acknowledged versions that are not indexed yet. */
-  lag(): number {
-    return Math.max(0, this.#options.acknowledged() - this.#position)
+  /** Acknowledged versions that are not indexed yet, with those of other tenants between them. Without a tenant: of all tenants. */
+  lag(tenant?: string): number {
+    return this.#progress.lag(tenant)
   }
 
-  /** Milliseconds until all acknowledged versions are indexed; 0 where that is not known, or the index stands still. */
-  delay(): number {
-    return this.#pace.msTo(this.#options.acknowledged(), performance.now())
+  /** Milliseconds until the acknowledged versions of the tenant are indexed; 0 where that is not known, or the index stands still. */
+  delay(tenant: string): number {
+    return this.#progress.delay(tenant, performance.now())
   }
 
-  /** Up to where it is known to have indexed the store's feed. */
+  /** The position up to which it is known to have indexed all of the store's feed. */
   get position(): number {
-    return this.#position
+    return this.#progress.positionOf()
+  }
+
+  /** The position up to which it is known to have indexed the versions of the tenant. */
+  positionOf(tenant: string): number {
+    return this.#progress.positionOf(tenant)
+  }
+
+  /** Whether the index follows the tenant apart from the others, at its own pace. */
+  isApart(tenant: string): boolean {
+    return this.#progress.isApart(tenant)
   }
 
   /** `upTo`: the position that it has to see; absent: everything acknowledged, unless the plan takes what there is. */
   async find(plan: Plan, upTo = this.#positionFor(plan)): Promise<HitPage> {
-    const page = await this.#askAt<HitPage>(upTo, { method: 'find', of: [plan] })
-    return plan.eventual ? { ...page, lag: this.#lagOf(plan.tenant) } : page
+    const page = await this.#askAt<HitPage>({ position: upTo, tenant: plan.tenant }, { method: 'find', of: [plan] })
+    return plan.eventual ? { ...page, lag: this.lag(plan.tenant) } : page
   }
 
   distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]> {
@@ -131,43 +143,44 @@ export class Searcher implements SearchIndex {
 
   async groups(plan: GroupPlan): Promise<GroupPage> {
     const page = await this.#ask<GroupPage>({ method: 'groups', of: [plan] })
-    return plan.eventual ? { ...page, lag: this.#lagOf(plan.tenant) } : page
+    return plan.eventual ? { ...page, lag: this.lag(plan.tenant) } : page
   }
 
   explain(plan: Plan): Promise<readonly string[]> {
     return this.#ask({ method: 'explain', of: [plan] })
   }
 
-  #lagOf(tenant: string): number {
-    return Math.max(0, this.#options.acknowledged(tenant) - this.#position)
-  }
-
   /** SearchTooCostly when the search uses up the budget, or is not answered in twice that time; IndexBehind when the index has not caught up with the store by then. */
   #ask<Answer>(question: Question): Promise<Answer> {
-    return this.#askAt(this.#positionFor(question.of[0]), question)
+    const [matching] = question.of
+    return this.#askAt({ position: this.#positionFor(matching), tenant: matching.tenant }, question)
   }
 
   #positionFor({ tenant, eventual }: Matching & Freshness): number {
     return eventual ? 0 : this.#options.acknowledged(tenant)
   }
 
-  #askAt<Answer>(position: number, question: Question): Promise<Answer> {
+  #askAt<Answer>(from: From, question: Question): Promise<Answer> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
     const number = ++this.#number
     return new Promise((resolve, reject) => {
       const late = () => {
-        const isBehind = position > this.#position
-        this.#take(number)?.reject(isBehind ? this.#behind(position) : new SearchTooCostly('not answered in time'))
+        this.#take(number)?.reject(this.#isReached(from) ? new SearchTooCostly('not answered in time') : this.#behind(from))
         this.#post({ kind: 'forget', number })
       }
       const timer = setTimeout(late, 2 * this.#options.budget)
-      this.#waiting.set(number, { question, position, resolve, reject, timer })
-      this.#post({ kind: 'ask', number, question, position })
+      this.#waiting.set(number, { question, ...from, resolve, reject, timer })
+      this.#post({ kind: 'ask', number, question, ...from })
     })
   }
 
-  #behind(position: number): IndexBehind {
-    return new IndexBehind({ retryAfter: this.#pace.secondsTo(position), versions: position - this.#position })
+  #isReached({ position, tenant }: From): boolean {
+    return position <= this.#progress.positionOf(tenant)
+  }
+
+  #behind({ position, tenant }: From): IndexBehind {
+    const versions = position - this.#progress.positionOf(tenant)
+    return new IndexBehind({ retryAfter: this.#progress.secondsTo(position, tenant), versions })
   }
 
   /** Its thread applies what the store holds; nobody hands it documents. */
@@ -176,10 +189,11 @@ export class Searcher implements SearchIndex {
   }
 
   /** `tokens`: positions. Answers come after everything acknowledged before of their tenant, however much others write. */
-  async caughtUp(tokens: readonly string[] = []): Promise<boolean> {
+  async caughtUp(tokens: readonly string[] = [], _patience?: number, tenant?: string): Promise<boolean> {
     const all = this.#options.acknowledged()
     const position = tokens.length === 0 ? all : Math.min(all, Math.max(...tokens.map(Number)))
-    await this.#askAt(position, { method: 'distinct', of: [{ tenant: '', types: [], where: NEVER, access: 'everything' }, '', 1] })
+    const nothing = { tenant: '', types: [], where: NEVER, access: 'everything' } as const
+    await this.#askAt({ position, tenant }, { method: 'distinct', of: [nothing, '', 1] })
     return true
   }
 
@@ -225,7 +239,7 @@ export class Searcher implements SearchIndex {
     this.#worker = worker
     Atomics.store(this.#asked, 0, 0)
     this.follow()
-    for (const [number, { question, position }] of this.#waiting) this.#post({ kind: 'ask', number, question, position })
+    for (const [number, { question, position, tenant }] of this.#waiting) this.#post({ kind: 'ask', number, question, position, tenant })
   }
 
   /** What the thread had not committed yet it takes from the store again. */
@@ -235,10 +249,8 @@ export class Searcher implements SearchIndex {
     this.#pause = Math.min(2 * this.#pause, PAUSE.longest)
   }
 
-  #cameTo(position: number): void {
-    if (position > this.#position) this.#isWell()
-    this.#position = position
-    this.#pace.cameTo(position, performance.now(), this.lag() === 0)
+  #cameTo(positions: FeedPositions): void {
+    if (this.#progress.cameTo(positions, performance.now())) this.#isWell()
   }
 
   #isWell(): void {
@@ -251,13 +263,13 @@ export class Searcher implements SearchIndex {
     const error = new Damaged('store', reason)
     if (!this.#isStoreDamaged) this.#options.report(error)
     this.#isStoreDamaged = true
-    for (const [number, { position }] of this.#waiting) if (position > this.#position) this.#take(number)?.reject(error)
+    for (const [number, waiting] of this.#waiting) if (!this.#isReached(waiting)) this.#take(number)?.reject(error)
   }
 
   #receive(reply: SearcherReply): void {
     switch (reply.kind) {
-      case 'position':
-        return this.#cameTo(reply.position)
+      case 'positions':
+        return this.#cameTo(reply.positions)
       case 'definitions':
         return this.#options.onDefinitions?.(reply.definitions)
       case 'answer':

@@ -60,6 +60,23 @@ describe('The searcher', () => {
     expect(await found(searcher, exactly('Y'))).toBe('a/2')
   })
 
+  it('lets a tenant that has just written wait for its own versions only', async () => {
+    const { store, searcher } = await homeOf()
+    await store.commit([named('a', 'X')], [])
+    await searcher.caughtUp()
+    const others = Array.from({ length: 20_000 }, (_, i) => ({ ...named(`${i}`, 'X'), tenant: 'loud' }))
+    await store.commit(others, [])
+    await store.commit([named('a', 'Y', 1)], [])
+    const ended: string[] = []
+    const loud = searcher.find({ ...planOf(exactly('X')), tenant: 'loud' }).then(({ total }) => ended.push(`loud ${total}`))
+    const token = [String(store.lastPosition('t'))]
+    const mine = searcher.caughtUp(token, 0, 't').then(() => found(searcher, exactly('Y')).then((hits) => ended.push(hits)))
+    await Promise.all([loud, mine])
+    expect(ended).toEqual(['a/2', 'loud 20000'])
+    await searcher.caughtUp()
+    expect([searcher.lag(), searcher.isApart('t')]).toEqual([0, false])
+  })
+
   it('answers at once who does not wait for all of it, and tells how much is missing', async () => {
     const { store, searcher } = await homeOf({ ahead: { t: 1_000 } })
     await store.commit([named('a', 'X')], [])
@@ -90,7 +107,7 @@ describe('The searcher', () => {
 
   it('tells who waited in vain behind others, and not for the index, to ask for less', async () => {
     const program = `import { parentPort } from 'node:worker_threads'
-      parentPort.postMessage({ kind: 'position', position: 7 })
+      parentPort.postMessage({ kind: 'positions', positions: { all: 7, apart: new Map() } })
       parentPort.on('message', ({ kind }) => { if (kind === 'close') process.exit() })`
     const searcher = new Searcher({
       thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
@@ -226,7 +243,7 @@ describe('The searcher', () => {
 
   it('ends a thread that does not close, as in the middle of a pattern, and what waits for it is told', async () => {
     const program =
-      "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'position', position: 1 }); /^(a+)+$/.test('a'.repeat(60) + '!')"
+      "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'positions', positions: { all: 1, apart: new Map() } }); /^(a+)+$/.test('a'.repeat(60) + '!')"
     const searcher = new Searcher({
       thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
       store: '', index: '', reading: {}, budget: 60_000, acknowledged: () => 1, report: () => undefined,

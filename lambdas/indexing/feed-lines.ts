@@ -1,0 +1,97 @@
+/**
+ * The lines in which an index follows a feed. Most tenants share one line. A tenant with costly work, or with a search that waits, has a line
+ * of its own: no other tenant's search waits for that work.
+ */
+import type { FollowingIndex } from './feed-indexing.ts'
+
+/** How far an index has come in a feed. `all`: in the shared line; `apart`: in the lines of single tenants. */
+export type FeedPositions = { readonly all: number; readonly apart: ReadonlyMap<string, number> }
+
+const NOBODY: FeedPositions['apart'] = new Map()
+
+export const FEED_START: FeedPositions = { all: 0, apart: NOBODY }
+
+/** Returns the position up to which all versions of a tenant are indexed. Without a tenant: those of all tenants. */
+export const positionOf = ({ all, apart }: FeedPositions, tenant?: string): number =>
+  tenant === undefined ? Math.min(all, ...apart.values()) : (apart.get(tenant) ?? all)
+
+/** A tenant that has a line of its own; undefined: the shared line. */
+export type Line = string | undefined
+
+/** `wanted`: the position that a search waits for; `turn`: the time of its last turn. */
+type OwnLine = { position: number; wanted: number; turn: number }
+
+export class FeedLines {
+  #all: number
+  readonly #apart: Map<string, OwnLine>
+  #turns = 0
+  #turnOfAll = 0
+
+  constructor({ all, apart }: FeedPositions) {
+    this.#all = all
+    this.#apart = new Map([...apart].map(([tenant, position]) => [tenant, { position, wanted: 0, turn: 0 }]))
+  }
+
+  get positions(): FeedPositions {
+    if (this.#apart.size === 0) return { all: this.#all, apart: NOBODY }
+    return { all: this.#all, apart: new Map([...this.#apart].map(([tenant, { position }]) => [tenant, position])) }
+  }
+
+  /** Tenants that have a line of their own. */
+  get tenants(): readonly string[] {
+    return [...this.#apart.keys()]
+  }
+
+  positionOf(line: Line): number {
+    return (line === undefined ? undefined : this.#apart.get(line)?.position) ?? this.#all
+  }
+
+  /** Gives a tenant a line of its own, which starts where the shared line is. */
+  separate(tenant: string, wanted = 0): void {
+    const line = this.#apart.get(tenant) ?? { position: this.#all, wanted, turn: 0 }
+    line.wanted = Math.max(line.wanted, wanted)
+    this.#apart.set(tenant, line)
+  }
+
+  advance(line: Line, position: number): void {
+    const own = line === undefined ? undefined : this.#apart.get(line)
+    this.#turns++
+    if (own === undefined) [this.#all, this.#turnOfAll] = [position, this.#turns]
+    else [own.position, own.turn] = [position, this.#turns]
+  }
+
+  /** Ends the lines that are where the shared line is, except those of some tenants. */
+  join(isKept: (tenant: string) => boolean): void {
+    for (const [tenant, { position }] of this.#apart) if (position === this.#all && !isKept(tenant)) this.#apart.delete(tenant)
+  }
+
+  /** Returns the lines that have work, the one with the oldest turn first. `end`: the position that the shared line is to reach. */
+  due(end: number): readonly Line[] {
+    const due: { readonly line: Line; readonly turn: number }[] = []
+    if (this.#all < end) due.push({ line: undefined, turn: this.#turnOfAll })
+    for (const [line, { position, wanted, turn }] of this.#apart) if (position < Math.max(wanted, this.#all)) due.push({ line, turn })
+    return due.toSorted((a, b) => a.turn - b.turn).map(({ line }) => line)
+  }
+}
+
+/** An earlier version of the server knows only this position. It goes on where no version is missing. */
+const SHARED = 'position'
+/** The note on the lines of single tenants. */
+const APART = 'apart'
+const NONE = JSON.stringify({ all: 0, apart: [] })
+
+/** Reads where an index is. */
+export function positionsIn(index: Pick<FollowingIndex, 'note'>): FeedPositions {
+  const position = Number(index.note(SHARED) ?? 0)
+  const { all, apart } = JSON.parse(String(index.note(APART) ?? NONE)) as { all: number; apart: [string, number][] }
+  // An earlier version of the server may have followed further since.
+  return { all: Math.max(position, all), apart: new Map(apart.map(([tenant, at]) => [tenant, Math.max(position, at)])) }
+}
+
+/** Notes where an index is, as part of its transaction. */
+export function notePositions(index: Pick<FollowingIndex, 'note' | 'setNote'>, positions: FeedPositions): void {
+  index.setNote(SHARED, positionOf(positions))
+  const { all, apart } = positions
+  const text = apart.size === 0 ? NONE : JSON.stringify({ all, apart: [...apart] })
+  if (text !== (index.note(APART) ?? NONE)) index.setNote(APART, text)
+}

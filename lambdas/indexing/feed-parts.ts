@@ -1,0 +1,82 @@
+/** Reads the parts of a feed that an index takes next. Costly parameters of a tenant are evaluated before its part is taken. */
+import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
+import type { ChangeFeed, FeedPart } from '../ports/store/change-feed.ts'
+import type { Reading, ReadingOf } from '../search/search-context.ts'
+import type { ReadPart } from './feed-indexing.ts'
+import type { FeedLines, Line } from './feed-lines.ts'
+import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from './parameter-prefetch.ts'
+
+export type FeedPartsParts = {
+  readonly feed: ChangeFeed
+  readonly lines: FeedLines
+  readonly reading: ReadingOf
+  readonly expressions: ExpressionRunner
+}
+
+/** A part that begins at a position, evaluated by a reading of the tenant. `read`: absent until that is done. */
+type Ahead = { readonly part: FeedPart; readonly position: number; readonly by: Reading; read?: ReadAhead }
+
+/** Tenants whose parameters are evaluated at the same time: each holds a part of the feed in memory. */
+const MOST_AHEAD = 8
+
+export class FeedParts {
+  readonly #parts: FeedPartsParts
+  readonly #ahead = new Map<string, Ahead>()
+
+  constructor(parts: FeedPartsParts) {
+    this.#parts = parts
+  }
+
+  /** Begins to evaluate the next parts of these lines, of at most `limit` versions each. Each promise ends when one more is ready; none fails. */
+  evaluate(due: readonly Line[], limit: number): readonly Promise<void>[] {
+    for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)
+    const running = [...this.#ahead.values()].filter(({ read }) => read === undefined).length
+    const needy = due.filter((line) => line !== undefined && this.isCostly(line) && !this.#ahead.has(line))
+    return needy.slice(0, Math.max(0, MOST_AHEAD - running)).map((line) => this.#evaluate(line!, limit))
+  }
+
+  #evaluate(tenant: string, limit: number): Promise<void> {
+    const { feed, lines, reading, expressions } = this.#parts
+    const [position, by] = [lines.positionOf(tenant), reading(tenant)]
+    const ahead: Ahead = { position, by, part: feed.changesOf({ only: tenant }, position, limit) }
+    this.#ahead.set(tenant, ahead)
+    const versions = ahead.part.changes.map(({ version }) => version)
+    return readAhead(versions, () => by, expressions).then((read) => {
+      ahead.read = read
+    })
+  }
+
+  /** Whether parameters of the tenant may take long. */
+  isCostly(tenant: string): boolean {
+    return isAheadNeeded(this.#parts.reading(tenant))
+  }
+
+  /** Whether the next part of the line can be taken now. */
+  isReady(line: Line): boolean {
+    return line === undefined || !this.isCostly(line) || this.#aheadOf(line)?.read !== undefined
+  }
+
+  /** Takes the next part of a line that is ready. */
+  take(line: Line, limit: number): ReadPart {
+    const ahead = line === undefined ? undefined : this.#aheadOf(line)
+    if (ahead?.read === undefined) return { ...this.#next(line, limit), read: NOTHING_READ }
+    this.#ahead.delete(line!)
+    return { ...ahead.part, read: ahead.read }
+  }
+
+  #next(line: Line, limit: number): FeedPart {
+    const { feed, lines } = this.#parts
+    const position = lines.positionOf(line)
+    if (line !== undefined) return feed.changesOf({ only: line }, position, limit)
+    if (lines.tenants.length > 0) return feed.changesOf({ except: lines.tenants }, position, limit)
+    const changes = feed.changes(position, limit)
+    return { changes, upTo: changes.at(-1)?.position ?? position }
+  }
+
+  /** Absent where it was evaluated for another position, or by what parameters meant before. */
+  #aheadOf(tenant: string): Ahead | undefined {
+    const ahead = this.#ahead.get(tenant)
+    const { lines, reading } = this.#parts
+    return ahead?.position === lines.positionOf(tenant) && ahead.by === reading(tenant) ? ahead : undefined
+  }
+}

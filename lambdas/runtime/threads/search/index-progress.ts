@@ -1,0 +1,62 @@
+/** How far the index is in the feed of the store, for each tenant, and how fast it comes further. Takes times; has no clock. */
+import { FEED_START, type FeedPositions, positionOf } from '../../../indexing/feed-lines.ts'
+import { Pace } from './catch-up-rate.ts'
+
+export class IndexProgress {
+  #positions = FEED_START
+  readonly #shared = new Pace()
+  /** Of tenants that the index follows apart from the others. */
+  readonly #apart = new Map<string, Pace>()
+  readonly #acknowledged: (tenant?: string) => number
+
+  /** `acknowledged`: the position of the last acknowledged write, of all tenants or of one. */
+  constructor(acknowledged: (tenant?: string) => number) {
+    this.#acknowledged = acknowledged
+  }
+
+  /** Takes the positions that the index reports. `now`: milliseconds. True: some are further than before. */
+  cameTo(positions: FeedPositions, now: number): boolean {
+    const before = this.#positions
+    this.#positions = positions
+    const { all, apart } = positions
+    this.#shared.cameTo(all, now, all >= this.#acknowledged())
+    for (const tenant of this.#apart.keys()) if (!apart.has(tenant)) this.#apart.delete(tenant)
+    for (const [tenant, position] of apart) this.#paceOf(tenant).cameTo(position, now, position >= this.#acknowledged(tenant))
+    return all > before.all || [...apart].some(([tenant, position]) => position > positionOf(before, tenant))
+  }
+
+  #paceOf(tenant: string): Pace {
+    const pace = this.#apart.get(tenant) ?? new Pace()
+    this.#apart.set(tenant, pace)
+    return pace
+  }
+
+  /** Returns the position up to which the versions of the tenant are indexed. Without a tenant: those of all tenants. */
+  positionOf(tenant?: string): number {
+    return positionOf(this.#positions, tenant)
+  }
+
+  /** Returns how many acknowledged positions are missing, up to the last one of the tenant or of all tenants. */
+  lag(tenant?: string): number {
+    return Math.max(0, this.#acknowledged(tenant) - this.positionOf(tenant))
+  }
+
+  /** Returns the seconds until the index has come to a position, rounded up. */
+  secondsTo(position: number, tenant: string | undefined): number {
+    return this.#paceFor(tenant).secondsTo(position)
+  }
+
+  /** Returns the milliseconds until the acknowledged writes are indexed; 0 where that is not known, or the index stands still. */
+  delay(tenant: string, now: number): number {
+    return this.#paceFor(tenant).msTo(this.#acknowledged(this.isApart(tenant) ? tenant : undefined), now)
+  }
+
+  /** Whether the index follows the tenant apart from the others, at its own pace. */
+  isApart(tenant: string): boolean {
+    return this.#positions.apart.has(tenant)
+  }
+
+  #paceFor(tenant: string | undefined): Pace {
+    return (tenant === undefined ? undefined : this.#apart.get(tenant)) ?? this.#shared
+  }
+}

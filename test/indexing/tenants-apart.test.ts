@@ -1,0 +1,213 @@
+/** A tenant whose parameters take long, or who writes much, does not keep the index of other tenants back. */
+import { describe, expect, it } from '@jest/globals'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
+import { Follower } from '../../lambdas/indexing/feed-follower.ts'
+import type { Evaluation, ExpressionRunner } from '../../lambdas/ports/execution/expression-runner.ts'
+import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
+import { type Random, randomOf } from '../contracts/generated-search.ts'
+import { feedOf } from '../fixtures/feed.ts'
+import { patient } from '../fixtures/resources.ts'
+import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const person = (tenant: string, id: string, family: string, expected = 0): ResourceVersion =>
+  versionOf(writeOf(patientOf(id, tenant), { expected, body: patient(id, { family }) }))
+
+/** `expression`: one that is interpreted is evaluated ahead. */
+const parameter = (tenant: string, code: string, expression: string, expected = 0): ResourceVersion => {
+  const body = {
+    resourceType: 'SearchParameter',
+    id: code,
+    url: code,
+    status: 'active',
+    code,
+    base: ['Patient'],
+    type: 'string',
+    expression,
+  }
+  return versionOf(writeOf(keyOf(tenant, 'SearchParameter', code), { expected, body }))
+}
+const INTERPRETED = 'Patient.name.repeat(family)'
+const COMPILED = 'Patient.name.family'
+
+const tick = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Evaluations that end when they are released. Each has the family name as its value. */
+function heldExpressions() {
+  const held: (() => void)[] = []
+  const familyOf = ({ resource }: Evaluation) => ({ type: 'string', value: JSON.parse(resource).name[0].family as string })
+  const runner: ExpressionRunner = {
+    async evaluate(evaluations) {
+      await new Promise<void>((resolve) => void held.push(resolve))
+      return evaluations.map((each) => ({ ms: 1, values: [familyOf(each)] }))
+    },
+  }
+  const release = (count = held.length): void => {
+    for (const resolve of held.splice(0, count)) resolve()
+  }
+  return { runner, held, release }
+}
+
+function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), feed = feedOf(versions) } = {}) {
+  const { runner, held, release } = heldExpressions()
+  const follower = new Follower({
+    ...{ feed, index, reading: {}, expressions: runner, commitEvery: 1_000 },
+    onPoison: (version, error) => {
+      throw new Error(`${version.id} was not indexed`, { cause: error })
+    },
+    onChange: () => undefined,
+  })
+  const running = new Set<Promise<unknown>>()
+  /** Works until something has to be evaluated, or there is nothing left. */
+  const work = (limit = 4): void => {
+    for (;;) {
+      for (const each of follower.evaluate(limit, versions.length)) {
+        const ended = each.finally(() => running.delete(ended))
+        running.add(ended)
+      }
+      if (follower.canFollow(versions.length)) follower.follow(limit, versions.length)
+      else if (follower.canRebuild()) follower.rebuild(limit)
+      else return
+    }
+  }
+  const finish = async (): Promise<void> => {
+    for (work(); running.size > 0; work()) {
+      await tick()
+      release()
+    }
+  }
+  return { follower, index, held, work, finish }
+}
+
+const found = (index: SqliteSearchIndex, tenant: string, field = 'family:exact'): string =>
+  ['F', 'G', 'H']
+    .map((family) => {
+      const where = { kind: 'key', field, oneOf: [family] } as const
+      const { hits } = index.findNow({ tenant, types: ['Patient'], where, access: 'everything', order: [], limit: 1_000, total: 'none' })
+      return `${family}: ${hits.map(({ id, version }) => `${id}/${version}`).join(' ')}`
+    })
+    .join(', ')
+
+describe('A tenant whose parameters are being evaluated', () => {
+  const versions = [
+    person('fast', 'a', 'F'),
+    parameter('slow', 'own', INTERPRETED),
+    ...Array.from({ length: 10 }, (_, i) => person('slow', `${i}`, 'F')),
+    person('fast', 'a', 'G', 1),
+  ]
+
+  it('holds no other tenant back', async () => {
+    const { follower, index, held, work, finish } = followed(versions)
+    work()
+    await tick()
+    work()
+    expect(held).toHaveLength(1)
+    expect(found(index, 'fast')).toBe('F: , G: a/2, H: ')
+    expect(found(index, 'slow')).toBe('F: , G: , H: ')
+    expect(follower.positions).toEqual({ all: 13, apart: new Map([['slow', 2]]) })
+    await finish()
+    expect(found(index, 'slow')).toBe(`F: ${[...Array(10).keys()].map((i) => `${i}/1`).join(' ')}, G: , H: `)
+    expect(follower.position).toBe(13)
+  })
+
+  it('holds the rebuilds of no other tenant back', async () => {
+    const both = [...Array(6).keys()].flatMap((i) => ['slow', 'fast'].map((tenant) => person(tenant, `${i}`, 'F')))
+    const { follower, index, work, finish } = followed([...both, parameter('slow', 'own', INTERPRETED), parameter('fast', 'own', COMPILED)])
+    work()
+    expect(follower.rebuilds).toEqual([{ tenant: 'slow', type: 'Patient', done: 0, total: -1 }])
+    const states = follower.definitions.definitions.map(({ tenant, state }) => `${tenant} ${state}`)
+    expect(states.toSorted()).toEqual(['fast active', 'slow building'])
+    await finish()
+    expect(follower.rebuilds).toEqual([])
+    expect(follower.definitions.definitions.every(({ state }) => state === 'active')).toBe(true)
+    index.close()
+  })
+
+  it('goes on where it was after a restart, and so do the others', async () => {
+    const index = new SqliteSearchIndex(':memory:')
+    const first = followed(versions, { index })
+    first.work()
+    first.follower.commit()
+    const second = followed(versions, { index })
+    expect(second.follower.positions).toEqual(first.follower.positions)
+    await second.finish()
+    expect(found(index, 'slow')).toBe(`F: ${[...Array(10).keys()].map((i) => `${i}/1`).join(' ')}, G: , H: `)
+  })
+
+  it('shares the line of the others again when it has no such parameters any more', async () => {
+    const { follower, finish } = followed([...versions, parameter('slow', 'own', COMPILED, 1), person('slow', 'z', 'F')])
+    await finish()
+    expect(follower.positions).toEqual({ all: 15, apart: new Map() })
+  })
+})
+
+describe('A search that waits', () => {
+  const backlog = Array.from({ length: 1_000 }, (_, i) => person('loud', `${i}`, 'F'))
+  const versions = [...backlog, person('mine', 'a', 'G')]
+
+  it('waits for the versions of its own tenant only', () => {
+    const { follower, index } = followed(versions)
+    follower.follow(16, 1_001)
+    follower.hasten('mine', 1_001)
+    follower.follow(16, 1_001)
+    expect(found(index, 'mine')).toBe('F: , G: a/1, H: ')
+    expect(follower.positions).toEqual({ all: 16, apart: new Map([['mine', 1_001]]) })
+    while (follower.follow(16, 1_001));
+    expect(follower.positions).toEqual({ all: 1_001, apart: new Map() })
+  })
+
+  it.each([
+    ['little is to be indexed before it', versions.slice(-100), 100],
+    ['the store has no other tenant', backlog, 1_000],
+  ])('needs no line of its own where %s', (_, all, end) => {
+    const { follower } = followed(all)
+    follower.hasten(all[0] === backlog[0] ? 'loud' : 'mine', end)
+    follower.follow(16, end)
+    expect(follower.positions).toEqual({ all: 16, apart: new Map() })
+  })
+})
+
+/** Versions of three tenants, with parameters that come, change and go. */
+function historyOf(random: Random): readonly ResourceVersion[] {
+  const versions = new Map<string, number>()
+  return Array.from({ length: 60 + random.below(400) }, () => {
+    const tenant = random.pick(['a', 'b', 'c'])
+    const isParameter = random.below(25) === 0
+    const id = isParameter ? `own-${tenant}` : `${random.below(30)}`
+    const expected = versions.get(`${tenant} ${id}`) ?? 0
+    versions.set(`${tenant} ${id}`, expected + 1)
+    return isParameter
+      ? parameter(tenant, id, random.pick([INTERPRETED, COMPILED]), expected)
+      : person(tenant, id, random.pick(['F', 'G', 'H']), expected)
+  })
+}
+
+/** Follows in any order, with searches that wait, evaluations that end late, and restarts. */
+async function followedAnyhow(random: Random, versions: readonly ResourceVersion[]): Promise<SqliteSearchIndex> {
+  const index = new SqliteSearchIndex(':memory:')
+  for (let round = 0; round < 4; round++) {
+    const { follower, work, finish } = followed(versions, { index })
+    for (let step = 0; step < 12; step++) {
+      const end = 1 + random.below(versions.length)
+      if (random.below(2) === 0) follower.hasten(random.pick(['a', 'b', 'c']), end)
+      if (follower.canFollow(end)) follower.follow(1 + random.below(40), end)
+      if (random.below(6) === 0) follower.commit()
+      if (random.below(8) === 0) work(1 + random.below(20))
+    }
+    if (random.below(2) === 0 || round === 3) await finish()
+    while (!follower.commitStep());
+  }
+  return index
+}
+
+it.each([...Array(30).keys()])('tenants have the same documents whatever came between: seed %i', async (seed) => {
+  const random = randomOf(seed)
+  const versions = historyOf(random)
+  const plain = followed(versions)
+  await plain.finish()
+  const index = await followedAnyhow(random, versions)
+  for (const tenant of ['a', 'b', 'c']) {
+    expect(found(index, tenant)).toBe(found(plain.index, tenant))
+    const fields = plain.follower.definitions.definitions.filter((each) => each.tenant === tenant).map(({ mapping }) => mapping.field)
+    for (const field of fields) expect(found(index, tenant, `${field}:exact`)).toBe(found(plain.index, tenant, `${field}:exact`))
+  }
+})
