@@ -3,7 +3,7 @@ import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { DamagedVersion, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
 import type { ReadingOf } from '../search/search-context.ts'
-import { byWeight, documentsOf } from './feed-indexing.ts'
+import { byWeight, documentsOf } from './feed/indexing.ts'
 import { readAhead } from './parameter-prefetch.ts'
 import type { PoisonList } from './unindexable-versions.ts'
 

@@ -5,7 +5,7 @@ import type { SearchIndex } from '../ports/search/search-index.ts'
 import { nameOf, newestOf } from '../ports/store/newest-versions.ts'
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import type { ReadingOf } from '../search/search-context.ts'
-import { documentsOf, type OnPoison } from './feed-indexing.ts'
+import { documentsOf, type OnPoison } from './feed/indexing.ts'
 import { readAhead } from './parameter-prefetch.ts'
 
 /** `sequence`: the record's place in the stream. */

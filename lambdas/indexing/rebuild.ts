@@ -3,7 +3,7 @@ import { all, type Plan, type Position, type Predicate } from '../ports/search/p
 import type { HitPage } from '../ports/search/search-index.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import type { Rebuild } from './custom-definitions.ts'
-import { isHeavy } from './feed-indexing.ts'
+import { isHeavy } from './feed/indexing.ts'
 
 export type RebuiltIndex = { readonly findNow: (plan: Plan) => HitPage }
 

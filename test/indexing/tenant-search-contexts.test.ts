@@ -1,7 +1,7 @@
 /** How texts are read where several tenants have defined parameters: each by its own, in searches and in documents. */
 import { describe, expect, it } from '@jest/globals'
 import { type Definitions, defined, NO_DEFINITIONS } from '../../lambdas/indexing/custom-definitions.ts'
-import { indexChanges } from '../../lambdas/indexing/feed-indexing.ts'
+import { indexChanges } from '../../lambdas/indexing/feed/indexing.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import { readAhead } from '../../lambdas/indexing/parameter-prefetch.ts'
 import { Readings } from '../../lambdas/indexing/tenant-search-contexts.ts'

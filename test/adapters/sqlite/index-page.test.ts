@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
-import { documentOf } from '../../../lambdas/indexing/feed-indexing.ts'
+import { documentOf } from '../../../lambdas/indexing/feed/indexing.ts'
 
 const PAGE = readFileSync('lambdas/adapters/sqlite-index/README.md', 'utf8')
 const [, observation] = PAGE.match(/```json\n([^`]+)```/)!

@@ -1,5 +1,5 @@
 /** How far the index is in the feed of the store, for each tenant, and how fast it comes further. Takes times; has no clock. */
-import { FEED_START, type FeedPositions, positionOf } from '../../../indexing/feed-lines.ts'
+import { FEED_START, type FeedPositions, positionOf } from '../../../indexing/feed/lines.ts'
 import { Pace } from './catch-up-rate.ts'
 
 export class IndexProgress {

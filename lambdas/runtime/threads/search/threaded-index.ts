@@ -1,6 +1,6 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
-import type { FeedPositions } from '../../../indexing/feed-lines.ts'
+import type { FeedPositions } from '../../../indexing/feed/lines.ts'
 import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { IndexBehind } from '../../../ports/faults/index-behind.ts'

@@ -2,7 +2,7 @@
  * The lines in which an index follows a feed. Most tenants share one line. A tenant with costly work, or with a search that waits, has a line
  * of its own: no other tenant's search waits for that work.
  */
-import type { FollowingIndex } from './feed-indexing.ts'
+import type { FollowingIndex } from './indexing.ts'
 
 /** How far an index has come in a feed. `all`: in the shared line; `apart`: in the lines of single tenants. */
 export type FeedPositions = { readonly all: number; readonly apart: ReadonlyMap<string, number> }

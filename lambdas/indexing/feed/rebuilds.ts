@@ -1,12 +1,12 @@
 /** Indexes documents again while an index follows its store. Each tenant has one type at a time in work, and tenants take turns. */
-import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import { nameOf } from '../ports/store/newest-versions.ts'
-import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
-import type { Reading, ReadingOf } from '../search/search-context.ts'
-import type { Rebuild } from './custom-definitions.ts'
-import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from './parameter-prefetch.ts'
-import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from './rebuild.ts'
-import { referringUnder } from './references-under.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import { nameOf } from '../../ports/store/newest-versions.ts'
+import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
+import type { Reading, ReadingOf } from '../../search/search-context.ts'
+import type { Rebuild } from '../custom-definitions.ts'
+import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
+import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from '../rebuild.ts'
+import { referringUnder } from '../references-under.ts'
 
 export type FeedRebuildsParts = {
   readonly index: RebuiltIndex

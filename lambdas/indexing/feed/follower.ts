@@ -1,10 +1,10 @@
 /** An index that follows a store: how far it has come, what SearchParameters define in it, and which types are made again. */
-import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { IndexDocument } from '../ports/search/search-index.ts'
-import type { ChangeFeed } from '../ports/store/change-feed.ts'
-import { nameOf } from '../ports/store/newest-versions.ts'
-import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
-import type { Reading, ReadingOf } from '../search/search-context.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
+import type { ChangeFeed } from '../../ports/store/change-feed.ts'
+import { nameOf } from '../../ports/store/newest-versions.ts'
+import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
+import type { Reading, ReadingOf } from '../../search/search-context.ts'
 import {
   addRebuild,
   addRebuildUnder,
@@ -16,13 +16,13 @@ import {
   poisonedBy,
   type Rebuild,
   tried,
-} from './custom-definitions.ts'
-import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison } from './feed-indexing.ts'
-import { FeedLines, type FeedPositions, type Line, notePositions, positionOf, positionsIn } from './feed-lines.ts'
-import { FeedParts } from './feed-parts.ts'
-import { FeedRebuilds } from './feed-rebuilds.ts'
-import type { RebuiltIndex } from './rebuild.ts'
-import { Readings } from './tenant-search-contexts.ts'
+} from '../custom-definitions.ts'
+import type { RebuiltIndex } from '../rebuild.ts'
+import { Readings } from '../tenant-search-contexts.ts'
+import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison } from './indexing.ts'
+import { FeedLines, type FeedPositions, type Line, notePositions, positionOf, positionsIn } from './lines.ts'
+import { FeedParts } from './parts.ts'
+import { FeedRebuilds } from './rebuilds.ts'
 
 export type FollowedFeed = ChangeFeed & {
   readonly version: (key: VersionKey) => ResourceVersion | undefined

@@ -1,10 +1,10 @@
 /** Reads the parts of a feed that an index takes next. Costly parameters of a tenant are evaluated before its part is taken. */
-import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { ChangeFeed, FeedPart } from '../ports/store/change-feed.ts'
-import type { Reading, ReadingOf } from '../search/search-context.ts'
-import type { ReadPart } from './feed-indexing.ts'
-import type { FeedLines, Line } from './feed-lines.ts'
-import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from './parameter-prefetch.ts'
+import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import type { ChangeFeed, FeedPart } from '../../ports/store/change-feed.ts'
+import type { Reading, ReadingOf } from '../../search/search-context.ts'
+import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
+import type { ReadPart } from './indexing.ts'
+import type { FeedLines, Line } from './lines.ts'
 
 export type FeedPartsParts = {
   readonly feed: ChangeFeed

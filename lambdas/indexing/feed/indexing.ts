@@ -1,14 +1,14 @@
 /** Feeds an index from the versions of a store, in order, each exactly as often as needed. */
-import { parseJsonBytes } from '../fhir/json.ts'
-import type { Resource } from '../fhir/resource.ts'
-import { whole } from '../ports/execution/generator-driver.ts'
-import { failureOf } from '../ports/search/index-status.ts'
-import type { IndexDocument } from '../ports/search/search-index.ts'
-import type { FeedPart } from '../ports/store/change-feed.ts'
-import type { ResourceVersion } from '../ports/store/resource-store.ts'
-import { extract, extracting } from '../search/documents/extract.ts'
-import type { Reading, ReadingOf } from '../search/search-context.ts'
-import { isAheadNeeded, type ReadAhead } from './parameter-prefetch.ts'
+import { parseJsonBytes } from '../../fhir/json.ts'
+import type { Resource } from '../../fhir/resource.ts'
+import { whole } from '../../ports/execution/generator-driver.ts'
+import { failureOf } from '../../ports/search/index-status.ts'
+import type { IndexDocument } from '../../ports/search/search-index.ts'
+import type { FeedPart } from '../../ports/store/change-feed.ts'
+import type { ResourceVersion } from '../../ports/store/resource-store.ts'
+import { extract, extracting } from '../../search/documents/extract.ts'
+import type { Reading, ReadingOf } from '../../search/search-context.ts'
+import { isAheadNeeded, type ReadAhead } from '../parameter-prefetch.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {

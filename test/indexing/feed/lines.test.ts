@@ -1,6 +1,6 @@
 /** The lines in which an index follows a feed. */
 import { describe, expect, it } from '@jest/globals'
-import { FeedLines, notePositions, positionOf, positionsIn } from '../../lambdas/indexing/feed-lines.ts'
+import { FeedLines, notePositions, positionOf, positionsIn } from '../../../lambdas/indexing/feed/lines.ts'
 
 const linesAt = (all: number, apart: readonly (readonly [string, number])[] = []) => new FeedLines({ all, apart: new Map(apart) })
 

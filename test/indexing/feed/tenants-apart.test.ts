@@ -1,13 +1,13 @@
 /** A tenant whose parameters take long, or who writes much, does not keep the index of other tenants back. */
 import { describe, expect, it } from '@jest/globals'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { Follower } from '../../lambdas/indexing/feed-follower.ts'
-import type { Evaluation, ExpressionRunner } from '../../lambdas/ports/execution/expression-runner.ts'
-import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
-import { type Random, randomOf } from '../contracts/generated-search.ts'
-import { feedOf } from '../fixtures/feed.ts'
-import { patient } from '../fixtures/resources.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { Follower } from '../../../lambdas/indexing/feed/follower.ts'
+import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
+import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
+import { type Random, randomOf } from '../../contracts/generated-search.ts'
+import { feedOf } from '../../fixtures/feed.ts'
+import { patient } from '../../fixtures/resources.ts'
+import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const person = (tenant: string, id: string, family: string, expected = 0): ResourceVersion =>
   versionOf(writeOf(patientOf(id, tenant), { expected, body: patient(id, { family }) }))

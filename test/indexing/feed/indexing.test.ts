@@ -1,13 +1,13 @@
 /** How many documents are in memory while an index follows a store. */
 import { expect, it } from '@jest/globals'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { type FollowedFeed, Follower } from '../../lambdas/indexing/feed-follower.ts'
-import { byWeight, indexChanges } from '../../lambdas/indexing/feed-indexing.ts'
-import { NOTHING_READ } from '../../lambdas/indexing/parameter-prefetch.ts'
-import { whole } from '../../lambdas/ports/execution/generator-driver.ts'
-import type { Plan } from '../../lambdas/ports/search/plan.ts'
-import { feedOf } from '../fixtures/feed.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { type FollowedFeed, Follower } from '../../../lambdas/indexing/feed/follower.ts'
+import { byWeight, indexChanges } from '../../../lambdas/indexing/feed/indexing.ts'
+import { NOTHING_READ } from '../../../lambdas/indexing/parameter-prefetch.ts'
+import { whole } from '../../../lambdas/ports/execution/generator-driver.ts'
+import type { Plan } from '../../../lambdas/ports/search/plan.ts'
+import { feedOf } from '../../fixtures/feed.ts'
+import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 function* inOnePiece(work: () => void): Generator<undefined, void> {
   work()
