@@ -75,7 +75,7 @@ describe('lines', () => {
     expect([lines.positionOf('done'), lines.positionOf('behind')]).toEqual([5, 4])
   })
 
-  it('of a tenant begin where the shared line is, once', () => {
+  it('begin where the shared line is, and only once', () => {
     const lines = linesAt(5)
     lines.separate('a')
     lines.advance(undefined, 8)

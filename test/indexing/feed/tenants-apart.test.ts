@@ -87,7 +87,7 @@ const found = (index: SqliteSearchIndex, tenant: string, field = 'family:exact')
     })
     .join(', ')
 
-describe('A tenant whose parameters are being evaluated', () => {
+describe('A tenant with slow parameters', () => {
   const versions = [
     person('fast', 'a', 'F'),
     parameter('slow', 'own', INTERPRETED),

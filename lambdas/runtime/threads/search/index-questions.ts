@@ -1,6 +1,6 @@
 /** Passes the questions of a thread's caller to the index. */
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
-import type { Question } from './threaded-index.ts'
+import type { Question } from './thread-messages.ts'
 
 /** Returns the answer. Throws what the index throws. */
 export function answerTo(index: SqliteSearchIndex, { method, of }: Question): unknown {

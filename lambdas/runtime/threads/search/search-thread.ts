@@ -15,7 +15,7 @@ import { discard, type FileParts, isKnownTo, nextTo, openIndexFiles, takeBases, 
 import { answerTo } from './index-questions.ts'
 import { RebuildReport } from './rebuild-report.ts'
 import { givesWay } from './search-preemption.ts'
-import type { Ask, SearcherData, SearcherMessage, SearcherReply } from './threaded-index.ts'
+import type { Ask, SearcherData, SearcherMessage, SearcherReply } from './thread-messages.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128
