@@ -63,7 +63,10 @@ const inTenant = (authorized: Authorized, tenant: string | undefined): Authorize
     ? authorized
     : { ...authorized, authorize: async () => ({ 'x-tenant-id': tenant }) }
 
-/** With a token of the server that runs on the folder, or keeps nothing; a token is sent to the server it is of, and to no other. */
+/**
+ * Authorizes with a token of the server at the port, or of the server that runs on the folder. Sends a token only to the server that issued it.
+ * Returns the reason if there is none.
+ */
 async function asOperator(to: string, folder: string, tenant: string): Promise<Authorized> {
   let why = `no server runs on ${folder}`
   for (const place of [{ port: portOf(to) }, { folder }]) {

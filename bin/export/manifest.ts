@@ -5,7 +5,7 @@ import { ExportFault } from './export-fault.ts'
 /** `name`: what it is called here, of one folder unique. `count`: lines. */
 export type ExportedFile = { readonly name: string; readonly kind: Kind; readonly url: string; readonly count?: number }
 
-/** Types of stored resources that a setting of the server keeps out of Group exports. */
+/** Types of stored resources that a setting of the server keeps out of Group exports. `setting`: its name. */
 export type OmittedTypes = { readonly types: readonly string[]; readonly setting: string }
 
 export type Manifest = {
@@ -57,7 +57,10 @@ function fileOf(kind: Kind, { type, url, count }: Item, taken: Map<string, numbe
   return { name, kind, url: link, ...(Number.isSafeInteger(count) ? { count: count as number } : {}) }
 }
 
-/** Returns undefined if another server has something else there. Only names are returned, because the command prints them. */
+/**
+ * Returns the omitted types that the extension names, or undefined if another server has something else there. Accepts plain names only,
+ * because the command prints them.
+ */
 function omittedTypesIn(extension: unknown): OmittedTypes | undefined {
   const omitted = (extension as { readonly omittedTypes?: Partial<OmittedTypes> | null } | null | undefined)?.omittedTypes
   const { types, setting } = omitted ?? {}

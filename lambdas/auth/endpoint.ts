@@ -26,7 +26,10 @@ export type AuthRequest = {
   readonly note: (facts: Noted) => void
 }
 
-/** `tenant`, `client`: where no token says so. `outcome`: `invalid_client`, `logged in`: the result. `patients`: `Patient/1` …, those that a page shows; of several tenants `north/Patient/1` …. */
+/**
+ * Facts for the audit record. `tenant`, `client`: set where no token names them. `outcome`: the result, such as `invalid_client` or `logged in`.
+ * `patients`: those that a page shows, as `Patient/1`, or as `north/Patient/1` if they belong to several tenants.
+ */
 export type Noted = {
   readonly tenant?: string
   readonly client?: string

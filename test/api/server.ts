@@ -125,7 +125,7 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
     let response = await ask()
     // On a busy machine the index may be behind for longer than a search waits, which then says when to ask again; a Bundle before it does anything.
     const waits = method === 'GET' || (isElsewhere && method === 'POST' && (path === '/' || path.endsWith('/_search')))
-    const isBehind = response.status === 503 && ((sent.length > 0 && waits) || (await hidesWrites(response)))
+    const isBehind = response.status === 503 && ((sent.length > 0 && waits) || (await isTableIndexBehind(response)))
     if (isBehind) {
       let seconds = MOST_AGAIN * Number(response.headers.get('retry-after') ?? 1)
       response = await eventually(ask, {
@@ -154,8 +154,8 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
   }
 }
 
-/** Whether the index of the table is behind on AWS. Then nothing was done, so a client may send any request again. */
-const hidesWrites = async (response: Response): Promise<boolean> =>
+/** Whether the server answers that the index of the table on AWS is behind. It has then changed nothing, so a client may repeat any request. */
+const isTableIndexBehind = async (response: Response): Promise<boolean> =>
   (await response.clone().text()).includes('The index of the table is behind')
 
 let counter = 0

@@ -1,7 +1,7 @@
-/** How much of the processors other processes take while a bench measures. https://man7.org/linux/man-pages/man5/proc_stat.5.html */
+/** Measures how much of the processors other processes use during a bench. https://man7.org/linux/man-pages/man5/proc_stat.5.html */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Clock ticks of processor time. `busy`: of all processes, and of other virtual machines on the same processors. */
+/** Clock ticks of the processors. `busy`: used by all processes and by other virtual machines; `own`: used by the bench; `all`: busy and idle. */
 type Used = { readonly all: number; readonly busy: number; readonly own: number }
 
 type Process = { readonly pid: number; readonly parent: number; readonly ticks: number }
@@ -26,7 +26,7 @@ function used(): Used {
   return { all: busy + idle + iowait, busy, own: ownTicks(processes()) }
 }
 
-/** Returns the ticks of this process and of all that it started, also of those that have ended. */
+/** Returns the ticks of this process and of all processes that it started, including those that have ended. */
 function ownTicks(all: readonly Process[]): number {
   const below = (pid: number): number =>
     all.filter(({ parent }) => parent === pid).reduce((sum, child) => sum + child.ticks + below(child.pid), 0)
@@ -47,7 +47,7 @@ export const ticksOf = (pid: string): number =>
     .slice(11, 15)
     .reduce((sum, each) => sum + Number(each), 0)
 
-/** Returns the fields after the name, which may hold anything; none if the process has ended. */
+/** Returns the fields of `stat` after the process name, or none if the process has ended. The name may contain spaces and parentheses. */
 function statOf(pid: string): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8')

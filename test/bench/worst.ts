@@ -21,14 +21,14 @@ const BAR = 100
 const BAR_OF_MB = 40
 /** MB. */
 const MEMORY_BAR = 1_000
-/** Percent of the processors that others may use: beyond it a row says little. */
+/** Maximum percentage of all processors that other processes may use. Above it the figures of a row are not reliable. */
 const QUIET_BAR = 10
 const PATIENCE = 180_000
-/** Milliseconds. After more indexing a restart waits until the index has committed. */
+/** Milliseconds of indexing after which the bench waits until the index has committed. */
 const LONG_INDEXING = 500
-/** Milliseconds without work: the index commits before. */
+/** Milliseconds without work after which the index has committed. */
 const STILL = 300
-/** A new server is slower until its code is compiled: it gets the same request, as small as this part of it, so many times before. */
+/** Requests before each measurement, because a new server is slower until its code is compiled. `size`: fraction of the measured request. */
 const WARM_UP = { size: 0.02, times: 5 }
 
 const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
@@ -55,7 +55,7 @@ const held = (): Promise<Held> =>
     child.send('tell')
   })
 
-/** Begins anew with the same data: memory that a row leaves behind would count for the next one. */
+/** Starts a new server on the same data, because memory that a row leaves behind would count for the next one. */
 async function restart(): Promise<void> {
   const former = child
   const gone = stop(former)
@@ -65,7 +65,7 @@ async function restart(): Promise<void> {
   if ((await indexed()) > LONG_INDEXING) await settled()
 }
 
-/** A server that ends before its index has committed indexes again at its next start, which would count for the next row. */
+/** Waits until the server has no work, so that its index has committed. Otherwise the next start indexes again, which would count for the next row. */
 async function settled(): Promise<void> {
   let now = ticksOf(String(child.pid))
   for (let before = -2; now - before > 1; ) {
@@ -77,7 +77,7 @@ async function settled(): Promise<void> {
 
 const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null
 
-/** MB of the process: what it has, and at most since `forgetPeak`. */
+/** Memory of the server in MB: now (`VmRSS`), or the most since `forgetPeak` (`VmHWM`). */
 const memory = (of: 'VmRSS' | 'VmHWM'): number => {
   const [, kb = '0'] = new RegExp(`${of}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
   return Math.round(Number(kb) / 1024)
@@ -154,7 +154,7 @@ async function measure(request: WorstRequest, smaller: WorstRequest): Promise<Ro
   const waited = await others()
   const behind = await indexed()
   if (hasEnded()) return withoutFigures(request, `${answer}, the server ended: ${child.signalCode ?? child.exitCode}`)
-  // What the request left behind for later turns counts, too.
+  // Work that the request left for later turns of the event loop counts too.
   await (behind > LONG_INDEXING ? settled() : pause(100))
   const { longest, all } = await held()
   const elsewhere = usedByOthers()

@@ -12,11 +12,11 @@ import { openForReading } from './schema.ts'
 const HEAVIEST = 64_000
 /** kB: the log is read once, from its beginning to its end. */
 const CACHE = 2_000
-/** Positions that one call looks at for some tenants: about 10 ms, in which the caller's thread does nothing else. */
+/** Maximum positions that one call of `changesOf` examines. They take about 10 ms, in which the calling thread does nothing else. */
 const WINDOW = 10_000
 
 const CHANGES = `SELECT ${ANY_COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > :after AND ${isThere('v')}`
-/** The plus sign keeps SQLite from an index by kind: that would sort all versions of the tenant. https://www.sqlite.org/optoverview.html */
+/** The plus sign stops SQLite from using an index by kind: it would sort all versions of the tenant. https://www.sqlite.org/optoverview.html */
 const KINDS = {
   only: '+v.kind IN (SELECT kind FROM kind WHERE tenant = :tenants)',
   except: '+v.kind NOT IN (SELECT kind FROM kind WHERE tenant IN (SELECT value FROM json_each(:tenants)))',
@@ -52,7 +52,7 @@ export class SqliteChangeFeed implements ChangeFeed {
     return reading(() => inSnapshot(this.#db, () => this.#partOf(tenants, after, limit)))
   }
 
-  /** Whether the store has ever held a version of another tenant. */
+  /** Whether the store has ever held a version of another tenant. Throws Damaged if the store cannot be read. */
   hasOthersThan(tenant: string): boolean {
     return reading(() => this.#others.get({ tenant }) !== undefined)
   }
@@ -87,7 +87,7 @@ export class SqliteChangeFeed implements ChangeFeed {
     return { changes, upTo: isCut ? changes.at(-1)!.position : end }
   }
 
-  /** `isCut`: more may follow. */
+  /** Takes rows up to the limits of one call. `isCut`: a limit was reached, so more rows may follow. */
   #taken(rows: Iterable<unknown>, limit: number): { readonly changes: readonly Change[]; readonly isCut: boolean } {
     const changes: Change[] = []
     let weight = 0

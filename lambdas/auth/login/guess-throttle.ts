@@ -40,7 +40,7 @@ const LONGEST = MINUTE
 /** Maximum attempts of one guesser that wait in this process for the outcome of others. Further attempts are answered 503. */
 const MOST_WAITING = 60
 
-/** Maximum turns of one attempt that waits: about 22 seconds, so that the answer is the server's and not the gateway's, which ends at 29. */
+/** Maximum turns in which one attempt waits for a place of one guesser, about 22 seconds. The gateway ends a request after 29 seconds. */
 const MOST_TURNS = 150
 
 /** Milliseconds since 1970: `at` there were so many failures; before `until` there is no attempt. `running`: starts of attempts under way. */
@@ -54,7 +54,7 @@ type Started = { readonly guesser: Guesser; readonly at: number }
 /**
  * Returns what `attempt` returns; undefined is a wrong guess. Throws OAuthError 429 without an attempt if one of the guessers has to wait. Only wrong
  * guesses count. Attempts under way take the places that wrong guesses would, so that guesses at once are not more than guesses one by one. An
- * attempt without a place waits for the outcome of others; Overloaded if too many wait, or it waits too long.
+ * attempt without a place waits for the outcome of others. Throws Overloaded if too many wait, or if it waits too long.
  */
 export async function delayed<T>(
   ports: Ports,
@@ -135,7 +135,7 @@ async function start(ports: Ports, guesser: Guesser): Promise<Started> {
       const failures = remaining(before, guesser, now)
       const { running } = before
       if (running.length > 0 && waitAfter(failures + running.length, guesser) > 0) return undefined
-      // The wait is over, or of a clock that was set back.
+      // The earlier wait has ended, or it was stored before the clock was set back.
       return { failures, at: now, until: 0, running: [...running, now] }
     }
     if (await change(ports, guesser, place)) return { guesser, at }
@@ -145,7 +145,7 @@ async function start(ports: Ports, guesser: Guesser): Promise<Started> {
 
 const waiting = new Map<string, number>()
 
-/** Pauses longer with each turn. */
+/** Pauses, longer with each turn up to 200 milliseconds. Throws Overloaded if too many attempts wait, or after too many turns. */
 async function waitForOthers(key: string, turn: number): Promise<void> {
   const others = waiting.get(key) ?? 0
   if (others >= MOST_WAITING || turn >= MOST_TURNS) throw new Overloaded('too many logins at once')

@@ -126,7 +126,7 @@ function showLogin(ports: AuthorizePorts, asked: AuthorizationRequest, request: 
 
 const hasSeveral = ({ choices }: AuthorizePorts, { user }: Session): boolean => choices.tenancy && !isOne(user.tenants)
 
-/** For the audit record, which is of one tenant: patients of several are named with theirs, as `north/Patient/1`. */
+/** Returns the shown patients for the audit record. A record has one tenant, so names of several tenants contain theirs: `north/Patient/1`. */
 function notedOf(shown: readonly FoundPatient[]): Noted {
   const [tenant, ...others] = new Set(shown.map((patient) => patient.tenant))
   if (tenant === undefined) return { patients: shown.map(({ id }) => `Patient/${id}`) }

@@ -23,7 +23,7 @@ import { searcherOf } from './request-search-access.ts'
 
 /** Rounds of `:iterate`. */
 const DEEPEST = 4
-/** Keys of one reading if fewer places are left: many keys may be of missing resources. */
+/** Minimum keys that are read at once if fewer places are left, because many of the resources may be missing. */
 const FEWEST = 100
 
 /** `most`: resources. `room`: bytes of them. */
@@ -81,7 +81,7 @@ class Included {
     return this.#most - this.versions.length
   }
 
-  /** Resources that are missing or hidden take no place. */
+  /** Adds the resources of the keys, as far as the limits allow. Missing and hidden resources take no place. */
   async add<Key extends Named>(keys: readonly Key[], read: Read<Key>): Promise<void> {
     const wanted = keys.filter((key) => !this.#names.has(nameOf(key)))
     for (let at = 0; at < wanted.length; ) {
@@ -94,7 +94,7 @@ class Included {
     }
   }
 
-  /** Adds a version that is there. Returns false if there is no place or no room for it. */
+  /** Adds the version, unless it is missing or deleted. Returns false if it exists and there is no place or no room for it. */
   #take(version: ResourceVersion | undefined): boolean {
     if (version === undefined || version.deleted) return true
     this.#room -= version.body.length

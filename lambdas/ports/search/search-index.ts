@@ -81,8 +81,9 @@ export interface SearchIndex {
   /** TooManyGroups: more than 65,535. */
   groups(plan: GroupPlan): Promise<GroupPage>
   /**
-   * Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. `tenant`:
-   * only what that tenant wrote.
+   * Waits until everything acknowledged before the call, or up to `tokens`, is visible. Returns false if it is not after `patience`
+   * milliseconds. An index with a time limit of its own throws IndexBehind or SearchTooCostly instead. `tenant`: the index may skip waiting for other
+   * tenants.
    */
   caughtUp(tokens: readonly string[], patience: number, tenant?: string): Promise<boolean>
   /** Codes of parameters by which documents of another release may not be found. Absent: they never are of another. */

@@ -6,15 +6,15 @@ export type Change = { readonly position: number; readonly version: ResourceVers
 /** Selects the versions of one tenant, or of all tenants except some. */
 export type FeedTenants = { readonly only: string } | { readonly except: readonly string[] }
 
-/** A part of the feed. `upTo`: the selected versions up to this position are in `changes`, or come before them. */
+/** A part of the feed. `upTo`: `changes` holds every selected version after the position asked for and up to this position. */
 export type FeedPart = { readonly changes: readonly Change[]; readonly upTo: number }
 
 /**
  * Guarantees
  * - Positions rise with every committed version; the versions of one commit are adjacent; a position never gets a version later.
  * - `changes` returns what follows `after` (0: from the start), at most `limit` versions and about `limit` × 64 KB.
- * - `changesOf` returns the selected ones of what follows `after`, within the same limits. A caller that goes on at `upTo` gets all of them,
- *   and comes to the end of the store. One call looks at a bounded number of versions, so a part may be empty before the end.
+ * - `changesOf` returns the selected versions after `after`, within the same limits. A caller that continues at `upTo` gets each of them once
+ *   and reaches the end of the feed. One call examines a bounded number of positions, so a part may be empty before the end.
  * - A version that is damaged comes without a body; a place that cannot be read at all is Damaged.
  */
 export interface ChangeFeed {

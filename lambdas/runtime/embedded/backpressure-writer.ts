@@ -10,8 +10,8 @@ const LARGE = 50
 const PAUSE = 10
 
 /**
- * `positionOf`: where the index is in the feed; `delay`: milliseconds until it has caught up, 0 where it stands still; `isApart`: whether it
- * follows the tenant at a pace of its own.
+ * The index as a tenant meets it. `positionOf`: its position in the feed; `delay`: milliseconds until it has caught up, 0 if it makes no
+ * progress; `isApart`: whether it follows the tenant at a pace of its own.
  */
 export type PacedIndex = {
   readonly positionOf: (tenant: string) => number
@@ -19,7 +19,7 @@ export type PacedIndex = {
   readonly isApart: (tenant: string) => boolean
 }
 
-/** Returns a writer that holds a write of so many versions back until the index has taken in as many, or is near. */
+/** Returns a writer that holds a write back until the index has indexed as many positions as the write has versions, or has nearly caught up. */
 export function pacedWriter(writer: ResourceWriter, index: PacedIndex): ResourceWriter {
   let sharedTurn = Promise.resolve()
   const ownTurns = new Map<string, Promise<void>>()
@@ -27,7 +27,7 @@ export function pacedWriter(writer: ResourceWriter, index: PacedIndex): Resource
     const end = index.positionOf(tenant) + versions
     while (index.delay(tenant) > LONGEST_DELAY && index.positionOf(tenant) < end) await wait(PAUSE)
   }
-  /** A tenant that is followed apart has turns of its own: no other tenant waits for its pace. */
+  /** Waits for the turn of a large write. A tenant that is followed apart has turns of its own, so no other tenant waits for its pace. */
   const inTurn = (tenant: string, versions: number): Promise<void> => {
     if (!index.isApart(tenant)) {
       sharedTurn = sharedTurn.then(() => hold(tenant, versions))

@@ -147,7 +147,7 @@ describe('The change feed of SQLite', () => {
     await store.close()
   })
 
-  it('gives the versions of one tenant, or of all others, and comes to the end', async () => {
+  it('returns the versions of one tenant, or of all others, and reaches the end', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
     const written = [...Array(40).keys()].map((n) => ({ ...writesOf([`${n}`], 0)[0]!, tenant: ['a', 'b', 'c'][n % 3]! }))
@@ -175,7 +175,7 @@ describe('The change feed of SQLite', () => {
     await store.close()
   })
 
-  it('has no other tenants where one has written all', async () => {
+  it('has no other tenant if one tenant wrote all versions', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
     await store.commit(writesOf(['a', 'b'], 0), [])

@@ -13,7 +13,10 @@ export class LeakCheck {
     this.#population = population
   }
 
-  /** Marks, and ids, of what is hidden. `asked`: all that was sent, which may be said again. `opened`: a resource that this request opens. */
+  /**
+   * Returns the marks and ids of hidden resources in an answer. `asked`: everything that was sent, which the answer may repeat. `opened`: a resource
+   * that the answer may show.
+   */
   leaksIn({ text, headers }: Answer, who: Who, asked: string, opened?: Kept): readonly string[] {
     const shown = JSON.stringify(opened?.versions.at(-1)?.json ?? '')
     const said = `${text} ${JSON.stringify(headers)}`.replace(/%2[CF]/g, ' ')

@@ -5,7 +5,7 @@ import { inScope, isOwn, type Kept, sees, seesAll, seesType, type Who } from './
 import type { Populated } from './populated.ts'
 import { type Population, TENANTS } from './population.ts'
 
-/** `expected`: the status. `opened`: the resource that this read shows whatever the scopes of patients allow. */
+/** `expected`: the status. `opened`: the resource that this read may show although no patient scope allows it. */
 export type Read = {
   readonly target: string
   readonly headers?: Record<string, string>

@@ -70,7 +70,7 @@ describe('an account', () => {
 })
 
 describe('attempts that wait for others', () => {
-  it('end after some time, where a process that stopped has left its places behind', async () => {
+  it('end after some time if a stopped process has left its places behind', async () => {
     const { ports, attempt } = begun()
     for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise<undefined>(() => undefined))
     await new Promise(setImmediate)

@@ -1,4 +1,4 @@
-/** A tenant whose parameters take long, or who writes much, does not keep the index of other tenants back. */
+/** A tenant whose parameters take long, or that writes much, does not hold back the index of other tenants. */
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { Follower } from '../../../lambdas/indexing/feed/follower.ts'
@@ -122,7 +122,7 @@ describe('A tenant with slow parameters', () => {
     index.close()
   })
 
-  it('goes on where it was after a restart, and so do the others', async () => {
+  it('continues at its position after a restart, and so do the others', async () => {
     const index = new SqliteSearchIndex(':memory:')
     const first = followed(versions, { index })
     first.work()
@@ -199,7 +199,7 @@ async function followedAnyhow(random: Random, versions: readonly ResourceVersion
   return index
 }
 
-it.each([...Array(30).keys()])('tenants have the same documents whatever came between: seed %i', async (seed) => {
+it.each([...Array(30).keys()])('tenants have the same documents in any order of work: seed %i', async (seed) => {
   const random = randomOf(seed)
   const versions = historyOf(random)
   const plain = followed(versions)
