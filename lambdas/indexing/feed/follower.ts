@@ -24,6 +24,7 @@ import { FeedLines, type FeedPositions, type Line, notePositions, positionOf, po
 import { FeedParts } from './parts.ts'
 import { FeedRebuilds } from './rebuilds.ts'
 
+/** The change feed of a store, and reads of that store. `hasOthersThan`: whether another tenant has ever written. */
 export type FollowedFeed = ChangeFeed & {
   readonly version: (key: VersionKey) => ResourceVersion | undefined
   readonly hasOthersThan: (tenant: string) => boolean
@@ -44,7 +45,7 @@ export type FollowerParts = {
   readonly onChange: (changed: Partial<Definitions>) => void
 }
 
-/** Versions that a search waits for before its tenant gets a line of its own: fewer are indexed sooner than a line begins. */
+/** Maximum positions for which a search waits in the shared line. For more its tenant gets a line of its own. Fewer are indexed sooner than that. */
 const FAR = 256
 
 export class Follower {
@@ -79,7 +80,7 @@ export class Follower {
     this.#separateCostly()
   }
 
-  /** Up to which it has everything. */
+  /** The position up to which the versions of all tenants are indexed. */
   get position(): number {
     return positionOf(this.#lines.positions)
   }
@@ -92,12 +93,12 @@ export class Follower {
     return this.#definitions
   }
 
-  /** The types that are made again, those in work as far as they have come. */
+  /** The rebuilds that are not done, with the progress of those in work. */
   get rebuilds(): readonly Rebuild[] {
     return this.#rebuilds.withProgress(this.#definitions.rebuilds)
   }
 
-  /** A search of the tenant waits for a position: the tenant is not to wait for others with much to index. */
+  /** Gives the tenant a line of its own at the next `follow` if a search that waits for the position would wait for a long backlog of others. */
   hasten(tenant: string, position: number): void {
     const isApart = this.#lines.tenants.includes(tenant)
     const isFar = position - this.#lines.positionOf(tenant) > FAR
@@ -105,8 +106,8 @@ export class Follower {
   }
 
   /**
-   * Begins to evaluate costly parameters for the next parts and slices of at most `limit` versions. Each promise ends when one more is ready;
-   * none fails for what it evaluates. `end`: as in follow.
+   * Starts to evaluate costly parameters for the next parts and slices of at most `limit` versions. Each promise is resolved when one more is
+   * ready, and none is rejected. Throws Damaged if the store cannot be read. `end`: as in `follow`.
    */
   evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<void>[] {
     return [...this.#next.evaluate(this.#lines.due(end), limit), ...this.#rebuilds.evaluate(limit)]
@@ -118,8 +119,8 @@ export class Follower {
   }
 
   /**
-   * Takes up to `limit` versions from the feed, or a step towards that or towards a commit. `end`: the position of the last version that is
-   * known of. False: there was neither.
+   * Indexes up to `limit` versions of the feed, or does one step of that or of a commit. Returns false if there was nothing to do. `end`: the
+   * position that the shared line is to reach.
    */
   follow(limit: number, end = Number.POSITIVE_INFINITY): boolean {
     if (this.#goesOn()) return true
@@ -151,7 +152,7 @@ export class Follower {
     this.#keep()
   }
 
-  /** Tenants whose parameters take long have lines of their own. */
+  /** Gives tenants whose parameters may take long lines of their own. */
   #separateCostly(): void {
     const tenants = new Set(this.#definitions.definitions.map(({ tenant }) => tenant))
     for (const tenant of tenants) if (this.#next.isCostly(tenant)) this.#lines.separate(tenant)
@@ -181,7 +182,7 @@ export class Follower {
     return this.#begun !== undefined || this.#rebuilds.ready() !== undefined
   }
 
-  /** Makes up to `limit` documents again, or goes on with that. */
+  /** Indexes up to `limit` documents again, or does one step of that. */
   rebuild(limit: number): void {
     const tenant = this.#rebuilds.ready()
     if (this.#goesOn() || tenant === undefined) return

@@ -36,7 +36,7 @@ export class Unevaluated extends Error {
   }
 }
 
-/** A part of the feed. `read`: the resources of it that were read already. */
+/** A part of the feed. `read`: its resources whose parameters were evaluated ahead. */
 export type ReadPart = FeedPart & { readonly read: ReadAhead }
 
 export type Following = {
@@ -69,8 +69,8 @@ export function* byWeight(versions: readonly ResourceVersion[]): Generator<reado
 }
 
 /**
- * Indexes versions of the feed and returns the position it came to: no further than to where something is to be evaluated before, or the
- * index is full. In pieces where a version is heavy, which goes alone: those before it are told as indexed first.
+ * Indexes versions of the part and returns the position that it reached. Stops early when the memory of the index is full, and after a version
+ * that defines parameters to evaluate before others follow. A heavy version is indexed alone, in pieces: the part ends before it and after it.
  */
 export function* indexChanges(
   index: FollowingIndex,

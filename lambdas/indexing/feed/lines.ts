@@ -1,24 +1,24 @@
 /**
- * The lines in which an index follows a feed. Most tenants share one line. A tenant with costly work, or with a search that waits, has a line
- * of its own: no other tenant's search waits for that work.
+ * The lines in which an index follows a feed. Each line has a position. Most tenants share one line. A tenant has a line of its own if its
+ * parameters may take long, so that others do not wait for it, or if its search waits, so that it does not wait for others.
  */
 import type { FollowingIndex } from './indexing.ts'
 
-/** How far an index has come in a feed. `all`: in the shared line; `apart`: in the lines of single tenants. */
+/** Positions of an index in a feed. `all`: of the shared line; `apart`: of the lines of single tenants. */
 export type FeedPositions = { readonly all: number; readonly apart: ReadonlyMap<string, number> }
 
 const NOBODY: FeedPositions['apart'] = new Map()
 
 export const FEED_START: FeedPositions = { all: 0, apart: NOBODY }
 
-/** Returns the position up to which all versions of a tenant are indexed. Without a tenant: those of all tenants. */
+/** Returns the position up to which the versions of a tenant are indexed. Without a tenant: those of all tenants. */
 export const positionOf = ({ all, apart }: FeedPositions, tenant?: string): number =>
   tenant === undefined ? Math.min(all, ...apart.values()) : (apart.get(tenant) ?? all)
 
-/** A tenant that has a line of its own; undefined: the shared line. */
+/** The tenant of a line of its own, or undefined for the shared line. */
 export type Line = string | undefined
 
-/** `wanted`: the position that a search waits for; `turn`: the time of its last turn. */
+/** `wanted`: the last position that a search waits for; `turn`: the number of its last turn, 0 before the first. */
 type OwnLine = { position: number; wanted: number; turn: number }
 
 export class FeedLines {
@@ -46,7 +46,7 @@ export class FeedLines {
     return (line === undefined ? undefined : this.#apart.get(line)?.position) ?? this.#all
   }
 
-  /** Gives a tenant a line of its own, which starts where the shared line is. */
+  /** Gives a tenant a line of its own, which starts where the shared line is. A line that exists keeps its position. */
   separate(tenant: string, wanted = 0): void {
     const line = this.#apart.get(tenant) ?? { position: this.#all, wanted, turn: 0 }
     line.wanted = Math.max(line.wanted, wanted)
@@ -60,7 +60,7 @@ export class FeedLines {
     else [own.position, own.turn] = [position, this.#turns]
   }
 
-  /** Ends the lines that are where the shared line is, except those of some tenants. */
+  /** Ends the lines whose position is that of the shared line, except those of tenants that `isKept` accepts. */
   join(isKept: (tenant: string) => boolean): void {
     for (const [tenant, { position }] of this.#apart) if (position === this.#all && !isKept(tenant)) this.#apart.delete(tenant)
   }
@@ -74,13 +74,13 @@ export class FeedLines {
   }
 }
 
-/** An earlier version of the server knows only this position. It goes on where no version is missing. */
+/** Name of the note on the lowest position. An earlier version of the server reads only this note, so it continues where no version is missing. */
 const SHARED = 'position'
-/** The note on the lines of single tenants. */
+/** Name of the note on the positions of all lines. */
 const APART = 'apart'
 const NONE = JSON.stringify({ all: 0, apart: [] })
 
-/** Reads where an index is. */
+/** Returns the positions that an index has noted. */
 export function positionsIn(index: Pick<FollowingIndex, 'note'>): FeedPositions {
   const position = Number(index.note(SHARED) ?? 0)
   const { all, apart } = JSON.parse(String(index.note(APART) ?? NONE)) as { all: number; apart: [string, number][] }
@@ -88,7 +88,7 @@ export function positionsIn(index: Pick<FollowingIndex, 'note'>): FeedPositions 
   return { all: Math.max(position, all), apart: new Map(apart.map(([tenant, at]) => [tenant, Math.max(position, at)])) }
 }
 
-/** Notes where an index is, as part of its transaction. */
+/** Notes the positions of an index, as part of its transaction. */
 export function notePositions(index: Pick<FollowingIndex, 'note' | 'setNote'>, positions: FeedPositions): void {
   index.setNote(SHARED, positionOf(positions))
   const { all, apart } = positions

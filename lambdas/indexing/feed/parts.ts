@@ -13,10 +13,10 @@ export type FeedPartsParts = {
   readonly expressions: ExpressionRunner
 }
 
-/** A part that begins at a position, evaluated by a reading of the tenant. `read`: absent until that is done. */
+/** A part that begins after a position, evaluated by a search context of the tenant. `read`: absent until the evaluation has ended. */
 type Ahead = { readonly part: FeedPart; readonly position: number; readonly by: Reading; read?: ReadAhead }
 
-/** Tenants whose parameters are evaluated at the same time: each holds a part of the feed in memory. */
+/** Maximum tenants whose parameters are evaluated at the same time, because each holds a part of the feed in memory. */
 const MOST_AHEAD = 8
 
 export class FeedParts {
@@ -27,7 +27,10 @@ export class FeedParts {
     this.#parts = parts
   }
 
-  /** Begins to evaluate the next parts of these lines, of at most `limit` versions each. Each promise ends when one more is ready; none fails. */
+  /**
+   * Starts to evaluate the next parts of these lines, of at most `limit` versions each. Each promise is resolved when one more part is ready, and
+   * none is rejected. Throws Damaged if the feed cannot be read.
+   */
   evaluate(due: readonly Line[], limit: number): readonly Promise<void>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)
     const running = [...this.#ahead.values()].filter(({ read }) => read === undefined).length
@@ -73,7 +76,7 @@ export class FeedParts {
     return { changes, upTo: changes.at(-1)?.position ?? position }
   }
 
-  /** Absent where it was evaluated for another position, or by what parameters meant before. */
+  /** Returns undefined if the part was evaluated for another position, or with earlier definitions of the parameters. */
   #aheadOf(tenant: string): Ahead | undefined {
     const ahead = this.#ahead.get(tenant)
     const { lines, reading } = this.#parts

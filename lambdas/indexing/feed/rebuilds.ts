@@ -15,13 +15,13 @@ export type FeedRebuildsParts = {
   readonly expressions: ExpressionRunner
 }
 
-/** A slice whose parameters are evaluated ahead. `read`: absent until that is done; `overtaken`: names of resources that the feed indexed since. */
+/** A slice with parameters evaluated ahead. `read`: absent until the evaluation has ended; `overtaken`: resources that the feed indexed since. */
 type Ahead = { readonly slice: Slice; readonly by: Reading; read?: ReadAhead; readonly overtaken: Set<string> }
 
-/** The rebuild that a tenant has in work. `turn`: the time of its last turn. */
+/** The rebuild that a tenant has in work. `turn`: the number of its last turn, 0 before the first. */
 type Work = { readonly rebuild: Rebuild; progress: Progress; turn: number; ahead?: Ahead | undefined }
 
-/** Versions whose documents are to be made again. `read`: the resources that were read already. */
+/** Versions to index again. `progress`: of the rebuild after them; `read`: their resources whose parameters were evaluated ahead. */
 export type RebuildSlice = {
   readonly rebuild: Rebuild
   readonly versions: readonly ResourceVersion[]
@@ -38,7 +38,7 @@ export class FeedRebuilds {
     this.#parts = parts
   }
 
-  /** Takes the current list. A tenant whose first rebuild is not the one in work begins with the first. */
+  /** Takes the current list of rebuilds. A tenant works on the first of its own. If that is another one than before, it starts from the beginning. */
   update(rebuilds: readonly Rebuild[]): void {
     const firsts = new Map<string, Rebuild>()
     for (const rebuild of rebuilds) if (!firsts.has(rebuild.tenant)) firsts.set(rebuild.tenant, rebuild)
@@ -57,7 +57,10 @@ export class FeedRebuilds {
     })
   }
 
-  /** Begins to evaluate slices of at most `limit` versions. Each promise ends when one more slice is ready; none fails. */
+  /**
+   * Starts to evaluate slices of at most `limit` versions. Each promise is resolved when one more slice is ready, and none is rejected. Throws
+   * Damaged if the store cannot be read.
+   */
   evaluate(limit: number): readonly Promise<void>[] {
     const needy = [...this.#works.values()].filter((work) => this.#needsAhead(work) && this.#aheadOf(work) === undefined)
     return needy.map((work) => this.#evaluate(work, limit))
@@ -72,7 +75,7 @@ export class FeedRebuilds {
     })
   }
 
-  /** Returns the tenant that goes on; undefined: none can, before something is evaluated. */
+  /** Returns the tenant with the oldest turn whose next slice can be taken, or undefined if every rebuild waits for an evaluation. */
   ready(): string | undefined {
     const isReady = (work: Work): boolean => !this.#needsAhead(work) || this.#aheadOf(work)?.read !== undefined
     const ready = [...this.#works].filter(([, work]) => isReady(work))
@@ -99,7 +102,7 @@ export class FeedRebuilds {
     this.#works.get(rebuild.tenant)!.progress = progress
   }
 
-  /** The feed indexes this version: a slice that was read before must not replace it. */
+  /** Notes that the feed indexes this version. A slice that was read before must not replace its document. */
   overtake(version: ResourceVersion): void {
     this.#works.get(version.tenant)?.ahead?.overtaken.add(nameOf(version))
   }

@@ -1,11 +1,11 @@
-/** How far the index is in the feed of the store, for each tenant, and how fast it comes further. Takes times; has no clock. */
+/** Measures where the index is in the feed of the store, for each tenant, and how fast it advances. Takes times; has no clock. */
 import { FEED_START, type FeedPositions, positionOf } from '../../../indexing/feed/lines.ts'
 import { Pace } from './catch-up-rate.ts'
 
 export class IndexProgress {
   #positions = FEED_START
   readonly #shared = new Pace()
-  /** Of tenants that the index follows apart from the others. */
+  /** Paces of the tenants that the index follows apart from the others. */
   readonly #apart = new Map<string, Pace>()
   readonly #acknowledged: (tenant?: string) => number
 
@@ -14,7 +14,7 @@ export class IndexProgress {
     this.#acknowledged = acknowledged
   }
 
-  /** Takes the positions that the index reports. `now`: milliseconds. True: some are further than before. */
+  /** Takes the positions that the index reports. `now`: milliseconds. Returns true if any of them is further than before. */
   cameTo(positions: FeedPositions, now: number): boolean {
     const before = this.#positions
     this.#positions = positions
@@ -36,7 +36,7 @@ export class IndexProgress {
     return positionOf(this.#positions, tenant)
   }
 
-  /** Returns how many acknowledged positions are missing, up to the last one of the tenant or of all tenants. */
+  /** Returns the number of positions between the index and the last acknowledged write of the tenant, or of all tenants. */
   lag(tenant?: string): number {
     return Math.max(0, this.#acknowledged(tenant) - this.positionOf(tenant))
   }
@@ -46,7 +46,10 @@ export class IndexProgress {
     return this.#paceFor(tenant).secondsTo(position)
   }
 
-  /** Returns the milliseconds until the acknowledged writes are indexed; 0 where that is not known, or the index stands still. */
+  /**
+   * Returns the milliseconds until the acknowledged writes in the line of the tenant are indexed: its own writes, or in the shared line those of all
+   * tenants. Returns 0 if that is not known, or if the index makes no progress.
+   */
   delay(tenant: string, now: number): number {
     return this.#paceFor(tenant).msTo(this.#acknowledged(this.isApart(tenant) ? tenant : undefined), now)
   }

@@ -110,7 +110,7 @@ function turn(): void {
   schedule()
 }
 
-/** False: there is nothing to do, until more is written or something is evaluated. */
+/** Does one slice of work. Returns false if there is none until more is written or an evaluation has ended. */
 function work(): boolean {
   const { follower } = answering
   attempt(file, () => evaluateFor(follower, wanted))
@@ -122,7 +122,7 @@ function work(): boolean {
   return true
 }
 
-/** Meanwhile searches are answered, and what needs no evaluation is indexed. */
+/** Starts the evaluations that come next. Meanwhile the thread answers searches and indexes versions that need no evaluation. */
 function evaluateFor(follower: Follower, end: number): void {
   for (const ready of follower.evaluate(SLICE, end)) ready.then(schedule)
 }
@@ -148,7 +148,7 @@ function commitStep(): void {
   })
 }
 
-/** False: the next index has to wait for an evaluation. */
+/** Returns false if the next index has to wait for an evaluation. */
 function workOnNext(): boolean {
   let isDone = true
   attempt(nextTo(file), () => {
@@ -157,7 +157,7 @@ function workOnNext(): boolean {
   return isDone
 }
 
-/** `end`: the position that the next index has to reach before it answers. */
+/** As workOnNext. `end`: the position that the next index has to reach before it answers. */
 function makeNext(follower: Follower, end: number): boolean {
   evaluateFor(follower, end)
   if (follower.canFollow(end)) follower.follow(SLICE, end)

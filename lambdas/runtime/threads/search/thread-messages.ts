@@ -24,7 +24,7 @@ export type Question =
   | { readonly method: 'distinct'; readonly of: readonly [matching: Matching & Freshness, field: string, limit: number] }
   | { readonly method: 'groups'; readonly of: readonly [plan: GroupPlan] }
 
-/** The position up to which the versions of a tenant must be indexed before. Without a tenant: the versions of all tenants. */
+/** The position up to which the versions of a tenant must be indexed before the answer. Without a tenant: the versions of all tenants. */
 export type From = { readonly position: number; readonly tenant?: string | undefined }
 
 export type Ask = { readonly kind: 'ask'; readonly number: number; readonly question: Question } & From

@@ -57,12 +57,12 @@ export class Searcher implements SearchIndex {
     this.#post({ kind: 'follow', position: this.#options.acknowledged() })
   }
 
-  /** Acknowledged versions that are not indexed yet, with those of other tenants between them. Without a tenant: of all tenants. */
+  /** Positions between the index and the last acknowledged version of the tenant, also those of other tenants. Without a tenant: of all. */
   lag(tenant?: string): number {
     return this.#progress.lag(tenant)
   }
 
-  /** Milliseconds until the acknowledged versions of the tenant are indexed; 0 where that is not known, or the index stands still. */
+  /** Milliseconds until the acknowledged versions in the line of the tenant are indexed; 0 if that is not known, or the index makes no progress. */
   delay(tenant: string): number {
     return this.#progress.delay(tenant, performance.now())
   }
@@ -139,7 +139,7 @@ export class Searcher implements SearchIndex {
     return Promise.reject(new TypeError('this index follows its store'))
   }
 
-  /** `tokens`: positions. Answers come after everything acknowledged before of their tenant, however much others write. */
+  /** `tokens`: positions; without them, the last acknowledged one of all tenants. Throws IndexBehind or SearchTooCostly if late. */
   async caughtUp(tokens: readonly string[] = [], _patience?: number, tenant?: string): Promise<boolean> {
     const all = this.#options.acknowledged()
     const position = tokens.length === 0 ? all : Math.min(all, Math.max(...tokens.map(Number)))
