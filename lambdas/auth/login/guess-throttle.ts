@@ -49,6 +49,8 @@ type Ports = Pick<AuthPorts, 'grants' | 'clock'>
 
 /** `machine fault`: not an attempt. */
 type Outcome = 'right' | 'wrong' | 'machine fault'
+/** Turns that an attempt may still wait, for all its guessers together. */
+type Turns = { left: number }
 type Started = { readonly guesser: Guesser; readonly at: number }
 
 /**
@@ -65,7 +67,8 @@ export async function delayed<T>(
   let outcome: Outcome = 'machine fault'
   try {
     // guard: failed-attempts-are-counted
-    for (const guesser of guessers) started.push(await startOne(ports, guesser))
+    const turns = { left: MOST_TURNS }
+    for (const guesser of guessers) started.push(await startOne(ports, guesser, turns))
     const result = await attempt()
     outcome = result === undefined ? 'wrong' : 'right'
     return result
@@ -74,12 +77,12 @@ export async function delayed<T>(
   }
 }
 
-async function startOne(ports: Ports, guesser: Guesser): Promise<Started> {
+async function startOne(ports: Ports, guesser: Guesser, turns: Turns): Promise<Started> {
   try {
-    return await start(ports, guesser)
+    return await start(ports, guesser, turns)
   } catch (error) {
     if (guesser.spare === undefined || !(error instanceof OAuthError)) throw error
-    return start(ports, guesser.spare)
+    return start(ports, guesser.spare, turns)
   }
 }
 
@@ -126,7 +129,7 @@ async function change({ grants, clock }: Ports, guesser: Guesser, apply: Change)
 }
 
 /** Waits for a place among the attempts under way. */
-async function start(ports: Ports, guesser: Guesser): Promise<Started> {
+async function start(ports: Ports, guesser: Guesser, turns: Turns): Promise<Started> {
   for (let turn = 0; ; turn++) {
     let at = 0
     const place: Change = (before, _, now) => {
@@ -139,6 +142,7 @@ async function start(ports: Ports, guesser: Guesser): Promise<Started> {
       return { failures, at: now, until: 0, running: [...running, now] }
     }
     if (await change(ports, guesser, place)) return { guesser, at }
+    if (turns.left-- <= 0) throw new Overloaded('a login waits too long for others')
     await waitForOthers(keyOf(guesser), turn)
   }
 }
@@ -148,7 +152,7 @@ const waiting = new Map<string, number>()
 /** Pauses, longer with each turn up to 200 milliseconds. Throws Overloaded if too many attempts wait, or after too many turns. */
 async function waitForOthers(key: string, turn: number): Promise<void> {
   const others = waiting.get(key) ?? 0
-  if (others >= MOST_WAITING || turn >= MOST_TURNS) throw new Overloaded('too many logins at once')
+  if (others >= MOST_WAITING) throw new Overloaded('too many logins at once')
   waiting.set(key, others + 1)
   const pause = Math.min(20 * 2 ** turn, 200) * (0.5 + Math.random() / 2)
   await new Promise((resolve) => setTimeout(resolve, pause))
