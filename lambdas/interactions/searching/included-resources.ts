@@ -25,6 +25,8 @@ import { searcherOf } from './request-search-access.ts'
 const DEEPEST = 4
 /** Minimum keys that are read at once if fewer places are left, because many of the resources may be missing. */
 const FEWEST = 100
+/** Maximum keys that are read for one round of includes: a page may refer to many resources that are missing. */
+const MOST_READ = 10_000
 
 /** `most`: resources. `room`: bytes of them. */
 type Limits = { readonly most: number; readonly room: number }
@@ -83,7 +85,9 @@ class Included {
 
   /** Adds the resources of the keys, as far as the limits allow. Missing and hidden resources take no place. */
   async add<Key extends Named>(keys: readonly Key[], read: Read<Key>): Promise<void> {
-    const wanted = keys.filter((key) => !this.#names.has(nameOf(key)))
+    const all = keys.filter((key) => !this.#names.has(nameOf(key)))
+    const wanted = all.slice(0, MOST_READ)
+    this.isCut ||= wanted.length < all.length
     for (let at = 0; at < wanted.length; ) {
       const versions = await readWithin(this.#room, wanted.slice(at, at + Math.max(this.vacant, FEWEST)), read)
       at += versions.length
