@@ -10,7 +10,7 @@ import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.
 import { repeatedHeader } from './headers.ts'
 import { addressOf } from './peer-address.ts'
 import { Bodies } from './request-bodies.ts'
-import { compressed, takesGzip, WORTH_COMPRESSING } from './response-compression.ts'
+import { Compressor, takesGzip, WORTH_COMPRESSING } from './response-compression.ts'
 import { Answers, lengthOf } from './response-memory.ts'
 import type { Serve } from './server.ts'
 import type { Admit } from './steps/authenticate.ts'
@@ -35,6 +35,8 @@ export type NodeServerSettings = {
   readonly tick?: number
   /** Bytes of all answers that clients have not taken yet, for tests. */
   readonly mostAnswers?: number
+  /** Bytes of all bodies that are being compressed, for tests. */
+  readonly mostCompressing?: number
   /** For tests. */
   readonly mostConnections?: number
   /** Bytes of all heads that are not whole, for tests. */
@@ -47,6 +49,8 @@ const LONGEST_HEAD = 512 * 1024
 const LARGE_BODIES = 16
 /** Bytes of answers that clients have not taken yet. */
 const MOST_ANSWERS = 256_000_000
+/** Bytes of bodies that are being compressed: 28 pages of the greatest weight. Further bodies are sent uncompressed. */
+const MOST_COMPRESSING = 128_000_000
 /** Fewer than the files most machines let a process open. */
 const MOST_CONNECTIONS = 4_000
 /** Bytes of URLs and headers that are not whole. */
@@ -80,6 +84,7 @@ class Front {
   readonly #settings: NodeServerSettings
   readonly #bodies: Bodies
   readonly #answers: Answers
+  readonly #compressor: Compressor
   readonly #isEnding: () => boolean
   /** Of each connection. */
   readonly #latest = new WeakMap<Duplex, ServerResponse>()
@@ -93,6 +98,7 @@ class Front {
     this.#settings = settings
     this.#bodies = new Bodies({ most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
     this.#answers = new Answers(settings.mostAnswers ?? MOST_ANSWERS)
+    this.#compressor = new Compressor(settings.mostCompressing ?? MOST_COMPRESSING)
     const { mostConnections: most = MOST_CONNECTIONS, mostHeads: heads = MOST_HEADS } = settings
     this.connections = new Connections({ most, heads, tick: TICK_OF_HEADS }, (socket) => void this.answerBroken(socket, TOO_MANY_HEADS))
   }
@@ -214,7 +220,7 @@ class Front {
   }
 
   async #send(incoming: IncomingMessage, outgoing: ServerResponse, response: HttpResponse): Promise<void> {
-    const pieces = await writeHead(incoming, outgoing, response)
+    const pieces = await writeHead(incoming, outgoing, response, this.#compressor)
     const { stream, headers } = response
     if (incoming.method === 'HEAD') return this.#answers.end(outgoing, [])
     if (stream === undefined) return this.#answers.end(outgoing, pieces)
@@ -258,14 +264,16 @@ async function writeHead(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   { status, headers, body, stream }: HttpResponse,
+  compressor: Compressor,
 ): Promise<readonly Uint8Array[]> {
-  const gzipped = body !== undefined && lengthOf(body) >= WORTH_COMPRESSING && takesGzip(String(incoming.headers['accept-encoding'] ?? ''))
-  const pieces = gzipped ? await compressed(body) : body
+  const isWorth = body !== undefined && lengthOf(body) >= WORTH_COMPRESSING
+  const gzipped = isWorth && takesGzip(String(incoming.headers['accept-encoding'] ?? '')) ? await compressor.compress(body) : undefined
+  const pieces = gzipped ?? body
   outgoing.writeHead(status, {
     ...headers,
-    ...(gzipped
-      ? { 'content-encoding': 'gzip', vary: headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding` }
-      : {}),
+    ...(gzipped === undefined
+      ? {}
+      : { 'content-encoding': 'gzip', vary: headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding` }),
     ...lengthHeader(status, stream === undefined ? lengthOf(pieces ?? []) : stream.length),
   })
   return pieces ?? []

@@ -3,6 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { pipeline as done } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { createGzip, gzip } from 'node:zlib'
+import { lengthOf } from './response-memory.ts'
 
 const gzippedWhole = promisify(gzip)
 /** `chunkSize`: bytes of a piece. */
@@ -14,7 +15,30 @@ export const WORTH_COMPRESSING = 1_400
 /** https://www.rfc-editor.org/rfc/rfc9110#field.accept-encoding */
 export const takesGzip = (acceptEncoding = ''): boolean => /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(acceptEncoding)
 
-export async function compressed(pieces: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
+/** Compresses bodies in bounded memory. zlib works on four at a time, and a body that waits for it is held whole, at its full size. */
+export class Compressor {
+  readonly #most: number
+  #held = 0
+
+  /** `most`: bytes of all bodies that are being compressed, before compression. */
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Returns undefined if the limit leaves no space: the caller sends the body uncompressed. A single body is compressed, however large. */
+  async compress(pieces: readonly Uint8Array[]): Promise<readonly Uint8Array[] | undefined> {
+    const size = lengthOf(pieces)
+    if (this.#held > 0 && this.#held + size > this.#most) return undefined
+    this.#held += size
+    try {
+      return await compressed(pieces)
+    } finally {
+      this.#held -= size
+    }
+  }
+}
+
+async function compressed(pieces: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
   const [only] = pieces
   if (only !== undefined && pieces.length === 1) return [await gzippedWhole(only, OPTIONS)]
   const compressed: Uint8Array[] = []

@@ -77,3 +77,21 @@ it('a client that does not read is sent one piece at most, and frees it on disco
   expect((await whole.arrayBuffer()).byteLength).toBeGreaterThan(30_000_000)
   expect(front.reported).toEqual([])
 })
+
+it('responses beyond the limit of compression are sent whole and uncompressed', async () => {
+  let asked = 0
+  const all = Promise.withResolvers<void>()
+  const answer = async () => {
+    if (++asked === 3) all.resolve()
+    await all.promise
+    return { status: 200, body: bytes }
+  }
+  front = await startFront(answer, { mostCompressing: SIZE })
+  const ask = async () => {
+    const response = await fetch(`http://127.0.0.1:${front.port}/Patient`, { headers: { 'accept-encoding': 'gzip' } })
+    return [response.headers.get('content-encoding') ?? 'identity', (await response.arrayBuffer()).byteLength] as const
+  }
+  const answers = await Promise.all([ask(), ask(), ask()])
+  expect(answers.map(([encoding]) => encoding).toSorted()).toEqual(['gzip', 'identity', 'identity'])
+  expect(answers.map(([, length]) => length)).toEqual([SIZE, SIZE, SIZE])
+})
