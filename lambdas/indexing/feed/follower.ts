@@ -20,7 +20,7 @@ import {
 import type { RebuiltIndex } from '../rebuild.ts'
 import { Readings } from '../tenant-search-contexts.ts'
 import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison } from './indexing.ts'
-import { FeedLines, type FeedPositions, type Line, notePositions, positionOf, positionsIn } from './lines.ts'
+import { FeedLines, type FeedPositions, furthestOf, type Line, notePositions, positionOf, positionsIn } from './lines.ts'
 import { FeedParts } from './parts.ts'
 import { FeedRebuilds } from './rebuilds.ts'
 
@@ -71,7 +71,7 @@ export class Follower {
     const { defining = [], feed, index, expressions } = parts
     this.#lines = new FeedLines(positionsIn(index))
     this.#kept = keptIn(index)
-    this.#definitions = this.position === 0 ? definedFromTheFirst(defining) : this.#kept
+    this.#definitions = furthestOf(this.positions) === 0 ? definedFromTheFirst(defining) : this.#kept
     this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
     this.#readings = new Readings(parts.reading, 'documents')
     this.#next = new FeedParts({ feed, expressions, lines: this.#lines, reading: this.#reading })

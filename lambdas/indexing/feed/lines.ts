@@ -15,6 +15,9 @@ export const FEED_START: FeedPositions = { all: 0, apart: NOBODY }
 export const positionOf = ({ all, apart }: FeedPositions, tenant?: string): number =>
   tenant === undefined ? Math.min(all, ...apart.values()) : (apart.get(tenant) ?? all)
 
+/** Returns the position after which no version of any tenant is indexed. */
+export const furthestOf = ({ all, apart }: FeedPositions): number => Math.max(all, ...apart.values())
+
 /** The tenant of a line of its own, or undefined for the shared line. */
 export type Line = string | undefined
 

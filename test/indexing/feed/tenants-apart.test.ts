@@ -47,10 +47,12 @@ function heldExpressions() {
   return { runner, held, release }
 }
 
-function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), feed = feedOf(versions) } = {}) {
+type Followed = { readonly index?: SqliteSearchIndex; readonly defining?: readonly ResourceVersion[] }
+
+function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), defining = [] }: Followed = {}) {
   const { runner, held, release } = heldExpressions()
   const follower = new Follower({
-    ...{ feed, index, reading: {}, expressions: runner, commitEvery: 1_000 },
+    ...{ feed: feedOf(versions), index, defining, reading: {}, expressions: runner, commitEvery: 1_000 },
     onPoison: (version, error) => {
       throw new Error(`${version.id} was not indexed`, { cause: error })
     },
@@ -131,6 +133,20 @@ describe('A tenant with slow parameters', () => {
     expect(second.follower.positions).toEqual(first.follower.positions)
     await second.finish()
     expect(found(index, 'slow')).toBe(`F: ${[...Array(10).keys()].map((i) => `${i}/1`).join(' ')}, G: , H: `)
+  })
+
+  it('hides no parameter of another tenant that came before a restart', async () => {
+    const index = new SqliteSearchIndex(':memory:')
+    const [slow, own] = [parameter('slow', 'own', INTERPRETED), parameter('fast', 'own', COMPILED)]
+    const before = [slow, person('fast', 'a', 'F')]
+    const first = followed(before, { index, defining: [slow] })
+    first.work()
+    first.follower.commit()
+    expect(first.follower.positions).toEqual({ all: 2, apart: new Map([['slow', 0]]) })
+    const second = followed([...before, own], { index, defining: [slow, own] })
+    await second.finish()
+    const { mapping } = second.follower.definitions.definitions.find(({ tenant }) => tenant === 'fast')!
+    expect(found(index, 'fast', `${mapping.field}:exact`)).toBe('F: a/1, G: , H: ')
   })
 
   it('shares the line of the others again when it has no such parameters any more', async () => {

@@ -6,7 +6,7 @@ import { SqliteChangeFeed } from '../../../adapters/sqlite-store/change-feed.ts'
 import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
 import { Follower } from '../../../indexing/feed/follower.ts'
-import { positionOf } from '../../../indexing/feed/lines.ts'
+import { furthestOf, positionOf } from '../../../indexing/feed/lines.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
@@ -152,7 +152,7 @@ function commitStep(): void {
 function workOnNext(): boolean {
   let isDone = true
   attempt(nextTo(file), () => {
-    isDone = makeNext(next!.follower, Math.max(answering.follower.positions.all, ...answering.follower.positions.apart.values()))
+    isDone = makeNext(next!.follower, furthestOf(answering.follower.positions))
   })
   return isDone
 }
