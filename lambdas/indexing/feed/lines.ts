@@ -82,10 +82,12 @@ const SHARED = 'position'
 /** Name of the note on the positions of all lines. */
 const APART = 'apart'
 const NONE = JSON.stringify({ all: 0, apart: [] })
+/** An earlier version of the server takes an index at 0 for one without documents. No version has a position between 0 and 1. */
+const BEFORE_FIRST = 0.5
 
 /** Returns the positions that an index has noted. */
 export function positionsIn(index: Pick<FollowingIndex, 'note'>): FeedPositions {
-  const position = Number(index.note(SHARED) ?? 0)
+  const position = Math.floor(Number(index.note(SHARED) ?? 0))
   const { all, apart } = JSON.parse(String(index.note(APART) ?? NONE)) as { all: number; apart: [string, number][] }
   // An earlier version of the server may have followed further since.
   return { all: Math.max(position, all), apart: new Map(apart.map(([tenant, at]) => [tenant, Math.max(position, at)])) }
@@ -93,7 +95,7 @@ export function positionsIn(index: Pick<FollowingIndex, 'note'>): FeedPositions 
 
 /** Notes the positions of an index, as part of its transaction. */
 export function notePositions(index: Pick<FollowingIndex, 'note' | 'setNote'>, positions: FeedPositions): void {
-  index.setNote(SHARED, positionOf(positions))
+  index.setNote(SHARED, Math.max(positionOf(positions), Math.min(furthestOf(positions), BEFORE_FIRST)))
   const { all, apart } = positions
   const text = apart.size === 0 ? NONE : JSON.stringify({ all, apart: [...apart] })
   if (text !== (index.note(APART) ?? NONE)) index.setNote(APART, text)

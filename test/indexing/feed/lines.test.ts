@@ -27,6 +27,15 @@ describe('positions', () => {
     expect(positionsIn(index)).toEqual({ all: 7, apart: new Map([['behind', 3]]) })
   })
 
+  it('are noted so that an earlier version of the server does not take an index with documents for an empty one', () => {
+    const index = notesOf()
+    notePositions(index, linesAt(0).positions)
+    expect(index.notes.get('position')).toBe(0)
+    notePositions(index, linesAt(7, [['behind', 0]]).positions)
+    expect(index.notes.get('position')).toBe(0.5)
+    expect(positionsIn(index)).toEqual({ all: 7, apart: new Map([['behind', 0]]) })
+  })
+
   it('are at least where an earlier version of the server has followed to', () => {
     const index = notesOf()
     notePositions(index, linesAt(7, [['behind', 3]]).positions)
