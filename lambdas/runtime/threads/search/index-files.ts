@@ -6,7 +6,7 @@ import { type IndexOptions, SqliteSearchIndex } from '../../../adapters/sqlite-i
 import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
 import { extractionOf } from '../../../indexing/document-format.ts'
 import type { Follower } from '../../../indexing/feed/follower.ts'
-import { positionOf, positionsIn } from '../../../indexing/feed/lines.ts'
+import { furthestOf, positionsIn } from '../../../indexing/feed/lines.ts'
 import { keysUnder } from '../../../indexing/references-under.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { ChangeFeed } from '../../../ports/store/change-feed.ts'
@@ -153,7 +153,7 @@ function usable(
   let reason = 'it was made with other settings'
   try {
     const found = new SqliteSearchIndex(file, parts)
-    const isKnown = parts.isKnown(positionOf(positionsIn(found)))
+    const isKnown = parts.isKnown(furthestOf(positionsIn(found)))
     if (isKnown && isUsable(found)) return found
     if (!isKnown) reason = 'it belongs to another store'
     found.close()

@@ -32,6 +32,14 @@ describe('The searcher, among damaged files,', () => {
         db.close()
       },
     ],
+    [
+      'knows more than the store of all tenants but one',
+      (index: string) => {
+        const db = new DatabaseSync(index)
+        db.exec(`INSERT OR REPLACE INTO about VALUES ('apart', '{"all":1000000,"apart":[["other",2]]}'); DELETE FROM posting`)
+        db.close()
+      },
+    ],
   ])('makes an index anew that %s', async (_, spoil) => {
     const first = await homeOf()
     await first.store.commit([named('a', 'X'), named('b', 'X')], [])
