@@ -110,6 +110,8 @@ export class Follower {
    * ready, and none is rejected. Throws Damaged if the store cannot be read. `end`: as in `follow`.
    */
   evaluate(limit: number, end = Number.POSITIVE_INFINITY): readonly Promise<void>[] {
+    // Before a part or slice is complete, the next one is not known.
+    if (this.#begun !== undefined) return []
     return [...this.#next.evaluate(this.#lines.due(end), limit), ...this.#rebuilds.evaluate(limit)]
   }
 

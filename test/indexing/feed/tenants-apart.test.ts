@@ -12,6 +12,12 @@ import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts
 const person = (tenant: string, id: string, family: string, expected = 0): ResourceVersion =>
   versionOf(writeOf(patientOf(id, tenant), { expected, body: patient(id, { family }) }))
 
+/** It is indexed in pieces. */
+const heavyPerson = (tenant: string, id: string): ResourceVersion => {
+  const names = Array.from({ length: 5_000 }, (_, i) => ({ family: i === 0 ? 'F' : `Family ${i}` }))
+  return versionOf(writeOf(patientOf(id, tenant), { body: patient(id, { name: names }) }))
+}
+
 /** `expression`: one that is interpreted is evaluated ahead. */
 const parameter = (tenant: string, code: string, expression: string, expected = 0): ResourceVersion => {
   const body = {
@@ -34,9 +40,11 @@ const tick = () => new Promise((resolve) => setImmediate(resolve))
 /** Evaluations that end when they are released. Each has the family name as its value. */
 function heldExpressions() {
   const held: (() => void)[] = []
+  const evaluated: string[] = []
   const familyOf = ({ resource }: Evaluation) => ({ type: 'string', value: JSON.parse(resource).name[0].family as string })
   const runner: ExpressionRunner = {
     async evaluate(evaluations) {
+      evaluated.push(...evaluations.map(({ resource }) => JSON.parse(resource).id as string))
       await new Promise<void>((resolve) => void held.push(resolve))
       return evaluations.map((each) => ({ ms: 1, values: [familyOf(each)] }))
     },
@@ -44,13 +52,13 @@ function heldExpressions() {
   const release = (count = held.length): void => {
     for (const resolve of held.splice(0, count)) resolve()
   }
-  return { runner, held, release }
+  return { runner, held, evaluated, release }
 }
 
 type Followed = { readonly index?: SqliteSearchIndex; readonly defining?: readonly ResourceVersion[] }
 
 function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), defining = [] }: Followed = {}) {
-  const { runner, held, release } = heldExpressions()
+  const { runner, held, evaluated, release } = heldExpressions()
   const follower = new Follower({
     ...{ feed: feedOf(versions), index, defining, reading: {}, expressions: runner, commitEvery: 1_000 },
     onPoison: (version, error) => {
@@ -71,13 +79,13 @@ function followed(versions: readonly ResourceVersion[], { index = new SqliteSear
       else return
     }
   }
-  const finish = async (): Promise<void> => {
-    for (work(); running.size > 0; work()) {
+  const finish = async (limit = 4): Promise<void> => {
+    for (work(limit); running.size > 0; work(limit)) {
       await tick()
       release()
     }
   }
-  return { follower, index, held, work, finish }
+  return { follower, index, held, evaluated, work, finish }
 }
 
 const found = (index: SqliteSearchIndex, tenant: string, field = 'family:exact'): string =>
@@ -122,6 +130,16 @@ describe('A tenant with slow parameters', () => {
     expect(follower.rebuilds).toEqual([])
     expect(follower.definitions.definitions.every(({ state }) => state === 'active')).toBe(true)
     index.close()
+  })
+
+  it('has each version evaluated once, however many pieces it is indexed in', async () => {
+    const heavy = ['0', '1', '2'].map((id) => heavyPerson('slow', id))
+    const { follower, evaluated, finish } = followed([parameter('slow', 'own', INTERPRETED), person('fast', 'a', 'F'), ...heavy])
+    await finish(1)
+    expect(evaluated).toEqual(['0', '1', '2'])
+    follower.requestRebuild('slow', ['Patient'])
+    await finish(1)
+    expect(evaluated).toEqual(['0', '1', '2', '0', '1', '2'])
   })
 
   it('continues at its position after a restart, and so do the others', async () => {
