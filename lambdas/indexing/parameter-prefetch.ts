@@ -9,6 +9,9 @@ import type { Reading, ReadingOf } from '../search/search-context.ts'
 
 export type ReadAhead = ReadonlyMap<ResourceVersion, Resource>
 
+/** Tenants whose parameters are evaluated at the same time: the versions of each are in memory, and the runner takes few calls. */
+export const MOST_AHEAD = 8
+
 export const NOTHING_READ: ReadAhead = new Map()
 
 /** Whether something is to be evaluated before. */
@@ -34,12 +37,14 @@ async function readOf(
 ): Promise<void> {
   const types = new Set(reading.custom?.filter(isWatched).map(({ base }) => base))
   const mine = versions.filter(({ type, deleted }) => types.has(type) && !deleted)
+  const [whose] = mine.map(({ tenant }) => tenant)
+  if (whose === undefined) return
   for (const version of mine) readInto(read, version)
   // What could not be evaluated has no values, which is told when its document is made.
   await evaluateAhead(
     mine.flatMap((version) => read.get(version) ?? []),
     reading,
-    expressions,
+    { evaluate: (asked, budget) => expressions.evaluate(asked, { ...budget, whose }) },
   ).catch(() => undefined)
 }
 

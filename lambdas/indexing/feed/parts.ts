@@ -2,7 +2,7 @@
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { ChangeFeed, FeedPart } from '../../ports/store/change-feed.ts'
 import type { Reading, ReadingOf } from '../../search/search-context.ts'
-import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
+import { isAheadNeeded, MOST_AHEAD, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
 import type { ReadPart } from './indexing.ts'
 import type { FeedLines, Line } from './lines.ts'
 
@@ -15,9 +15,6 @@ export type FeedPartsParts = {
 
 /** A part that begins after a position, evaluated by a search context of the tenant. `read`: absent until the evaluation has ended. */
 type Ahead = { readonly part: FeedPart; readonly position: number; readonly by: Reading; read?: ReadAhead }
-
-/** Maximum tenants whose parameters are evaluated at the same time, because each holds a part of the feed in memory. */
-const MOST_AHEAD = 8
 
 export class FeedParts {
   readonly #parts: FeedPartsParts
@@ -33,9 +30,8 @@ export class FeedParts {
    */
   evaluate(due: readonly Line[], limit: number): readonly Promise<void>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)
-    const running = [...this.#ahead.values()].filter(({ read }) => read === undefined).length
     const needy = due.filter((line) => line !== undefined && this.isCostly(line) && !this.#ahead.has(line))
-    return needy.slice(0, Math.max(0, MOST_AHEAD - running)).map((line) => this.#evaluate(line!, limit))
+    return needy.slice(0, Math.max(0, MOST_AHEAD - this.#ahead.size)).map((line) => this.#evaluate(line!, limit))
   }
 
   #evaluate(tenant: string, limit: number): Promise<void> {

@@ -4,7 +4,7 @@ import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
 import type { Reading, ReadingOf } from '../../search/search-context.ts'
 import type { Rebuild } from '../custom-definitions.ts'
-import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
+import { isAheadNeeded, MOST_AHEAD, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
 import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from '../rebuild.ts'
 import { referringUnder } from '../references-under.ts'
 
@@ -62,8 +62,10 @@ export class FeedRebuilds {
    * Damaged if the store cannot be read.
    */
   evaluate(limit: number): readonly Promise<void>[] {
-    const needy = [...this.#works.values()].filter((work) => this.#needsAhead(work) && this.#aheadOf(work) === undefined)
-    return needy.map((work) => this.#evaluate(work, limit))
+    const costly = [...this.#works.values()].filter(this.#needsAhead)
+    const needy = costly.filter((work) => this.#aheadOf(work) === undefined).toSorted((a, b) => a.turn - b.turn)
+    const free = Math.max(0, MOST_AHEAD - (costly.length - needy.length))
+    return needy.slice(0, free).map((work) => this.#evaluate(work, limit))
   }
 
   #evaluate(work: Work, limit: number): Promise<void> {

@@ -41,9 +41,11 @@ const tick = () => new Promise((resolve) => setImmediate(resolve))
 function heldExpressions() {
   const held: (() => void)[] = []
   const evaluated: string[] = []
+  const callers: (string | undefined)[] = []
   const familyOf = ({ resource }: Evaluation) => ({ type: 'string', value: JSON.parse(resource).name[0].family as string })
   const runner: ExpressionRunner = {
-    async evaluate(evaluations) {
+    async evaluate(evaluations, { whose }) {
+      callers.push(whose)
       evaluated.push(...evaluations.map(({ resource }) => JSON.parse(resource).id as string))
       await new Promise<void>((resolve) => void held.push(resolve))
       return evaluations.map((each) => ({ ms: 1, values: [familyOf(each)] }))
@@ -52,13 +54,13 @@ function heldExpressions() {
   const release = (count = held.length): void => {
     for (const resolve of held.splice(0, count)) resolve()
   }
-  return { runner, held, evaluated, release }
+  return { runner, held, evaluated, callers, release }
 }
 
 type Followed = { readonly index?: SqliteSearchIndex; readonly defining?: readonly ResourceVersion[] }
 
 function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), defining = [] }: Followed = {}) {
-  const { runner, held, evaluated, release } = heldExpressions()
+  const { runner, held, evaluated, callers, release } = heldExpressions()
   const follower = new Follower({
     ...{ feed: feedOf(versions), index, defining, reading: {}, expressions: runner, commitEvery: 1_000 },
     onPoison: (version, error) => {
@@ -85,7 +87,7 @@ function followed(versions: readonly ResourceVersion[], { index = new SqliteSear
       release()
     }
   }
-  return { follower, index, held, evaluated, work, finish }
+  return { follower, index, held, evaluated, callers, work, finish }
 }
 
 const found = (index: SqliteSearchIndex, tenant: string, field = 'family:exact'): string =>
@@ -140,6 +142,24 @@ describe('A tenant with slow parameters', () => {
     follower.requestRebuild('slow', ['Patient'])
     await finish(1)
     expect(evaluated).toEqual(['0', '1', '2', '0', '1', '2'])
+  })
+
+  it('is one of a few at the same time, each with turns of its own', async () => {
+    const tenants = Array.from({ length: 70 }, (_, i) => `slow-${i}`)
+    const all = tenants.flatMap((tenant) => [parameter(tenant, 'own', INTERPRETED), person(tenant, 'a', 'F')])
+    const { follower, index, held, callers, work, finish } = followed(all)
+    work()
+    await tick()
+    expect([held.length, new Set(callers).size]).toEqual([8, 8])
+    await finish()
+    for (const tenant of tenants) follower.requestRebuild(tenant, ['Patient'])
+    callers.length = 0
+    work()
+    await tick()
+    expect([held.length, new Set(callers).size]).toEqual([8, 8])
+    await finish()
+    expect([follower.rebuilds, new Set(callers).size]).toEqual([[], 70])
+    index.close()
   })
 
   it('continues at its position after a restart, and so do the others', async () => {
