@@ -71,7 +71,7 @@ port.on('message', (message: SearcherMessage) => {
       Atomics.sub(asked, 0, 1)
       if (isReached(message)) return answer(message)
       waiting.push(message)
-      if (message.tenant !== undefined) answering.follower.hasten(message.tenant, message.position)
+      hasten(message)
       return follow(message.position)
     case 'forget':
       return forget(message.number)
@@ -85,6 +85,10 @@ port.on('message', (message: SearcherMessage) => {
 
 function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (changed: Partial<Definitions>) => void): Followed {
   return { index, follower: new Follower({ feed, index, reading, defining, expressions, onPoison, commitEvery, onChange }) }
+}
+
+function hasten({ tenant, position }: Ask): void {
+  if (tenant !== undefined) attempt(file, () => answering.follower.hasten(tenant, position))
 }
 
 function follow(to: number): void {

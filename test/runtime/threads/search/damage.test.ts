@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../../../lambdas/ports/faults/damaged.ts'
+import { Searcher } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
 import { eventually } from '../../../fixtures/eventually.ts'
 import { timesOf } from '../../../fixtures/long-runs.ts'
 import { noiseOf } from '../../../fixtures/versions.ts'
@@ -128,6 +129,26 @@ describe('The searcher, among damaged files,', () => {
     expect(statSync(first.index).ino).toBe(ino)
   })
 
+  it('says that the store is damaged where it does not know which tenants there are', async () => {
+    const { file, index, store, searcher, close } = await homeOf()
+    const others = Array.from({ length: 300 }, (_, i) => ({ ...named(`${i}`, 'X'), tenant: 'other' }))
+    await store.commit(others, [])
+    await store.commit([named('a', 'X')], [])
+    await searcher.caughtUp()
+    await close()
+    rmSync(index)
+    scramble(file, 'kind')
+    const reports: unknown[] = []
+    const second = new Searcher({
+      thread: new URL('../../../../lambdas/runtime/threads/search/search-thread.ts', import.meta.url),
+      store: file, index, reading: {}, budget: 10_000, acknowledged: () => 301, report: (error) => reports.push(error),
+    }) // biome-ignore format: one line of options
+    const damage = new Damaged('store', 'the store is damaged: it is malformed')
+    await expect(second.find(planOf(exactly('X')))).rejects.toEqual(damage)
+    expect(reports).toEqual([damage])
+    await second.close()
+  })
+
   it('finds a version whose body was changed on the disk by its key alone, and the others as ever', async () => {
     const first = await homeOf()
     await first.store.commit([named('a', 'X'), named('b', 'X')], [])
@@ -142,15 +163,15 @@ describe('The searcher, among damaged files,', () => {
   })
 })
 
-/** Overwrites the root of the postings. */
-function scramble(file: string): void {
+/** Overwrites the root of a table. */
+function scramble(file: string, table = 'posting'): void {
   const db = new DatabaseSync(file)
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   const { page_size: size, page_count: pages } = db.prepare('SELECT * FROM pragma_page_size, pragma_page_count').get() as {
     page_size: number
     page_count: number
   }
-  const tables = db.prepare("SELECT name, rootpage FROM sqlite_schema WHERE name = 'posting'").all() as { rootpage: number }[]
+  const tables = db.prepare('SELECT name, rootpage FROM sqlite_schema WHERE name = ?').all(table) as { rootpage: number }[]
   db.close()
   const fd = openSync(file, 'r+')
   for (const { rootpage } of tables) writeSync(fd, Buffer.alloc(size, 0x5a), 0, size, (Math.min(rootpage, pages) - 1) * size)
