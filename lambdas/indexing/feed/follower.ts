@@ -102,7 +102,8 @@ export class Follower {
   hasten(tenant: string, position: number): void {
     const isApart = this.#lines.tenants.includes(tenant)
     const isFar = position - this.#lines.positionOf(tenant) > FAR
-    if (isApart || (isFar && this.#parts.feed.hasOthersThan(tenant))) this.#hastened.set(tenant, position)
+    if (!isApart && !(isFar && this.#parts.feed.hasOthersThan(tenant))) return
+    this.#hastened.set(tenant, Math.max(position, this.#hastened.get(tenant) ?? 0))
   }
 
   /**

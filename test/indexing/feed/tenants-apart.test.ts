@@ -209,6 +209,14 @@ describe('A search that waits', () => {
     expect(follower.positions).toEqual({ all: 1_001, apart: new Map() })
   })
 
+  it('waits no longer because a search of its tenant waits for less', () => {
+    const { follower, index } = followed([...backlog.slice(500), person('mine', 'a', 'F'), ...backlog.slice(500), person('mine', 'a', 'G', 1)])
+    follower.hasten('mine', 1_002)
+    follower.hasten('mine', 501)
+    for (let turn = 0; turn < 4; turn++) follower.follow(1, 1_002)
+    expect(found(index, 'mine')).toBe('F: , G: a/2, H: ')
+  })
+
   it.each([
     ['little is to be indexed before it', versions.slice(-100), 100],
     ['the store has no other tenant', backlog, 1_000],
