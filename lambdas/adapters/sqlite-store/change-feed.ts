@@ -28,6 +28,7 @@ export class SqliteChangeFeed implements ChangeFeed {
   readonly #last
   readonly #others
   readonly #some
+  readonly #tenants
   readonly #recent: RecentKeys
   readonly #versions: VersionReader
   readonly #contents: Contents
@@ -40,6 +41,9 @@ export class SqliteChangeFeed implements ChangeFeed {
     this.#changes = this.#rows(`${CHANGES} ORDER BY v.seq LIMIT :limit`)
     this.#last = this.#rows(`SELECT max(v.seq) FROM version v WHERE ${isThere('v')}`)
     this.#others = this.#rows('SELECT 1 FROM kind WHERE tenant <> :tenant LIMIT 1')
+    this.#tenants = this.#rows(
+      'SELECT DISTINCT tenant FROM kind WHERE kind IN (SELECT kind FROM version WHERE seq > :after AND seq <= :upTo)',
+    )
     const someOf = (kinds: string) => this.#rows(`${CHANGES} AND v.seq <= :end AND ${kinds} ORDER BY v.seq LIMIT :limit`)
     this.#some = { only: someOf(KINDS.only), except: someOf(KINDS.except) }
   }
@@ -50,6 +54,12 @@ export class SqliteChangeFeed implements ChangeFeed {
 
   changesOf(tenants: FeedTenants, after: number, limit: number): FeedPart {
     return reading(() => inSnapshot(this.#db, () => this.#partOf(tenants, after, limit)))
+  }
+
+  tenantsIn(after: number, upTo: number): readonly string[] {
+    return reading(() =>
+      Array.from(this.#tenants.iterate({ after, upTo }) as Iterable<unknown> as Iterable<readonly [string]>, ([tenant]) => tenant),
+    )
   }
 
   /** Whether the store has ever held a version of another tenant. Throws Damaged if the store cannot be read. */

@@ -150,7 +150,7 @@ export class Follower {
       onPoison: (version, error) => this.#poisoned(version, error),
       onVersion: (version) => this.#met(version),
     })
-    this.#lines.advance(line, position)
+    this.#next.advance(line, position)
     this.#arrangeLines()
     this.#keep()
   }

@@ -63,9 +63,19 @@ export class FeedLines {
     else [own.position, own.turn] = [position, this.#turns]
   }
 
-  /** Ends the lines whose position is that of the shared line, except those of tenants that `isKept` accepts. */
+  /** Moves the lines of tenants without versions between two positions of the shared line, as that line moves. `tenants`: those with versions. */
+  carry(from: number, to: number, tenants: readonly string[]): void {
+    const stay = new Set(tenants)
+    for (const [tenant, line] of this.#apart) {
+      const isOnTheWay = line.position >= from && line.position < to
+      if (isOnTheWay && !stay.has(tenant)) line.position = to
+    }
+  }
+
+  /** Ends the lines whose position is that of the shared line, except those of tenants that `isKept` accepts, and lines for which a search waits. */
   join(isKept: (tenant: string) => boolean): void {
-    for (const [tenant, { position }] of this.#apart) if (position === this.#all && !isKept(tenant)) this.#apart.delete(tenant)
+    for (const [tenant, { position, wanted }] of this.#apart)
+      if (position === this.#all && position >= wanted && !isKept(tenant)) this.#apart.delete(tenant)
   }
 
   /** Returns the lines that have work, the one with the oldest turn first. `end`: the position that the shared line is to reach. */

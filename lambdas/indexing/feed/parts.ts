@@ -63,6 +63,16 @@ export class FeedParts {
     return { ...ahead.part, read: ahead.read }
   }
 
+  /** The line has taken its part up to the position. A line with nothing on the way of the shared line needs no turn of its own. */
+  advance(line: Line, position: number): void {
+    const { feed, lines } = this.#parts
+    if (line !== undefined || lines.tenants.length === 0) return lines.advance(line, position)
+    const from = lines.positionOf(line)
+    const tenants = feed.tenantsIn(from, position)
+    lines.advance(line, position)
+    lines.carry(from, position, tenants)
+  }
+
   #next(line: Line, limit: number): FeedPart {
     const { feed, lines } = this.#parts
     const position = lines.positionOf(line)

@@ -15,9 +15,11 @@ export type FeedPart = { readonly changes: readonly Change[]; readonly upTo: num
  * - `changes` returns what follows `after` (0: from the start), at most `limit` versions and about `limit` × 64 KB.
  * - `changesOf` returns the selected versions after `after`, within the same limits. A caller that continues at `upTo` gets each of them once
  *   and reaches the end of the feed. One call examines a bounded number of positions, so a part may be empty before the end.
+ * - `tenantsIn` returns the tenants that have versions after one position and up to another.
  * - A version that is damaged comes without a body; a place that cannot be read at all is Damaged.
  */
 export interface ChangeFeed {
   changes(after: number, limit: number): readonly Change[]
   changesOf(tenants: FeedTenants, after: number, limit: number): FeedPart
+  tenantsIn(after: number, upTo: number): readonly string[]
 }

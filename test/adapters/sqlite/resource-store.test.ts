@@ -171,6 +171,11 @@ describe('The change feed of SQLite', () => {
     expect(allOf({ except: [] })).toEqual(idsOf(() => true))
     expect(feed.changesOf({ only: 'a' }, 40, 4)).toEqual({ changes: [], upTo: 40 })
     expect([feed.hasOthersThan('a'), feed.hasOthersThan('nobody')]).toEqual([true, true])
+    expect([feed.tenantsIn(0, 40), feed.tenantsIn(1, 3), feed.tenantsIn(3, 3)].map((all) => all.toSorted().join(''))).toEqual([
+      'abc',
+      'bc',
+      '',
+    ])
     feed.close()
     await store.close()
   })

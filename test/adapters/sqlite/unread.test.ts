@@ -39,6 +39,7 @@ const READINGS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['history', () => reader.history(key, {}, undefined, 10)],
   ['scan', scanned],
   ['changes', async () => feed.changes(0, 10)],
+  ['tenants of changes', async () => feed.tenantsIn(0, 10)],
   ['changes of a tenant', async () => feed.changesOf({ only: 't' }, 0, 10)],
   ['countAfter', async () => reader.countAfter(0, 't', 10)],
 ]

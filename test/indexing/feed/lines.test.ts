@@ -84,6 +84,30 @@ describe('lines', () => {
     expect([lines.positionOf('done'), lines.positionOf('behind')]).toEqual([5, 4])
   })
 
+  it('move with the shared line where their tenants have no versions', () => {
+    const lines = linesAt(5, [
+      ['behind', 4],
+      ['same', 5],
+      ['ahead', 7],
+      ['far', 9],
+      ['busy', 5],
+    ])
+    lines.advance(undefined, 8)
+    lines.carry(5, 8, ['busy', 'other'])
+    expect(lines.positions.apart).toEqual(new Map(Object.entries({ behind: 4, same: 8, ahead: 8, far: 9, busy: 5 })))
+  })
+
+  it('do not join before they reach the position that a search waits for', () => {
+    const lines = linesAt(5)
+    lines.separate('waited', 7)
+    lines.join(() => false)
+    expect(lines.tenants).toEqual(['waited'])
+    lines.advance('waited', 7)
+    lines.advance(undefined, 7)
+    lines.join(() => false)
+    expect(lines.tenants).toEqual([])
+  })
+
   it('begin where the shared line is, and only once', () => {
     const lines = linesAt(5)
     lines.separate('a')

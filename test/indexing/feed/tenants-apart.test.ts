@@ -121,6 +121,16 @@ describe('A tenant with slow parameters', () => {
     expect(follower.position).toBe(13)
   })
 
+  it('takes no turn for the versions of other tenants', async () => {
+    const all = [parameter('slow', 'own', INTERPRETED), person('fast', 'a', 'F')]
+    const { follower, finish } = followed(all)
+    await finish()
+    all.push(person('fast', 'b', 'F'), person('fast', 'c', 'F'))
+    follower.follow(4, 4)
+    expect(follower.positions).toEqual({ all: 4, apart: new Map([['slow', 4]]) })
+    expect(follower.canFollow(4)).toBe(false)
+  })
+
   it('holds the rebuilds of no other tenant back', async () => {
     const both = [...Array(6).keys()].flatMap((i) => ['slow', 'fast'].map((tenant) => person(tenant, `${i}`, 'F')))
     const { follower, index, work, finish } = followed([...both, parameter('slow', 'own', INTERPRETED), parameter('fast', 'own', COMPILED)])
@@ -210,7 +220,12 @@ describe('A search that waits', () => {
   })
 
   it('waits no longer because a search of its tenant waits for less', () => {
-    const { follower, index } = followed([...backlog.slice(500), person('mine', 'a', 'F'), ...backlog.slice(500), person('mine', 'a', 'G', 1)])
+    const { follower, index } = followed([
+      ...backlog.slice(500),
+      person('mine', 'a', 'F'),
+      ...backlog.slice(500),
+      person('mine', 'a', 'G', 1),
+    ])
     follower.hasten('mine', 1_002)
     follower.hasten('mine', 501)
     for (let turn = 0; turn < 4; turn++) follower.follow(1, 1_002)
