@@ -64,10 +64,10 @@ export async function delayed<T>(
   attempt: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const started: Started[] = []
+  const turns = { left: MOST_TURNS }
   let outcome: Outcome = 'machine fault'
   try {
     // guard: failed-attempts-are-counted
-    const turns = { left: MOST_TURNS }
     for (const guesser of guessers) started.push(await startOne(ports, guesser, turns))
     const result = await attempt()
     outcome = result === undefined ? 'wrong' : 'right'
