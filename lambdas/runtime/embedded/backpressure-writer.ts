@@ -19,22 +19,39 @@ export type PacedIndex = {
   readonly isApart: (tenant: string) => boolean
 }
 
+export type CountedVersions = {
+  /** Returns how many of the next `most` versions after a position of the feed are the tenant's. */
+  readonly countAfter: (position: number, tenant: string, most: number) => number
+}
+
 /** Returns a writer that holds a write back until the index has indexed as many positions as the write has versions, or has nearly caught up. */
-export function pacedWriter(writer: ResourceWriter, index: PacedIndex): ResourceWriter {
+export function pacedWriter(writer: ResourceWriter, index: PacedIndex, versions: CountedVersions): ResourceWriter {
   let sharedTurn = Promise.resolve()
   const ownTurns = new Map<string, Promise<void>>()
-  const hold = async (tenant: string, versions: number): Promise<void> => {
-    const end = index.positionOf(tenant) + versions
-    while (index.delay(tenant) > LONGEST_DELAY && index.positionOf(tenant) < end) await wait(PAUSE)
+  const hold = async (tenant: string, count: number): Promise<void> => {
+    let [position, taken] = [index.positionOf(tenant), 0]
+    while (index.delay(tenant) > LONGEST_DELAY && taken < count) {
+      await wait(PAUSE)
+      const [before, now] = [position, index.positionOf(tenant)]
+      position = now
+      if (now > before) taken += takenBetween(tenant, before, now, count)
+    }
   }
+  /** An index that follows a tenant apart passes the versions of others without work. A small write does not count them. */
+  const takenBetween = (tenant: string, before: number, now: number, count: number): number =>
+    count >= LARGE && index.isApart(tenant) ? versions.countAfter(before, tenant, now - before) : now - before
   /** Waits for the turn of a large write. A tenant that is followed apart has turns of its own, so no other tenant waits for its pace. */
-  const inTurn = (tenant: string, versions: number): Promise<void> => {
+  const inTurn = (tenant: string, count: number): Promise<void> => {
     if (!index.isApart(tenant)) {
-      sharedTurn = sharedTurn.then(() => hold(tenant, versions))
+      sharedTurn = sharedTurn.then(() => hold(tenant, count))
       return sharedTurn
     }
-    const turn = (ownTurns.get(tenant) ?? Promise.resolve()).then(() => hold(tenant, versions))
-    ownTurns.set(tenant, turn)
+    const turn = (ownTurns.get(tenant) ?? Promise.resolve()).then(() => hold(tenant, count))
+    // The next write has its turn also after a store that could not be read.
+    ownTurns.set(
+      tenant,
+      turn.catch(() => undefined),
+    )
     return turn
   }
   return {

@@ -60,7 +60,7 @@ import { ADDED } from '../control/package-folder.ts'
 import { definitionsOf } from '../definitions.ts'
 import { readingOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
-import { pacedWriter } from './backpressure-writer.ts'
+import { type CountedVersions, pacedWriter } from './backpressure-writer.ts'
 import { stampedWriter } from './clock-checked-writer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { openStores, type Stores } from './stores.ts'
@@ -158,7 +158,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     acknowledged: () => stores.store.lastPosition(),
   })
   const store = stores.requests
-  const { writer, checker } = writersOf({ ...stores, store }, config, canonicals)
+  const { writer, checker } = writersOf({ ...stores, store, versions: stores.store }, config, canonicals)
   const own = ownProfiles({ packages, canonicals, resources: stores.store, warn })
   const profiles = {
     conformance: ownDefinitions({ packages, canonicals, resources: stores.store }),
@@ -247,13 +247,15 @@ const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => 
 
 type Writers = { readonly writer: RequestWriter; readonly checker: RequestWriter }
 
+type WriterParts = Pick<Stores, 'searcher' | 'expressions'> & { readonly store: RequestStore; readonly versions: CountedVersions }
+
 /** What writes, and what looks at the same and keeps nothing. */
 function writersOf(
-  { store, searcher, expressions }: Pick<Stores, 'searcher' | 'expressions'> & { readonly store: RequestStore },
+  { store, versions, searcher, expressions }: WriterParts,
   { referentialIntegrity }: Config,
   canonicals: IndexedCanonicals,
 ): Writers {
-  const paced = canonicals.counting(pacedWriter(store, searcher))
+  const paced = canonicals.counting(pacedWriter(store, searcher, versions))
   if (!referentialIntegrity) return { writer: paced, checker: NO_WRITER }
   const parts = { resources: seenThrough(store, () => expressions), index: searcher }
   return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }

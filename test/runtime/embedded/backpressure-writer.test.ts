@@ -10,7 +10,9 @@ const APART = 'apart'
 
 /** A writer over an index that is `delay` milliseconds behind at `position`; `looks`: how often the writer looked at the delay. */
 function paced(delay: number) {
-  const index = { position: 0, apart: 0, milliseconds: delay, looks: 0 }
+  /** Every second version is the tenant's. */
+  const countAfter = (position: number, _: string, most: number) => Math.floor((position + most) / 2) - Math.floor(position / 2)
+  const index = { position: 0, apart: 0, milliseconds: delay, looks: 0, countAfter }
   const commits: number[] = []
   const commit = async (writes: readonly unknown[]) => {
     commits.push(writes.length)
@@ -26,6 +28,7 @@ function paced(delay: number) {
       },
       isApart: (tenant) => tenant === APART,
     },
+    { countAfter: (...asked) => index.countAfter(...asked) },
   )
   const write = (versions: number, tenant = 't') => writer.commit(Array(versions).fill({ tenant }), [])
   const looked = (more = 3) => {
@@ -98,8 +101,27 @@ describe('a write', () => {
     index.position = LARGE
     await shared
     expect(commits).toEqual([LARGE])
-    index.apart = LARGE + 1
+    index.apart = 2 * LARGE + 1
+    await looked()
+    expect(commits).toEqual([LARGE])
+    index.apart = 2 * LARGE + 2
     await apart
     expect(commits).toEqual([LARGE, LARGE + 1])
+  })
+
+  it('has its turn after one that failed since the store could not be read', async () => {
+    const { index, commits, write, looked } = paced(FAR)
+    const { countAfter } = index
+    index.countAfter = () => {
+      throw new Error('not read')
+    }
+    const [first, second] = [write(LARGE, APART), write(LARGE + 1, APART)]
+    await looked(1)
+    index.apart = 2
+    await expect(first).rejects.toThrow('not read')
+    index.countAfter = countAfter
+    index.milliseconds = 0
+    await second
+    expect(commits).toEqual([LARGE + 1])
   })
 })
