@@ -68,7 +68,9 @@ export class FeedLines {
     const stay = new Set(tenants)
     for (const [tenant, line] of this.#apart) {
       const isOnTheWay = line.position >= from && line.position < to
-      if (isOnTheWay && !stay.has(tenant)) line.position = to
+      // A line for which a search waits is further with its next part, which may be evaluated already.
+      const isWanted = line.wanted > line.position
+      if (isOnTheWay && !isWanted && !stay.has(tenant)) line.position = to
     }
   }
 

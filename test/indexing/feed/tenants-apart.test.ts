@@ -87,7 +87,7 @@ function followed(versions: readonly ResourceVersion[], { index = new SqliteSear
       release()
     }
   }
-  return { follower, index, held, evaluated, callers, work, finish }
+  return { follower, index, held, evaluated, callers, release, work, finish }
 }
 
 const found = (index: SqliteSearchIndex, tenant: string, field = 'family:exact'): string =>
@@ -129,6 +129,25 @@ describe('A tenant with slow parameters', () => {
     follower.follow(4, 4)
     expect(follower.positions).toEqual({ all: 4, apart: new Map([['slow', 4]]) })
     expect(follower.canFollow(4)).toBe(false)
+  })
+
+  it('is evaluated once for a search that waits while others write much', async () => {
+    const all = [parameter('slow', 'own', INTERPRETED), person('fast', 'a', 'F')]
+    const { follower, index, evaluated, release, finish } = followed(all)
+    await finish()
+    all.push(...Array.from({ length: 40 }, (_, i) => person('fast', `${i}`, 'F')), person('slow', 'a', 'F'))
+    follower.hasten('slow', 43)
+    for (let turn = 0; turn < 5; turn++) {
+      follower.evaluate(4, 43)
+      await tick()
+      follower.follow(4, 43)
+    }
+    expect(follower.positions).toEqual({ all: 22, apart: new Map([['slow', 2]]) })
+    release()
+    await tick()
+    await finish()
+    expect(evaluated).toEqual(['a'])
+    expect(found(index, 'slow')).toBe('F: a/1, G: , H: ')
   })
 
   it('holds the rebuilds of no other tenant back', async () => {
