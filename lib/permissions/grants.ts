@@ -8,6 +8,7 @@ import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
 import { INDEX } from '../resource-table.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
+import { OVERFLOW, OVERFLOW_OF_DEFINITIONS, OVERFLOW_OF_PERSONS, PERSONS } from './overflow-objects.ts'
 import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, onState, READ_ITEMS } from './permissions.ts'
 
 const WRITE_ITEMS = [
@@ -18,12 +19,6 @@ const WRITE_ITEMS = [
   'dynamodb:BatchWriteItem',
 ]
 
-/** Bodies that are too large for an item; by their tenants and types. */
-export const OVERFLOW = 'overflow/*'
-export const OVERFLOW_OF_DEFINITIONS: readonly string[] = DEFINITION_TYPES.map((type) => `overflow/*/${type}/*`)
-/** Types of users that act for patients. */
-const PERSONS = ['Patient', 'RelatedPerson']
-export const OVERFLOW_OF_PERSONS: readonly string[] = PERSONS.map((type) => `overflow/*/${type}/*`)
 const ADDED_PACKAGES = 'packages/*'
 /** Where pages of searches and lists of tokens are kept. */
 const SEARCHES = ['queries/*', 'tokens/*']

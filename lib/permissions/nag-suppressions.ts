@@ -3,7 +3,7 @@ import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
-import { OVERFLOW, OVERFLOW_OF_DEFINITIONS, OVERFLOW_OF_PERSONS } from './grants.ts'
+import { OVERFLOW, OVERFLOW_OF_DEFINITIONS, OVERFLOW_OF_PERSONS } from './overflow-objects.ts'
 import type { Table } from './permissions.ts'
 
 type Accepted = {

@@ -15,7 +15,8 @@ import {
   statusOf,
 } from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
-import { type RebuildParts, rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
+import type { RebuildParts } from '../../lambdas/indexing/rebuild-parts.ts'
+import { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
 import { identifiedIn, ownSince, parametersNow, type Restore, setBack } from '../../lambdas/indexing/restore.ts'
 import { begun, type Identified, identified } from '../../lambdas/indexing/serving-indices.ts'
 import { PoisonList } from '../../lambdas/indexing/unindexable-versions.ts'

@@ -1,30 +1,25 @@
 /** The cloud home's functions behind the stream, the schedule and the rebuild. */
-import { makeSecretKey } from '../../adapters/dynamodb/rows/secret-key.ts'
 import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
 import { beatItem, streamBeat } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import { isOfTable, type StreamRecord, streamTransaction, streamVersion } from '../../adapters/dynamodb/stream/stream.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
-import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../../auth/tokens/restored-state.ts'
 import { extractionOf } from '../../indexing/document-format.ts'
 import { ageOf, followPulse, NO_PULSE, type PulseParts, sendPulse } from '../../indexing/heartbeat.ts'
-import { followed, isSomeOver, mended, migrated, missed } from '../../indexing/index-retention.ts'
+import { followed, isSomeOver, mended, missed } from '../../indexing/index-retention.ts'
 import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, isWorkLeft, requestRebuild } from '../../indexing/index-state.ts'
 import { rebuildStep } from '../../indexing/rebuild-steps.ts'
-import { epochOf, identifiedIn, ownSince, parametersNow, type Restore, setBack } from '../../indexing/restore.ts'
+import { ownSince } from '../../indexing/restore.ts'
 import { begun, type Identified, identified, lost } from '../../indexing/serving-indices.ts'
 import { type FollowResult, followStream } from '../../indexing/stream-follower.ts'
 import { Readings } from '../../indexing/tenant-search-contexts.ts'
 import { PoisonList } from '../../indexing/unindexable-versions.ts'
-import type { Kept, KeptState } from '../../ports/rows/shared-state.ts'
+import type { Kept } from '../../ports/rows/shared-state.ts'
 import type { Beat } from '../../ports/search/heartbeat.ts'
 import type { Reindex } from '../../ports/search/index-status.ts'
 import type { LiveIndices } from '../../ports/search/serving-indices.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { ReadingOf } from '../../search/search-context.ts'
-import type { Places } from '../config.ts'
 import { once } from '../once.ts'
-import { revocations } from './authorization.ts'
-import { type Properties, Told } from './custom-resource.ts'
 import { metric, report, tellOfLacking, tellPulseAge } from './log.ts'
 import {
   blobs,
@@ -45,7 +40,7 @@ import { measureLag } from './table-index-lag.ts'
 const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
 
 /** Unless somebody is at it, who will take it all. `number` makes a name for each wish, so that one that is repeated starts nothing twice. */
-async function startRebuild({ number, value }: Kept<IndexState>, again = ''): Promise<void> {
+export async function startRebuild({ number, value }: Kept<IndexState>, again = ''): Promise<void> {
   if (isWorkLeft(value) && isWorkerGone(value, clock().now())) await workflow().start(`rebuild-${number}${again}`, {})
 }
 
@@ -78,7 +73,7 @@ async function changedIndices(change: (state: Identified) => Identified): Promis
   return identified(value, fresh).live
 }
 
-const newIdentity = (): string => clock().newId().slice(-12)
+export const newIdentity = (): string => clock().newId().slice(-12)
 
 const recordsOf = ({ Records }: StreamEvent): readonly StreamRecord[] => Records.filter((record) => isOfTable(record, places().table))
 
@@ -97,7 +92,7 @@ const pulse = /* @__PURE__ */ once(
 /** `index`: every minute, a pulse, and whether all indices are there, and as they were. */
 export type IndexEvent = StreamEvent | { readonly sweep: 'index' }
 
-const extraction = /* @__PURE__ */ once(() => extractionOf(plainReading()))
+export const extraction = /* @__PURE__ */ once(() => extractionOf(plainReading()))
 
 /** ms. */
 const keptFor = (): number => places().keptIndexDays * DAY
@@ -242,52 +237,3 @@ export const rebuild = /* @__PURE__ */ once(() =>
     define,
   }),
 )
-
-/**
- * Once in every deployment: what functions share is there, and documents made by another extractor are made again. `AdoptedState`: `yes` where
- * the table of state is one that was restored.
- */
-export async function migrate({ AdoptedState }: Properties): Promise<void> {
-  await makeSecretKey(stateTable())
-  const fresh = newIdentity()
-  // Nothing is ended where it fails.
-  setBackHere(identifiedIn(places().epoch, (await indexState().read()).value, fresh), fresh)
-  await endWhereSetBack(AdoptedState === 'yes')
-  const parameters = await parametersAfterRestore()
-  const state = await indexState().change((kept) => {
-    const known = identifiedIn(places().epoch, kept, fresh)
-    const back = setBackHere(known, fresh)
-    return migrated(back === known ? known : (parameters.reduce(afterSearchParameter, back) as Identified), extraction(), clock().now())
-  })
-  await startRebuild(state)
-}
-
-/** What does not follow from what was there is told to who deploys. */
-function setBackHere(known: Identified, fresh: string): Identified {
-  try {
-    return setBack(known, restoreOf(places()), fresh, clock().now())
-  } catch (error) {
-    throw error instanceof RangeError ? new Told(error.message) : error
-  }
-}
-
-/** Before anybody verifies a token by this table of state. Epochs follow each other: one that it does not know was another table's. */
-async function endWhereSetBack(isRestored: boolean): Promise<void> {
-  const { stateTable: name, epoch } = places()
-  const wasAway = epochOf((await indexState().read()).value) + 1 < epoch
-  const adopted: KeptState<Adopted> = new DynamoDbKeptState(stateTable(), 'ADOPTED', NOT_ADOPTED)
-  if (isRestored || wasAway) await endWhatWasIssued({ adopted, revocations: revocations(), clock: clock() }, name, wasAway)
-}
-
-const restoreOf = ({ epoch, table, restoredAt, formerTable }: Pick<Places, 'epoch' | 'table' | 'restoredAt' | 'formerTable'>): Restore => ({
-  epoch,
-  store: table,
-  instant: Date.parse(restoredAt) || 0,
-  ...(formerTable === '' ? {} : { former: formerTable }),
-})
-
-/** Once in an epoch. */
-async function parametersAfterRestore(): Promise<readonly ResourceVersion[]> {
-  const { value } = await indexState().read()
-  return epochOf(value) === places().epoch ? [] : parametersNow(value, { resources: openStore(0), now: clock().now() })
-}

@@ -16,17 +16,7 @@ import { answerTo } from './index-questions.ts'
 import { RebuildReport } from './rebuild-report.ts'
 import { givesWay } from './search-preemption.ts'
 import type { Ask, SearcherData, SearcherMessage, SearcherReply } from './thread-messages.ts'
-
-/** Versions indexed between two looks at the mailbox: about 10 ms. */
-const SLICE = 128
-/** And when it is far behind. */
-const BULK = 256
-/** Versions after which the index commits: the more, the fewer pages are written twice. */
-const COMMIT_EVERY = 10_000
-/** And the next one, which has time: a commit takes a tenth of a second, in which nothing is answered. */
-const COMMIT_NEXT_EVERY = 4_000
-/** Milliseconds without work after which the index commits. */
-const COMMIT_IDLE = 200
+import { BULK, COMMIT_EVERY, COMMIT_IDLE, COMMIT_NEXT_EVERY, SLICE } from './work-sizes.ts'
 
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
