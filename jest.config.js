@@ -85,7 +85,7 @@ const LONG = [
 const NIGHT = ['judge/again.test.ts']
 
 /** Files whose loops are longer in `npm run test:long`. */
-const LOOPS = /\b(?:timesOf|stepOf|firstSeed)\(|search-index\.contract/
+const LOOPS = /\b(?:caseCountOf|caseStepOf|firstSeed)\(|search-index\.contract/
 
 const files = readdirSync('test', { recursive: true }).filter((path) => path.endsWith('.test.ts'))
 const missing = [...LONG, ...NIGHT].filter((path) => !files.includes(path))

@@ -18,12 +18,12 @@ export default class Times {
       testResults.map(({ testFilePath, perfStats }) => [relative('test', testFilePath), (perfStats.end - perfStats.start) / 1_000]),
     )
     const projects = [...contexts].map(({ config }) => config.displayName?.name ?? 'all')
-    process.stderr.write(`\n${linesOf(files, stored(projects, files)).join('\n')}\n`)
+    process.stderr.write(`\n${reportLinesOf(files, stored(projects, files)).join('\n')}\n`)
   }
 }
 
 /** Returns the report. A difference counts only files that have seconds in `before` too: a run may be of some files, and files move. */
-export function linesOf(files: Seconds, before: Seconds): readonly string[] {
+export function reportLinesOf(files: Seconds, before: Seconds): readonly string[] {
   const differences = Object.fromEntries(
     Object.entries(files).flatMap(([path, seconds]) => (before[path] === undefined ? [] : [[path, seconds - before[path]]])),
   )

@@ -5,14 +5,14 @@
 import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'
 import { bundle } from '../lib/bundle.ts'
-import { DEFAULTS } from '../lib/settings/settings.ts'
+import { DEFAULT_SETTINGS } from '../lib/settings/settings.ts'
 import { DataStack } from '../lib/stacks/data-stack.ts'
-import { FLAGS } from '../lib/stacks/flags.ts'
+import { FEATURE_FLAGS } from '../lib/stacks/flags.ts'
 import { ServiceStack } from '../lib/stacks/service-stack.ts'
 import { settingsOfStage } from './stage-settings.ts'
 
-const app = new App({ context: FLAGS })
-const stage: string = app.node.tryGetContext('stage') ?? DEFAULTS.stage
+const app = new App({ context: FEATURE_FLAGS })
+const stage: string = app.node.tryGetContext('stage') ?? DEFAULT_SETTINGS.stage
 const settings = settingsOfStage(stage, app.node.tryGetContext('settings'))
 
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)

@@ -1,20 +1,20 @@
 /** What an account lacks for a stage, one line each; nothing is changed. `npm run deploy:check`, before `npm run deploy`. */
 import { App } from 'aws-cdk-lib'
-import { lacking } from '../lib/deploy/deploy-check.ts'
-import type { Template } from '../lib/deploy/replacement-check.ts'
-import { DEFAULTS } from '../lib/settings/settings.ts'
+import { findDeployProblems } from '../lib/deploy/deploy-check.ts'
+import type { StackTemplate } from '../lib/deploy/replacement-check.ts'
+import { DEFAULT_SETTINGS } from '../lib/settings/settings.ts'
 import { DataStack } from '../lib/stacks/data-stack.ts'
-import { FLAGS } from '../lib/stacks/flags.ts'
-import { complain, say } from './output.ts'
-import { namesSetting, settingsOfStage } from './stage-settings.ts'
+import { FEATURE_FLAGS } from '../lib/stacks/flags.ts'
+import { print, printError } from './output.ts'
+import { hasSetting, settingsOfStage } from './stage-settings.ts'
 
-const stage = process.argv[2] ?? DEFAULTS.stage
+const stage = process.argv[2] ?? DEFAULT_SETTINGS.stage
 const settings = settingsOfStage(stage)
-const app = new App({ context: FLAGS })
+const app = new App({ context: FEATURE_FLAGS })
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
-const template: Template = app.synth().getStackByName(data.stackName).template
+const template: StackTemplate = app.synth().getStackByName(data.stackName).template
 
-const lines = await lacking({ settings, namesAccess: namesSetting(stage, 'access'), template })
-if (lines.length === 0) say(`The stage ${stage} can be deployed in ${settings.region}, as far as its account tells\n`)
-for (const line of lines) complain(`${line}\n`)
+const lines = await findDeployProblems({ settings, namesAccess: hasSetting(stage, 'access'), template })
+if (lines.length === 0) print(`The stage ${stage} can be deployed in ${settings.region}, as far as its account tells\n`)
+for (const line of lines) printError(`${line}\n`)
 process.exitCode = lines.length === 0 ? 0 : 1

@@ -1,7 +1,7 @@
 /** The command line of the embedded home. */
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { faultIn, warn } from './output.ts'
+import { errorMessageOf, warn } from './output.ts'
 
 /** Only the command that is asked for is read: a load does not wait for the code of the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -35,6 +35,6 @@ for (const command of asked === undefined ? Object.values(COMMANDS) : [asked]) p
 try {
   await program.parseAsync()
 } catch (error) {
-  warn(faultIn(error))
+  warn(errorMessageOf(error))
   process.exitCode = 1
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { checkSettings } from '../lib/settings/setting-checks.ts'
 import { type Settings, settingsOf } from '../lib/settings/settings.ts'
-import { complain, faultIn } from './output.ts'
+import { errorMessageOf, printError } from './output.ts'
 
 const usualFile = (stage: string): string => `.fhir/${stage}.settings.json`
 
@@ -12,13 +12,13 @@ export function settingsOfStage(stage: string, named?: string): Settings {
   try {
     return file === undefined ? settingsOf({ stage }) : settingsIn(file, stage)
   } catch (error) {
-    complain(`${file === undefined ? '' : `${file}: `}${faultIn(error)}\n`)
+    printError(`${file === undefined ? '' : `${file}: `}${errorMessageOf(error)}\n`)
     process.exit(1)
   }
 }
 
 /** Returns true if .fhir/STAGE.settings.json names the setting, whatever its value. */
-export const namesSetting = (stage: string, name: keyof Settings): boolean =>
+export const hasSetting = (stage: string, name: keyof Settings): boolean =>
   existsSync(usualFile(stage)) && Object.hasOwn(JSON.parse(readFileSync(usualFile(stage), 'utf8')), name)
 
 function settingsIn(file: string, stage: string): Settings {

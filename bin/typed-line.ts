@@ -1,9 +1,9 @@
 /** What is secret is typed, or comes through a pipe; never an argument, which other users of the machine see. */
 import { createInterface } from 'node:readline'
-import { complain } from './output.ts'
+import { printError } from './output.ts'
 
 /** Asked for twice where it is typed. Error where there is none, or the two differ. */
-export async function typedPassword(question: string): Promise<string> {
+export async function readPassword(question: string): Promise<string> {
   if (!process.stdin.isTTY) return lineOf(await firstLine())
   // From before the first question until after the last answer, whatever is typed or pasted meanwhile.
   process.stdin.setRawMode(true).setEncoding('utf8')
@@ -43,13 +43,13 @@ async function* charactersTyped(): AsyncGenerator<string, void> {
 
 /** Error where it is interrupted. */
 async function typedUnseen(question: string, characters: AsyncGenerator<string, void>): Promise<string> {
-  complain(question)
+  printError(question)
   const typed: string[] = []
   for (;;) {
     const { value: character, done } = await characters.next()
     const isEnd = character === '\r' || character === '\n'
     if (done || isEnd || character === INTERRUPT || character === END) {
-      complain('\n')
+      printError('\n')
       if (isEnd) return typed.join('')
       throw new Error('Nothing was changed')
     }

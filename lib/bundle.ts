@@ -83,16 +83,16 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
     ...Object.entries(LATER).map(([out, { entry }]) => ({ in: entry, out })),
   ]
   const builds = await Promise.all([
-    build({ ...optionsWith(additional), entryPoints, outdir: 'out' }),
+    build({ ...buildOptionsOf(additional), entryPoints, outdir: 'out' }),
     build({
-      ...OPTIONS,
+      ...BUILD_OPTIONS,
       plugins: [],
       stdin: { contents: ONCE.map((path) => `export * from '${path}'`).join('\n'), resolveDir: ROOT },
       outfile: `out/${ERRORS}.js`,
     }),
   ])
   const outputs: Outputs = Object.assign({}, ...builds.map(({ metafile }) => metafile.outputs))
-  const unmatched = unmatchedIn(builds[0].metafile, additional !== undefined)
+  const unmatched = findUnmatchedNames(builds[0].metafile, additional !== undefined)
   if (unmatched.length > 0) throw new Error(`lib/bundle.ts: no import matches the pattern of ${unmatched.join(', ')}`)
   const built = new Map(
     builds.flatMap(({ outputFiles }) => outputFiles).map(({ path, contents }) => [path.slice(path.lastIndexOf('/') + 1), contents]),
@@ -105,7 +105,7 @@ export async function bundle(to: string, { additional }: BundleOptions = {}): Pr
 }
 
 /** Returns the names of plugins and later files that no import matched. Without this check a moved file would silently stay in the bundles. */
-export function unmatchedIn({ inputs, outputs }: Pick<Metafile, 'inputs' | 'outputs'>, hasAdditional: boolean): readonly string[] {
+export function findUnmatchedNames({ inputs, outputs }: Pick<Metafile, 'inputs' | 'outputs'>, hasAdditional: boolean): readonly string[] {
   const external = new Set(Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path)))
   const spaces = new Set(Object.keys(inputs).map((path) => path.split(':')[0]!))
   const files = [...Object.keys(LATER), ERRORS].filter((name) => !external.has(`./${name}.js`))
@@ -114,7 +114,7 @@ export function unmatchedIn({ inputs, outputs }: Pick<Metafile, 'inputs' | 'outp
 }
 
 /** What `bundle` made there before. */
-export const bundlesIn = (folder: string): Bundles =>
+export const readBundles = (folder: string): Bundles =>
   Object.fromEntries(
     Object.keys(FUNCTIONS).map((name) => [name, { folder: join(folder, name), hash: hashOf(filesIn(join(folder, name))) }]),
   ) as Bundles
@@ -129,7 +129,7 @@ const filesIn = (folder: string): ReadonlyMap<string, Uint8Array> =>
   )
 
 /** How every bundle is made; also for tests that make one to compare with. */
-export const OPTIONS = {
+export const BUILD_OPTIONS = {
   absWorkingDir: ROOT,
   bundle: true,
   write: false as const,
@@ -148,8 +148,8 @@ export const OPTIONS = {
 } satisfies BuildOptions
 
 /** Rules of a stage in the place of the default. */
-export const optionsWith = (additional: AdditionalResources | undefined) =>
-  additional === undefined ? OPTIONS : { ...OPTIONS, plugins: [...OPTIONS.plugins, additionalResources(additional)] }
+export const buildOptionsOf = (additional: AdditionalResources | undefined) =>
+  additional === undefined ? BUILD_OPTIONS : { ...BUILD_OPTIONS, plugins: [...BUILD_OPTIONS.plugins, additionalResources(additional)] }
 
 /** Read when something in them is asked for. */
 function packageFiles(): ReadonlyMap<string, Uint8Array> {
@@ -253,7 +253,7 @@ function programs(): Plugin {
 function packages(): Plugin {
   return replacing('packages', /^\.\/builtin-packages\.ts$/, /\/runtime\/[^/]+$/, [
     "import { join } from 'node:path'",
-    `export const PACKAGES = ${JSON.stringify(readdirSync(join(ROOT, PACKAGES)))}.map((name) => join(__dirname, 'packages', name))`,
+    `export const BUILTIN_PACKAGES = ${JSON.stringify(readdirSync(join(ROOT, PACKAGES)))}.map((name) => join(__dirname, 'packages', name))`,
   ])
 }
 

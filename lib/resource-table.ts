@@ -14,9 +14,9 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { Construct } from 'constructs'
-import type { Capacity } from './settings/settings.ts'
+import type { TableCapacity } from './settings/settings.ts'
 
-export const INDEX = 'gsi1'
+export const INDEX_NAME = 'gsi1'
 
 const text = (name: string) => ({ name, type: AttributeType.STRING })
 
@@ -30,7 +30,7 @@ const kept = (key: IKey): TablePropsV2 => ({
   removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
 })
 
-export const resourceTable = (scope: Construct, key: IKey, { warm, most }: Capacity): TableV2 =>
+export const createResourceTable = (scope: Construct, key: IKey, { warm, most }: TableCapacity): TableV2 =>
   new TableV2(scope, 'ResourceTable', {
     ...kept(key),
     billing: Billing.onDemand(most === undefined ? {} : { maxReadRequestUnits: most.reads, maxWriteRequestUnits: most.writes }),
@@ -39,7 +39,7 @@ export const resourceTable = (scope: Construct, key: IKey, { warm, most }: Capac
     dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES,
     globalSecondaryIndexes: [
       {
-        indexName: INDEX,
+        indexName: INDEX_NAME,
         partitionKey: text('gpk'),
         sortKey: text('gsk'),
         projectionType: ProjectionType.INCLUDE,
@@ -49,5 +49,5 @@ export const resourceTable = (scope: Construct, key: IKey, { warm, most }: Capac
   })
 
 /** Audit records, what is defined and built, the key of seals. */
-export const stateTable = (scope: Construct, key: IKey): TableV2 =>
+export const createStateTable = (scope: Construct, key: IKey): TableV2 =>
   new TableV2(scope, 'StateTable', { ...kept(key), billing: Billing.onDemand() })

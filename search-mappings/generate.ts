@@ -2,38 +2,38 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { compiler } from '../lambdas/fhir/path/compile.ts'
-import { codeSetsOf } from './generate/code-sets.ts'
-import { compartments } from './generate/compartments.ts'
-import { structures } from './generate/hl7.ts'
-import { invariants } from './generate/invariants.ts'
-import { lines } from './generate/lines.ts'
-import { packages } from './generate/packages.ts'
-import { searchParameters } from './generate/parameters.ts'
-import { shapes } from './generate/shapes.ts'
-import { summaries } from './generate/summaries.ts'
+import { createCompiler } from '../lambdas/fhir/path/compile.ts'
+import { generateCodeSets } from './generate/code-sets.ts'
+import { generateCompartments } from './generate/compartments.ts'
+import { readTypeDefinitions } from './generate/hl7.ts'
+import { generateInvariants } from './generate/invariants.ts'
+import { toJsonLines } from './generate/lines.ts'
+import { generatePackages } from './generate/packages.ts'
+import { generateSearchParameters } from './generate/parameters.ts'
+import { generateShapes } from './generate/shapes.ts'
+import { generateSummaries } from './generate/summaries.ts'
 
 /** The generated files: path from the top of the repository → text. */
-export function generated(): ReadonlyMap<string, string> {
-  const types = structures()
+export function generateFiles(): ReadonlyMap<string, string> {
+  const types = readTypeDefinitions()
   const resourceTypes = types.filter((type) => type.kind === 'resource' && type.abstract !== true).map((type) => type.type)
-  const codes = codeSetsOf()
-  const definitions = { resourceTypes, ...shapes(types, resourceTypes, codes), codeSets: codes.sets }
-  const fhirpath = compiler(definitions)
-  const parameters = searchParameters(resourceTypes, fhirpath)
-  const mappings = [...parameters].map(([type, list]) => [`search-mappings/${type}.json`, lines(list)] as const)
+  const codes = generateCodeSets()
+  const definitions = { resourceTypes, ...generateShapes(types, resourceTypes, codes), codeSets: codes.sets }
+  const fhirpath = createCompiler(definitions)
+  const parameters = generateSearchParameters(resourceTypes, fhirpath)
+  const mappings = [...parameters].map(([type, list]) => [`search-mappings/${type}.json`, toJsonLines(list)] as const)
   return new Map([
-    ['lambdas/fhir/definitions/resource-types.json', lines(resourceTypes)],
-    ['lambdas/fhir/definitions/shapes.json', lines(definitions.shapes)],
-    ['lambdas/fhir/definitions/targets.json', lines(definitions.targets)],
-    ['lambdas/fhir/definitions/code-sets.json', lines(definitions.codeSets)],
-    ['lambdas/fhir/definitions/invariants.json', lines(invariants(types, fhirpath))],
-    ['lambdas/fhir/definitions/summaries.json', lines(summaries(types))],
-    ['lambdas/fhir/definitions/compartments.json', lines(compartments(parameters))],
-    ...packages(),
+    ['lambdas/fhir/definitions/resource-types.json', toJsonLines(resourceTypes)],
+    ['lambdas/fhir/definitions/shapes.json', toJsonLines(definitions.shapes)],
+    ['lambdas/fhir/definitions/targets.json', toJsonLines(definitions.targets)],
+    ['lambdas/fhir/definitions/code-sets.json', toJsonLines(definitions.codeSets)],
+    ['lambdas/fhir/definitions/invariants.json', toJsonLines(generateInvariants(types, fhirpath))],
+    ['lambdas/fhir/definitions/summaries.json', toJsonLines(generateSummaries(types))],
+    ['lambdas/fhir/definitions/compartments.json', toJsonLines(generateCompartments(parameters))],
+    ...generatePackages(),
     ...mappings,
     ['search-mappings/all.ts', allModule([...parameters.keys()].sort())],
-    ['search-mappings/number.json', lines({ number: numberOf(mappings.map(([, text]) => text).join('')) })],
+    ['search-mappings/number.json', toJsonLines({ number: numberOf(mappings.map(([, text]) => text).join('')) })],
   ])
 }
 
@@ -48,7 +48,7 @@ const numberOf = (text: string): number => Number.parseInt(createHash('sha256').
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
-  for (const [path, text] of generated()) {
+  for (const [path, text] of generateFiles()) {
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), text)
   }

@@ -20,7 +20,7 @@ const places = [
   ...new Set(testFiles.map((path) => (path.split('/').length > 2 ? `test/${path.split('/')[1]}/` : "'test/[^/]*[.]test'"))),
 ].sort()
 const withLoops = testFiles.filter((path) =>
-  /\b(?:isWhole|timesOf|stepOf)\b.*\/long-runs\.ts'|search-index\.contract/.test(readFileSync(path, 'utf8')),
+  /\b(?:isFullRun|caseCountOf|caseStepOf)\b.*\/long-runs\.ts'|search-index\.contract/.test(readFileSync(path, 'utf8')),
 )
 
 const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim()

@@ -35,9 +35,10 @@ const STRING = String.raw`'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|${template(4)}
 const REGEXP = String.raw`(?<=(?:^|[(,=:[!&|?{};]|=>|\breturn)\s*)/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/`
 const LITERAL = new RegExp(`${COMMENT}|${STRING}|${REGEXP}`, 'gm')
 /** Other names of `describe` and `it` in a file. */
-const ALIAS = /\bdescribe as (?<describe>\w+)|\b(?:it|test) as (?<it>\w+)|\bconst (?<it>\w+) = (?:.*\bit\.skip|it|test|itNeeding\(.*\))$/gm
+const ALIAS =
+  /\bdescribe as (?<describe>\w+)|\b(?:it|test) as (?<it>\w+)|\bconst (?<it>\w+) = (?:.*\bit\.skip|it|test|itRequiring\(.*\))$/gm
 
-/** `it`, also `itNeeding('x', …)(` and `(isThere ? describe : describe.skip)(`. No title: `const itHere = itNeeding('x', …)`. */
+/** `it`, also `itRequiring('x', …)(` and `(isThere ? describe : describe.skip)(`. No title: `const itHere = itRequiring('x', …)`. */
 function callsIn(code: string): readonly { readonly isDescribe: boolean; readonly end: number }[] {
   const aliases = [...code.matchAll(ALIAS)].map(({ groups }) => groups!)
   const describes = ['describe', 'fdescribe', 'xdescribe', ...aliases.flatMap(({ describe: name }) => name ?? [])]
@@ -115,14 +116,14 @@ describe('Titles of tests', () => {
         ['a', /[/'(]/],
         // it('no title', …)
       ])('second %s', () => {})
-      itNeeding('curl', works('curl'))(
+      itRequiring('curl', works('curl'))(
         \`third \${names.map((name) => \`\${name}(\`).join('')}\`,
         async () => {},
       )
       const judging = isThere ? it : it.skip
       judging(isLong ? 'fourth' : 'fifth', () => {})
       ;(isThere ? it : it.skip)('sixth', () => {})
-      const itHere = itNeeding('no title', isThere)
+      const itHere = itRequiring('no title', isThere)
       expect(test('no title')).toBe(1 / 2)
       itHere('seventh', () => {})
       const reading = it

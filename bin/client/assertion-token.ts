@@ -3,7 +3,7 @@
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html; https://hl7.org/fhir/smart-app-launch/backend-services.html
  */
 import { createPrivateKey, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
-import { askForToken, tokenEndpointOf } from './token-endpoint.ts'
+import { requestToken, tokenEndpointOf } from './token-endpoint.ts'
 
 /** `kid`: as it was registered. */
 export type SigningKey = { readonly kid: string; readonly alg: 'RS384' | 'ES384'; readonly key: KeyObject }
@@ -12,7 +12,7 @@ export type SigningKey = { readonly kid: string; readonly alg: 'RS384' | 'ES384'
 const LIFE = 240
 
 /** `text`: a private JSON Web Key, or a set with one. Error, which says nothing of what the text holds. */
-export function signingKeyOf(text: string): SigningKey {
+export function parseSigningKey(text: string): SigningKey {
   const jwk = privateKeyIn(text)
   if (jwk === undefined) throw new Error('It holds no private JSON Web Key')
   const { kid, kty, crv } = jwk
@@ -35,12 +35,12 @@ function privateKeyIn(text: string): JsonWebKey | undefined {
   }
 }
 
-export type Assertion = { readonly base: string; readonly client: string; readonly key: SigningKey; readonly scope: string }
+export type AssertionTokenRequest = { readonly base: string; readonly client: string; readonly key: SigningKey; readonly scope: string }
 
 /** `base`: of the FHIR server, without a slash at the end. Error that says what the server said. */
-export async function assertionToken({ base, client, key, scope }: Assertion): Promise<string> {
+export async function requestAssertionToken({ base, client, key, scope }: AssertionTokenRequest): Promise<string> {
   const endpoint = await tokenEndpointOf(base)
-  return askForToken(endpoint, {
+  return requestToken(endpoint, {
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     client_assertion: signed(client, endpoint, key),
     scope,

@@ -2,23 +2,23 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
-import { linkFrom } from './safe-link.ts'
-import type { Answer } from './server-response.ts'
+import { resolveSafeLink } from './safe-link.ts'
+import type { BufferedResponse } from './server-response.ts'
 
 /** Rejects when the server cannot be reached, or stays busy. */
-export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) => Promise<Answer>
+export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) => Promise<BufferedResponse>
 
 /** How often a busy server is asked again, and one that cannot be reached. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
 /** A request, as far as who asks is said of it. */
-export type Unsigned = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
+export type UnsignedRequest = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
 
 /** The headers that say who asks, as of now. */
-export type Authorize = (request: Unsigned) => Promise<Readonly<Record<string, string>>>
+export type Authorize = (request: UnsignedRequest) => Promise<Readonly<Record<string, string>>>
 
 /** `authorize`: where the server asks for a token. */
-export function postTo(base: string, authorize?: Authorize): Post {
+export function createPost(base: string, authorize?: Authorize): Post {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
   return async (body, headers = {}) => {
     return patiently(base, async () => {
@@ -29,9 +29,9 @@ export function postTo(base: string, authorize?: Authorize): Post {
 }
 
 /** Gets what is there now, also the answer of a busy server. Rejects when it cannot be reached. */
-export type Ask = (url: string, headers: Readonly<Record<string, string>>) => Promise<Answer>
+export type Get = (url: string, headers: Readonly<Record<string, string>>) => Promise<BufferedResponse>
 
-export function askWith(authorize?: Authorize): Ask {
+export function createGet(authorize?: Authorize): Get {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
   return async (url, headers) =>
     send(
@@ -42,12 +42,12 @@ export function askWith(authorize?: Authorize): Ask {
 }
 
 /** As a post: where it cannot be reached, or is busy, it is asked again. */
-export function getFrom(url: string): Promise<Answer> {
+export function getWithRetries(url: string): Promise<BufferedResponse> {
   const agents: Agents = { 'http:': http.globalAgent, 'https:': https.globalAgent }
   return patiently(url, () => send(new URL(url), { method: 'GET', body: Buffer.alloc(0), headers: {} }, agents))
 }
 
-async function patiently(url: string, ask: () => Promise<Answer>): Promise<Answer> {
+async function patiently(url: string, ask: () => Promise<BufferedResponse>): Promise<BufferedResponse> {
   for (let attempt = 0; ; attempt++) {
     let reason = 'no answer'
     const answer = await ask().catch((error: NodeJS.ErrnoException) => {
@@ -67,11 +67,11 @@ const MOST_REDIRECTS = 5
 
 type Sent = { readonly method: 'GET' | 'POST'; readonly body: Buffer; readonly headers: Readonly<Record<string, string>> }
 
-async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promise<Answer> {
+async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promise<BufferedResponse> {
   const answer = await exchange(url, sent, agents)
   const { location } = answer.headers
   const isElsewhere = (answer.status === 307 || answer.status === 308) && redirects < MOST_REDIRECTS
-  const link = isElsewhere ? linkFrom(location, url.href) : undefined
+  const link = isElsewhere ? resolveSafeLink(location, url.href) : undefined
   if (link === undefined) return answer
   const target = new URL(link)
   // A token is for the server it was given for, and a session's is of who asks.
@@ -82,7 +82,7 @@ async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promis
 
 const LONGEST = 300_000
 
-function exchange(url: URL, { method, body, headers: more }: Sent, agents: Agents): Promise<Answer> {
+function exchange(url: URL, { method, body, headers: more }: Sent, agents: Agents): Promise<BufferedResponse> {
   const [{ request }, agent] = url.protocol === 'https:' ? [https, agents['https:']] : [http, agents['http:']]
   const headers = {
     'content-type': 'application/fhir+json',

@@ -2,12 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isElement } from '../../lambdas/fhir/resource.ts'
 
-export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
+export type BufferedResponse = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
 
-export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
+export const isSuccess = ({ status }: BufferedResponse): boolean => status >= 200 && status < 300
 
 /** Nothing where the body is not JSON. */
-export function json({ body }: Answer): unknown {
+export function parseJsonBody({ body }: BufferedResponse): unknown {
   try {
     return JSON.parse(body.toString())
   } catch {
@@ -15,12 +15,12 @@ export function json({ body }: Answer): unknown {
   }
 }
 
-export type Outcome = {
+export type OperationOutcome = {
   readonly issue?: readonly { readonly details?: { readonly text?: string }; readonly expression?: readonly string[] }[]
 }
 
 /** The status, the texts of the outcome, and where each is about. */
-export function reasonOf(status: number | string, outcome: Outcome | undefined): string {
+export function reasonOf(status: number | string, outcome: OperationOutcome | undefined): string {
   const texts = outcome?.issue?.map(({ details, expression }) => [details?.text, ...(expression ?? [])].filter(Boolean).join(' at '))
   return `${status} ${texts?.join('; ') ?? ''}`.trim()
 }
@@ -33,7 +33,7 @@ type Issue = {
 }
 
 /** undefined: it is no OperationOutcome. */
-export function outcomeIn(text: string): readonly Issue[] | undefined {
+export function parseOutcomeIssues(text: string): readonly Issue[] | undefined {
   try {
     const found = JSON.parse(text) as { readonly resourceType?: string; readonly issue?: unknown } | null
     if (found?.resourceType !== 'OperationOutcome') return undefined

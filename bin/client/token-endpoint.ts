@@ -1,22 +1,22 @@
 /** Where a server gives tokens, and what it answers. https://hl7.org/fhir/smart-app-launch/conformance.html */
 
 /** The server said no: it says so again however often it is asked. */
-export class TokenRefused extends Error {}
+export class TokenRequestError extends Error {}
 
 /** `base`: of the FHIR server, without a slash at the end. Error where it does not say. */
 export async function tokenEndpointOf(base: string): Promise<string> {
   const discovery = `${base}/.well-known/smart-configuration`
   const { token_endpoint } = await answerOf(discovery, await fetch(discovery, { headers: { accept: 'application/json' } }))
   if (typeof token_endpoint === 'string' && URL.canParse(token_endpoint)) return token_endpoint
-  throw new TokenRefused(`${discovery} names no token endpoint`)
+  throw new TokenRequestError(`${discovery} names no token endpoint`)
 }
 
 /** An access token. https://www.rfc-editor.org/rfc/rfc6749#section-4.4.2; Error that says what the server said. */
-export async function askForToken(endpoint: string, form: Readonly<Record<string, string>>): Promise<string> {
+export async function requestToken(endpoint: string, form: Readonly<Record<string, string>>): Promise<string> {
   const body = new URLSearchParams({ grant_type: 'client_credentials', ...form })
   const { access_token } = await answerOf(endpoint, await fetch(endpoint, { method: 'POST', body, redirect: 'error' }))
   if (typeof access_token === 'string') return access_token
-  throw new TokenRefused(`${endpoint} gives no token`)
+  throw new TokenRequestError(`${endpoint} gives no token`)
 }
 
 type Answer = { readonly access_token?: unknown; readonly token_endpoint?: unknown; readonly error_description?: unknown }
@@ -25,6 +25,6 @@ async function answerOf(url: string, response: Response): Promise<Answer> {
   const answer = (await response.json().catch(() => ({}))) as Answer
   if (response.ok) return answer
   const { status } = response
-  const Fault = status < 500 && status !== 429 ? TokenRefused : Error
+  const Fault = status < 500 && status !== 429 ? TokenRequestError : Error
   throw new Fault(`${url} answers ${status}: ${String(answer.error_description ?? 'without a reason')}`)
 }

@@ -4,7 +4,7 @@
 const EARLY = 60_000
 
 /** `get`: an access token of this server, a JWT. Asked once at a time, and again where it fails. */
-export function renewed(get: () => Promise<string>, now: () => number = Date.now) {
+export function renewingAuthorizer(get: () => Promise<string>, now: () => number = Date.now) {
   let token: Promise<{ readonly authorization: string }> | undefined
   let until = Number.NEGATIVE_INFINITY
   const ask = async () => {

@@ -1,7 +1,7 @@
 /** `fhir accept-clock`: says that the clock of a server is right, which had stopped writing because it jumped. */
 import { Command } from 'commander'
 import { acceptClock } from '../../lambdas/runtime/control/clock-command.ts'
-import { say } from '../output.ts'
+import { print } from '../output.ts'
 import { dataOption, withExamples } from './options.ts'
 
 const command = new Command('accept-clock')
@@ -9,7 +9,7 @@ const command = new Command('accept-clock')
   .addOption(dataOption('data folder of the server'))
   .action(async ({ data }: { readonly data: string }) => {
     await acceptClock(data)
-    say(`The server of ${data} goes on with the clock as it is\n`)
+    print(`The server of ${data} goes on with the clock as it is\n`)
   })
 
 export const acceptClockCommand = withExamples(command, ['npm run -s fhir -- accept-clock'])

@@ -2,15 +2,15 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Administration, holdsData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
-import { folderAt } from '../../lambdas/runtime/control/server-socket.ts'
+import { type Administration, hasData, openAdministration } from '../../lambdas/runtime/control/administration.ts'
+import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
 import { warn } from '../output.ts'
-import { dataOption, placeOf, portOption, type ServerOptions } from './options.ts'
+import { dataOption, portOption, type ServerOptions, serverLocationOf } from './options.ts'
 
-export type PlaceOptions = ServerOptions & { readonly stage?: string }
+export type ServerLocationOptions = ServerOptions & { readonly stage?: string }
 
 /** With the options that say which server is meant. */
-export const placed = (command: Command): Command =>
+export const withLocationOptions = (command: Command): Command =>
   command
     .addOption(dataOption('data folder of the server, which may be running'))
     .addOption(portOption())
@@ -21,13 +21,17 @@ export const placed = (command: Command): Command =>
 export const jsonOption = (what: string): Option => new Option('--json', `print ${what} as JSON`)
 
 /** A value of an option that may be there several times. */
-export const collected = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+export const collectOption = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 /** `isNew`: there may be no data yet; that it is made is told. */
-export async function administered<T>(place: PlaceOptions, work: (ports: Administration) => Promise<T>, isNew = false): Promise<T> {
+export async function withAdministration<T>(
+  place: ServerLocationOptions,
+  work: (ports: Administration) => Promise<T>,
+  isNew = false,
+): Promise<T> {
   if (place.stage !== undefined) return closing(await openStage(place.stage), work)
-  const folder = await folderAt(placeOf(place))
-  const isThere = holdsData(folder)
+  const folder = await dataFolderAt(serverLocationOf(place))
+  const isThere = hasData(folder)
   const result = await closing(await openAdministration(folder, { isNew }), work)
   if (!isThere) warn(`there was no data in ${folder}, and it is made, for a server that is started with --data ${folder}`)
   return result
@@ -42,14 +46,14 @@ async function closing<T>(ports: Administration, work: (ports: Administration) =
 }
 
 async function settingsOfStage(stage: string) {
-  const { serviceEnvironment, settingsOf } = await import('../../lib/settings/settings.ts')
+  const { serviceEnvironmentOf: serviceEnvironment, settingsOf } = await import('../../lib/settings/settings.ts')
   const usual = `.fhir/${stage}.settings.json`
   const settings = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
   return { region: settings.region, config: readConfig(serviceEnvironment(settings)) }
 }
 
 /** Where its stores are, by what `npm run deploy` has written down. */
-export async function deployment(stage: string) {
+export async function readStageDeployment(stage: string) {
   const { region, config } = await settingsOfStage(stage)
   const { StateTableName: stateTable, BucketName: bucket } = outputsOf(stage)
   if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
@@ -57,8 +61,8 @@ export async function deployment(stage: string) {
 }
 
 async function openStage(stage: string): Promise<Administration> {
-  const { bucket: _, ...deployed } = await deployment(stage)
-  const { openDeployment } = await import('../../lambdas/runtime/aws/administration.ts')
+  const { bucket: _, ...deployed } = await readStageDeployment(stage)
+  const { openDeploymentAdministration: openDeployment } = await import('../../lambdas/runtime/aws/administration.ts')
   return openDeployment(deployed)
 }
 
@@ -71,14 +75,14 @@ function outputsOf(stage: string): Readonly<Record<string, string>> {
 }
 
 /** What a server would only say when somebody comes: whether one on this machine keeps tenants is known to who starts it. */
-export async function warnOfTenants({ stage }: PlaceOptions, who: string, tenants: readonly string[]): Promise<void> {
+export async function warnOfTenants({ stage }: ServerLocationOptions, who: string, tenants: readonly string[]): Promise<void> {
   if (tenants.some((tenant) => tenant === 'default' || tenant === '*')) return
   const { tenancy } = stage === undefined ? readConfig() : (await settingsOfStage(stage)).config
   if (!tenancy) warn(`${who} is let in only where the server is started with FHIR_TENANCY=on: else there is no tenant but "default"`)
 }
 
 /** Columns as wide as what is in them. */
-export function table(rows: readonly (readonly string[])[]): string {
+export function formatTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const line = (row: readonly string[]): string =>
     row

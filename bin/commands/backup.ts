@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/control/backup-command.ts'
-import { say, warn } from '../output.ts'
+import { print, warn } from '../output.ts'
 import { dataOption, withExamples } from './options.ts'
 
 const backup = new Command('backup')
@@ -12,7 +12,7 @@ const backup = new Command('backup')
   .action(async (file: string, { data }: { readonly data: string }) => {
     if (existsSync(file)) throw new Error(`${file} exists already`)
     await backupStore(data, file, warn)
-    say(`${data} is saved in ${file}\n`)
+    print(`${data} is saved in ${file}\n`)
   })
 
 export const backupCommand = withExamples(backup, ['npm run -s fhir -- backup monday.db'])

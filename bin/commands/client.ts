@@ -5,24 +5,32 @@ import { Command, Option } from 'commander'
 import {
   addClient,
   type ClientChange,
+  type CredentialRotation,
   checkClient,
   clientKeysOf,
+  keysBlockReason,
   type NewClient,
-  type Registered,
-  type Rotation,
+  type RegisteredClient,
   removeClient,
-  rotateClient,
+  rotateClientCredentials,
   updateClient,
-  wallBeforeKeys,
 } from '../../lambdas/runtime/control/administration.ts'
-import { say, warn } from '../output.ts'
-import { administered, collected, jsonOption, type PlaceOptions, placed, table, warnOfTenants } from './administered.ts'
+import { print, warn } from '../output.ts'
+import {
+  collectOption,
+  formatTable,
+  jsonOption,
+  type ServerLocationOptions,
+  warnOfTenants,
+  withAdministration,
+  withLocationOptions,
+} from './administered.ts'
 import { withExamples } from './options.ts'
 import { readText } from './read-text.ts'
-import { described, type Json, rowOf, tell } from './registered-client.ts'
+import { clientRowOf, describeClient, type JsonOptions, printClient } from './registered-client.ts'
 
-type Added = PlaceOptions &
-  Json &
+type Added = ServerLocationOptions &
+  JsonOptions &
   Registration & {
     readonly secret?: boolean
     readonly jwks?: string
@@ -43,9 +51,10 @@ type Registration = {
 }
 
 /** `patient`: false removes it. */
-type Changed = PlaceOptions & Json & Registration & { readonly patient?: string | false }
+type Changed = ServerLocationOptions & JsonOptions & Registration & { readonly patient?: string | false }
 
-type Rotated = PlaceOptions & Json & { readonly jwks?: string; readonly jwksUri?: string; readonly now?: boolean; readonly end?: boolean }
+type Rotated = ServerLocationOptions &
+  JsonOptions & { readonly jwks?: string; readonly jwksUri?: string; readonly now?: boolean; readonly end?: boolean }
 
 const id = '<id>'
 const idMeaning = '1 to 64 letters, digits, ".", "_" and "-"'
@@ -54,13 +63,13 @@ const idMeaning = '1 to 64 letters, digits, ".", "_" and "-"'
 const registering = (command: Command, usual = { name: '', tenant: '' }): Command =>
   command
     .option('--name <text>', `what users are shown${usual.name}`)
-    .option('--scope <scopes>', 'what it may ask for, as "system/*.rs"; several times, or several between spaces', collected)
+    .option('--scope <scopes>', 'what it may ask for, as "system/*.rs"; several times, or several between spaces', collectOption)
     .option(
       '--redirect-uri <uri>',
       'where users come back to: https, com.example.app:/…, or a loopback address; without a port http://127.0.0.1/callback and http://[::1]/callback stand for each port; several times',
-      collected,
+      collectOption,
     )
-    .option('--tenant <name>', `tenant the client may access, * for all (repeatable)${usual.tenant}`, collected)
+    .option('--tenant <name>', `tenant the client may access, * for all (repeatable)${usual.tenant}`, collectOption)
     .option('--patient <id>', 'the patient in context of the tokens it gets for itself')
     .option('--introspect', 'the client may introspect tokens of other clients')
     .addOption(
@@ -94,11 +103,11 @@ const add = registering(adding, { name: ' (default: the id)', tenant: ' (default
     checkClient(request)
     // Before anybody may come with it.
     if (key !== undefined) writeKey(options.newKey!, key.text)
-    const added = await administered(options, (ports) => addClient(ports, request), true).catch((error) => {
+    const added = await withAdministration(options, (ports) => addClient(ports, request), true).catch((error) => {
       if (key !== undefined) rmSync(options.newKey!, { force: true })
       throw error
     })
-    tell(added, options, `The client ${clientId} is registered`)
+    printClient(added, options, `The client ${clientId} is registered`)
     if (options.public && options.redirectUri === undefined) warn(`nobody can log in with ${clientId} without a --redirect-uri`)
     await warnOfTenants(options, clientId, added.client.tenants)
     await warnOfWall(added)
@@ -116,22 +125,22 @@ const update = registering(updating)
   .option('--no-introspect', 'the client may not introspect tokens of other clients')
   .action(async (clientId: string, options: Changed) => {
     const change = changeOf(options)
-    const { client, isRevoked } = await administered(options, (ports) => updateClient(ports, clientId, change))
+    const { client, isRevoked } = await withAdministration(options, (ports) => updateClient(ports, clientId, change))
     const tokens = isRevoked
       ? 'its previous access and refresh tokens are revoked'
       : 'its previous tokens stay valid, with the scopes they have'
-    tell({ client }, options, `The client ${clientId} is changed: ${tokens}`)
+    printClient({ client }, options, `The client ${clientId} is changed: ${tokens}`)
     await warnOfTenants(options, clientId, client.tenants)
   })
 
 const list = new Command('list')
   .description('list the clients')
   .addOption(jsonOption('one client a line,'))
-  .action(async (options: PlaceOptions & Json) => {
-    const clients = await administered(options, ({ clients }) => clients.list())
-    if (options.json) return say(clients.map((client) => `${JSON.stringify(described({ client }))}\n`).join(''))
-    if (clients.length === 0) return say('There are no clients\n')
-    say(table([['ID', 'PROVES ITSELF BY', 'TENANTS', 'SCOPES'], ...clients.map(rowOf)]))
+  .action(async (options: ServerLocationOptions & JsonOptions) => {
+    const clients = await withAdministration(options, ({ clients }) => clients.list())
+    if (options.json) return print(clients.map((client) => `${JSON.stringify(describeClient({ client }))}\n`).join(''))
+    if (clients.length === 0) return print('There are no clients\n')
+    print(formatTable([['ID', 'PROVES ITSELF BY', 'TENANTS', 'SCOPES'], ...clients.map(clientRowOf)]))
   })
 
 const rotate = new Command('rotate')
@@ -149,13 +158,13 @@ const rotate = new Command('rotate')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
   .action(async (clientId: string, options: Rotated) => {
     const rotation = rotationOf(options)
-    const rotated = await administered(options, (ports) => rotateClient(ports, clientId, rotation))
-    tell(rotated, options, `The client ${clientId} is changed: ${outcomeOf(rotation)}`)
+    const rotated = await withAdministration(options, (ports) => rotateClientCredentials(ports, clientId, rotation))
+    printClient(rotated, options, `The client ${clientId} is changed: ${outcomeOf(rotation)}`)
     await warnOfWall(rotated)
   })
 
 /** Returns the effect of the rotation. */
-function outcomeOf(rotation: Rotation): string {
+function outcomeOf(rotation: CredentialRotation): string {
   if (rotation === 'next')
     return 'its first secret counts too, until --end, which ends all its tokens: those of the new secret too, so that it asks for others'
   const tokens = 'its tokens of before, and its refresh tokens, count no more'
@@ -165,32 +174,37 @@ function outcomeOf(rotation: Rotation): string {
 const remove = new Command('remove')
   .description('remove a client; its tokens count no more')
   .argument(id, 'of the client')
-  .action(async (clientId: string, options: PlaceOptions) => {
-    await administered(options, (ports) => removeClient(ports, clientId))
-    say(`The client ${clientId} is removed, and within three seconds its tokens count no more\n`)
+  .action(async (clientId: string, options: ServerLocationOptions) => {
+    await withAdministration(options, (ports) => removeClient(ports, clientId))
+    print(`The client ${clientId} is removed, and within three seconds its tokens count no more\n`)
   })
 
 export const clientCommand = new Command('client')
   .description('register, list, change and remove the applications that may ask for tokens')
   .addCommand(
-    withExamples(placed(add), [
+    withExamples(withLocationOptions(add), [
       'npm run -s fhir -- client add reporting --secret --scope system/Observation.rs',
       "npm run -s fhir -- client add my-app --public --scope 'launch/patient patient/*.rs' --redirect-uri http://127.0.0.1/callback",
       "npm run -s fhir -- client add backend --jwks-uri https://app.example.org/jwks.json --scope 'system/*.rs'",
     ]),
   )
-  .addCommand(withExamples(placed(list), ['npm run -s fhir -- client list --json']))
+  .addCommand(withExamples(withLocationOptions(list), ['npm run -s fhir -- client list --json']))
   .addCommand(
-    withExamples(placed(update), ["npm run -s fhir -- client update reporting --scope 'system/Observation.rs system/Patient.rs'"]),
+    withExamples(withLocationOptions(update), [
+      "npm run -s fhir -- client update reporting --scope 'system/Observation.rs system/Patient.rs'",
+    ]),
   )
   .addCommand(
-    withExamples(placed(rotate), ['npm run -s fhir -- client rotate reporting', 'npm run -s fhir -- client rotate reporting --end']),
+    withExamples(withLocationOptions(rotate), [
+      'npm run -s fhir -- client rotate reporting',
+      'npm run -s fhir -- client rotate reporting --end',
+    ]),
   )
-  .addCommand(withExamples(placed(remove), ['npm run -s fhir -- client remove reporting']))
+  .addCommand(withExamples(withLocationOptions(remove), ['npm run -s fhir -- client remove reporting']))
 
 /** Warns of problems that a server would only report when the client connects. */
-async function warnOfWall({ client: { authentication } }: Registered): Promise<void> {
-  const wall = authentication.kind === 'uri' ? await wallBeforeKeys(authentication.uri) : undefined
+async function warnOfWall({ client: { authentication } }: RegisteredClient): Promise<void> {
+  const wall = authentication.kind === 'uri' ? await keysBlockReason(authentication.uri) : undefined
   if (wall !== undefined) warn(`its keys will not be fetched: ${wall} of the server`)
 }
 
@@ -233,7 +247,7 @@ function authenticationOf({ secret, jwks, jwksUri, public: isPublic }: Added): N
   return keys
 }
 
-type Keys = Extract<Rotation, object>
+type Keys = Extract<CredentialRotation, object>
 
 function keysOf({ jwks, jwksUri }: { readonly jwks: string | undefined; readonly jwksUri: string | undefined }): Keys | undefined {
   if (jwks !== undefined) return { kind: 'keys', keys: keysIn(jwks) }
@@ -270,4 +284,5 @@ function keysIn(file: string): ReturnType<typeof clientKeysOf> {
   }
 }
 
-const rotationOf = ({ now, end, jwks, jwksUri }: Rotated): Rotation => keysOf({ jwks, jwksUri }) ?? (now ? 'now' : end ? 'end' : 'next')
+const rotationOf = ({ now, end, jwks, jwksUri }: Rotated): CredentialRotation =>
+  keysOf({ jwks, jwksUri }) ?? (now ? 'now' : end ? 'end' : 'next')

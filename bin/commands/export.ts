@@ -1,19 +1,19 @@
 /** `fhir export`: a client of Bulk Data, of this server or any other. */
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { assertionToken, signingKeyOf } from '../client/assertion-token.ts'
-import { renewed } from '../client/token-renewal.ts'
-import { type Exported, exportTo } from '../export/export-client.ts'
+import { parseSigningKey, requestAssertionToken } from '../client/assertion-token.ts'
+import { renewingAuthorizer } from '../client/token-renewal.ts'
+import { type ExportResult, runExport } from '../export/export-client.ts'
 import { ExportFault } from '../export/export-fault.ts'
-import type { Wanted } from '../export/kick-off.ts'
+import type { RequestedExport } from '../export/kick-off.ts'
 import type { OmittedTypes } from '../export/manifest.ts'
-import { PATIENCE } from '../export/retrying-requests.ts'
-import { complain, counted, faultIn, lenient, oneLine, say, warn } from '../output.ts'
-import { collected } from './administered.ts'
-import { type Authorized, authorizeAs, noToken } from './authorize.ts'
-import { baseUrl, dataOption, sigv4Option, withExamples } from './options.ts'
+import { DEFAULT_RETRY_POLICY } from '../export/retrying-requests.ts'
+import { errorMessageOf, formatCount, ignoreStreamErrors, print, printError, toOneLine, warn } from '../output.ts'
+import { collectOption } from './administered.ts'
+import { missingTokenHint, type ResolvedAuthorization, resolveAuthorization } from './authorize.ts'
+import { dataOption, parseBaseUrl, sigv4Option, withExamples } from './options.ts'
 import { readText } from './read-text.ts'
-import { BASE, baseMeant } from './server-meant.ts'
+import { BASE_URL_HELP, selectBaseUrl } from './server-meant.ts'
 
 type Options = {
   readonly to: string
@@ -44,14 +44,14 @@ const CODES = { usage: 2, failed: 3, errors: 4, unreachable: 5, interrupted: 130
 const exporting = new Command('export')
   .description('export everything, all patients or a group into NDJSON files; run again, it goes on where it was cut off')
   .requiredOption('--to <folder>', 'folder for Type.ndjson and manifest.json')
-  .option('--from <url>', BASE, baseUrl)
+  .option('--from <url>', BASE_URL_HELP, parseBaseUrl)
   .addOption(
     new Option('--group <id>', 'the patients of a Group; the client must be registered with system/Group.r, or ask for it').conflicts(
       'patients',
     ),
   )
   .option('--patients', 'all patients')
-  .option('--type <types>', 'these types only, with commas', collected)
+  .option('--type <types>', 'these types only, with commas', collectOption)
   .option('--since <instant>', 'only what was changed after it', instant)
   .addOption(
     new Option(
@@ -60,9 +60,9 @@ const exporting = new Command('export')
     ).conflicts('since'),
   )
   .option('--until <instant>', 'only what was changed before it', instant)
-  .option('--elements <names>', 'these elements only, as Patient.name or id, with commas', collected)
-  .option('--type-filter <search>', 'only what it matches of its type, as Observation?status=final; several times', collected)
-  .option('--patient <id>', 'this one only, of all patients or the group; several times', collected)
+  .option('--elements <names>', 'these elements only, as Patient.name or id, with commas', collectOption)
+  .option('--type-filter <search>', 'only what it matches of its type, as Observation?status=final; several times', collectOption)
+  .option('--patient <id>', 'this one only, of all patients or the group; several times', collectOption)
   .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
   .option('--tenant <name>', 'whose the resources are, where each tenant has its own (default: "default")')
   .option('--client <id>', 'a client that is registered with the server')
@@ -101,21 +101,21 @@ function parallel(text: string): number {
 
 async function run(given: Options, command: Command): Promise<void> {
   const { options, authorize, why } = await located(given, command).catch((error) => {
-    warn(faultIn(error))
+    warn(errorMessageOf(error))
     return process.exit(CODES.usage)
   })
   const ending = new AbortController()
   process.once('SIGINT', () => ending.abort()).once('SIGTERM', () => ending.abort())
   const shown = progress()
   try {
-    const exported = await exportTo({
+    const exported = await runExport({
       wanted: wantedOf(options),
       folder: options.to,
       sinceLast: options.sinceLast === true,
       keep: options.keep === true,
       parallel: options.parallel,
       signal: ending.signal,
-      patience: PATIENCE,
+      patience: DEFAULT_RETRY_POLICY,
       ...(authorize === undefined ? {} : { authorize }),
       ...shown,
     }).finally(shown.end)
@@ -135,9 +135,9 @@ function codeOf(error: unknown): number {
 
 /** `why`: no token was sent. */
 const told = (error: unknown, folder: string, why: string | undefined): string =>
-  oneLine(faultIn(error, folder)) + noToken(why, error instanceof ExportFault && error.status === 401)
+  toOneLine(errorMessageOf(error, folder)) + missingTokenHint(why, error instanceof ExportFault && error.status === 401)
 
-const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Located): Wanted => ({
+const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Located): RequestedExport => ({
   base: from,
   of: group !== undefined ? { group } : patients || patient !== undefined ? 'patients' : 'system',
   types: listed(type),
@@ -154,29 +154,38 @@ const listed = (values: readonly string[] = []): readonly string[] =>
 type Located = Options & { readonly from: string }
 
 /** The server, and as whom it is asked. Error where an option is wrong. */
-async function located(given: Options, command: Command): Promise<Authorized & { readonly options: Located }> {
-  const options = { ...given, from: await baseMeant(given.from, command) }
+async function located(given: Options, command: Command): Promise<ResolvedAuthorization & { readonly options: Located }> {
+  const options = { ...given, from: await selectBaseUrl(given.from, command) }
   return { options, ...(await authorized(options)) }
 }
 
 /** By a key, by a secret, with credentials of AWS, or with a token of the server that runs here. Error where an option is wrong. */
-async function authorized({ from, data, tenant, client, key: file, secretFile, sigv4 = false, scope }: Located): Promise<Authorized> {
+async function authorized({
+  from,
+  data,
+  tenant,
+  client,
+  key: file,
+  secretFile,
+  sigv4 = false,
+  scope,
+}: Located): Promise<ResolvedAuthorization> {
   if (file === undefined) {
     if (client !== undefined && secretFile === undefined)
       throw new Error('--client needs --key FILE (its private JSON Web Key) or --secret-file FILE (its secret, - for standard input)')
     const by = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }), sigv4 }
-    return authorizeAs({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...by })
+    return resolveAuthorization({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...by })
   }
   if (client === undefined) throw new Error('--key needs --client')
   const key = keyIn(file)
-  const token = renewed(() => assertionToken({ base: from, client, key, scope }))
+  const token = renewingAuthorizer(() => requestAssertionToken({ base: from, client, key, scope }))
   return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
 }
 
-function keyIn(file: string): ReturnType<typeof signingKeyOf> {
+function keyIn(file: string): ReturnType<typeof parseSigningKey> {
   const text = readText(file)
   try {
-    return signingKeyOf(text)
+    return parseSigningKey(text)
   } catch (error) {
     throw new Error(`${file}: ${(error as Error).message}`)
   }
@@ -184,19 +193,19 @@ function keyIn(file: string): ReturnType<typeof signingKeyOf> {
 
 /** A bar for a person; a line for each news elsewhere, as in a log. */
 function progress() {
-  const stream = lenient(process.stderr)
+  const stream = ignoreStreamErrors(process.stderr)
   const bar = stream.isTTY ? new SingleBar({ stream, format: '{bar} {percentage}% | {what}', noTTYOutput: false }) : undefined
   let last = ''
   let shown = 0
   const show = (percent: number | undefined, what: string): void => {
     if (bar !== undefined) return bar.update(percent ?? 0, { what })
-    if (what !== last) complain(`${what}\n`)
+    if (what !== last) printError(`${what}\n`)
     last = what
   }
   bar?.start(100, 0, { what: '' })
   return {
     onJob: (link: string, isKnown: boolean) => show(undefined, isKnown ? `goes on with ${link}` : link),
-    onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : oneLine(text)),
+    onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : toOneLine(text)),
     onBytes(bytes: number) {
       const megabytes = Math.floor(bytes / 1_000_000)
       // A log of many gigabytes is to be short.
@@ -211,17 +220,17 @@ function progress() {
 const SHOWN = 20
 
 const omission = ({ types, setting }: OmittedTypes): string =>
-  `The export omits stored resources of ${counted(types.length, 'type')} that the server's setting ${setting} does not list: ${types.join(', ')}\n`
+  `The export omits stored resources of ${formatCount(types.length, 'type')} that the server's setting ${setting} does not list: ${types.join(', ')}\n`
 
-function tell({ folder, transactionTime, files, errors, warnings, notes, omittedTypes }: Exported): void {
+function tell({ folder, transactionTime, files, errors, warnings, notes, omittedTypes }: ExportResult): void {
   const all = [...errors, ...warnings, ...notes]
-  for (const line of all.slice(0, SHOWN)) complain(`${oneLine(line)}\n`)
-  if (all.length > SHOWN) complain('and more, in error.ndjson\n')
-  if (omittedTypes !== undefined) complain(omission(omittedTypes))
-  const of = (kind: Exported['files'][number]['kind']) => files.filter((file) => file.kind === kind)
+  for (const line of all.slice(0, SHOWN)) printError(`${toOneLine(line)}\n`)
+  if (all.length > SHOWN) printError('and more, in error.ndjson\n')
+  if (omittedTypes !== undefined) printError(omission(omittedTypes))
+  const of = (kind: ExportResult['files'][number]['kind']) => files.filter((file) => file.kind === kind)
   const resources = of('output').reduce((sum, { lines }) => sum + lines, 0)
   const deletions = of('deleted').length > 0 ? ', and deletions' : ''
-  if (resources === 0) return say(`No resources${deletions} as of ${transactionTime}: ${folder} has the manifest\n`)
-  const inFiles = `${counted(resources, 'resource')} in ${counted(of('output').length, 'file')}`
-  say(`${inFiles}${deletions} as of ${transactionTime}: in ${folder}\n`)
+  if (resources === 0) return print(`No resources${deletions} as of ${transactionTime}: ${folder} has the manifest\n`)
+  const inFiles = `${formatCount(resources, 'resource')} in ${formatCount(of('output').length, 'file')}`
+  print(`${inFiles}${deletions} as of ${transactionTime}: in ${folder}\n`)
 }

@@ -1,13 +1,13 @@
 /** `fhir launch`: opens an app for a patient, as a health record would. */
 import { Command } from 'commander'
-import { type Launch, launchFrom } from '../../lambdas/runtime/control/administration.ts'
-import { launchAt } from '../../lambdas/runtime/control/launch-command.ts'
+import { addLaunch, type Launch } from '../../lambdas/runtime/control/administration.ts'
+import { requestLaunchAt } from '../../lambdas/runtime/control/launch-command.ts'
 import { nameOfOperator } from '../../lambdas/runtime/operator-name.ts'
-import { say } from '../output.ts'
-import { administered, type PlaceOptions, placed } from './administered.ts'
-import { placeOf, withExamples } from './options.ts'
+import { print } from '../output.ts'
+import { type ServerLocationOptions, withAdministration, withLocationOptions } from './administered.ts'
+import { serverLocationOf, withExamples } from './options.ts'
 
-type Options = PlaceOptions & Launch
+type Options = ServerLocationOptions & Launch
 
 const launch = new Command('launch')
   .description('print a launch: the value that an app gets as the parameter launch; it works once, for ten minutes')
@@ -19,12 +19,12 @@ const launch = new Command('launch')
   .action(async ({ data, port, stage, ...launch }: Options) => {
     const token =
       stage === undefined
-        ? await launchAt(placeOf({ data, ...(port === undefined ? {} : { port }) }), { launch, operator: nameOfOperator() })
-        : await administered({ data, stage }, (ports) => launchFrom(ports, launch))
-    say(`${token}\n`)
+        ? await requestLaunchAt(serverLocationOf({ data, ...(port === undefined ? {} : { port }) }), { launch, operator: nameOfOperator() })
+        : await withAdministration({ data, stage }, (ports) => addLaunch(ports, launch))
+    print(`${token}\n`)
   })
 
-export const launchCommand = withExamples(placed(launch), [
+export const launchCommand = withExamples(withLocationOptions(launch), [
   'npm run -s fhir -- launch --client demo --patient 58c297c4-d684-4677-8024-01131d93835e',
   'and open the app at its launch address, with ?iss=http://127.0.0.1:8080/fhir&launch= and what is printed',
 ])

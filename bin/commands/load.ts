@@ -2,17 +2,17 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
-import { type Source, sourcesOf } from '../load/file-reader.ts'
+import { findSourceFiles, type SourceFile } from '../load/file-reader.ts'
 import { load } from '../load/load.ts'
-import type { Failure } from '../load/load-entries.ts'
-import { Pace } from '../load/pace.ts'
-import { complain, counted, lenient, oneLine, say } from '../output.ts'
-import { type Asked, authorizedTo, noToken, withAsked } from './authorize.ts'
+import type { LoadFailure } from '../load/load-entries.ts'
+import { LoadRate } from '../load/pace.ts'
+import { formatCount, ignoreStreamErrors, print, printError, toOneLine } from '../output.ts'
+import { missingTokenHint, resolveServerAccess, type ServerAccessOptions, withServerAccessOptions } from './authorize.ts'
 import { withExamples } from './options.ts'
 
-type Options = Asked & { readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
+type Options = ServerAccessOptions & { readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
 
-const loading = withAsked(
+const loading = withServerAccessOptions(
   new Command('load')
     .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
     .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files'),
@@ -34,17 +34,17 @@ function concurrency(text: string): number {
 }
 
 async function run(paths: readonly string[], { concurrency, failures: file, wait, ...given }: Options, command: Command): Promise<void> {
-  const sources = sourcesOf(paths)
+  const sources = findSourceFiles(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   if (file !== undefined) beginFailures(file, sources)
-  const { base, authorize, why } = await authorizedTo(given, command)
+  const { base, authorize, why } = await resolveServerAccess(given, command)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
-    stream: lenient(process.stderr),
+    stream: ignoreStreamErrors(process.stderr),
     format: '{bar} {percentage}% | {done}',
     noTTYOutput: false,
   })
-  const pace = new Pace()
+  const pace = new LoadRate()
   bar.start(size, 0, { done: doneOf(pace, size) })
   const indexing = indexingBar()
   const { resources, present, failures, beside, isSearchable } = await load(sources, {
@@ -62,27 +62,27 @@ async function run(paths: readonly string[], { concurrency, failures: file, wait
     indexing.stop()
   })
   const files = sources.length - new Set(beside.map(({ file }) => file)).size
-  say(`${counted(resources, 'resource')} of ${counted(files, 'file')} loaded, ${pace.rate(resources)} a second\n`)
-  if (present > 0) say(`${counted(present, 'more was', 'more were')} there under another id, as ifNoneExist says\n`)
-  if (isSearchable === false) complain('The search index is still behind: searches find all of them later\n')
-  for (const { file, what } of beside.slice(0, SHOWN)) complain(`${file} is not loaded: ${oneLine(what)}\n`)
-  if (beside.length > SHOWN) complain(`and ${counted(beside.length - SHOWN, 'more is', 'more are')} not loaded\n`)
+  print(`${formatCount(resources, 'resource')} of ${formatCount(files, 'file')} loaded, ${pace.rate(resources)} a second\n`)
+  if (present > 0) print(`${formatCount(present, 'more was', 'more were')} there under another id, as ifNoneExist says\n`)
+  if (isSearchable === false) printError('The search index is still behind: searches find all of them later\n')
+  for (const { file, what } of beside.slice(0, SHOWN)) printError(`${file} is not loaded: ${toOneLine(what)}\n`)
+  if (beside.length > SHOWN) printError(`and ${formatCount(beside.length - SHOWN, 'more is', 'more are')} not loaded\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
   const isRefused = failures.some(({ reason }) => reason.startsWith('401'))
-  throw new Error(tell(failures, file) + noToken(why, isRefused))
+  throw new Error(tell(failures, file) + missingTokenHint(why, isRefused))
 }
 
 /** Returns what the bar shows: how much is sent, how fast, and how long it takes, once that is known. */
-function doneOf(pace: Pace, total: number): string {
+function doneOf(pace: LoadRate, total: number): string {
   const left = pace.left(total)
-  return `${counted(pace.resources, 'resource')}, ${pace.rate()}/s${left === undefined ? '' : ` | ${left} left`}`
+  return `${formatCount(pace.resources, 'resource')}, ${pace.rate()}/s${left === undefined ? '' : ` | ${left} left`}`
 }
 
 /** After everything is stored: how much of it searches do not find yet. */
 function indexingBar() {
   const bar = new SingleBar({
-    stream: lenient(process.stderr),
+    stream: ignoreStreamErrors(process.stderr),
     format: '{bar} {percentage}% | {left} still to be indexed',
     noTTYOutput: false,
   })
@@ -105,7 +105,7 @@ function indexingBar() {
 }
 
 /** Before anything is sent: an empty file says that nothing failed, and what is loaded is not written over. */
-function beginFailures(file: string, sources: readonly Source[]): void {
+function beginFailures(file: string, sources: readonly SourceFile[]): void {
   try {
     writeFileSync(file, '', { flag: 'a' })
   } catch (error) {
@@ -120,16 +120,16 @@ function beginFailures(file: string, sources: readonly Source[]): void {
 const SHOWN = 20
 
 /** Says of each file what is wrong in it, the same of many resources once; and how many failed. */
-function tell(failures: readonly Failure[], file: string | undefined): string {
+function tell(failures: readonly LoadFailure[], file: string | undefined): string {
   const alike = Map.groupBy(failures, ({ place, reason }) => `${fileOf(place)} ${reason}`)
   for (const { place, key, reason, others } of [...alike.values()].slice(0, SHOWN).map(firstOf))
-    complain(`${oneLine(`${[place, key].join(' ').trim()}: ${reason}`)}${others > 0 ? ` (and ${others} more of the file)` : ''}\n`)
+    printError(`${toOneLine(`${[place, key].join(' ').trim()}: ${reason}`)}${others > 0 ? ` (and ${others} more of the file)` : ''}\n`)
   const failed = new Set(failures.map(({ place, key }) => `${place} ${key}`)).size
   if (alike.size <= SHOWN) return `${failed} failed`
   return `${failed} failed, the first ${SHOWN} reasons of ${alike.size} are shown${file === undefined ? ': --failures FILE writes all of them' : ''}`
 }
 
-const firstOf = (alike: readonly Failure[]): Failure & { readonly others: number } => ({ ...alike[0]!, others: alike.length - 1 })
+const firstOf = (alike: readonly LoadFailure[]): LoadFailure & { readonly others: number } => ({ ...alike[0]!, others: alike.length - 1 })
 
 /** Of `file#entry`, `file:line` and `file:line#entry`. */
 const fileOf = (place: string): string => place.replace(/(?::\d+)?(?:#\d+)?$/, '')

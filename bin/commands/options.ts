@@ -1,9 +1,9 @@
 /** What several commands take, checked before anything is opened. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Place } from '../../lambdas/runtime/control/server-socket.ts'
+import type { ServerLocation } from '../../lambdas/runtime/control/server-socket.ts'
 
 /** InvalidArgumentError where no path can be put after it. Without a slash at the end. */
-export function baseUrl(text: string): string {
+export function parseBaseUrl(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('A URL that begins with http:// or https://.')
   const { username, password } = new URL(text)
   if (/[?#\s]/.test(text) || username !== '' || password !== '')
@@ -20,7 +20,7 @@ function named(folder: string): string {
 }
 
 export const portOption = (): Option =>
-  new Option('--port <number>', 'port of a server that was started with --memory').conflicts('data').argParser(port)
+  new Option('--port <number>', 'port of a server that was started with --memory').conflicts('data').argParser(parsePort)
 
 export const sigv4Option = (): Option =>
   new Option(
@@ -31,9 +31,9 @@ export const sigv4Option = (): Option =>
 /** `port`: where the server keeps nothing. */
 export type ServerOptions = { readonly data: string; readonly port?: number }
 
-export const placeOf = ({ data, port }: ServerOptions): Place => (port === undefined ? { folder: data } : { port })
+export const serverLocationOf = ({ data, port }: ServerOptions): ServerLocation => (port === undefined ? { folder: data } : { port })
 
-export function port(text: string): number {
+export function parsePort(text: string): number {
   if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a number from 1 to 65535.')
   return Number(text)
 }

@@ -2,28 +2,28 @@
 import { existsSync } from 'node:fs'
 import { Command, InvalidArgumentError } from 'commander'
 import {
-  type Added,
+  type AddedPackage,
   addPackage,
-  type Counts,
+  type DefinitionCounts,
   listPackages,
-  type Missing,
-  type Named,
-  namedFrom,
+  type MissingPackage,
   openPackages,
-  type PackagePlace,
+  type PackageAdministration,
+  type PackageReference,
+  type PackageSource,
+  parsePackageReference,
+  parsePackageRequest,
   removePackage,
-  type Source,
-  wantedFrom,
 } from '../../lambdas/runtime/control/package-commands.ts'
-import { folderAt } from '../../lambdas/runtime/control/server-socket.ts'
-import { counted, oneLine, say, warn } from '../output.ts'
-import { deployment, type PlaceOptions, placed, table } from './administered.ts'
-import { placeOf, withExamples } from './options.ts'
+import { dataFolderAt } from '../../lambdas/runtime/control/server-socket.ts'
+import { formatCount, print, toOneLine, warn } from '../output.ts'
+import { formatTable, readStageDeployment, type ServerLocationOptions, withLocationOptions } from './administered.ts'
+import { serverLocationOf, withExamples } from './options.ts'
 
 /** Lines of one kind that are told. */
 const TOLD = 20
 
-type AddOptions = PlaceOptions & { readonly withDependencies?: boolean }
+type AddOptions = ServerLocationOptions & { readonly withDependencies?: boolean }
 
 const add = new Command('add')
   .description('add a package of R4 definitions; the server uses it at once, on AWS within ten seconds')
@@ -39,8 +39,8 @@ const add = new Command('add')
     const source = sourceOf(text)
     const all = await at(place, (packages) => addPackage(packages, source, withDependencies), true)
     for (const added of all) {
-      for (const line of warningsOf(added)) warn(oneLine(line))
-      say(`${added.name} ${added.version} is added: ${contentOf(added.counts)}\n`)
+      for (const line of warningsOf(added)) warn(toOneLine(line))
+      print(`${added.name} ${added.version} is added: ${contentOf(added.counts)}\n`)
     }
     if (withDependencies && all.some(({ missing }) => missing.length > 0)) process.exitCode = 1
   })
@@ -48,22 +48,22 @@ const add = new Command('add')
 const remove = new Command('remove')
   .description('remove a package that was added; what was checked against it stays as it is')
   .argument('<package>', 'NAME@VERSION, or NAME where it is the only one of that name', namedOf)
-  .action(async (named: Named, place: PlaceOptions) => {
+  .action(async (named: PackageReference, place: ServerLocationOptions) => {
     const label = await at(place, (packages) => removePackage(packages, named))
-    say(`${label.name} ${label.version} is removed\n`)
+    print(`${label.name} ${label.version} is removed\n`)
   })
 
-const list = new Command('list').description('list the packages of a server').action(async (place: PlaceOptions) => {
+const list = new Command('list').description('list the packages of a server').action(async (place: ServerLocationOptions) => {
   const rows = (await at(place, listPackages)).map(({ name, version, counts, isOwn }) => [
     ...[name, version],
     ...(counts === undefined ? ['', '', ''] : [counts.profiles, counts.valueSets, counts.codeSystems].map(String)),
     counts === undefined ? 'damaged: remove it, and add it again' : isOwn ? 'built in' : '',
   ])
-  say(table([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', ''], ...rows]))
+  print(formatTable([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', ''], ...rows]))
 })
 
 /** `isNew`: there may be no data yet. */
-async function at<T>(place: PlaceOptions, work: (packages: PackagePlace) => Promise<T>, isNew = false): Promise<T> {
+async function at<T>(place: ServerLocationOptions, work: (packages: PackageAdministration) => Promise<T>, isNew = false): Promise<T> {
   const packages = place.stage === undefined ? await openFolder(place, isNew) : await openStage(place.stage)
   try {
     return await work(packages)
@@ -72,35 +72,35 @@ async function at<T>(place: PlaceOptions, work: (packages: PackagePlace) => Prom
   }
 }
 
-async function openFolder(place: PlaceOptions, isNew: boolean): Promise<PackagePlace> {
-  const folder = await folderAt(placeOf(place))
+async function openFolder(place: ServerLocationOptions, isNew: boolean): Promise<PackageAdministration> {
+  const folder = await dataFolderAt(serverLocationOf(place))
   if (!existsSync(folder)) throw new Error(`There is no ${folder}: start a server on it first`)
   return openPackages(folder, isNew)
 }
 
-async function openStage(stage: string): Promise<PackagePlace> {
-  const { bucket, ...deployed } = await deployment(stage)
+async function openStage(stage: string): Promise<PackageAdministration> {
+  const { bucket, ...deployed } = await readStageDeployment(stage)
   if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
   const { openDeployedPackages } = await import('../../lambdas/runtime/aws/packages.ts')
   return openDeployedPackages({ ...deployed, bucket })
 }
 
-function sourceOf(text: string): Source {
+function sourceOf(text: string): PackageSource {
   if (existsSync(text)) return { file: text }
-  const label = wantedFrom(text)
+  const label = parsePackageRequest(text)
   if (label === undefined) throw new Error(`There is no file ${text}, and it is not NAME@VERSION`)
   return label
 }
 
-function namedOf(text: string): Named {
-  const named = namedFrom(text)
+function namedOf(text: string): PackageReference {
+  const named = parsePackageReference(text)
   if (named === undefined) throw new InvalidArgumentError('NAME@VERSION, as `package list` has them.')
   return named
 }
 
-function warningsOf({ missing, leftOut, ofR4, searchParameters }: Added): readonly string[] {
+function warningsOf({ missing, leftOut, ofR4, searchParameters }: AddedPackage): readonly string[] {
   const told = (lines: readonly string[], what: readonly [one: string, several: string]) =>
-    lines.length > TOLD ? [...lines.slice(0, TOLD), counted(lines.length - TOLD, ...what)] : lines
+    lines.length > TOLD ? [...lines.slice(0, TOLD), formatCount(lines.length - TOLD, ...what)] : lines
   return [
     ...told(missing.map(missed), ['more package it depends on is not there', 'more packages it depends on are not there']),
     ...told(
@@ -110,11 +110,11 @@ function warningsOf({ missing, leftOut, ofR4, searchParameters }: Added): readon
     ...(ofR4.length === 0 ? [] : [`R4 itself says ${several(ofR4)}: what the package says counts only where its version is named`]),
     ...(searchParameters === 0
       ? []
-      : [`nothing is searched by its ${counted(searchParameters, 'search parameter')}: POST those you want to SearchParameter`]),
+      : [`nothing is searched by its ${formatCount(searchParameters, 'search parameter')}: POST those you want to SearchParameter`]),
   ]
 }
 
-const missed = ({ name, version, reason }: Missing): string =>
+const missed = ({ name, version, reason }: MissingPackage): string =>
   `it depends on ${name}@${version}, which is not there${reason === undefined ? ': add it, too' : `, and cannot be added: ${reason}`}`
 
 /** Canonicals of a list that are told. */
@@ -122,17 +122,20 @@ const NAMED = 3
 const several = (urls: readonly string[]): string =>
   urls.length > NAMED ? `${urls.slice(0, NAMED).join(', ')} and ${urls.length - NAMED} more of them` : urls.join(', ')
 
-const contentOf = ({ profiles, valueSets, codeSystems }: Counts): string =>
+const contentOf = ({ profiles, valueSets, codeSystems }: DefinitionCounts): string =>
   [
-    counted(profiles, 'profile or extension', 'profiles and extensions'),
-    counted(valueSets, 'value set'),
-    counted(codeSystems, 'code system'),
+    formatCount(profiles, 'profile or extension', 'profiles and extensions'),
+    formatCount(valueSets, 'value set'),
+    formatCount(codeSystems, 'code system'),
   ].join(', ')
 
 export const packageCommand = new Command('package')
   .description('packages of definitions for validation, besides R4 and US Core 6.1.0')
   .addCommand(
-    withExamples(placed(add), ['npm run -s fhir -- package add hl7.fhir.us.core@7.0.0', 'npm run -s fhir -- package add guide.tgz']),
+    withExamples(withLocationOptions(add), [
+      'npm run -s fhir -- package add hl7.fhir.us.core@7.0.0',
+      'npm run -s fhir -- package add guide.tgz',
+    ]),
   )
-  .addCommand(withExamples(placed(list), ['npm run -s fhir -- package list']))
-  .addCommand(withExamples(placed(remove), ['npm run -s fhir -- package remove hl7.fhir.us.core@7.0.0']))
+  .addCommand(withExamples(withLocationOptions(list), ['npm run -s fhir -- package list']))
+  .addCommand(withExamples(withLocationOptions(remove), ['npm run -s fhir -- package remove hl7.fhir.us.core@7.0.0']))

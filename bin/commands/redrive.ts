@@ -1,23 +1,23 @@
 /** `fhir redrive`: records of a stage's stream that no function could take, once that is mended. */
 import { Command } from 'commander'
-import { oneLine, say, warn } from '../output.ts'
-import { deployment } from './administered.ts'
+import { print, toOneLine, warn } from '../output.ts'
+import { readStageDeployment } from './administered.ts'
 import { withExamples } from './options.ts'
 
 const command = new Command('redrive')
   .description('send records that were put aside in the bucket of a stage on AWS to their function again; exit code 1 if some remain')
   .requiredOption('--stage <name>', 'the stage, as it was deployed')
   .action(async ({ stage }: { readonly stage: string }) => {
-    const [{ LambdaClient }, { S3Client }, { redrive }] = await Promise.all([
+    const [{ LambdaClient }, { S3Client }, { redriveFailedRecords: redrive }] = await Promise.all([
       import('@aws-sdk/client-lambda'),
       import('@aws-sdk/client-s3'),
       import('../../lib/deploy/redrive.ts'),
     ])
-    const { region, bucket } = await deployment(stage)
+    const { region, bucket } = await readStageDeployment(stage)
     if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
     const { taken, left } = await redrive({ s3: new S3Client({ region }), lambda: new LambdaClient({ region }), bucket })
-    for (const { key, why } of left) warn(oneLine(`${key} stays: ${why}`))
-    say(`${taken} taken, ${left.length} left\n`)
+    for (const { key, why } of left) warn(toOneLine(`${key} stays: ${why}`))
+    print(`${taken} taken, ${left.length} left\n`)
     if (left.length > 0) process.exitCode = 1
   })
 

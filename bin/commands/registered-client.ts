@@ -1,11 +1,11 @@
 /** How the commands show a client. */
-import type { Client, Registered } from '../../lambdas/runtime/control/administration.ts'
-import { say } from '../output.ts'
+import type { Client, RegisteredClient } from '../../lambdas/runtime/control/administration.ts'
+import { print } from '../output.ts'
 
-export type Json = { readonly json?: boolean }
+export type JsonOptions = { readonly json?: boolean }
 
 /** Describes a client with the names of https://www.rfc-editor.org/rfc/rfc7591#section-2, and ours. */
-export const described = ({ client, secret }: Registered) => ({
+export const describeClient = ({ client, secret }: RegisteredClient) => ({
   client_id: client.id,
   ...(secret === undefined ? {} : { client_secret: secret }),
   client_name: client.name,
@@ -27,7 +27,7 @@ const METHODS: Readonly<Record<Client['authentication']['kind'], string>> = {
   public: 'none',
 }
 
-export function rowOf({ id, authentication, tenants, scopes }: Client): readonly string[] {
+export function clientRowOf({ id, authentication, tenants, scopes }: Client): readonly string[] {
   const by = {
     secret: () => (authentication.kind === 'secret' && authentication.hashes.length > 1 ? 'two secrets' : 'a secret'),
     keys: () => 'keys',
@@ -37,12 +37,12 @@ export function rowOf({ id, authentication, tenants, scopes }: Client): readonly
   return [id, by[authentication.kind](), tenants.join(' '), scopes.join(' ')]
 }
 
-export function tell(registered: Registered, { json }: Json, line: string): void {
-  if (json) return say(`${JSON.stringify(described(registered))}\n`)
+export function printClient(registered: RegisteredClient, { json }: JsonOptions, line: string): void {
+  if (json) return print(`${JSON.stringify(describeClient(registered))}\n`)
   const { client, secret } = registered
   const shown =
     secret === undefined
       ? ''
       : `\n\n  client_id      ${client.id}\n  client_secret  ${secret}\n\nThe secret is not kept, and not shown again`
-  say(`${line}${shown}\n`)
+  print(`${line}${shown}\n`)
 }

@@ -1,7 +1,7 @@
 /** `fhir restore`: puts a backup in the place of a data folder's resources. */
 import { Command } from 'commander'
 import { restoreStore } from '../../lambdas/runtime/control/backup-command.ts'
-import { say, warn } from '../output.ts'
+import { print, warn } from '../output.ts'
 import { dataOption, withExamples } from './options.ts'
 
 const restore = new Command('restore')
@@ -10,7 +10,7 @@ const restore = new Command('restore')
   .addOption(dataOption('data folder of the server'))
   .action(async (file: string, { data }: { readonly data: string }) => {
     const how = await restoreStore(data, file, warn)
-    say(
+    print(
       `${file} is restored in ${data}${how === 'running' ? '; its server goes on with it, and answers searches once all of it is indexed' : ''}\n`,
     )
   })

@@ -4,14 +4,14 @@ import { type AddressInfo, isIPv4 } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Command, Option } from 'commander'
 import { type Config, readConfig, unknownVariables } from '../../lambdas/runtime/config.ts'
-import { announce } from '../../lambdas/runtime/control/server-socket.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
-import { lineOf, toldOf } from '../../lambdas/runtime/error-log.ts'
-import { renewed } from '../client/token-renewal.ts'
-import { sourcesOf } from '../load/file-reader.ts'
+import { announcePort } from '../../lambdas/runtime/control/server-socket.ts'
+import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { logTextOf, messageLineOf } from '../../lambdas/runtime/error-log.ts'
+import { renewingAuthorizer } from '../client/token-renewal.ts'
+import { findSourceFiles } from '../load/file-reader.ts'
 import { load } from '../load/load.ts'
-import { complain, say, warn } from '../output.ts'
-import { baseUrl, dataOption, port, withExamples } from './options.ts'
+import { print, printError, warn } from '../output.ts'
+import { dataOption, parseBaseUrl, parsePort, withExamples } from './options.ts'
 
 type Options = {
   readonly port: number
@@ -28,9 +28,9 @@ const SAMPLE = fileURLToPath(new URL('../../test/fixtures/sample', import.meta.u
 
 const command = new Command('start')
   .description('start the server')
-  .option('--port <number>', 'port to listen on', port, 8080)
+  .option('--port <number>', 'port to listen on', parsePort, 8080)
   .option('--host <address>', 'address to listen on; beyond this machine --base-url must be https', '127.0.0.1')
-  .option('--base-url <url>', 'address of the server as clients see it (default: http://HOST:PORT/fhir)', baseUrl)
+  .option('--base-url <url>', 'address of the server as clients see it (default: http://HOST:PORT/fhir)', parseBaseUrl)
   .addOption(dataOption('folder that keeps everything'))
   .addOption(new Option('--memory', 'keep nothing: a private folder, removed on exit; commands find it by --port').conflicts('data'))
   .option('--sample', 'load three real (synthetic) patients first, once')
@@ -74,11 +74,11 @@ async function start(options: Options): Promise<void> {
   checkAccess(config, options.host, baseUrl)
   for (const variable of unknownVariables())
     warn(`${variable} is no setting of this server (lambdas/runtime/README.md lists them): it changes nothing`)
-  const embedded = await openEmbedded({
+  const embedded = await openEmbeddedServer({
     config,
     baseUrl,
     ...(options.memory ? {} : { dataFolder: options.data, isNewStore: options.newStore === true }),
-    report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${toldOf(error)}\n`),
+    report: (error, requestId) => printError(`${new Date().toISOString()} request ${requestId}: ${logTextOf(error)}\n`),
     warn,
   })
   try {
@@ -86,7 +86,7 @@ async function start(options: Options): Promise<void> {
     const silence = options.memory ? announced(embedded, options) : () => undefined
     stopOnSignals(embedded, silence)
     const hasSample = options.sample === true && (await loadSample(embedded, new URL(baseUrl).pathname.replace(/\/$/, ''), config))
-    say(greeting(baseUrl, options, config, hasSample))
+    print(greeting(baseUrl, options, config, hasSample))
   } catch (error) {
     await embedded.close()
     throw error
@@ -94,16 +94,16 @@ async function start(options: Options): Promise<void> {
 }
 
 /** Without it commands do not find the server, which serves all the same. */
-function announced({ folder }: Embedded, { port }: Options): () => void {
+function announced({ folder }: EmbeddedServer, { port }: Options): () => void {
   try {
-    return announce(folder, port)
+    return announcePort(folder, port)
   } catch (error) {
     warn(`commands with --port cannot reach this server (${(error as Error).message})`)
     return () => undefined
   }
 }
 
-function listen({ server }: Embedded, { port, host }: Options): Promise<void> {
+function listen({ server }: EmbeddedServer, { port, host }: Options): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
@@ -119,7 +119,7 @@ function listen({ server }: Embedded, { port, host }: Options): Promise<void> {
 }
 
 /** `silence`: before the server ends. */
-function stopOnSignals(embedded: Embedded, silence: () => void): void {
+function stopOnSignals(embedded: EmbeddedServer, silence: () => void): void {
   let stopping = false
   const stop = (): void => {
     if (stopping) return
@@ -128,7 +128,7 @@ function stopOnSignals(embedded: Embedded, silence: () => void): void {
     embedded.close().then(
       () => process.exit(0),
       (error) => {
-        warn(`not everything could be closed: ${lineOf(error)}`)
+        warn(`not everything could be closed: ${messageLineOf(error)}`)
         process.exit(1)
       },
     )
@@ -137,14 +137,14 @@ function stopOnSignals(embedded: Embedded, silence: () => void): void {
 }
 
 /** Once: what was changed since stays changed. False where the patient is not there any more. */
-async function loadSample({ server, issue }: Embedded, basePath: string, { access }: Config): Promise<boolean> {
+async function loadSample({ server, issue }: EmbeddedServer, basePath: string, { access }: Config): Promise<boolean> {
   const { address, port, family } = server.address() as AddressInfo
   const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${basePath}`
   const patient = `${base}/Patient/${samplePatient()}`
-  const authorize = access === 'open' ? undefined : renewed(() => issue({ isAdministrator: false, tenant: 'default' }))
+  const authorize = access === 'open' ? undefined : renewingAuthorizer(() => issue({ isAdministrator: false, tenant: 'default' }))
   const headers = { ...(await authorize?.()) }
   if ((await fetch(`${patient}/_history`, { headers })).ok) return (await fetch(patient, { headers })).ok
-  const { failures } = await load(sourcesOf([SAMPLE]), {
+  const { failures } = await load(findSourceFiles([SAMPLE]), {
     base,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency: 1,

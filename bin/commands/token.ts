@@ -1,9 +1,9 @@
 /** `fhir token`: an access token of a server that runs on this machine, for who may read its data anyway. */
 import { Command } from 'commander'
-import { nobodyAt, type Place } from '../../lambdas/runtime/control/server-socket.ts'
-import { tokenOfServer } from '../../lambdas/runtime/control/token-command.ts'
-import { say } from '../output.ts'
-import { dataOption, placeOf, portOption, type ServerOptions, withExamples } from './options.ts'
+import { noServerMessage, type ServerLocation } from '../../lambdas/runtime/control/server-socket.ts'
+import { requestServerToken } from '../../lambdas/runtime/control/token-command.ts'
+import { print } from '../output.ts'
+import { dataOption, portOption, type ServerOptions, serverLocationOf, withExamples } from './options.ts'
 
 type Options = ServerOptions & { readonly admin?: boolean; readonly tenant?: string }
 
@@ -16,16 +16,16 @@ const token = new Command('token')
   .action(async (options: Options, command: Command) => {
     const { admin = false, tenant } = options
     const isNamed = options.port !== undefined || command.getOptionValueSource('data') !== 'default'
-    const places: readonly Place[] = isNamed ? [placeOf(options)] : [placeOf(options), USUAL]
+    const places: readonly ServerLocation[] = isNamed ? [serverLocationOf(options)] : [serverLocationOf(options), USUAL]
     for (const place of places) {
-      const token = await tokenOfServer(place, { isAdministrator: admin, ...(tenant === undefined ? {} : { tenant }) })
-      if (token !== undefined) return say(`${token}\n`)
+      const token = await requestServerToken(place, { isAdministrator: admin, ...(tenant === undefined ? {} : { tenant }) })
+      if (token !== undefined) return print(`${token}\n`)
     }
-    throw new Error(`${places.map(nobodyAt).join('. ')}: start one, or name another by --data or --port`)
+    throw new Error(`${places.map(noServerMessage).join('. ')}: start one, or name another by --data or --port`)
   })
 
 /** Where `start --memory` listens when nothing else is said. */
-const USUAL: Place = { port: 8080 }
+const USUAL: ServerLocation = { port: 8080 }
 
 export const tokenCommand = withExamples(token, [
   'TOKEN=$(npm run -s fhir -- token)',

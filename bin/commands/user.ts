@@ -1,18 +1,26 @@
 /** `fhir user`: who may log in. */
 import { Command } from 'commander'
-import { addUser, changePassword, registeredUser, removeUser } from '../../lambdas/runtime/control/administration.ts'
-import { say, warn } from '../output.ts'
-import { typedPassword } from '../typed-line.ts'
-import { administered, collected, jsonOption, type PlaceOptions, placed, table, warnOfTenants } from './administered.ts'
+import { addUser, changePassword, removeUser, toUser } from '../../lambdas/runtime/control/administration.ts'
+import { print, warn } from '../output.ts'
+import { readPassword } from '../typed-line.ts'
+import {
+  collectOption,
+  formatTable,
+  jsonOption,
+  type ServerLocationOptions,
+  warnOfTenants,
+  withAdministration,
+  withLocationOptions,
+} from './administered.ts'
 import { withExamples } from './options.ts'
 
-type Added = PlaceOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }
+type Added = ServerLocationOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }
 
 const add = new Command('add')
   .description('add a user; asks for the password (at least 8 characters), or reads it from a pipe')
   .argument('<name>', 'user name at login, in capitals or not: letters, digits, ".", "_", "@", "+" and "-"')
-  .option('--scope <scopes>', 'maximum scopes of the user\'s tokens, as "user/*.rs"; repeatable, or separated by spaces', collected)
-  .option('--tenant <name>', 'tenant of the user, * for all; repeatable (default: "default")', collected)
+  .option('--scope <scopes>', 'maximum scopes of the user\'s tokens, as "user/*.rs"; repeatable, or separated by spaces', collectOption)
+  .option('--tenant <name>', 'tenant of the user, * for all; repeatable (default: "default")', collectOption)
   .option(
     '--fhir-user <key>',
     'resource of the user: Practitioner/1 or PractitionerRole/1 sees what the scopes open; Patient/1 the own record; RelatedPerson/1 the patients in its care; Person/1, or no resource, sees nothing',
@@ -20,10 +28,10 @@ const add = new Command('add')
   .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
     // What is wrong with it is said before anybody types.
-    registeredUser(request, { subject: '', password: '', changedAt: 0 })
-    const password = await typedPassword(`Password of ${name}`)
-    const user = await administered(place, (ports) => addUser(ports, request, password), true)
-    say(`The user ${user.name} is added\n`)
+    toUser(request, { subject: '', password: '', changedAt: 0 })
+    const password = await readPassword(`Password of ${name}`)
+    const user = await withAdministration(place, (ports) => addUser(ports, request, password), true)
+    print(`The user ${user.name} is added\n`)
     await warnOfTenants(place, user.name, user.tenants)
     if (fhirUser === undefined || fhirUser.startsWith('Person/'))
       warn(`tokens of ${user.name} open nothing: --fhir-user says who the user is, as Practitioner/1`)
@@ -32,37 +40,37 @@ const add = new Command('add')
 const list = new Command('list')
   .description('list the users')
   .addOption(jsonOption('one user a line,'))
-  .action(async (options: PlaceOptions & { readonly json?: boolean }) => {
-    const users = await administered(options, ({ users }) => users.list())
+  .action(async (options: ServerLocationOptions & { readonly json?: boolean }) => {
+    const users = await withAdministration(options, ({ users }) => users.list())
     const shown = users.map(({ name, subject, fhirUser = '', tenants, scopes }) => ({ name, subject, fhirUser, tenants, scopes }))
-    if (options.json) return say(shown.map((user) => `${JSON.stringify(user)}\n`).join(''))
-    if (users.length === 0) return say('There are no users\n')
+    if (options.json) return print(shown.map((user) => `${JSON.stringify(user)}\n`).join(''))
+    if (users.length === 0) return print('There are no users\n')
     const rows = shown.map(({ name, fhirUser, tenants, scopes }) => [name, fhirUser, tenants.join(' '), scopes.join(' ')])
-    say(table([['NAME', 'IS', 'TENANTS', 'SCOPES'], ...rows]))
+    print(formatTable([['NAME', 'IS', 'TENANTS', 'SCOPES'], ...rows]))
   })
 
 const password = new Command('password')
   .description("change a user's password, typed or read from a pipe; revokes the user's tokens")
   .argument('<name>', 'of the user')
-  .action(async (name: string, options: PlaceOptions) => {
-    await administered(options, async (ports) => {
+  .action(async (name: string, options: ServerLocationOptions) => {
+    await withAdministration(options, async (ports) => {
       if ((await ports.users.get(name.toLowerCase())) === undefined) throw new Error(`There is no user ${name}`)
-      await changePassword(ports, name, await typedPassword(`New password of ${name}`))
+      await changePassword(ports, name, await readPassword(`New password of ${name}`))
     })
-    say(`The password of ${name} is changed; tokens issued before are revoked\n`)
+    print(`The password of ${name} is changed; tokens issued before are revoked\n`)
   })
 
 const remove = new Command('remove')
   .description("remove a user; revokes the user's tokens")
   .argument('<name>', 'of the user')
-  .action(async (name: string, options: PlaceOptions) => {
-    await administered(options, (ports) => removeUser(ports, name))
-    say(`The user ${name} is removed, and within three seconds the tokens of ${name} count no more\n`)
+  .action(async (name: string, options: ServerLocationOptions) => {
+    await withAdministration(options, (ports) => removeUser(ports, name))
+    print(`The user ${name} is removed, and within three seconds the tokens of ${name} count no more\n`)
   })
 
 export const userCommand = new Command('user')
   .description('add, list, change and remove users who may log in')
-  .addCommand(withExamples(placed(add), ["npm run -s fhir -- user add jane --scope 'user/*.rs' --fhir-user Practitioner/1"]))
-  .addCommand(withExamples(placed(list), ['npm run -s fhir -- user list --json']))
-  .addCommand(withExamples(placed(password), ['npm run -s fhir -- user password jane']))
-  .addCommand(withExamples(placed(remove), ['npm run -s fhir -- user remove jane']))
+  .addCommand(withExamples(withLocationOptions(add), ["npm run -s fhir -- user add jane --scope 'user/*.rs' --fhir-user Practitioner/1"]))
+  .addCommand(withExamples(withLocationOptions(list), ['npm run -s fhir -- user list --json']))
+  .addCommand(withExamples(withLocationOptions(password), ['npm run -s fhir -- user password jane']))
+  .addCommand(withExamples(withLocationOptions(remove), ['npm run -s fhir -- user remove jane']))

@@ -7,33 +7,46 @@ import type { ReadableStream } from 'node:stream/web'
 import { isMissing, replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
 import { ExportFault } from './export-fault.ts'
 import type { ExportedFile } from './manifest.ts'
-import { type Asking, Passing, pathOf, patiently, reasonIn, send, textOf } from './retrying-requests.ts'
+import {
+  outcomeSuffixOf,
+  type RequestOptions,
+  readBoundedText,
+  retryTransientFailures,
+  sendOnce,
+  TransientFailure,
+  withoutQuery,
+} from './retrying-requests.ts'
 
 /** `lines`: of which none is empty. */
-export type Downloaded = { readonly bytes: number; readonly lines: number }
+export type DownloadResult = { readonly bytes: number; readonly lines: number }
 
 /** Of what a `.part` is the beginning. `length`: bytes of the whole. Kept beside it. */
 type Whole = { readonly etag?: string; readonly length?: number }
 
-export const partOf = (path: string): string => `${path}.part`
-export const wholeOf = (path: string): string => `${path}.part.json`
+export const partFileOf = (path: string): string => `${path}.part`
+export const partStateFileOf = (path: string): string => `${path}.part.json`
 
 /** `onBytes`: told of each that comes, and less than nothing where it begins anew. ExportFault where the file is not what was promised. */
-export async function download(file: ExportedFile, path: string, asking: Asking, onBytes: (bytes: number) => void): Promise<Downloaded> {
+export async function download(
+  file: ExportedFile,
+  path: string,
+  asking: RequestOptions,
+  onBytes: (bytes: number) => void,
+): Promise<DownloadResult> {
   for (let again = true; ; again = false) {
     const coming = { onBytes, isFarther: rising() }
-    await patiently(file.url, asking, () => fetchRest(file.url, path, asking, coming))
+    await retryTransientFailures(file.url, asking, () => fetchRest(file.url, path, asking, coming))
     const { length } = await known(path)
-    const found = await measure(partOf(path))
+    const found = await measure(partFileOf(path))
     const fault = faultOf(found, file.count, length)
     if (fault === undefined) return found
-    await rm(partOf(path), { force: true })
+    await rm(partFileOf(path), { force: true })
     onBytes(-found.bytes)
     if (!again) throw new ExportFault('mismatch', `${file.name} ${fault}`)
   }
 }
 
-function faultOf({ bytes, lines }: Downloaded, count: number | undefined, length: number | undefined): string | undefined {
+function faultOf({ bytes, lines }: DownloadResult, count: number | undefined, length: number | undefined): string | undefined {
   if (length !== undefined && bytes !== length) return `has ${bytes} byte${bytes === 1 ? '' : 's'}, and not ${length}`
   return count === undefined || lines === count
     ? undefined
@@ -53,39 +66,42 @@ function rising(): (value: number) => boolean {
 }
 
 /** What is not there yet. */
-async function fetchRest(url: string, path: string, asking: Asking, coming: Coming): Promise<Passing | undefined> {
+async function fetchRest(url: string, path: string, asking: RequestOptions, coming: Coming): Promise<TransientFailure | undefined> {
   const { onBytes } = coming
   const { etag, length } = await known(path)
-  const there = await sizeOf(partOf(path))
+  const there = await sizeOf(partFileOf(path))
   if (there > 0 && there === length) return undefined
   const isRest = there > 0 && etag !== undefined
   const range = isRest ? { range: `bytes=${there}-`, 'if-range': etag } : {}
-  const response = await send(url, { headers: { 'accept-encoding': 'identity', ...range } }, asking)
-  if (response.status === 429 || response.status >= 500) return new Passing(`answers ${response.status}`, response.headers)
+  const response = await sendOnce(url, { headers: { 'accept-encoding': 'identity', ...range } }, asking)
+  if (response.status === 429 || response.status >= 500) return new TransientFailure(`answers ${response.status}`, response.headers)
   const goesOn = isRest && response.status === 206 && startOf(response.headers) === there && isSame(response.headers, etag)
   // A server that cannot go on there hands out all of it the next time.
   if (isRest && !goesOn && response.status !== 200) return beginAnew(path, there, onBytes, response)
   if (!goesOn && response.status !== 200)
-    throw new ExportFault('refused', `${pathOf(url)} answers ${response.status}${reasonIn(await textOf(response, url))}`)
+    throw new ExportFault(
+      'refused',
+      `${withoutQuery(url)} answers ${response.status}${outcomeSuffixOf(await readBoundedText(response, url))}`,
+    )
   if (!goesOn) {
     onBytes(-there)
-    await rm(partOf(path), { force: true })
-    await replaceDurably(wholeOf(path), (file) => file.writeFile(JSON.stringify(wholeIn(response.headers))))
+    await rm(partFileOf(path), { force: true })
+    await replaceDurably(partStateFileOf(path), (file) => file.writeFile(JSON.stringify(wholeIn(response.headers))))
   }
-  return take(response, { ...coming, part: partOf(path), from: goesOn ? there : 0, signal: asking.signal })
+  return take(response, { ...coming, part: partFileOf(path), from: goesOn ? there : 0, signal: asking.signal })
 }
 
-async function beginAnew(path: string, there: number, onBytes: (bytes: number) => void, response: Response): Promise<Passing> {
+async function beginAnew(path: string, there: number, onBytes: (bytes: number) => void, response: Response): Promise<TransientFailure> {
   await response.body?.cancel()
-  await rm(partOf(path), { force: true })
+  await rm(partFileOf(path), { force: true })
   onBytes(-there)
-  return new Passing(`answers ${response.status}`)
+  return new TransientFailure(`answers ${response.status}`)
 }
 
 /** `from`: how much of it is there. */
 type Taking = Coming & { readonly part: string; readonly from: number; readonly signal: AbortSignal }
 
-async function take(response: Response, { part, from, signal, onBytes, isFarther }: Taking): Promise<Passing | undefined> {
+async function take(response: Response, { part, from, signal, onBytes, isFarther }: Taking): Promise<TransientFailure | undefined> {
   let taken = 0
   async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
@@ -104,7 +120,7 @@ async function take(response: Response, { part, from, signal, onBytes, isFarther
     // What the disk refuses does not pass.
     if (OF_DISK.includes(syscall)) throw new ExportFault('mismatch', `${part} cannot be written (${code})`, { cause: error })
     signal.throwIfAborted()
-    return new Passing('breaks off', undefined, isFarther(from + taken))
+    return new TransientFailure('breaks off', undefined, isFarther(from + taken))
   }
 }
 
@@ -124,7 +140,7 @@ const isSame = (headers: Headers, etag: string): boolean => (headers.get('etag')
 
 async function known(path: string): Promise<Whole> {
   try {
-    return JSON.parse(await readFile(wholeOf(path), 'utf8')) as Whole
+    return JSON.parse(await readFile(partStateFileOf(path), 'utf8')) as Whole
   } catch (error) {
     if (isMissing(error)) return {}
     throw error
@@ -143,7 +159,7 @@ async function sizeOf(path: string): Promise<number> {
 const NEWLINE = 0x0a
 
 /** What is on the disk, and not what was thought to be written. */
-async function measure(path: string): Promise<Downloaded> {
+async function measure(path: string): Promise<DownloadResult> {
   let bytes = 0
   let lines = 0
   let last = NEWLINE

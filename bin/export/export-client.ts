@@ -7,17 +7,17 @@ import { readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { flushFolder, makeFolder, replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
-import { outcomeIn } from '../client/server-response.ts'
-import { type Downloaded, download, partOf, wholeOf } from './download.ts'
+import { parseOutcomeIssues } from '../client/server-response.ts'
+import { type DownloadResult, download, partFileOf, partStateFileOf } from './download.ts'
 import { ExportFault } from './export-fault.ts'
-import { type ExportState, keepState, stateIn } from './export-state.ts'
-import { cancel, JobGone, untilDone } from './job-poll.ts'
-import { kickOff, requestOf, type Wanted } from './kick-off.ts'
+import { type ExportState, readExportState, storeExportState } from './export-state.ts'
+import { cancelJob, JobNotFound, pollJob } from './job-poll.ts'
+import { kickOff, kickOffRequestOf, type RequestedExport } from './kick-off.ts'
 import type { ExportedFile, Manifest, OmittedTypes } from './manifest.ts'
-import type { Asking } from './retrying-requests.ts'
+import type { RequestOptions } from './retrying-requests.ts'
 
-export type ExportOptions = Asking & {
-  readonly wanted: Wanted
+export type ExportOptions = RequestOptions & {
+  readonly wanted: RequestedExport
   readonly folder: string
   /** From where the last one ended that was asked for the same; each then has a folder of its own in the folder, named by its transactionTime. */
   readonly sinceLast: boolean
@@ -32,11 +32,11 @@ export type ExportOptions = Asking & {
   readonly onBytes: (bytes: number) => void
 }
 
-export type Exported = {
+export type ExportResult = {
   /** Where the files are. */
   readonly folder: string
   readonly transactionTime: string
-  readonly files: readonly (Downloaded & Pick<ExportedFile, 'name' | 'kind'>)[]
+  readonly files: readonly (DownloadResult & Pick<ExportedFile, 'name' | 'kind'>)[]
   /** What the server says it could not export, what it left out, and what else it tells. */
   readonly errors: readonly string[]
   readonly warnings: readonly string[]
@@ -48,13 +48,13 @@ const MANIFEST = 'manifest.json'
 /** Milliseconds for taking a job back. */
 const LONGEST_CANCEL = 10_000
 
-type Run = { readonly options: ExportOptions; readonly before: ExportState; readonly wanted: Wanted }
+type Run = { readonly options: ExportOptions; readonly before: ExportState; readonly wanted: RequestedExport }
 
 /** ExportFault; what the signal says, where it ends it. */
-export async function exportTo(options: ExportOptions): Promise<Exported> {
+export async function runExport(options: ExportOptions): Promise<ExportResult> {
   const { folder, sinceLast } = options
   await makeFolder(folder)
-  const before = (await stateIn(folder)) ?? (await nothingIn(folder))
+  const before = (await readExportState(folder)) ?? (await nothingIn(folder))
   const isSame = before.of === askedIn(options.wanted)
   const since = sinceLast && isSame && before.transactionTime !== undefined ? { since: before.transactionTime } : {}
   const run = { options, before, wanted: { ...options.wanted, ...since } }
@@ -77,9 +77,9 @@ async function manifestFor(run: Run): Promise<{ readonly manifest: Manifest; rea
   if (known !== undefined && found !== undefined) return { manifest: found, link: known }
   const link = await kickOff(wanted, options)
   await forgetParts(options.folder)
-  await keepState(options.folder, { ...before, job: { link, asked: askedIn(wanted) } })
+  await storeExportState(options.folder, { ...before, job: { link, asked: askedIn(wanted) } })
   options.onJob(link, false)
-  return { manifest: await ending(run, link, () => untilDone(link, options, options.onProgress)), link }
+  return { manifest: await ending(run, link, () => pollJob(link, options, options.onProgress)), link }
 }
 
 /** undefined: the server has forgotten it. */
@@ -87,9 +87,9 @@ async function untilKnownDone(run: Run, link: string): Promise<Manifest | undefi
   const { options } = run
   options.onJob(link, true)
   try {
-    return await ending(run, link, () => untilDone(link, options, options.onProgress))
+    return await ending(run, link, () => pollJob(link, options, options.onProgress))
   } catch (error) {
-    if (error instanceof JobGone) return undefined
+    if (error instanceof JobNotFound) return undefined
     throw error
   }
 }
@@ -101,22 +101,23 @@ async function ending<Result>({ options, before }: Run, link: string, work: () =
     return await work()
   } catch (error) {
     const isUnwanted = signal.aborted && !keep
-    if (isUnwanted) await cancel(link, { ...options, patience: { ...patience, attempts: 2 }, signal: AbortSignal.timeout(LONGEST_CANCEL) })
+    if (isUnwanted)
+      await cancelJob(link, { ...options, patience: { ...patience, attempts: 2 }, signal: AbortSignal.timeout(LONGEST_CANCEL) })
     if (isUnwanted) await forgetParts(folder)
     const isOver = error instanceof ExportFault && error.kind !== 'unreachable'
     const { job: _, ...rest } = before
-    if (isUnwanted || isOver) await keepState(folder, rest)
+    if (isUnwanted || isOver) await storeExportState(folder, rest)
     throw error
   }
 }
 
 /** What it was asked for, as one text: another question begins another job. */
-const askedIn = (wanted: Wanted): string => {
-  const { url, body = '' } = requestOf(wanted)
+const askedIn = (wanted: RequestedExport): string => {
+  const { url, body = '' } = kickOffRequestOf(wanted)
   return `${url} ${body}`.trim()
 }
 
-async function take({ options, before }: Run, manifest: Manifest): Promise<Exported> {
+async function take({ options, before }: Run, manifest: Manifest): Promise<ExportResult> {
   const { folder, sinceLast } = options
   // A colon is no part of a name everywhere.
   const into = sinceLast ? join(folder, manifest.transactionTime.replaceAll(':', '')) : folder
@@ -127,17 +128,17 @@ async function take({ options, before }: Run, manifest: Manifest): Promise<Expor
   // What could not be exported would be missed by those that go on from here.
   const { job: _, ...former } = before
   const isReached = sinceLast && told.errors.length === 0
-  await keepState(folder, isReached ? { transactionTime: manifest.transactionTime, of: askedIn(options.wanted) } : former)
+  await storeExportState(folder, isReached ? { transactionTime: manifest.transactionTime, of: askedIn(options.wanted) } : former)
   const { transactionTime, omittedTypes } = manifest
   return { folder: into, transactionTime, files, omittedTypes, ...told }
 }
 
 /** As `Type.ndjson.part`, all that is told. The first that fails ends the others. */
-async function downloadAll({ files, requiresAccessToken }: Manifest, into: string, options: ExportOptions): Promise<Exported['files']> {
+async function downloadAll({ files, requiresAccessToken }: Manifest, into: string, options: ExportOptions): Promise<ExportResult['files']> {
   const failed = new AbortController()
   const { authorize, ...others } = options
   const asking = { ...others, signal: AbortSignal.any([options.signal, failed.signal]), ...(requiresAccessToken ? { authorize } : {}) }
-  const done = new Map<ExportedFile, Downloaded>()
+  const done = new Map<ExportedFile, DownloadResult>()
   let bytes = 0
   const onBytes = (more: number): void => {
     bytes += more
@@ -161,14 +162,14 @@ async function downloadAll({ files, requiresAccessToken }: Manifest, into: strin
 
 const MOST_TOLD = 100
 
-type Told = Pick<Exported, 'errors' | 'warnings' | 'notes'>
+type Told = Pick<ExportResult, 'errors' | 'warnings' | 'notes'>
 
 /** What the files of OperationOutcomes say, as far as somebody reads it. */
 async function toldIn(files: readonly ExportedFile[], into: string): Promise<Told> {
   const told = { errors: [] as string[], warnings: [] as string[], notes: [] as string[] }
   for (const { name } of files.filter(({ kind }) => kind === 'error')) {
-    for await (const line of createInterface({ input: createReadStream(partOf(join(into, name))) })) {
-      for (const { severity, details, diagnostics, code } of outcomeIn(line) ?? []) {
+    for await (const line of createInterface({ input: createReadStream(partFileOf(join(into, name))) })) {
+      for (const { severity, details, diagnostics, code } of parseOutcomeIssues(line) ?? []) {
         const list = severity === 'information' ? told.notes : severity === 'warning' ? told.warnings : told.errors
         if (list.length < MOST_TOLD) list.push(details?.text ?? diagnostics ?? code ?? 'without a reason')
       }
@@ -185,8 +186,8 @@ async function takeTheirPlaces({ files, whole }: Manifest, into: string): Promis
   await rm(path, { force: true })
   for (const name of former) if (!names.has(name)) await rm(join(into, name), { force: true })
   for (const { name } of files) {
-    await rename(partOf(join(into, name)), join(into, name))
-    await rm(wholeOf(join(into, name)), { force: true })
+    await rename(partFileOf(join(into, name)), join(into, name))
+    await rm(partStateFileOf(join(into, name)), { force: true })
   }
   await flushFolder(into)
   await replaceDurably(path, (file) => file.writeFile(`${JSON.stringify({ ...whole, files: [...names] }, null, 2)}\n`))

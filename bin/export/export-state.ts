@@ -16,7 +16,7 @@ export type ExportState = {
 export const STATE_FILE = 'export-state.json'
 
 /** undefined: nothing was exported into the folder yet. Error where the file is none of these. */
-export async function stateIn(folder: string): Promise<ExportState | undefined> {
+export async function readExportState(folder: string): Promise<ExportState | undefined> {
   const path = join(folder, STATE_FILE)
   try {
     const found: unknown = JSON.parse(await readFile(path, 'utf8'))
@@ -28,5 +28,5 @@ export async function stateIn(folder: string): Promise<ExportState | undefined> 
   }
 }
 
-export const keepState = (folder: string, state: ExportState): Promise<void> =>
+export const storeExportState = (folder: string, state: ExportState): Promise<void> =>
   replaceDurably(join(folder, STATE_FILE), (file) => file.writeFile(`${JSON.stringify(state)}\n`))

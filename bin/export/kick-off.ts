@@ -1,10 +1,10 @@
 /** What an export is asked for, as any server of Bulk Data takes it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
-import { linkFrom } from '../client/safe-link.ts'
+import { resolveSafeLink } from '../client/safe-link.ts'
 import { ExportFault } from './export-fault.ts'
-import { type Asking, ask, pathOf, reasonIn } from './retrying-requests.ts'
+import { outcomeSuffixOf, type RequestOptions, sendWithRetries, withoutQuery } from './retrying-requests.ts'
 
 /** Instants and lists of names are texts as FHIR has them. */
-export type Wanted = {
+export type RequestedExport = {
   /** Without a slash at the end. */
   readonly base: string
   /** The id of a Group; all patients; everything. */
@@ -23,9 +23,9 @@ export type Wanted = {
 const UNHEARD = 3
 
 /** The URL of a job. ExportFault where there is none. */
-export async function kickOff(wanted: Wanted, asking: Asking): Promise<string> {
-  const { url, body } = requestOf(wanted)
-  const answer = await ask(
+export async function kickOff(wanted: RequestedExport, asking: RequestOptions): Promise<string> {
+  const { url, body } = kickOffRequestOf(wanted)
+  const answer = await sendWithRetries(
     url,
     {
       headers: {
@@ -37,15 +37,15 @@ export async function kickOff(wanted: Wanted, asking: Asking): Promise<string> {
     },
     { ...asking, patience: { ...asking.patience, unheard: UNHEARD } },
   )
-  const link = linkFrom(answer.headers.get('content-location'), url)
+  const link = resolveSafeLink(answer.headers.get('content-location'), url)
   if (answer.status === 202 && link !== undefined) return link
   if (answer.status === 202)
-    throw new ExportFault('failed', `${pathOf(url)} begins an export and leads to no job: the header Content-Location`)
-  throw new ExportFault('refused', `The export is refused: ${answer.status}${reasonIn(answer.text)}`, { status: answer.status })
+    throw new ExportFault('failed', `${withoutQuery(url)} begins an export and leads to no job: the header Content-Location`)
+  throw new ExportFault('refused', `The export is refused: ${answer.status}${outcomeSuffixOf(answer.text)}`, { status: answer.status })
 }
 
 /** Patients may be named in a body alone. */
-export function requestOf(wanted: Wanted): { readonly url: string; readonly body?: string } {
+export function kickOffRequestOf(wanted: RequestedExport): { readonly url: string; readonly body?: string } {
   const { base, of, patients } = wanted
   const path = of === 'system' ? '' : of === 'patients' ? '/Patient' : `/Group/${encodeURIComponent(of.group)}`
   const parameters = parametersOf(wanted)
@@ -62,7 +62,7 @@ export function requestOf(wanted: Wanted): { readonly url: string; readonly body
   return { url, body: JSON.stringify({ resourceType: 'Parameters', parameter: [...typed, ...named] }) }
 }
 
-function parametersOf({ types, since, until, elements, filters }: Wanted): readonly (readonly [name: string, value: string])[] {
+function parametersOf({ types, since, until, elements, filters }: RequestedExport): readonly (readonly [name: string, value: string])[] {
   const all: (readonly [string, string | undefined])[] = [
     ['_type', types.length === 0 ? undefined : types.join(',')],
     ['_since', since],

@@ -1,5 +1,5 @@
 /** What a job that is done hands out. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
-import { linkFrom } from '../client/safe-link.ts'
+import { resolveSafeLink } from '../client/safe-link.ts'
 import { ExportFault } from './export-fault.ts'
 
 /** `name`: what it is called here, of one folder unique. `count`: lines. */
@@ -27,7 +27,7 @@ type Kind = (typeof KINDS)[number]
 type Item = { readonly type?: unknown; readonly url?: unknown; readonly count?: unknown }
 
 /** ExportFault where it says nothing that makes sense. `job`: its URL, from which relative ones start. */
-export function manifestOf(text: string, job: string): Manifest {
+export function parseManifest(text: string, job: string): Manifest {
   const whole = objectIn(text) as Readonly<Record<string, unknown>> | undefined
   const { transactionTime, requiresAccessToken } = whole ?? {}
   // It becomes a folder: a date as JavaScript reads it may hold anything.
@@ -46,7 +46,7 @@ export function manifestOf(text: string, job: string): Manifest {
 
 /** Of one type there may be several: `Patient.ndjson`, `Patient-2.ndjson`. */
 function fileOf(kind: Kind, { type, url, count }: Item, taken: Map<string, number>, job: string): ExportedFile {
-  const link = linkFrom(url, job)
+  const link = resolveSafeLink(url, job)
   if (link === undefined)
     throw new ExportFault('failed', `${job} answers with a file that has no URL of https, or of http where it has that itself`)
   // What a server says becomes no path.

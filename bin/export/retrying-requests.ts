@@ -1,29 +1,32 @@
 /** Asks a server of Bulk Data, and again where what it answers passes: it is busy, somebody restarts it, a network fails. */
 import { setTimeout } from 'node:timers/promises'
 import type { Authorize } from '../client/http-post.ts'
-import { outcomeIn } from '../client/server-response.ts'
-import { TokenRefused } from '../client/token-endpoint.ts'
+import { parseOutcomeIssues } from '../client/server-response.ts'
+import { TokenRequestError } from '../client/token-endpoint.ts'
 import { ExportFault } from './export-fault.ts'
 
 /** `attempts`: that fail in a row, until it is given up; `unheard`: of those the ones that nobody answers. `wait`: milliseconds. */
-export type Patience = {
+export type RetryPolicy = {
   readonly attempts: number
   readonly unheard?: number
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<unknown>
 }
 
 /** Six minutes. */
-export const PATIENCE: Patience = { attempts: 14, wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }) }
+export const DEFAULT_RETRY_POLICY: RetryPolicy = {
+  attempts: 14,
+  wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }),
+}
 
-export type Asking = {
+export type RequestOptions = {
   /** Where the server asks for a token. */
   readonly authorize?: Authorize
   /** Ends all waiting. */
   readonly signal: AbortSignal
-  readonly patience: Patience
+  readonly patience: RetryPolicy
 }
 
-export type Told = { readonly status: number; readonly headers: Headers; readonly text: string }
+export type TextResponse = { readonly status: number; readonly headers: Headers; readonly text: string }
 
 type Request = { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
 
@@ -31,16 +34,20 @@ const FIRST = 500
 const LONGEST = { own: 60_000, asked: 3_600_000 }
 
 /** ExportFault `unreachable` where it stays away, or busy. The answer may be any other. */
-export function ask(url: string, request: Request, asking: Asking): Promise<Told> {
-  return patiently(url, asking, async () => {
-    const response = await send(url, request, asking)
-    const told = { status: response.status, headers: response.headers, text: await textOf(response, url) }
-    return isPassing(told) ? new Passing(`answers ${told.status}${reasonIn(told.text)}`, told.headers) : told
+export function sendWithRetries(url: string, request: Request, asking: RequestOptions): Promise<TextResponse> {
+  return retryTransientFailures(url, asking, async () => {
+    const response = await sendOnce(url, request, asking)
+    const told = { status: response.status, headers: response.headers, text: await readBoundedText(response, url) }
+    return isPassing(told) ? new TransientFailure(`answers ${told.status}${outcomeSuffixOf(told.text)}`, told.headers) : told
   })
 }
 
 /** Once. What is signed is for one address: nobody is followed to another with it. */
-export async function send(url: string, request: Request, { authorize, signal }: Pick<Asking, 'authorize' | 'signal'>): Promise<Response> {
+export async function sendOnce(
+  url: string,
+  request: Request,
+  { authorize, signal }: Pick<RequestOptions, 'authorize' | 'signal'>,
+): Promise<Response> {
   const { method = 'GET', headers, body } = request
   const who = await authorize?.({ method, url, ...(body === undefined ? {} : { body: Buffer.from(body) }) })
   const redirect = who?.['x-amz-date'] === undefined ? 'follow' : 'manual'
@@ -51,69 +58,69 @@ export async function send(url: string, request: Request, { authorize, signal }:
 const MOST_TEXT = 64_000_000
 
 /** ExportFault where it goes on and on. */
-export async function textOf({ body }: Response, url: string): Promise<string> {
+export async function readBoundedText({ body }: Response, url: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body ?? []) {
     chunks.push(chunk)
     size += chunk.length
-    if (size > MOST_TEXT) throw new ExportFault('failed', `${pathOf(url)} answers with more than ${MOST_TEXT / 1_000_000} MB`)
+    if (size > MOST_TEXT) throw new ExportFault('failed', `${withoutQuery(url)} answers with more than ${MOST_TEXT / 1_000_000} MB`)
   }
   return Buffer.concat(chunks).toString()
 }
 
 /** Of an attempt: it is worth another one. `progressed`: it brought what none before had, so that it counts as the first. */
-export class Passing {
+export class TransientFailure {
   readonly reason: string
   readonly wait: number
   readonly progressed: boolean
 
   constructor(reason: string, headers?: Headers, progressed = false) {
     this.reason = reason
-    this.wait = headers === undefined ? 0 : waitOf(headers)
+    this.wait = headers === undefined ? 0 : retryAfterMs(headers)
     this.progressed = progressed
   }
 }
 
 /** What is thrown passes as well. */
-export async function patiently<Result>(
+export async function retryTransientFailures<Result>(
   url: string,
-  { patience, signal }: Asking,
-  attempt: () => Promise<Result | Passing>,
+  { patience, signal }: RequestOptions,
+  attempt: () => Promise<Result | TransientFailure>,
 ): Promise<Result> {
   let unheard = 0
   for (let failures = 1; ; failures++) {
     const result = await attempt().catch((error: unknown) => {
       signal.throwIfAborted()
       if (error instanceof ExportFault) throw error
-      if (error instanceof TokenRefused) throw new ExportFault('refused', error.message)
+      if (error instanceof TokenRequestError) throw new ExportFault('refused', error.message)
       // fetch throws a TypeError where nobody answers: https://fetch.spec.whatwg.org/#fetch-method
       unheard = (error as Error).name === 'TypeError' ? unheard + 1 : 0
-      return new Passing(`cannot be reached (${codeOf(error)})`)
+      return new TransientFailure(`cannot be reached (${codeOf(error)})`)
     })
-    if (!(result instanceof Passing)) return result
+    if (!(result instanceof TransientFailure)) return result
     if (result.progressed) failures = 1
     if (failures >= patience.attempts || unheard >= (patience.unheard ?? patience.attempts))
-      throw new ExportFault('unreachable', `${pathOf(url)} ${result.reason}`)
+      throw new ExportFault('unreachable', `${withoutQuery(url)} ${result.reason}`)
     await patience.wait(Math.max(result.wait, Math.min(FIRST * 2 ** (failures - 1), LONGEST.own)), signal)
   }
 }
 
 /** A server that says why it failed has failed: https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---error-status-1 */
-function isPassing({ status, text }: Told): boolean {
+function isPassing({ status, text }: TextResponse): boolean {
   if (status === 429 || (status >= 502 && status <= 504)) return true
-  const codes = outcomeIn(text)?.map(({ code }) => code) ?? []
+  const codes = parseOutcomeIssues(text)?.map(({ code }) => code) ?? []
   return status >= 500 && (codes.length === 0 || codes.some((code) => code === 'transient' || code === 'throttled'))
 }
 
 /** What a server says of a failure, after a colon; nothing where it says nothing. */
-export function reasonIn(text: string): string {
-  const texts = outcomeIn(text)?.map(({ details, diagnostics, code }) => details?.text ?? diagnostics ?? code ?? '') ?? []
+export function outcomeSuffixOf(text: string): string {
+  const texts = parseOutcomeIssues(text)?.map(({ details, diagnostics, code }) => details?.text ?? diagnostics ?? code ?? '') ?? []
   return texts.length === 0 ? '' : `: ${texts.join('; ')}`
 }
 
 /** Milliseconds. https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3; 0 where it says nothing that makes sense. */
-export function waitOf(headers: Headers, now = Date.now()): number {
+export function retryAfterMs(headers: Headers, now = Date.now()): number {
   const text = headers.get('retry-after') ?? ''
   const asked = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
   return Math.min(Math.max(asked || 0, 0), LONGEST.asked)
@@ -125,4 +132,4 @@ function codeOf(error: unknown): string {
 }
 
 /** A signed link is as good as a token: it is not told whole. */
-export const pathOf = (url: string): string => url.replace(/\?.*$/s, '')
+export const withoutQuery = (url: string): string => url.replace(/\?.*$/s, '')

@@ -1,31 +1,31 @@
 /** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
-import type { Replaced } from './conditional-creates.ts'
-import { besideIn } from './export-folders.ts'
-import { type Memories, type Source, textsOf } from './file-reader.ts'
-import { type Failure, type LoadEntry, type Opened, open } from './load-entries.ts'
-import { sizeOf } from './patched-bytes.ts'
+import type { ReplacementFinder } from './conditional-creates.ts'
+import { describeNonResource } from './export-folders.ts'
+import { type ReusedBuffers, readTexts, type SourceFile } from './file-reader.ts'
+import { type LoadEntry, type LoadFailure, type ParsedEntries, parseLoadEntries } from './load-entries.ts'
+import { patchedSizeOf } from './patched-bytes.ts'
 
 /** `failures`: of what was read for it. `present`: how many resources have others in their place. */
-export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly Failure[]; readonly present: number }
+export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly LoadFailure[]; readonly present: number }
 
 const MOST_ENTRIES = 200
 const MOST_BYTES = 4_000_000
 
 /** Told of what is in the file and is no resource to load. */
-export type OnBeside = (source: Source, what: string) => void
+export type SkippedContentHandler = (source: SourceFile, what: string) => void
 
 /** Of the entries that are meant. The last chunk may have none, and tell failures all the same. */
 export async function* chunksOf(
-  source: Source,
-  memories: Memories,
-  replaced: Replaced,
+  source: SourceFile,
+  memories: ReusedBuffers,
+  replaced: ReplacementFinder,
   isMeant: (entry: LoadEntry) => boolean,
-  onBeside: OnBeside,
+  onBeside: SkippedContentHandler,
 ): AsyncGenerator<Chunk> {
   let chunk = new Map<string, LoadEntry>()
   let bytes = 0
   let present = 0
-  let failures: Failure[] = []
+  let failures: LoadFailure[] = []
   const next = (): Chunk => {
     const full = { entries: [...chunk.values()], failures, present }
     chunk = new Map()
@@ -39,7 +39,7 @@ export async function* chunksOf(
     present += others.size
     for (const entry of opened.entries(others)) {
       if (refused.has(entry.key) || !isMeant(entry)) continue
-      const size = sizeOf(entry.resource)
+      const size = patchedSizeOf(entry.resource)
       if (chunk.size > 0 && (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + size > MOST_BYTES)) yield next()
       chunk.set(entry.key, entry)
       bytes += size
@@ -54,17 +54,17 @@ export async function* chunksOf(
 
 /** What can be read of a file. */
 async function* openedOf(
-  source: Source,
-  memories: Memories,
+  source: SourceFile,
+  memories: ReusedBuffers,
   failed: (place: string, error: unknown) => void,
-  onBeside: OnBeside,
-): AsyncGenerator<{ readonly place: string; readonly opened: Opened }> {
+  onBeside: SkippedContentHandler,
+): AsyncGenerator<{ readonly place: string; readonly opened: ParsedEntries }> {
   try {
-    for await (const { bytes, place, copy } of textsOf(source, memories)) {
-      const { opened, error } = attempt(() => open(bytes, place, copy))
+    for await (const { bytes, place, copy } of readTexts(source, memories)) {
+      const { opened, error } = attempt(() => parseLoadEntries(bytes, place, copy))
       // Most lines are resources: what else an export has is looked for where one is none.
       const isWhole = opened?.refused.length === 0
-      const beside = isWhole || source.exported === undefined ? undefined : besideIn(bytes)
+      const beside = isWhole || source.exported === undefined ? undefined : describeNonResource(bytes)
       if (beside !== undefined) onBeside(source, beside)
       else if (opened === undefined) failed(place, error)
       else yield { place, opened }
@@ -74,7 +74,7 @@ async function* openedOf(
   }
 }
 
-function attempt(work: () => Opened): { readonly opened?: Opened; readonly error?: unknown } {
+function attempt(work: () => ParsedEntries): { readonly opened?: ParsedEntries; readonly error?: unknown } {
   try {
     return { opened: work() }
   } catch (error) {

@@ -4,24 +4,24 @@
  */
 import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
 import type { Post } from '../client/http-post.ts'
-import { isSuccess, json, type Outcome, reasonOf } from '../client/server-response.ts'
-import type { Failure, LoadEntry } from './load-entries.ts'
-import { bytesOf, sizeOf, write } from './patched-bytes.ts'
-import { Memory } from './reused-buffer.ts'
+import { isSuccess, type OperationOutcome, parseJsonBody, reasonOf } from '../client/server-response.ts'
+import type { LoadEntry, LoadFailure } from './load-entries.ts'
+import { patchedBufferOf, patchedSizeOf, writePatched } from './patched-bytes.ts'
+import { ReusedBuffer } from './reused-buffer.ts'
 
-export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
+export type BundleSender = (entries: readonly LoadEntry[]) => Promise<readonly LoadFailure[]>
 
 /** For entries one after the other. The sender rejects when the server cannot be reached. */
-export const senderBy = (post: Post): Sender => {
-  const memory = new Memory()
-  const send: Sender = async (entries) => {
+export const bundleSender = (post: Post): BundleSender => {
+  const memory = new ReusedBuffer()
+  const send: BundleSender = async (entries) => {
     const first = await post(bundleOf('transaction', entries, memory))
     if (isSuccess(first)) return []
-    const reason = reasonOf(first.status, json(first) as Outcome | undefined)
+    const reason = reasonOf(first.status, parseJsonBody(first) as OperationOutcome | undefined)
     if (entries.length === 1) return [failureOf(entries[0]!, reason)]
     if (first.status === TOO_LONG) return inHalves(send, entries, reason)
     const second = await post(bundleOf('batch', entries, memory))
-    if (isSuccess(second)) return againWhatWasBusy(send, failuresIn(json(second) as Answered, entries), entries)
+    if (isSuccess(second)) return againWhatWasBusy(send, failuresIn(parseJsonBody(second) as Answered, entries), entries)
     const unreadable = entries.flatMap((entry) => faultOf(entry) ?? [])
     if (unreadable.length === 0) return entries.map((entry) => failureOf(entry, reason))
     const rest = entries.filter((entry) => !unreadable.some(({ key }) => key === entry.key))
@@ -34,7 +34,7 @@ export const senderBy = (post: Post): Sender => {
 const TOO_LONG = 504
 const BUSY = 503
 
-async function inHalves(send: Sender, entries: readonly LoadEntry[], reason: string): Promise<readonly Failure[]> {
+async function inHalves(send: BundleSender, entries: readonly LoadEntry[], reason: string): Promise<readonly LoadFailure[]> {
   const [head, tail] = [entries.slice(0, entries.length / 2), entries.slice(entries.length / 2)]
   const failed = await send(head)
   // A server that has no time for one of them has none for more.
@@ -43,18 +43,22 @@ async function inHalves(send: Sender, entries: readonly LoadEntry[], reason: str
 }
 
 /** Of a batch that has done some, what there was no time to begin. */
-async function againWhatWasBusy(send: Sender, failed: readonly Failure[], entries: readonly LoadEntry[]): Promise<readonly Failure[]> {
+async function againWhatWasBusy(
+  send: BundleSender,
+  failed: readonly LoadFailure[],
+  entries: readonly LoadEntry[],
+): Promise<readonly LoadFailure[]> {
   const busy = failed.filter(({ reason }) => reason.startsWith(String(BUSY)))
   if (busy.length === 0 || busy.length === entries.length) return failed
   const left = entries.filter(({ place, key }) => busy.some((each) => each.place === place && each.key === key))
   return [...failed.filter((each) => !busy.includes(each)), ...(await send(left))]
 }
 
-function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], memory: Memory): Buffer {
-  const out = memory.take(entries.reduce((size, { url, resource }) => size + AROUND + url.size + sizeOf(resource), AROUND))
+function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], memory: ReusedBuffer): Buffer {
+  const out = memory.take(entries.reduce((size, { url, resource }) => size + AROUND + url.size + patchedSizeOf(resource), AROUND))
   let at = out.write(`{"resourceType":"Bundle","type":"${type}","entry":[{"resource":`)
   for (const [i, { url, resource }] of entries.entries()) {
-    at = write(resource, out, at)
+    at = writePatched(resource, out, at)
     at += out.write(`,"request":{"method":"PUT","url":${url.text}}}${i + 1 < entries.length ? ',{"resource":' : ']}'}`, at)
   }
   return out.subarray(0, at)
@@ -64,24 +68,24 @@ function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], 
 const AROUND = 100
 
 /** Elements are named from the resource on, for nobody has seen the Bundle. */
-function failureOf({ place, key }: LoadEntry, reason: string): Failure {
+function failureOf({ place, key }: LoadEntry, reason: string): LoadFailure {
   const [type = ''] = key.split('/')
   return { place, key, reason: reason.replaceAll(/Bundle\.entry\[\d+]\.resource/g, type) }
 }
 
 /** One resource that is not JSON as FHIR has it, and a server can read none of the Bundle. */
-function faultOf(entry: LoadEntry): Failure | undefined {
+function faultOf(entry: LoadEntry): LoadFailure | undefined {
   try {
-    parseJsonBytes(bytesOf(entry.resource))
+    parseJsonBytes(patchedBufferOf(entry.resource))
     return undefined
   } catch (error) {
     return failureOf(entry, (error as Error).message)
   }
 }
 
-type Answered = { readonly entry?: readonly { readonly response?: { readonly status?: string; readonly outcome?: Outcome } }[] }
+type Answered = { readonly entry?: readonly { readonly response?: { readonly status?: string; readonly outcome?: OperationOutcome } }[] }
 
-function failuresIn(bundle: Answered | undefined, entries: readonly LoadEntry[]): readonly Failure[] {
+function failuresIn(bundle: Answered | undefined, entries: readonly LoadEntry[]): readonly LoadFailure[] {
   const answers = bundle?.entry ?? []
   return entries.flatMap((entry, i) => {
     const { status = 'no answer', outcome } = answers[i]?.response ?? {}

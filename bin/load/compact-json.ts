@@ -4,9 +4,9 @@
  */
 
 /** Names worth telling, by their lengths. */
-export type Names = readonly (readonly { readonly name: string; readonly bytes: Uint8Array }[])[]
+export type NamesByLength = readonly (readonly { readonly name: string; readonly bytes: Uint8Array }[])[]
 
-export function namesOf(names: readonly string[]): Names {
+export function groupNamesByLength(names: readonly string[]): NamesByLength {
   const longest = Math.max(...names.map((name) => name.length))
   return Array.from({ length: longest + 1 }, (_, length) =>
     names.filter((name) => name.length === length).map((name) => ({ name, bytes: Buffer.from(name) })),
@@ -14,7 +14,7 @@ export function namesOf(names: readonly string[]): Names {
 }
 
 /** `level`: 1 for a property of the value itself, one more for each object and array around it. May consume the value of the property. */
-export type Visit = (name: string, level: number) => void
+export type VisitProperty = (name: string, level: number) => void
 
 /** Where the text is not what a method consumes, the method throws a SyntaxError. */
 export class CompactJson {
@@ -22,7 +22,7 @@ export class CompactJson {
   /** How much of `copy` is written. */
   length = 0
   readonly #bytes: Uint8Array
-  readonly #names: Names
+  readonly #names: NamesByLength
   readonly #from: DataView
   readonly #to: DataView
   #at = 0
@@ -33,7 +33,7 @@ export class CompactJson {
   #isPlain = true
 
   /** `copy`: at least as long as the bytes. */
-  constructor(bytes: Uint8Array, copy: Buffer, names: Names) {
+  constructor(bytes: Uint8Array, copy: Buffer, names: NamesByLength) {
     this.copy = copy
     this.#bytes = bytes
     this.#names = names
@@ -43,7 +43,7 @@ export class CompactJson {
   }
 
   /** `visit` is called for the known names in the value. */
-  value(visit: Visit): void {
+  value(visit: VisitProperty): void {
     const outside = this.#depth
     let at = this.#at
     let length = this.length

@@ -1,22 +1,22 @@
 /** Resources that are only to be made unless one is there: two files may tell of the same hospital under different ids. */
-import type { Failure, Opened } from './load-entries.ts'
-import type { LookUp } from './reference-lookup.ts'
+import type { LoadFailure, ParsedEntries } from './load-entries.ts'
+import type { ReferenceLookup } from './reference-lookup.ts'
 
 /** By Type/id: the keys of what is there already instead, and why others can be neither made nor replaced. */
-export type Replacement = { readonly others: ReadonlyMap<string, string>; readonly refused: ReadonlyMap<string, Failure> }
+export type Replacements = { readonly others: ReadonlyMap<string, string>; readonly refused: ReadonlyMap<string, LoadFailure> }
 
-export type Replaced = (opened: Opened, place: string) => Promise<Replacement>
+export type ReplacementFinder = (opened: ParsedEntries, place: string) => Promise<Replacements>
 
-const NONE: Replacement = { others: new Map(), refused: new Map() }
+const NONE: Replacements = { others: new Map(), refused: new Map() }
 
 /** For one load: the first resource under some criteria is made, unless the server has one, and stands for those that follow. */
-export function replacing(lookUp: LookUp): Replaced {
+export function replacementFinder(lookUp: ReferenceLookup): ReplacementFinder {
   const first = new Map<string, string>()
   return async ({ unless }, place) => {
     if (unless.length === 0) return NONE
     const meaningOf = await lookUp.meanings(unless.map(({ search }) => search))
     const others = new Map<string, string>()
-    const refused = new Map<string, Failure>()
+    const refused = new Map<string, LoadFailure>()
     for (const { key, search } of unless) {
       const { keys, fault } = meaningOf(search)
       if (fault !== undefined) refused.set(key, { place, key, reason: `${search}: ${fault}` })

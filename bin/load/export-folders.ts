@@ -4,20 +4,23 @@
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { outcomeIn } from '../client/server-response.ts'
-import type { Source } from './file-reader.ts'
+import { parseOutcomeIssues } from '../client/server-response.ts'
+import type { SourceFile } from './file-reader.ts'
 
 /** A file, and what it is instead of resources. */
-export type Beside = { readonly file: string; readonly what: string }
+export type SkippedFile = { readonly file: string; readonly what: string }
 
 /** A file of this size is no manifest. */
 const LARGEST = 50_000_000
 
 /** What is to be loaded, and what is not. Error where an export is not finished. */
-export function withoutBooks(all: readonly Source[]): { readonly sources: readonly Source[]; readonly beside: readonly Beside[] } {
+export function separateExportRecords(all: readonly SourceFile[]): {
+  readonly sources: readonly SourceFile[]
+  readonly beside: readonly SkippedFile[]
+} {
   const books = new Map(all.flatMap((source) => [[source.file, bookOf(source)] as const]).filter(([, book]) => book !== undefined))
   const times = new Map([...books].flatMap(([file, book]) => (book?.time === undefined ? [] : [[dirname(file), book.time]])))
-  const withTime = (source: Source): Source => {
+  const withTime = (source: SourceFile): SourceFile => {
     const exported = times.get(dirname(source.file))
     return exported === undefined ? source : { ...source, exported }
   }
@@ -31,7 +34,7 @@ export function withoutBooks(all: readonly Source[]): { readonly sources: readon
 type Book = { readonly what: string; readonly time?: number }
 
 /** By its name, lest every file is read, and by what is in it. */
-function bookOf({ file, size }: Source): Book | undefined {
+function bookOf({ file, size }: SourceFile): Book | undefined {
   const name = basename(file)
   if (!/^(?:manifest|export-state|.+\.part)\.json$/.test(name) || size > LARGEST) return undefined
   const found = objectIn(file)
@@ -57,9 +60,9 @@ function objectIn(file: string): Readonly<Record<string, unknown>> | undefined {
 const hasOnly = (found: object, names: readonly string[]): boolean => Object.keys(found).every((name) => names.includes(name))
 
 /** Of a line of an export that holds no resource to load: what it tells. */
-export function besideIn(line: Uint8Array): string | undefined {
+export function describeNonResource(line: Uint8Array): string | undefined {
   const text = Buffer.from(line).toString()
-  const [issue] = outcomeIn(text) ?? []
+  const [issue] = parseOutcomeIssues(text) ?? []
   if (issue !== undefined) return issue.details?.text ?? issue.diagnostics ?? issue.code ?? 'an OperationOutcome'
   return isDeletions(text) ? 'deletions, which are left to you' : undefined
 }
@@ -78,7 +81,7 @@ function isDeletions(text: string): boolean {
 type Entry = { readonly request?: { readonly method?: string }; readonly resource?: unknown }
 
 /** One export after the other, a later one having newer versions of the same. Whatever is of none comes first. */
-export function oneAfterTheOther(sources: readonly Source[]): readonly (readonly Source[])[] {
+export function groupByExport(sources: readonly SourceFile[]): readonly (readonly SourceFile[])[] {
   const groups = Map.groupBy(sources, ({ exported = Number.NEGATIVE_INFINITY }) => exported)
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
 }

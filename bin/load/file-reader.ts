@@ -4,10 +4,10 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createGunzip, gunzipSync } from 'node:zlib'
-import type { Memory } from './reused-buffer.ts'
+import type { ReusedBuffer } from './reused-buffer.ts'
 
 /** `exported`: as of when the export is that it is of, ms since 1970. */
-export type Source = { readonly file: string; readonly size: number; readonly exported?: number }
+export type SourceFile = { readonly file: string; readonly size: number; readonly exported?: number }
 
 const LOADABLE = /\.(?:json|ndjson|jsonl)(?:\.gz)?$/i
 const LINES = /\.(?:ndjson|jsonl)(?:\.gz)?$/i
@@ -15,29 +15,29 @@ const ZIPPED = /\.gz$/i
 const ARCHIVE = /\.(?:tgz|tar|tar\.gz|zip)$/i
 
 /** Files as they are named, and everything loadable below folders, in the order of their names. */
-export function sourcesOf(paths: readonly string[]): readonly Source[] {
+export function findSourceFiles(paths: readonly string[]): readonly SourceFile[] {
   return paths.flatMap((path) => {
     const stats = statSync(path, { throwIfNoEntry: false })
     if (stats === undefined) throw new Error(`${path} does not exist`)
     if (!stats.isDirectory()) return [fileOf(path, stats.size)]
     const inside = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory() || LOADABLE.test(entry.name))
-    return sourcesOf(inside.map((entry: Dirent) => join(path, entry.name)).sort())
+    return findSourceFiles(inside.map((entry: Dirent) => join(path, entry.name)).sort())
   })
 }
 
-function fileOf(file: string, size: number): Source {
+function fileOf(file: string, size: number): SourceFile {
   if (ARCHIVE.test(file)) throw new Error(`${file} is an archive: unpack it; a package of definitions is for package add`)
   return { file, size }
 }
 
 /** `place`: the file, and the line of an NDJSON file. `copy`: memory as long as the bytes, for a copy of those of a whole file. */
-export type Text = { readonly bytes: Buffer; readonly copy?: Buffer; readonly place: string }
+export type SourceText = { readonly bytes: Buffer; readonly copy?: Buffer; readonly place: string }
 
 /** What a file may stand in, and its copy. */
-export type Memories = { readonly bytes: Memory; readonly copy: Memory }
+export type ReusedBuffers = { readonly bytes: ReusedBuffer; readonly copy: ReusedBuffer }
 
 /** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. */
-export async function* textsOf({ file }: Source, memories: Memories): AsyncGenerator<Text> {
+export async function* readTexts({ file }: SourceFile, memories: ReusedBuffers): AsyncGenerator<SourceText> {
   if (!LINES.test(file)) {
     const read = await bytesOf(file, memories.bytes)
     const bytes = ZIPPED.test(file) ? gunzipSync(read) : read
@@ -55,7 +55,7 @@ export async function* textsOf({ file }: Source, memories: Memories): AsyncGener
 /** Bytes a file may have grown by. */
 const MORE = 65_536
 
-async function bytesOf(path: string, memory: Memory): Promise<Buffer> {
+async function bytesOf(path: string, memory: ReusedBuffer): Promise<Buffer> {
   const file = await open(path)
   try {
     const { size } = await file.stat()

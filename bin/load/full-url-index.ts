@@ -1,6 +1,6 @@
 /** The fullUrls of all files of a load: an entry may be referred to from another file. */
 import { DatabaseSync } from 'node:sqlite'
-import type { Meaning } from './reference-lookup.ts'
+import type { ReferenceMatches } from './reference-lookup.ts'
 
 /** `INSERT` once for a hospital that is in many files; the key is empty where the URL stands for several resources. */
 const ADD = "INSERT INTO entry VALUES (?, ?) ON CONFLICT DO UPDATE SET key = '' WHERE key <> excluded.key"
@@ -24,7 +24,7 @@ export class FullUrlIndex implements Disposable {
   }
 
   /** Returns the resource that a URL means once all files have been read. */
-  meaning(url: string): Meaning {
+  meaning(url: string): ReferenceMatches {
     const found = this.#find.get(url) as { readonly key: string } | undefined
     if (found === undefined) return { keys: [], fault: 'no resource of this load has this fullUrl' }
     return found.key === '' ? { keys: [], fault: 'several resources of this load have this fullUrl' } : { keys: [found.key] }

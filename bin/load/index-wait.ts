@@ -1,11 +1,11 @@
 /** Waits until searches find what was loaded, and tells how far the index is behind as long as it is. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Ask } from '../client/http-post.ts'
-import type { Answer } from '../client/server-response.ts'
+import type { Get } from '../client/http-post.ts'
+import type { BufferedResponse } from '../client/server-response.ts'
 
-export type SearchableOptions = {
+export type IndexWaitOptions = {
   readonly base: string
-  readonly ask: Ask
+  readonly ask: Get
   /** X-Index-Tokens of what was written. */
   readonly tokens: readonly string[]
   /** Versions that are not indexed yet; 0 when none is left. */
@@ -20,7 +20,7 @@ const BETWEEN = 250
 const SEARCH = '/Basic?_count=0'
 
 /** False where the index comes no further, or the server does not say: searches find everything later. */
-export async function isSearchable({ base, ask, tokens, onBehind }: SearchableOptions): Promise<boolean> {
+export async function waitUntilSearchable({ base, ask, tokens, onBehind }: IndexWaitOptions): Promise<boolean> {
   if (tokens.length === 0) return true
   let behind: number | undefined
   let isOver = false
@@ -51,7 +51,7 @@ export async function isSearchable({ base, ask, tokens, onBehind }: SearchableOp
   }
 }
 
-function versionsBehind({ headers }: Answer): number | undefined {
+function versionsBehind({ headers }: BufferedResponse): number | undefined {
   const [, versions] = /^(\d+) versions$/.exec(String(headers['x-index-lag'] ?? '')) ?? []
   return versions === undefined ? undefined : Number(versions)
 }

@@ -3,20 +3,20 @@
  * what refers to others by search, or to entries of other files by their fullUrls. So it does not matter which file is read first, and nothing
  * is stored with a reference that means nothing.
  */
-import { isConditional } from '../../lambdas/fhir/references.ts'
-import { type Authorize, askWith, postTo } from '../client/http-post.ts'
-import { checkBase } from './base-url-check.ts'
+import { isConditionalReference } from '../../lambdas/fhir/references.ts'
+import { type Authorize, createGet, createPost } from '../client/http-post.ts'
+import { checkFhirBase } from './base-url-check.ts'
 import { type Chunk, chunksOf } from './bundle-chunks.ts'
-import { type Sender, senderBy } from './bundle-sender.ts'
-import { type Replaced, replacing } from './conditional-creates.ts'
-import { type Beside, oneAfterTheOther, withoutBooks } from './export-folders.ts'
-import type { Memories, Source } from './file-reader.ts'
+import { type BundleSender, bundleSender } from './bundle-sender.ts'
+import { type ReplacementFinder, replacementFinder } from './conditional-creates.ts'
+import { groupByExport, type SkippedFile, separateExportRecords } from './export-folders.ts'
+import type { ReusedBuffers, SourceFile } from './file-reader.ts'
 import { FullUrlIndex } from './full-url-index.ts'
-import { isSearchable } from './index-wait.ts'
-import type { Failure, LoadEntry } from './load-entries.ts'
-import { textOf } from './patched-bytes.ts'
-import { type LookUp, lookUpAt, type Meaning } from './reference-lookup.ts'
-import { Memory } from './reused-buffer.ts'
+import { waitUntilSearchable } from './index-wait.ts'
+import type { LoadEntry, LoadFailure } from './load-entries.ts'
+import { sizedTextOf } from './patched-bytes.ts'
+import { type ReferenceLookup, type ReferenceMatches, referenceLookup } from './reference-lookup.ts'
+import { ReusedBuffer } from './reused-buffer.ts'
 
 /** What was sent and read since the last call. `again`: bytes that turn out to be read once more. */
 export type LoadProgress = { readonly resources: number; readonly bytes: number; readonly again: number }
@@ -41,15 +41,15 @@ export type LoadOptions = {
 export type LoadResult = {
   readonly resources: number
   readonly present: number
-  readonly failures: readonly Failure[]
-  readonly beside: readonly Beside[]
+  readonly failures: readonly LoadFailure[]
+  readonly beside: readonly SkippedFile[]
   readonly isSearchable?: boolean
 }
 
 /** Rejects when the server cannot be reached, or is none of FHIR; what it refuses, and what cannot be read, is among the failures. */
-export async function load(all: readonly Source[], options: LoadOptions): Promise<LoadResult> {
-  const { sources, beside } = withoutBooks(all)
-  await checkBase(options.base)
+export async function load(all: readonly SourceFile[], options: LoadOptions): Promise<LoadResult> {
+  const { sources, beside } = separateExportRecords(all)
+  await checkFhirBase(options.base)
   using fullUrls = new FullUrlIndex()
   const run = begin(options, fullUrls)
   let waiting: Waiting = await loadPlain(run, sources)
@@ -66,21 +66,21 @@ export async function load(all: readonly Source[], options: LoadOptions): Promis
 
 async function searchable({ base, authorize, onBehind }: LoadOptions, run: Run): Promise<Pick<LoadResult, 'isSearchable'>> {
   if (onBehind === undefined) return {}
-  return { isSearchable: await isSearchable({ base, ask: askWith(authorize), tokens: [...run.tokens.values()], onBehind }) }
+  return { isSearchable: await waitUntilSearchable({ base, ask: createGet(authorize), tokens: [...run.tokens.values()], onBehind }) }
 }
 
 const NO_PROGRESS: LoadProgress = { resources: 0, bytes: 0, again: 0 }
 
-type Worker = { readonly send: Sender; readonly memories: Memories }
+type Worker = { readonly send: BundleSender; readonly memories: ReusedBuffers }
 
 type Run = Pick<LoadOptions, 'onProgress'> & {
   readonly workers: readonly Worker[]
-  readonly lookUp: LookUp
+  readonly lookUp: ReferenceLookup
   readonly fullUrls: FullUrlIndex
-  readonly replaced: Replaced
+  readonly replaced: ReplacementFinder
   /** The last X-Index-Token of each worker. */
   readonly tokens: Map<number, string>
-  readonly failures: Failure[]
+  readonly failures: LoadFailure[]
   /** Of each file what it tells, and how often. */
   readonly beside: Map<string, Map<string, number>>
   /** Place and key of what could not be read or chosen. */
@@ -92,23 +92,23 @@ type Run = Pick<LoadOptions, 'onProgress'> & {
 function begin({ base, authorize, concurrency, onProgress }: LoadOptions, fullUrls: FullUrlIndex): Run {
   const tokens = new Map<number, string>()
   const workerOf = (_: unknown, number: number): Worker => {
-    const post = postTo(base, authorize)
+    const post = createPost(base, authorize)
     // The load waits once, at its end: with the setting consistency each of its requests would.
-    const send = senderBy(async (body) => {
+    const send = bundleSender(async (body) => {
       const answer = await post(body, { 'x-consistency': 'eventual' })
       const token = answer.headers['x-index-token']
       if (typeof token === 'string') tokens.set(number, token)
       return answer
     })
-    return { send, memories: { bytes: new Memory(), copy: new Memory() } }
+    return { send, memories: { bytes: new ReusedBuffer(), copy: new ReusedBuffer() } }
   }
   const workers = Array.from({ length: concurrency }, workerOf)
-  const lookUp = lookUpAt(postTo(base, authorize))
+  const lookUp = referenceLookup(createPost(base, authorize))
   return {
     workers,
     lookUp,
     fullUrls,
-    replaced: indexing(fullUrls, replacing(lookUp)),
+    replaced: indexing(fullUrls, replacementFinder(lookUp)),
     tokens,
     failures: [],
     beside: new Map(),
@@ -121,7 +121,7 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions, fullUr
 
 /** Also notes the fullUrls of what is opened. */
 const indexing =
-  (index: FullUrlIndex, replaced: Replaced): Replaced =>
+  (index: FullUrlIndex, replaced: ReplacementFinder): ReplacementFinder =>
   async (opened, place) => {
     const replacement = await replaced(opened, place)
     const { others, refused } = replacement
@@ -130,11 +130,11 @@ const indexing =
   }
 
 /** What still refers to something that is not there, by its place in each file; nothing for all of a file. */
-type Waiting = ReadonlyMap<Source, ReadonlyMap<string, readonly Failure[]> | undefined>
+type Waiting = ReadonlyMap<SourceFile, ReadonlyMap<string, readonly LoadFailure[]> | undefined>
 
-async function loadPlain(run: Run, sources: readonly Source[]): Promise<Waiting> {
-  const waiting = new Map<Source, undefined>()
-  const isMeant = ({ searches }: LoadEntry, source: Source): boolean => {
+async function loadPlain(run: Run, sources: readonly SourceFile[]): Promise<Waiting> {
+  const waiting = new Map<SourceFile, undefined>()
+  const isMeant = ({ searches }: LoadEntry, source: SourceFile): boolean => {
     if (searches.length > 0) waiting.set(source, undefined)
     return searches.length === 0
   }
@@ -147,10 +147,10 @@ async function loadPlain(run: Run, sources: readonly Source[]): Promise<Waiting>
 }
 
 async function loadReferring(run: Run, waiting: Waiting): Promise<Waiting> {
-  const still = new Map<Source, Map<string, readonly Failure[]>>()
-  const isMeant = ({ searches, place }: LoadEntry, source: Source): boolean =>
+  const still = new Map<SourceFile, Map<string, readonly LoadFailure[]>>()
+  const isMeant = ({ searches, place }: LoadEntry, source: SourceFile): boolean =>
     searches.length > 0 && (waiting.get(source)?.has(place) ?? true)
-  const resolve = (entry: LoadEntry, source: Source, { missing, wrong }: Told): boolean => {
+  const resolve = (entry: LoadEntry, source: SourceFile, { missing, wrong }: Told): boolean => {
     if (wrong.length > 0) run.failures.push(...wrong, ...missing)
     else if (missing.length > 0) still.set(source, (still.get(source) ?? new Map()).set(entry.place, missing))
     return wrong.length === 0 && missing.length === 0
@@ -164,25 +164,25 @@ async function loadReferring(run: Run, waiting: Waiting): Promise<Waiting> {
 }
 
 /** Of a file that is read again, only what was not told before. */
-function tell({ failures, told }: Run, found: readonly Failure[]): void {
+function tell({ failures, told }: Run, found: readonly LoadFailure[]): void {
   const news = found.filter(({ place, key }) => !told.has(`${place} ${key}`))
   for (const { place, key } of news) told.add(`${place} ${key}`)
   failures.push(...news)
 }
 
 /** Why references of an entry stay what they are: what they mean is not there, or not yet; what they say means nothing. */
-type Told = { readonly missing: readonly Failure[]; readonly wrong: readonly Failure[] }
+type Told = { readonly missing: readonly LoadFailure[]; readonly wrong: readonly LoadFailure[] }
 
 /** Puts what they mean into the references of the entries. All files were read before. */
 async function resolved({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]): Promise<readonly Told[]> {
   const all = entries.flatMap(({ searches }) => searches.map(({ to }) => to))
-  const found = await lookUp.meanings(all.filter(isConditional))
-  const meaningOf = (to: string): Meaning => (isConditional(to) ? found(to) : fullUrls.meaning(to))
+  const found = await lookUp.meanings(all.filter(isConditionalReference))
+  const meaningOf = (to: string): ReferenceMatches => (isConditionalReference(to) ? found(to) : fullUrls.meaning(to))
   return entries.map(({ place, key, searches }) => {
-    const told = { missing: [] as Failure[], wrong: [] as Failure[] }
+    const told = { missing: [] as LoadFailure[], wrong: [] as LoadFailure[] }
     for (const search of searches) {
       const { keys, fault } = meaningOf(search.to)
-      if (keys.length === 1) search.text = textOf(JSON.stringify(keys[0]))
+      if (keys.length === 1) search.text = sizedTextOf(JSON.stringify(keys[0]))
       else if (fault !== undefined) told.wrong.push({ place, key, reason: `${search.to}: ${fault}` })
       else if (keys.length > 1) told.wrong.push({ place, key, reason: `${search.to} matches several resources` })
       else told.missing.push({ place, key, reason: `${search.to} matches nothing` })
@@ -194,11 +194,11 @@ async function resolved({ lookUp, fullUrls }: Run, entries: readonly LoadEntry[]
 /** Sends what `choose` leaves of the entries that are meant. */
 async function eachChunk(
   run: Run,
-  sources: readonly Source[],
-  isMeant: (entry: LoadEntry, source: Source) => boolean,
-  choose: (chunk: Chunk, source: Source) => Promise<readonly LoadEntry[]>,
+  sources: readonly SourceFile[],
+  isMeant: (entry: LoadEntry, source: SourceFile) => boolean,
+  choose: (chunk: Chunk, source: SourceFile) => Promise<readonly LoadEntry[]>,
 ): Promise<void> {
-  for (const group of oneAfterTheOther(sources)) {
+  for (const group of groupByExport(sources)) {
     const queue = group.values()
     const work = async ({ send, memories }: Worker): Promise<void> => {
       for (const source of queue) {
@@ -215,7 +215,7 @@ async function eachChunk(
     await Promise.all(run.workers.map(work))
   }
 
-  function onBeside({ file }: Source, what: string): void {
+  function onBeside({ file }: SourceFile, what: string): void {
     const known = run.beside.get(file) ?? new Map<string, number>()
     const kept = known.size < MOST_BESIDE || known.has(what) ? what : 'and more'
     run.beside.set(file, known.set(kept, (known.get(kept) ?? 0) + 1))
@@ -225,5 +225,5 @@ async function eachChunk(
 /** Different ones of a file that are told. */
 const MOST_BESIDE = 100
 
-const toldBeside = ({ beside }: Run): readonly Beside[] =>
+const toldBeside = ({ beside }: Run): readonly SkippedFile[] =>
   [...beside].flatMap(([file, told]) => [...told].map(([what, times]) => ({ file, what: times === 1 ? what : `${what} (${times} lines)` })))

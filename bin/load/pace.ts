@@ -6,7 +6,7 @@ const LEAST_DATA = 10_000
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000]
 
 /** `now`: milliseconds of a clock that is never set. */
-export class Pace {
+export class LoadRate {
   readonly #now: () => number
   readonly #began: number
   #last: number

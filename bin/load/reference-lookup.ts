@@ -1,13 +1,13 @@
 /** Asks a server which resources searches of the form `Type?criteria` mean: each once, and many at once. */
 import type { Post } from '../client/http-post.ts'
-import { type Answer, isSuccess, json, type Outcome } from '../client/server-response.ts'
+import { type BufferedResponse, isSuccess, type OperationOutcome, parseJsonBody } from '../client/server-response.ts'
 
 /** `keys`: Type/id of up to two matches. `fault`: what the server says of a search it does not answer. */
-export type Meaning = { readonly keys: readonly string[]; readonly fault?: string }
+export type ReferenceMatches = { readonly keys: readonly string[]; readonly fault?: string }
 
-export type LookUp = {
+export type ReferenceLookup = {
   /** Rejects when the server cannot be reached. */
-  readonly meanings: (searches: readonly string[]) => Promise<(search: string) => Meaning>
+  readonly meanings: (searches: readonly string[]) => Promise<(search: string) => ReferenceMatches>
   /** From now on what was not found is asked for again. `tokens`: X-Index-Tokens of writes that are to be found. */
   readonly again: (tokens: readonly string[]) => void
 }
@@ -15,8 +15,8 @@ export type LookUp = {
 const AT_ONCE = 200
 const MOST_REMEMBERED = 100_000
 
-export function lookUpAt(post: Post): LookUp {
-  const known = new Map<string, Meaning | Promise<Meaning>>()
+export function referenceLookup(post: Post): ReferenceLookup {
+  const known = new Map<string, ReferenceMatches | Promise<ReferenceMatches>>()
   let written: readonly string[] = []
   const ask = (searches: readonly string[]): void => {
     const answered = answersTo(post, searches, written)
@@ -36,7 +36,7 @@ export function lookUpAt(post: Post): LookUp {
       for (let i = 0; i < unknown.length; i += AT_ONCE) ask(unknown.slice(i, i + AT_ONCE))
       // At once: while one is waited for, somebody else may have all of them forgotten.
       const found = new Map(searches.map((search) => [search, known.get(search)!]))
-      const meant = new Map<string, Meaning>()
+      const meant = new Map<string, ReferenceMatches>()
       for (const [search, meaning] of found) meant.set(search, await meaning)
       return (search) => meant.get(search)!
     },
@@ -50,26 +50,26 @@ export function lookUpAt(post: Post): LookUp {
 /** More would not fit into a header. */
 const MOST_TOKENS = 40
 
-async function answersTo(post: Post, searches: readonly string[], tokens: readonly string[]): Promise<readonly Meaning[]> {
+async function answersTo(post: Post, searches: readonly string[], tokens: readonly string[]): Promise<readonly ReferenceMatches[]> {
   const entry = searches.map((search) => ({ request: { method: 'GET', url: `${search}&_count=2&_elements=id` } }))
   const body = Buffer.from(JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry }))
   const answer = await post(body, { prefer: 'handling=strict', ...(tokens.length === 0 ? {} : { 'x-index-token': tokens.join(', ') }) })
   return isSuccess(answer) ? meaningsIn(answer, searches) : searches.map(() => ({ keys: [], fault: faultOf(answer) }))
 }
 
-const faultOf = (answer: Answer): string => `${answer.status} ${textsOf(json(answer) as Outcome)}`.trim()
+const faultOf = (answer: BufferedResponse): string => `${answer.status} ${textsOf(parseJsonBody(answer) as OperationOutcome)}`.trim()
 
 /** Without places: those would be of the Bundle of searches, which nobody has seen. */
-const textsOf = (outcome: Outcome | undefined): string => outcome?.issue?.map(({ details }) => details?.text).join('; ') ?? ''
+const textsOf = (outcome: OperationOutcome | undefined): string => outcome?.issue?.map(({ details }) => details?.text).join('; ') ?? ''
 
 type SearchEntry = { readonly resource?: { readonly resourceType?: string; readonly id?: string } }
 type Answered = {
-  readonly response?: { readonly status?: string; readonly outcome?: Outcome }
+  readonly response?: { readonly status?: string; readonly outcome?: OperationOutcome }
   readonly resource?: { readonly entry?: readonly SearchEntry[] }
 }
 
-function meaningsIn(answer: Answer, searches: readonly string[]): readonly Meaning[] {
-  const entries = (json(answer) as { readonly entry?: readonly Answered[] } | undefined)?.entry ?? []
+function meaningsIn(answer: BufferedResponse, searches: readonly string[]): readonly ReferenceMatches[] {
+  const entries = (parseJsonBody(answer) as { readonly entry?: readonly Answered[] } | undefined)?.entry ?? []
   return searches.map((search, i) => {
     const { response, resource } = entries[i] ?? {}
     const { status = 'no answer', outcome } = response ?? {}

@@ -1,10 +1,10 @@
 /** Has documents made again on a server, and tells how far that is. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Authorize, askWith, postTo } from '../client/http-post.ts'
-import { type Answer, isSuccess, json, type Outcome, reasonOf } from '../client/server-response.ts'
+import { type Authorize, createGet, createPost } from '../client/http-post.ts'
+import { type BufferedResponse, isSuccess, type OperationOutcome, parseJsonBody, reasonOf } from '../client/server-response.ts'
 
 /** What of a type is made; `total` is absent where nobody knows yet. */
-export type Progress = { readonly type: string; readonly done: number; readonly total?: number }
+export type ReindexProgress = { readonly type: string; readonly done: number; readonly total?: number }
 
 export type ReindexOptions = {
   readonly base: string
@@ -12,7 +12,7 @@ export type ReindexOptions = {
   readonly types: readonly string[]
   readonly authorize?: Authorize
   /** Each time there is something to tell. */
-  readonly onProgress: (rebuilds: readonly Progress[]) => void
+  readonly onProgress: (rebuilds: readonly ReindexProgress[]) => void
 }
 
 /** Milliseconds between two looks. */
@@ -23,9 +23,9 @@ const PATIENCE = 20
 /** Until it is done. Error: the server refuses it, or says nothing any more, though it may go on. */
 export async function reindex({ base, types, authorize, onProgress }: ReindexOptions): Promise<void> {
   const query = types.length === 0 ? '' : `?type=${types.map(encodeURIComponent).join(',')}`
-  const begun = await postTo(`${base}/$reindex${query}`, authorize)(Buffer.alloc(0))
+  const begun = await createPost(`${base}/$reindex${query}`, authorize)(Buffer.alloc(0))
   if (!isSuccess(begun)) throw refused(begun)
-  const ask = askWith(authorize)
+  const ask = createGet(authorize)
   for (let left = PATIENCE; ; await wait(BETWEEN)) {
     const answer = await ask(`${base}/$reindex-status`, {}).catch(() => undefined)
     if (answer === undefined || answer.status === 429 || answer.status >= 500) {
@@ -34,18 +34,19 @@ export async function reindex({ base, types, authorize, onProgress }: ReindexOpt
     }
     if (!isSuccess(answer)) throw refused(answer)
     left = PATIENCE
-    const rebuilds = rebuildsIn(json(answer) as Parameters)
+    const rebuilds = rebuildsIn(parseJsonBody(answer) as Parameters)
     if (rebuilds.length === 0) return
     onProgress(rebuilds)
   }
 }
 
-const refused = (answer: Answer): Error => new Error(reasonOf(answer.status, json(answer) as Outcome | undefined))
+const refused = (answer: BufferedResponse): Error =>
+  new Error(reasonOf(answer.status, parseJsonBody(answer) as OperationOutcome | undefined))
 
 type Part = { readonly name: string; readonly valueCode?: string; readonly valueInteger?: number }
 type Parameters = { readonly parameter?: readonly { readonly name: string; readonly part?: readonly Part[] }[] } | undefined
 
-function rebuildsIn(status: Parameters): readonly Progress[] {
+function rebuildsIn(status: Parameters): readonly ReindexProgress[] {
   const rebuilds = status?.parameter?.filter(({ name }) => name === 'rebuild') ?? []
   return rebuilds.map(({ part = [] }) => {
     const of = (name: string) => part.find((each) => each.name === name)

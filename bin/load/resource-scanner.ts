@@ -2,11 +2,11 @@
 import { isUtf8 } from 'node:buffer'
 import { parseJsonBytes } from '../../lambdas/fhir/json.ts'
 import { hasLinks } from '../../lambdas/fhir/references.ts'
-import { CompactJson, namesOf } from './compact-json.ts'
-import type { Text } from './patched-bytes.ts'
+import { CompactJson, groupNamesByLength } from './compact-json.ts'
+import type { SizedText } from './patched-bytes.ts'
 
 /** A resource of a file, and where it stands in the copy. */
-export type FoundResource = {
+export type ScannedResource = {
   /** Its place in the Bundle. */
   entry: number | undefined
   fullUrl: string | undefined
@@ -22,23 +22,23 @@ export type FoundResource = {
   readonly start: number
   end: number
   /** Of its references, and of narratives with links. */
-  readonly patches: Reference[]
+  readonly patches: ScannedReference[]
   /** Has elements `url` with URNs: whether those are references depends on what is around them. */
   hasUrns: boolean
 }
 
 /** The string between two places, quotes included, and what stands for it. */
-export type Reference = {
+export type ScannedReference = {
   readonly start: number
   readonly end: number
   readonly to: string
   readonly isNarrative: boolean
   /** Whether it is the element `reference`, and not a URI that may mean anything. */
   readonly isReference: boolean
-  text: Text | undefined
+  text: SizedText | undefined
 }
 
-const NAMES = namesOf([
+const NAMES = groupNamesByLength([
   'resourceType',
   'id',
   'entry',
@@ -55,12 +55,12 @@ const NAMES = namesOf([
 ])
 
 /** What is in a text. `refused`: entries that ask for something else than that their resource is there. */
-export type Found = {
-  readonly found: readonly FoundResource[]
+export type ScanResult = {
+  readonly found: readonly ScannedResource[]
   readonly refused: readonly { readonly entry: number; readonly reason: string }[]
 }
 
-export function resourcesIn(bytes: Uint8Array, copy: Buffer): Found {
+export function scanResources(bytes: Uint8Array, copy: Buffer): ScanResult {
   const json = new CompactJson(bytes, copy, NAMES)
   try {
     if (!isUtf8(bytes)) throw new SyntaxError()
@@ -74,7 +74,7 @@ export function resourcesIn(bytes: Uint8Array, copy: Buffer): Found {
 }
 
 /** Of what this server wrote. */
-export const resourceIn = (bytes: Buffer): FoundResource => resourceAt(new CompactJson(bytes, Buffer.allocUnsafe(bytes.length), NAMES))
+export const scanResource = (bytes: Buffer): ScannedResource => resourceAt(new CompactJson(bytes, Buffer.allocUnsafe(bytes.length), NAMES))
 
 function faultOf(bytes: Uint8Array): string {
   try {
@@ -86,8 +86,8 @@ function faultOf(bytes: Uint8Array): string {
 }
 
 /** The resources of a Bundle, or the one resource there is. */
-function resourcesOf(json: CompactJson): Found {
-  let entries: FoundResource[] | undefined
+function resourcesOf(json: CompactJson): ScanResult {
+  let entries: ScannedResource[] | undefined
   const refused: { entry: number; reason: string }[] = []
   let number = 0
   const whole = resourceAt(json, () => {
@@ -104,8 +104,8 @@ function resourcesOf(json: CompactJson): Found {
 }
 
 /** An entry need not have either. */
-function entryAt(json: CompactJson): { readonly found: FoundResource | undefined; readonly method: string | undefined } {
-  let found: FoundResource | undefined
+function entryAt(json: CompactJson): { readonly found: ScannedResource | undefined; readonly method: string | undefined } {
+  let found: ScannedResource | undefined
   let fullUrl: string | undefined
   let unless: string | undefined
   let method: string | undefined
@@ -124,7 +124,7 @@ function entryAt(json: CompactJson): { readonly found: FoundResource | undefined
 }
 
 /** `atEntries` consumes the value of a property `entry`. */
-function resourceAt(json: CompactJson, atEntries?: () => void): FoundResource {
+function resourceAt(json: CompactJson, atEntries?: () => void): ScannedResource {
   const found = foundAt(json)
   let ofEntries = NO_PATCHES
   const visit = (name: string, level: number): void => {
@@ -158,7 +158,7 @@ const REFERRING: ReadonlySet<string> = new Set(['reference', 'valueUri', 'valueU
 
 const NO_PATCHES = { from: 0, to: 0 }
 
-const foundAt = ({ copy, length }: CompactJson): FoundResource => ({
+const foundAt = ({ copy, length }: CompactJson): ScannedResource => ({
   entry: undefined,
   fullUrl: undefined,
   type: undefined,

@@ -2,7 +2,7 @@
  * Memory that is used again and again: what is taken replaces what was taken before. With new memory for every file and Bundle the
  * collector would go through everything each time some tens of megabytes have been thrown away.
  */
-export class Memory {
+export class ReusedBuffer {
   #bytes = Buffer.alloc(0)
 
   /** So many bytes of any content, but for the first `kept`, which are those of the last take. */

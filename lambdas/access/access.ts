@@ -2,10 +2,10 @@
  * What a request may see and change: every interaction gets one, and what it does not grant is refused.
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
  */
-import { LETTERS, type Letter, NARROWEST, parseScope, type ResourceScope, type ScopeContext } from './scopes.ts'
+import { CONTEXTS_NARROWEST_FIRST, LETTERS, type Letter, parseScope, type ResourceScope, type ScopeContext } from './scopes.ts'
 
 /** `within`: the patients whose data it is about, `Patient/1`; absent: all of the tenant. `id`: the only resource it is about. */
-export type Clause = {
+export type AccessClause = {
   /** A resource type, or `*`. */
   readonly type: string
   readonly letters: readonly Letter[]
@@ -16,13 +16,13 @@ export type Clause = {
 }
 
 /** What one clause allows is allowed. `context`: of scopes that would allow more, as a hint. */
-export type Access = { readonly clauses: readonly Clause[]; readonly isAdministrator: boolean; readonly context: ScopeContext }
+export type Access = { readonly clauses: readonly AccessClause[]; readonly isAdministrator: boolean; readonly context: ScopeContext }
 
 /** Of who needs no token. */
 export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true, context: 'system' }
 
 /** Where a token stands, as its claims say. */
-export type Standing = {
+export type TokenFacts = {
   readonly scopes: readonly string[]
   /** `Patient/1`. */
   readonly patient?: string
@@ -36,28 +36,28 @@ export type Standing = {
   readonly patientScopesWithoutContext: 'all' | 'none'
 }
 
-export function accessOf(standing: Standing): Access {
+export function accessOf(standing: TokenFacts): Access {
   const scopes = standing.scopes.map(parseScope)
   const clauses = scopes.flatMap((scope) => (scope?.kind === 'resource' ? clausesOf(scope, standing) : []))
   const contexts = scopes.flatMap((scope) => (scope?.kind === 'resource' ? [scope.context] : []))
-  const context = NARROWEST.find((each) => contexts.includes(each)) ?? (standing.isOfClient ? 'system' : 'user')
+  const context = CONTEXTS_NARROWEST_FIRST.find((each) => contexts.includes(each)) ?? (standing.isOfClient ? 'system' : 'user')
   return { clauses, isAdministrator: scopes.some((scope) => scope?.kind === 'admin'), context }
 }
 
-function clausesOf({ context, type, letters, query }: ResourceScope, standing: Standing): readonly Clause[] {
+function clausesOf({ context, type, letters, query }: ResourceScope, standing: TokenFacts): readonly AccessClause[] {
   const within = context === 'patient' ? patientsOf(standing) : context === 'user' ? actedFor(standing) : 'all'
   return [{ type, letters, query, ...(within === 'all' ? {} : { within }) }]
 }
 
-const actedFor = ({ isKnown, actsFor }: Standing): readonly string[] | 'all' => (isKnown ? (actsFor ?? 'all') : [])
+const actedFor = ({ isKnown, actsFor }: TokenFacts): readonly string[] | 'all' => (isKnown ? (actsFor ?? 'all') : [])
 
 /** Where nobody is in context a clause is about nobody: its types are in scope, and nothing of them is seen. */
-function patientsOf({ patient, actsFor, isOfClient, patientScopesWithoutContext }: Standing): readonly string[] | 'all' {
+function patientsOf({ patient, actsFor, isOfClient, patientScopesWithoutContext }: TokenFacts): readonly string[] | 'all' {
   // guard: patient-scope-of-acting-user
   if (patient !== undefined) return actsFor === undefined || actsFor.includes(patient) ? [patient] : []
   return isOfClient && patientScopesWithoutContext === 'all' ? 'all' : []
 }
 
 /** The clauses about a type under a letter; none: it is out of scope. */
-export const clausesFor = ({ clauses }: Access, type: string, letter: Letter): readonly Clause[] =>
+export const clausesFor = ({ clauses }: Access, type: string, letter: Letter): readonly AccessClause[] =>
   clauses.filter((clause) => (clause.type === '*' || clause.type === type) && clause.letters.includes(letter))

@@ -42,7 +42,7 @@ export type AccessClaims = {
 }
 
 /** What claims of ours, of introspection and of JWTs mean something else by: none of them can name a tenant. https://www.iana.org/assignments/jwt */
-export const TAKEN_CLAIMS: readonly string[] = [
+export const RESERVED_CLAIMS: readonly string[] = [
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'typ', 'azp', 'client_id', 'scope', 'sid', 'session_state', 'acr', 'amr'],
   ...['auth_time', 'nonce', 'at_hash', 'c_hash', 'events', 'cnf', 'act', 'may_act', 'token_use', 'token_type', 'active', 'username'],
   ...[

@@ -1,8 +1,8 @@
 /** What of a type may be seen, as a predicate: indexes narrow searches by it, and single versions are judged by it. */
 import { patientCompartmentTypes } from '../fhir/compartment.ts'
-import { ALWAYS, all, isAlways, isNever, NEVER, type Predicate, some } from '../ports/search/plan.ts'
-import type { Reading } from '../search/search-context.ts'
-import { type Access, type Clause, clausesFor } from './access.ts'
+import { ALWAYS_FALSE, ALWAYS_TRUE, and, isAlwaysFalse, isAlwaysTrue, or, type Predicate } from '../ports/search/plan.ts'
+import type { SearchContext } from '../search/search-context.ts'
+import { type Access, type AccessClause, clausesFor } from './access.ts'
 import { conditionOf } from './scope-conditions.ts'
 import type { Letter } from './scopes.ts'
 
@@ -13,7 +13,7 @@ const KNOWN = new WeakMap<Access, WeakMap<object, Rules>>()
 const NO_CUSTOM: object = []
 
 /** undefined: the type is out of scope. */
-export function ruleFor(access: Access, type: string, letter: Letter, reading: Reading): Predicate | undefined {
+export function ruleFor(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const rules = rulesOf(access, reading.custom ?? NO_CUSTOM)
   const name = `${letter} ${type}`
   if (!rules.has(name)) rules.set(name, made(access, type, letter, reading))
@@ -21,7 +21,7 @@ export function ruleFor(access: Access, type: string, letter: Letter, reading: R
 }
 
 /** What may be seen under each of the letters. undefined: the type is out of scope under one of them. */
-export function ruleForAll(access: Access, type: string, letters: readonly Letter[], reading: Reading): Predicate | undefined {
+export function ruleForLetters(access: Access, type: string, letters: readonly Letter[], reading: SearchContext): Predicate | undefined {
   const rules = letters.map((letter) => ruleFor(access, type, letter, reading))
   return rules.reduce((both, rule) =>
     both === undefined || rule === undefined ? undefined : JSON.stringify(both) === JSON.stringify(rule) ? rule : bothOf(both, rule),
@@ -33,11 +33,11 @@ export const isWholeTenant = ({ clauses }: Access, letter: Letter): boolean =>
   clauses.some(({ type, letters, query, within }) => type === '*' && query === '' && within === undefined && letters.includes(letter))
 
 /** Everything of a type. A Binary may belong to whatever it says. */
-export function isWholeType(access: Access, type: string, letter: Letter, reading: Reading): boolean {
+export function isWholeType(access: Access, type: string, letter: Letter, reading: SearchContext): boolean {
   // guard: binary-read-needs-whole-tenant
   if (type === 'Binary') return isWholeTenant(access, letter)
   const rule = ruleFor(access, type, letter, reading)
-  return rule !== undefined && isAlways(rule)
+  return rule !== undefined && isAlwaysTrue(rule)
 }
 
 function rulesOf(access: Access, custom: object): Rules {
@@ -49,45 +49,45 @@ function rulesOf(access: Access, custom: object): Rules {
 }
 
 /** What a Binary belongs to is in no index: who may not see everything does not find one by searching. */
-function made(access: Access, type: string, letter: Letter, reading: Reading): Predicate | undefined {
+function made(access: Access, type: string, letter: Letter, reading: SearchContext): Predicate | undefined {
   const clauses = clausesFor(access, type, letter)
   if (clauses.length === 0) return undefined
   // guard: binary-search-needs-whole-tenant
-  if (type === 'Binary' && letter === 's' && !isWholeTenant(access, 's')) return NEVER
-  return eitherOf(clauses.map((clause) => clauseRule(clause, type, reading)))
+  if (type === 'Binary' && letter === 's' && !isWholeTenant(access, 's')) return ALWAYS_FALSE
+  return eitherOf(clauses.map((clause) => ruleOfClause(clause, type, reading)))
 }
 
 /** What one clause lets be seen of a type it is about. */
-export const clauseRule = (clause: Clause, type: string, reading: Reading): Predicate =>
-  bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS : conditionOf(clause.query, type, reading))
+export const ruleOfClause = (clause: AccessClause, type: string, reading: SearchContext): Predicate =>
+  bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS_TRUE : conditionOf(clause.query, type, reading))
 
 function eitherOf(rules: readonly Predicate[]): Predicate {
-  const possible = rules.filter((rule) => !isNever(rule))
-  return possible.find(isAlways) ?? (possible.length === 0 ? NEVER : some(...possible))
+  const possible = rules.filter((rule) => !isAlwaysFalse(rule))
+  return possible.find(isAlwaysTrue) ?? (possible.length === 0 ? ALWAYS_FALSE : or(...possible))
 }
 
 function bothOf(a: Predicate, b: Predicate): Predicate {
-  if (isNever(a) || isNever(b)) return NEVER
-  return isAlways(a) ? b : isAlways(b) ? a : all(a, b)
+  if (isAlwaysFalse(a) || isAlwaysFalse(b)) return ALWAYS_FALSE
+  return isAlwaysTrue(a) ? b : isAlwaysTrue(b) ? a : and(a, b)
 }
 
 /** Of a patient's data what is about nobody: readable by all. */
-export const ABOUT_NOBODY: ReadonlySet<string> = new Set([
+export const NON_PATIENT_TYPES: ReadonlySet<string> = new Set([
   ...['Organization', 'Practitioner', 'PractitionerRole', 'Location', 'Medication', 'HealthcareService', 'Endpoint'],
   ...['CodeSystem', 'ValueSet', 'ConceptMap', 'NamingSystem', 'TerminologyCapabilities'],
   ...['CapabilityStatement', 'CompartmentDefinition', 'GraphDefinition', 'ImplementationGuide', 'MessageDefinition'],
   ...['OperationDefinition', 'SearchParameter', 'StructureDefinition', 'StructureMap'],
 ])
 
-function contextOf({ within, id }: Clause, type: string): Predicate {
+function contextOf({ within, id }: AccessClause, type: string): Predicate {
   // guard: clause-of-one-resource
   if (id !== undefined) return { kind: 'key', field: '_id:code', oneOf: [id] }
-  if (within === undefined || ABOUT_NOBODY.has(type)) return ALWAYS
-  if (within.length === 0) return NEVER
+  if (within === undefined || NON_PATIENT_TYPES.has(type)) return ALWAYS_TRUE
+  if (within.length === 0) return ALWAYS_FALSE
   if (type === 'Patient') return { kind: 'key', field: '_id:code', oneOf: within.map((name) => name.slice('Patient/'.length)) }
-  if (type === 'Device') return { kind: 'key', field: DEVICE_PATIENT, oneOf: within }
-  return type !== 'Group' && patientCompartmentTypes.has(type) ? { kind: 'compartment', oneOf: within } : NEVER
+  if (type === 'Device') return { kind: 'key', field: DEVICE_PATIENT_FIELD, oneOf: within }
+  return type !== 'Group' && patientCompartmentTypes.has(type) ? { kind: 'compartment', oneOf: within } : ALWAYS_FALSE
 }
 
 /** Of the parameter Device.patient. */
-export const DEVICE_PATIENT = 'patient'
+export const DEVICE_PATIENT_FIELD = 'patient'

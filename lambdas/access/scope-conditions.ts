@@ -6,29 +6,29 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import { all, isNever, NEVER, type Predicate } from '../ports/search/plan.ts'
+import { ALWAYS_FALSE, and, isAlwaysFalse, type Predicate } from '../ports/search/plan.ts'
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import { evaluateAhead } from '../search/custom/batch-evaluation.ts'
 import { extract } from '../search/documents/extract.ts'
-import { evaluate } from '../search/evaluate.ts'
-import { searchParameter } from '../search/parameters.ts'
-import { pairsOf } from '../search/query/parameter-pairs.ts'
+import { matchesPredicate } from '../search/evaluate.ts'
+import { findSearchParameter } from '../search/parameters.ts'
+import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import { parseSearch } from '../search/query/query.ts'
-import type { Reading } from '../search/search-context.ts'
+import type { SearchContext } from '../search/search-context.ts'
 
 /**
  * A condition that cannot be decided on the resource alone, or is not known (any more, or yet), grants nothing. A parameter of one's own may
  * fail on a resource, which then has no values of it: what it has not is no reason to be shown.
  */
-export function conditionOf(query: string, type: string, { custom, ...plain }: Reading): Predicate {
+export function conditionOf(query: string, type: string, { custom, ...plain }: SearchContext): Predicate {
   const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
-  return parsed(type, query, plain) ?? (own === undefined || hasNot(own) ? NEVER : own)
+  return parsed(type, query, plain) ?? (own === undefined || hasNot(own) ? ALWAYS_FALSE : own)
 }
 
-function parsed(type: string, query: string, reading: Reading): Predicate | undefined {
+function parsed(type: string, query: string, reading: SearchContext): Predicate | undefined {
   try {
-    const { where } = parseSearch(type, pairsOf(query), { ...reading, handling: 'strict', criteriaOnly: true })
-    return where.length > 0 && where.every(isOwn) ? all(...where) : undefined
+    const { where } = parseSearch(type, parseParameterPairs(query), { ...reading, handling: 'strict', criteriaOnly: true })
+    return where.length > 0 && where.every(isOwn) ? and(...where) : undefined
   } catch {
     return undefined
   }
@@ -40,24 +40,24 @@ const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
   condition.kind !== 'refers' && condition.kind !== 'referredBy'
 
 /** Whether each of these conditions can be decided on a resource of the type alone, and is known; of `*`: on one of some type. */
-export const isDecidable = (type: string, query: string, reading: Reading): boolean =>
-  (type === '*' ? typesWith(query, reading) : [type]).some((each) => !isNever(conditionOf(query, each, reading)))
+export const isDecidable = (type: string, query: string, reading: SearchContext): boolean =>
+  (type === '*' ? typesWith(query, reading) : [type]).some((each) => !isAlwaysFalse(conditionOf(query, each, reading)))
 
 /** Those that have all its parameters: to read a query costs more, and many conditions may be asked for at once. */
-function typesWith(query: string, { custom }: Reading): readonly string[] {
-  const codes = pairsOf(query).map(([name]) => name.split(':')[0]!)
-  return resourceTypes.filter((type) => codes.every((code) => searchParameter(type, code, custom) !== undefined))
+function typesWith(query: string, { custom }: SearchContext): readonly string[] {
+  const codes = parseParameterPairs(query).map(([name]) => name.split(':')[0]!)
+  return resourceTypes.filter((type) => codes.every((code) => findSearchParameter(type, code, custom) !== undefined))
 }
 
 /** Whether the rule holds on a version with a body. */
-export async function meetsInside(
+export async function matchesBody(
   rule: Predicate,
   version: ResourceVersion,
-  reading: Reading,
+  reading: SearchContext,
   expressions: () => ExpressionRunner,
 ): Promise<boolean> {
   const resource = parseJsonBytes(version.body)
   if (!isElement(resource)) return false
   if (reading.custom !== undefined) await evaluateAhead([resource as Resource], reading, expressions())
-  return evaluate(rule, extract(version, resource as Resource, reading))
+  return matchesPredicate(rule, extract(version, resource as Resource, reading))
 }

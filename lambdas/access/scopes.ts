@@ -27,11 +27,11 @@ const V1: Readonly<Record<string, readonly Letter[]>> = { read: ['r', 's'], writ
 const NAMED = ['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch', 'launch/patient', 'launch/encounter']
 const RESOURCE = /^(patient|user|system)\/(\*|[A-Za-z]+)\.(read|write|\*|c?r?u?d?s?)(?:\?([!-~]+))?$/
 
-export const ADMIN = 'system/admin'
+export const ADMIN_SCOPE = 'system/admin'
 
 /** undefined: no scope of this server. */
 export function parseScope(text: string): Scope | undefined {
-  if (text === ADMIN) return { kind: 'admin' }
+  if (text === ADMIN_SCOPE) return { kind: 'admin' }
   if (NAMED.includes(text)) return { kind: 'named', name: text }
   const [, context, type = '', access = '', query = ''] = RESOURCE.exec(text) ?? []
   const letters = V1[access] ?? LETTERS.filter((letter) => access.includes(letter))
@@ -40,50 +40,50 @@ export function parseScope(text: string): Scope | undefined {
 }
 
 /** Of a list of scopes, what stands between spaces. https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
-export const scopeTexts = (list: string): readonly string[] => [...new Set(list.split(' ').filter((text) => text !== ''))]
+export const splitScopes = (list: string): readonly string[] => [...new Set(list.split(' ').filter((text) => text !== ''))]
 
 /** In the way of SMART v2. */
-export const textOf = ({ context, type, letters, query }: ResourceScope): string =>
+export const scopeTextOf = ({ context, type, letters, query }: ResourceScope): string =>
   `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
 
 /** Maximum scopes with a condition for one type, in one token. Each costs time in the first request of the token. */
-export const MOST_CONDITIONS = 20
+export const MAX_CONDITIONS_PER_TYPE = 20
 
 /** Returns a type for which there are more conditions than a token may have, or undefined. Conditions of `*` count for each type. */
-export function crowdedType(texts: readonly string[]): string | undefined {
+export function findTypeOverLimit(texts: readonly string[]): string | undefined {
   const counts = new Map<string, number>([['*', 0]])
   for (const text of texts) {
     const scope = parseScope(text)
     if (scope?.kind === 'resource' && scope.query !== '') counts.set(scope.type, (counts.get(scope.type) ?? 0) + 1)
   }
   const ofAll = counts.get('*')!
-  return [...counts].find(([type, count]) => (type === '*' ? count : count + ofAll) > MOST_CONDITIONS)?.[0]
+  return [...counts].find(([type, count]) => (type === '*' ? count : count + ofAll) > MAX_CONDITIONS_PER_TYPE)?.[0]
 }
 
 /**
  * `same`: what is allowed has the context that is asked for. `wider`: what a user may do bounds what is done in the user's name, in the same
  * context or a narrower one, and names are not bounded. `alike`: of a user who acts for patients only, `user/` is as bounded as `patient/`.
  */
-export type Contexts = 'same' | 'wider' | 'alike'
+export type ContextRule = 'same' | 'wider' | 'alike'
 
 /** Each within those after it. */
-export const NARROWEST: readonly ScopeContext[] = ['patient', 'user', 'system']
+export const CONTEXTS_NARROWEST_FIRST: readonly ScopeContext[] = ['patient', 'user', 'system']
 
 /** What of `asked` lies within `allowed`, in the order and contexts it was asked in; nothing that is no scope. A scope that is covered stays as it was written. */
-export function narrowedTo(asked: readonly string[], allowed: readonly string[], contexts: Contexts = 'same'): readonly string[] {
+export function narrowScopes(asked: readonly string[], allowed: readonly string[], contexts: ContextRule = 'same'): readonly string[] {
   const bounds = allowed.map(parseScope).filter((scope): scope is ResourceScope => scope?.kind === 'resource')
   const granted = asked.flatMap((text) => {
     const scope = parseScope(text)
     if (scope === undefined) return []
     if (scope.kind !== 'resource') return allowed.includes(text) || (scope.kind === 'named' && contexts !== 'same') ? [text] : []
     const parts = bounds.flatMap((bound) => overlapOf(scope, bound, contexts))
-    const whole = textOf(scope)
-    return parts.some((part) => textOf(part) === whole) ? [text] : parts.map(textOf)
+    const whole = scopeTextOf(scope)
+    return parts.some((part) => scopeTextOf(part) === whole) ? [text] : parts.map(scopeTextOf)
   })
   return [...new Set(granted)]
 }
 
-function overlapOf(scope: ResourceScope, bound: ResourceScope, contexts: Contexts): readonly ResourceScope[] {
+function overlapOf(scope: ResourceScope, bound: ResourceScope, contexts: ContextRule): readonly ResourceScope[] {
   if (!isWithin(scope.context, bound.context, contexts)) return []
   if (scope.type !== bound.type && scope.type !== '*' && bound.type !== '*') return []
   const letters = scope.letters.filter((letter) => bound.letters.includes(letter))
@@ -94,7 +94,9 @@ function overlapOf(scope: ResourceScope, bound: ResourceScope, contexts: Context
   return [{ ...scope, type, letters, query }]
 }
 
-function isWithin(context: ScopeContext, bound: ScopeContext, contexts: Contexts): boolean {
+function isWithin(context: ScopeContext, bound: ScopeContext, contexts: ContextRule): boolean {
   if (contexts === 'same') return context === bound
-  return (contexts === 'alike' && context === 'user') || NARROWEST.indexOf(context) <= NARROWEST.indexOf(bound)
+  return (
+    (contexts === 'alike' && context === 'user') || CONTEXTS_NARROWEST_FIRST.indexOf(context) <= CONTEXTS_NARROWEST_FIRST.indexOf(bound)
+  )
 }

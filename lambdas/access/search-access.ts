@@ -1,21 +1,21 @@
 /** Who searches, as searches ask: which types are in scope, and what of them may be found. */
-import { type AccessRules, NEVER } from '../ports/search/plan.ts'
-import { ofTenant, type Searcher } from '../search/query/condition.ts'
-import type { Reading } from '../search/search-context.ts'
+import { type AccessRules, ALWAYS_FALSE } from '../ports/search/plan.ts'
+import { type SearchAccess, unrestrictedSearchAccess } from '../search/query/condition.ts'
+import type { SearchContext } from '../search/search-context.ts'
 import type { Access } from './access.ts'
-import { isWholeTenant, ruleForAll } from './rules.ts'
+import { isWholeTenant, ruleForLetters } from './rules.ts'
 import type { Letter } from './scopes.ts'
 
-export type Searching = { readonly tenant: string; readonly access: Access; readonly reading: Reading }
+export type SearchCaller = { readonly tenant: string; readonly access: Access; readonly reading: SearchContext }
 
 /** `refused`: what is thrown where none of several types is in scope, by the first of them. `letters`: under all of which one finds. */
-export function searcherUnder(
-  { tenant, access, reading }: Searching,
+export function createSearchAccess(
+  { tenant, access, reading }: SearchCaller,
   refused: (type: string) => Error,
   letters: readonly Letter[] = ['s'],
-): Searcher {
-  const ruleOf = (type: string) => ruleForAll(access, type, letters, reading)
-  if (letters.every((letter) => isWholeTenant(access, letter))) return ofTenant(tenant)
+): SearchAccess {
+  const ruleOf = (type: string) => ruleForLetters(access, type, letters, reading)
+  if (letters.every((letter) => isWholeTenant(access, letter))) return unrestrictedSearchAccess(tenant)
   return {
     tenant,
     within(types) {
@@ -23,6 +23,6 @@ export function searcherUnder(
       if (allowed.length === 0 && types.length > 0) throw refused(types[0]!)
       return allowed
     },
-    rules: (types): AccessRules => Object.fromEntries(types.map((type) => [type, ruleOf(type) ?? NEVER])),
+    rules: (types): AccessRules => Object.fromEntries(types.map((type) => [type, ruleOf(type) ?? ALWAYS_FALSE])),
   }
 }

@@ -1,13 +1,13 @@
 /** What a token may do. */
-import { type Bases, relative } from '../fhir/references.ts'
+import { type BaseUrls, toRelative } from '../fhir/references.ts'
 import { type Access, accessOf } from './access.ts'
-import { actingFor } from './user-patients.ts'
+import { userPatientsOf } from './user-patients.ts'
 import type { VerifiedToken } from './verification/verified-token.ts'
 
 /** What was made of a token is remembered with it: its rules are made once. */
 const KNOWN = new WeakMap<VerifiedToken, Access>()
 
-export function accessOfToken(token: VerifiedToken, bases: Bases): Access {
+export function accessOfToken(token: VerifiedToken, bases: BaseUrls): Access {
   let access = KNOWN.get(token)
   if (access === undefined) {
     access = made(token, bases)
@@ -20,21 +20,21 @@ export function accessOfToken(token: VerifiedToken, bases: Bases): Access {
  * Returns the access of a read. The scopes `openid fhirUser` let a user read the resource that `fhirUser` names, whatever its type.
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
  */
-export function accessToRead(
+export function readAccessOf(
   token: VerifiedToken,
-  bases: Bases,
+  bases: BaseUrls,
   { type = '', id = '' }: { readonly type?: string; readonly id?: string },
 ): Access {
   const access = accessOfToken(token, bases)
   const { fhirUser, scopes } = token
-  const isOwn = fhirUser !== undefined && OF_PERSONS.has(type) && relative(fhirUser, bases) === `${type}/${id}`
+  const isOwn = fhirUser !== undefined && OF_PERSONS.has(type) && toRelative(fhirUser, bases) === `${type}/${id}`
   if (!isOwn || !scopes.includes('openid') || !scopes.includes('fhirUser')) return access
   return { ...access, clauses: [...access.clauses, { type, letters: ['r'], query: '', id }] }
 }
 
 const OF_PERSONS: ReadonlySet<string> = new Set(['Patient', 'RelatedPerson', 'Person', 'Practitioner', 'PractitionerRole'])
 
-function made(token: VerifiedToken, bases: Bases): Access {
+function made(token: VerifiedToken, bases: BaseUrls): Access {
   const { scopes, patient, fhirUser, subject, client, actsFor, patientScopesWithoutContext = 'all' } = token
   const isOfClient = subject === client
   return accessOf({
@@ -43,6 +43,6 @@ function made(token: VerifiedToken, bases: Bases): Access {
     patientScopesWithoutContext,
     ...(patient === undefined ? {} : { patient: `Patient/${patient}` }),
     isKnown: isOfClient || fhirUser !== undefined,
-    ...actingFor(fhirUser, actsFor, bases),
+    ...userPatientsOf(fhirUser, actsFor, bases),
   })
 }

@@ -7,14 +7,14 @@ import type { Revocations } from '../ports/rows/revocations.ts'
 import type { User, Users } from '../ports/rows/users.ts'
 import type { Seal } from '../ports/security/seal.ts'
 import type { PublishedKeys, SigningKeys } from '../ports/security/signing-keys.ts'
-import type { Pairs } from '../search/query/parameter-pairs.ts'
+import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { KeySource } from './key-source.ts'
 
 export type AuthRequest = {
   /** GET or POST. */
   readonly method: string
-  readonly query: Pairs
-  readonly form: Pairs
+  readonly query: ParameterPairs
+  readonly form: ParameterPairs
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** Of the peer; empty where it is not known. */
@@ -23,14 +23,14 @@ export type AuthRequest = {
   readonly baseUrl: string
   readonly requestId: string
   /** For the audit record, as soon as it is known; nothing that was only typed. */
-  readonly note: (facts: Noted) => void
+  readonly note: (facts: AuditFacts) => void
 }
 
 /**
  * Facts for the audit record. `tenant`, `client`: set where no token names them. `outcome`: the result, such as `invalid_client` or `logged in`.
  * `patients`: those that a page shows, as `Patient/1`, or as `north/Patient/1` if they belong to several tenants.
  */
-export type Noted = {
+export type AuditFacts = {
   readonly tenant?: string
   readonly client?: string
   readonly user?: string
@@ -100,4 +100,4 @@ export type PatientFinder = {
 }
 
 /** A key is published longer than this before it is used. */
-export const CACHEABLE = { 'cache-control': 'public, max-age=300' }
+export const CACHEABLE_HEADERS = { 'cache-control': 'public, max-age=300' }

@@ -34,12 +34,16 @@ export class OAuthError extends Error {
 }
 
 /** https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
-export const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' }
+export const NO_STORE_HEADERS = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
-export const errorAnswer = ({ code, message, status, headers }: OAuthError): AuthResponse =>
-  json(status, { error: code, error_description: message }, { ...NO_STORE, ...headers })
+export const errorResponse = ({ code, message, status, headers }: OAuthError): AuthResponse =>
+  jsonResponse(status, { error: code, error_description: message }, { ...NO_STORE_HEADERS, ...headers })
 
-export const json = (status: number, body: unknown, headers: Readonly<Record<string, string>> = NO_STORE): AuthResponse => ({
+export const jsonResponse = (
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = NO_STORE_HEADERS,
+): AuthResponse => ({
   status,
   headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
   body: JSON.stringify(body),

@@ -2,6 +2,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 /** 256 random bits. */
-export const unguessable = (): string => randomBytes(32).toString('base64url')
+export const createRandomSecret = (): string => randomBytes(32).toString('base64url')
 
 export const fingerprintOf = (text: string): string => createHash('sha256').update(text).digest('base64url')

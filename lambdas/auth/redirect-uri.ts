@@ -9,7 +9,7 @@ const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
 const OWN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:$/
 
 /** What is wrong with it, in a few words; undefined: nothing. It is compared as text, so that it has to be written as browsers write it. */
-export function redirectFault(uri: string): string | undefined {
+export function findRedirectUriProblem(uri: string): string | undefined {
   if (uri.length > LONGEST) return `is longer than ${LONGEST} characters`
   if (!/^[!-~]+$/.test(uri) || /["<>\\^`{|}*]/.test(uri)) return 'has characters that URLs do not have'
   if (!URL.canParse(uri)) return 'is no URL with a scheme'
@@ -29,8 +29,8 @@ export function redirectFault(uri: string): string | undefined {
  * each time it starts. https://www.rfc-editor.org/rfc/rfc8252#section-7.3
  */
 // guard: redirect-uri-is-registered
-export const isRegistered = (uri: string, registered: readonly string[]): boolean =>
-  redirectFault(uri) === undefined && (registered.includes(uri) || registered.includes(uri.replace(LOOPBACK_PORT, '$1')))
+export const isRegisteredRedirectUri = (uri: string, registered: readonly string[]): boolean =>
+  findRedirectUriProblem(uri) === undefined && (registered.includes(uri) || registered.includes(uri.replace(LOOPBACK_PORT, '$1')))
 
 const LOOPBACK_PORT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):\d{1,5}(?=\/|\?|$)/
 

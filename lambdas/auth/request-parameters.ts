@@ -1,14 +1,14 @@
 /** Parameters of requests: each at most once, an empty one is as none. https://www.rfc-editor.org/rfc/rfc6749#section-3.2 */
-import type { Pairs } from '../search/query/parameter-pairs.ts'
+import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
 import { OAuthError } from './oauth-error.ts'
 
-export type Parameters = ReadonlyMap<string, string>
+export type RequestParameters = ReadonlyMap<string, string>
 
 /** OAuthError where a name stands twice; `scope` too. */
-export function parametersOf(pairs: Pairs): Parameters {
+export function parametersOf(pairs: ParameterPairs): RequestParameters {
   const found = new Map<string, string>()
   for (const [name, value] of pairs) {
-    if (found.has(name)) throw new OAuthError('invalid_request', `The parameter ${shown(name)} stands twice`)
+    if (found.has(name)) throw new OAuthError('invalid_request', `The parameter ${toDescriptionText(name)} stands twice`)
     found.set(name, value)
   }
   for (const [name, value] of found) if (value === '') found.delete(name)
@@ -16,15 +16,15 @@ export function parametersOf(pairs: Pairs): Parameters {
 }
 
 /** OAuthError where it is missing. */
-export function required(parameters: Parameters, name: string): string {
+export function requireParameter(parameters: RequestParameters, name: string): string {
   const value = parameters.get(name)
   if (value === undefined) throw new OAuthError('invalid_request', `The parameter ${name} is missing`)
   return value
 }
 
 /** Scopes, the first ones of many. */
-export const shownAll = (texts: readonly string[]): string =>
-  `${texts.slice(0, 5).map(shown).join(' ')}${texts.length > 5 ? ' and more' : ''}`
+export const toDescriptionList = (texts: readonly string[]): string =>
+  `${texts.slice(0, 5).map(toDescriptionText).join(' ')}${texts.length > 5 ? ' and more' : ''}`
 
 /** Descriptions hold few characters: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
-export const shown = (text: string): string => text.slice(0, 64).replace(/[^\w:/.*?=&-]/g, '_')
+export const toDescriptionText = (text: string): string => text.slice(0, 64).replace(/[^\w:/.*?=&-]/g, '_')

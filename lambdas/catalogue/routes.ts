@@ -129,14 +129,14 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
  * Whether a route may be asked by HEAD too: its GET begins nothing. A kick-off makes a job, and who is logged in is given a code.
  * https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1
  */
-export const isHeadToo = ({ method, interaction }: Route | AuthRoute): boolean =>
+export const isHeadAllowed = ({ method, interaction }: Route | AuthRoute): boolean =>
   method === 'GET' && interaction !== 'export' && interaction !== 'authorize'
 
 /** Those a person looks at, in a browser. */
 export const isPage = (code: string): boolean => ['authorize', 'login', 'consent', 'account', 'logout'].includes(code)
 
 /** A path as routes know it: each segment decoded, none empty. */
-export const plainPath = (path: string): string =>
+export const normalizePath = (path: string): string =>
   /%|\/\/|.\/$/.test(path)
     ? `/${path
         .split('/')
@@ -154,7 +154,7 @@ function decoded(segment: string): string {
 }
 
 /** Whether a path is one of theirs, known or not. */
-export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(plainPath(path))
+export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(normalizePath(path))
 
 export const isAuthCode = (code: InteractionCode | AuthCode): code is AuthCode =>
   AUTH_ROUTES.some(({ interaction }) => interaction === code)

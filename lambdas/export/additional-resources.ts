@@ -2,7 +2,7 @@
 import { isElement } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import defaults from './additional-resources.json' with { type: 'json' }
-import type { Level } from './export-request.ts'
+import type { ExportLevel } from './export-request.ts'
 import { compilePath } from './json-path.ts'
 
 export type AdditionalResource = {
@@ -21,7 +21,7 @@ export const DEFAULT_ADDITIONAL_RESOURCES: AdditionalResources = defaults
 
 /** The rules that hold at a level, by the type of the resource that refers. */
 export const rulesOf = (
-  level: Level,
+  level: ExportLevel,
   additional: AdditionalResources,
 ): readonly (readonly [type: string, rules: readonly AdditionalResource[]])[] =>
   Object.entries(additional).flatMap(([type, rules]) => {

@@ -1,39 +1,39 @@
 /**
  * What an export is asked for. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
  */
-import { dateRange } from '../fhir/date-range.ts'
+import { parseDateRange } from '../fhir/date-range.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import { localReference } from '../fhir/references.ts'
+import { toLocalReference } from '../fhir/references.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Condition } from '../search/query/condition.ts'
-import { type Pairs, pairsOf } from '../search/query/parameter-pairs.ts'
+import { type ParameterPairs, parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import { parseSearch } from '../search/query/query.ts'
-import type { Reading } from '../search/search-context.ts'
+import type { SearchContext } from '../search/search-context.ts'
 
-export type Level = 'system' | 'patient' | 'group'
+export type ExportLevel = 'system' | 'patient' | 'group'
 
 /** Setting that names the types of Group exports. */
 export const GROUP_TYPES_SETTING = 'FHIR_GROUP_EXPORT_TYPES'
 
 /** A root element; without a type, of every type that has it. */
-export type AskedElement = { readonly type?: string; readonly element: string }
+export type RequestedElement = { readonly type?: string; readonly element: string }
 /** A search of the type: criteria without `Type?`. */
 export type TypeFilter = { readonly type: string; readonly query: string }
 
 /** All of the conditions hold. `now`: what is about a date is as far from it. FhirError 400. */
-export const parseFilter = ({ type, query }: TypeFilter, reading: Reading, now: number): readonly Condition[] =>
-  parseSearch(type, pairsOf(query), { ...reading, handling: 'strict', criteriaOnly: true, now }).where
+export const parseFilter = ({ type, query }: TypeFilter, reading: SearchContext, now: number): readonly Condition[] =>
+  parseSearch(type, parseParameterPairs(query), { ...reading, handling: 'strict', criteriaOnly: true, now }).where
 
 /** Instants are milliseconds since 1970. */
-export type AskedExport = {
+export type ExportRequest = {
   /** Only versions with lastUpdated > since. */
   readonly since?: number
   /** Only versions with lastUpdated < until. */
   readonly until?: number
   /** Absent: all of the level. */
   readonly types?: readonly string[]
-  readonly elements: readonly AskedElement[]
+  readonly elements: readonly RequestedElement[]
   /** `Patient/1` …; none: all of the level. */
   readonly patients: readonly string[]
   /** Those of one type are alternatives. */
@@ -43,32 +43,32 @@ export type AskedExport = {
 }
 
 export type KickOff = {
-  readonly level: Level
-  readonly parameters: Pairs
+  readonly level: ExportLevel
+  readonly parameters: ParameterPairs
   /** By POST: patients may be named. */
   readonly posted: boolean
   readonly lenient: boolean
-  readonly reading: Reading
+  readonly reading: SearchContext
   /** When it is asked, ms since 1970. */
   readonly now: number
 }
 
 const FORMATS: ReadonlySet<string> = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson'])
 const MOST_FILTERS = 100
-export const MOST_PATIENTS = 10_000
+export const MAX_NAMED_PATIENTS = 10_000
 const MOST_ELEMENTS = 200
 const MOST_PASSED_OVER = 100
 /** Characters of all that is asked for but patients, and bytes of a job's row, to which its files are added. */
-export const LONGEST_ASKED = 250_000
+export const MAX_REQUEST_LENGTH = 250_000
 
 type State = {
-  -readonly [Field in keyof AskedExport]: AskedExport[Field] extends readonly (infer Item)[] ? Item[] : AskedExport[Field]
+  -readonly [Field in keyof ExportRequest]: ExportRequest[Field] extends readonly (infer Item)[] ? Item[] : ExportRequest[Field]
 }
 
 /** FhirError 400 that names the parameter, 413. */
-export function askedOf(kickOff: KickOff): AskedExport {
+export function parseExportRequest(kickOff: KickOff): ExportRequest {
   const kept = kickOff.parameters.filter(([name]) => name !== 'patient')
-  if (kept.reduce((sum, [name, value]) => sum + name.length + value.length, 0) > LONGEST_ASKED) throw tooLong()
+  if (kept.reduce((sum, [name, value]) => sum + name.length + value.length, 0) > MAX_REQUEST_LENGTH) throw requestTooLong()
   const state: State = { elements: [], patients: [], filters: [], passedOver: [] }
   for (const [name, value] of kickOff.parameters) read(state, name, value, kickOff)
   if (state.since !== undefined && state.until !== undefined && state.until <= state.since)
@@ -94,7 +94,7 @@ function read(state: State, name: string, value: string, kickOff: KickOff): void
       for (const each of value.split(NEXT_FILTER)) readFilter(state, each, kickOff)
       return
     default:
-      passOver(state, kickOff.lenient, wrong(name, 'is not a parameter of $export'))
+      ignoreOrReject(state, kickOff.lenient, wrong(name, 'is not a parameter of $export'))
   }
 }
 
@@ -105,10 +105,10 @@ function readInstant(state: State, name: '_since' | '_until', value: string, kic
   const field = name === '_since' ? 'since' : 'until'
   if (state[field] !== undefined) throw wrong(name, 'is given twice')
   const text = withPlus(value)
-  const range = dateRange(text)
+  const range = parseDateRange(text)
   const instant = range !== undefined && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? range.low : undefined
-  if (instant === undefined) passOver(state, kickOff.lenient, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
-  else if (name === '_since' && instant > kickOff.now) passOver(state, kickOff.lenient, wrong(name, 'is later than now'))
+  if (instant === undefined) ignoreOrReject(state, kickOff.lenient, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
+  else if (name === '_since' && instant > kickOff.now) ignoreOrReject(state, kickOff.lenient, wrong(name, 'is later than now'))
   else state[field] = instant
 }
 
@@ -117,11 +117,11 @@ const withPlus = (value: string): string => value.replace(' ', '+')
 
 function readTypes(state: State, value: string, kickOff: KickOff): void {
   const named = listed(value)
-  if (named.length === 0) return passOver(state, kickOff.lenient, wrong('_type', 'names no type'))
+  if (named.length === 0) return ignoreOrReject(state, kickOff.lenient, wrong('_type', 'names no type'))
   state.types ??= []
   const known = named.filter((type) => {
     if (!isResourceType(type))
-      passOver(state, kickOff.lenient, wrong('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
+      ignoreOrReject(state, kickOff.lenient, wrong('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
     return isResourceType(type)
   })
   state.types = [...new Set([...state.types, ...known])]
@@ -130,20 +130,20 @@ function readTypes(state: State, value: string, kickOff: KickOff): void {
 function readPatient(state: State, value: string, { level, posted, reading }: KickOff): void {
   if (!posted) throw wrong('patient', 'is sent by POST, in Parameters')
   if (level === 'system') throw wrong('patient', 'is for exports of patients or of a group')
-  const name = isId(value) ? `Patient/${value}` : localReference(value, reading)
+  const name = isId(value) ? `Patient/${value}` : toLocalReference(value, reading)
   if (name?.startsWith('Patient/') !== true) throw wrong('patient', 'is a reference to a Patient of this server, as Patient/1')
   state.patients.push(name)
-  if (state.patients.length > MOST_PATIENTS) throw wrong('patient', `is given more than ${MOST_PATIENTS} times`)
+  if (state.patients.length > MAX_NAMED_PATIENTS) throw wrong('patient', `is given more than ${MAX_NAMED_PATIENTS} times`)
 }
 
 function readFilter(state: State, text: string, kickOff: KickOff): void {
   const [, type = '', query = ''] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
   if (!isResourceType(type))
-    return passOver(state, kickOff.lenient, wrong('_typeFilter', 'is a search of a type, as Observation?status=final'))
+    return ignoreOrReject(state, kickOff.lenient, wrong('_typeFilter', 'is a search of a type, as Observation?status=final'))
   try {
     parseFilter({ type, query }, kickOff.reading, 0)
   } catch (error) {
-    return passOver(state, kickOff.lenient, wrong('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
+    return ignoreOrReject(state, kickOff.lenient, wrong('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
   }
   state.filters.push({ type, query })
   if (state.filters.length > MOST_FILTERS) throw wrong('_typeFilter', `holds more than ${MOST_FILTERS} searches`)
@@ -156,7 +156,7 @@ function readElements(state: State, value: string): void {
   if (state.elements.length > MOST_ELEMENTS) throw wrong('_elements', `names more than ${MOST_ELEMENTS} elements`)
 }
 
-function elementOf(text: string): AskedElement {
+function elementOf(text: string): RequestedElement {
   const [, type, element = ''] = /^(?:([A-Z][A-Za-z]+)\.)?([a-z][A-Za-z0-9]*(?:\[x\])?)$/.exec(text) ?? []
   if (element === '' || (type !== undefined && !isResourceType(type)))
     throw wrong('_elements', `names ${JSON.stringify(text.slice(0, 64))}: an element at the root is Patient.name, or name`)
@@ -170,7 +170,7 @@ const listed = (value: string): readonly string[] =>
     .filter((each) => each !== '')
 
 /** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters: strictly an error, leniently told, as long as that is worth reading. */
-export function passOver(state: Pick<State, 'passedOver'>, lenient: boolean, error: Error): void {
+export function ignoreOrReject(state: Pick<State, 'passedOver'>, lenient: boolean, error: Error): void {
   if (!lenient || state.passedOver.length === MOST_PASSED_OVER) throw error
   state.passedOver.push(error.message)
 }
@@ -178,9 +178,9 @@ export function passOver(state: Pick<State, 'passedOver'>, lenient: boolean, err
 const wrong = (name: string, what: string): Error => fhirError(400, 'value', `${name.slice(0, 64)} ${what}`)
 
 /** Said before anything of it is looked at: others would wait meanwhile. */
-export const tooLong = (): FhirError =>
+export const requestTooLong = (): FhirError =>
   fhirError(
     413,
     'too-long',
-    `All that one export asks for has at most ${LONGEST_ASKED} characters, besides patients: ask for fewer filters, in several exports`,
+    `All that one export asks for has at most ${MAX_REQUEST_LENGTH} characters, besides patients: ask for fewer filters, in several exports`,
   )

@@ -1,15 +1,15 @@
 /** The steps of the export workflow (workflow.ts): what they need of the world, what they are given and what they give. */
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { KeptRows } from '../ports/rows/rows.ts'
+import type { Rows } from '../ports/rows/rows.ts'
 import type { SearchIndex } from '../ports/search/search-index.ts'
 import type { ResourceReader } from '../ports/store/resource-store.ts'
 import type { SettledVersions } from '../ports/store/settled-versions.ts'
-import type { Reading } from '../search/search-context.ts'
+import type { SearchContext } from '../search/search-context.ts'
 import type { AdditionalResources } from './additional-resources.ts'
 
 export type ExportParts = {
-  readonly rows: KeptRows
+  readonly rows: Rows
   readonly resources: Pick<ResourceReader, 'current' | 'heads' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
   /** It shows what was committed before it is asked. */
   readonly index: Pick<SearchIndex, 'find' | 'distinct'>
@@ -18,7 +18,7 @@ export type ExportParts = {
   /** How often the store was set back to an earlier time. Absent: never. */
   readonly epoch?: number
   /** How a tenant's texts are read, as of now. */
-  readonly readingOf: (tenant: string) => Promise<Reading>
+  readonly readingOf: (tenant: string) => Promise<SearchContext>
   readonly expressions: () => ExpressionRunner
   readonly now: () => number
   /** Milliseconds since some moment, by a clock nobody sets: how long something goes on. */
@@ -50,8 +50,8 @@ export type StepInput = OfJob &
   )
 
 /** `wait`: seconds until it is asked again; 0: `segments` are planned. */
-export type Planned = OfJob & { readonly wait: number; readonly segments: readonly string[] }
+export type PlanOutput = OfJob & { readonly wait: number; readonly segments: readonly string[] }
 /** None: there is nothing to collect, or no more. */
-export type Gathered = OfJob & { readonly ranges: readonly string[] }
+export type RangePlanOutput = OfJob & { readonly ranges: readonly string[] }
 /** Of a writer: there is more to do. */
-export type Sliced = OfJob & { readonly more: boolean } & ({ readonly segment: string } | { readonly range: string })
+export type SliceOutput = OfJob & { readonly more: boolean } & ({ readonly segment: string } | { readonly range: string })

@@ -11,26 +11,26 @@ const WRITERS = 40
 const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, JitterStrategy: 'FULL' }
 
 /** Of a step that its function ended, or never answered: it had no memory left, or no time. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html */
-export const ENDED = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown', 'States.Timeout']
+export const TERMINATION_ERRORS = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown', 'States.Timeout']
 
 /**
  * A store that fails for half an hour delays a job, whatever chance makes of the waits of its 40 writers. What ends a step each time does not
  * pass. Each step may be repeated.
  */
 const RETRY = [
-  { ErrorEquals: ENDED, ...PAUSES, MaxAttempts: 10 },
+  { ErrorEquals: TERMINATION_ERRORS, ...PAUSES, MaxAttempts: 10 },
   { ErrorEquals: ['States.ALL'], ...PAUSES, MaxAttempts: 60 },
 ]
 
 /** Steps by what they are called in the machine. */
 export const STEPS = { Plan: 'plan', Write: 'write', Gather: 'gather', Collect: 'collect', Finish: 'finish', Fail: 'fail' } as const
 
-export type Action = (typeof STEPS)[keyof typeof STEPS]
+export type StepAction = (typeof STEPS)[keyof typeof STEPS]
 
 /** `step`: the ARN of the function that runs each of them. Its input is `{ job, attempt }`. */
 export function exportWorkflow(step: string): object {
   const ofJob = { 'job.$': '$.job', 'attempt.$': '$.attempt' }
-  const task = (action: Action, input: object, rest: object): object => ({
+  const task = (action: StepAction, input: object, rest: object): object => ({
     Type: 'Task',
     Resource: step,
     Parameters: { action, ...input },
@@ -38,7 +38,7 @@ export function exportWorkflow(step: string): object {
     ...rest,
   })
   const failing = { Catch: [{ ErrorEquals: ['States.ALL'], ResultPath: '$.error', Next: 'Fail' }] }
-  const until = (name: string, action: Action, input: object): object => ({
+  const until = (name: string, action: StepAction, input: object): object => ({
     StartAt: name,
     States: {
       [name]: task(action, input, { Next: `${name}More` }),
@@ -46,7 +46,7 @@ export function exportWorkflow(step: string): object {
       [`${name}Done`]: { Type: 'Succeed' },
     },
   })
-  const each = (items: string, item: string, name: string, action: Action, next: string): object => ({
+  const each = (items: string, item: string, name: string, action: StepAction, next: string): object => ({
     Type: 'Map',
     ItemsPath: `$.${items}`,
     MaxConcurrency: WRITERS,

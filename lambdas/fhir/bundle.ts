@@ -2,7 +2,7 @@
 import { parseJsonBytes, writeJson } from './json.ts'
 import type { Element, Resource } from './resource.ts'
 
-export type Link = { readonly relation: 'self' | 'first' | 'previous' | 'next'; readonly url: string }
+export type BundleLink = { readonly relation: 'self' | 'first' | 'previous' | 'next'; readonly url: string }
 
 /** Stands before the other members of its entry: bytes of JSON, in one piece or in several, or a tree. */
 type EntryResource = Uint8Array | readonly Uint8Array[] | Resource
@@ -19,7 +19,7 @@ export type BundlePage = {
   readonly kind: 'bundle'
   readonly type: 'searchset' | 'history' | 'batch-response' | 'transaction-response'
   readonly total?: number
-  readonly link: readonly Link[]
+  readonly link: readonly BundleLink[]
   readonly entries: readonly BundleEntry[]
 }
 
@@ -29,7 +29,7 @@ const isBytes = (resource: BundleEntry['resource']): resource is Uint8Array | re
   resource instanceof Uint8Array || Array.isArray(resource)
 
 /** Bytes; those of a tree are not counted. */
-export function sizeOf(resource: BundleEntry['resource']): number {
+export function byteSizeOf(resource: BundleEntry['resource']): number {
   if (!isBytes(resource)) return 0
   return resource instanceof Uint8Array ? resource.length : resource.reduce((sum, { length }) => sum + length, 0)
 }
@@ -38,7 +38,7 @@ export function sizeOf(resource: BundleEntry['resource']): number {
 const LONG_TEXT = 65_536
 
 /** The page as JSON, in parts: no two entries have to be written in one go. */
-export function* bundleParts(page: BundlePage): Generator<Uint8Array, void> {
+export function* writeBundleChunks(page: BundlePage): Generator<Uint8Array, void> {
   let text = writeJson(headOf(page)).slice(0, -1)
   let separator = ',"entry":['
   for (const entry of page.entries) {
@@ -83,7 +83,7 @@ const treeOfEntry = ({ fullUrl, resource, more }: BundleEntry): Element => ({
 })
 
 /** The resource of an entry, to be looked into. */
-export function treeOf(resource: EntryResource): Resource {
+export function entryResourceOf(resource: EntryResource): Resource {
   if (!isBytes(resource)) return resource
   return parseJsonBytes(resource instanceof Uint8Array ? resource : Buffer.concat(resource)) as Resource
 }

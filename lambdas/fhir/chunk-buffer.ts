@@ -7,7 +7,7 @@ const LARGEST_BLOCK = 65_536
 
 const NOTHING = Buffer.alloc(0)
 
-export class Gathered {
+export class ChunkBuffer {
   readonly #parts: Uint8Array[] = []
   /** Of small chunks. */
   #block = NOTHING

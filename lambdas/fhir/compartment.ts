@@ -1,11 +1,11 @@
 /** The compartments a resource is in. https://hl7.org/fhir/R4/compartmentdefinition.html */
 import definitions from './definitions/compartments.json' with { type: 'json' }
-import { type Bases, RELATIVE, relative } from './references.ts'
+import { type BaseUrls, RELATIVE_REFERENCE, toRelative } from './references.ts'
 import type { Element, Resource } from './resource.ts'
 import { resourceTypes } from './resource-types.ts'
 
 /** By resource type: where references are that put a resource into a compartment, and which kinds of compartment that can be. */
-export type Compartments = Readonly<
+export type CompartmentPaths = Readonly<
   Record<string, readonly { readonly path: readonly string[]; readonly compartments: readonly string[] }[]>
 >
 
@@ -13,11 +13,11 @@ export type Compartments = Readonly<
  * `Patient/1`, `Encounter/2` …, each once; the five kinds of compartment hold themselves. References to other servers
  * do not count.
  */
-export function compartmentsOf(resource: Resource, bases: Bases = {}): readonly string[] {
+export function compartmentsOf(resource: Resource, bases: BaseUrls = {}): readonly string[] {
   const found: string[] = []
-  if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.push(`${resource.resourceType}/${resource.id}`)
+  if (COMPARTMENT_TYPES.has(resource.resourceType) && resource.id !== undefined) found.push(`${resource.resourceType}/${resource.id}`)
   const add: Add = (reference, compartments) => {
-    const name = nameIn(relative(reference, bases), compartments)
+    const name = nameIn(toRelative(reference, bases), compartments)
     if (name !== undefined) found.push(name)
   }
   for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, add)
@@ -26,20 +26,20 @@ export function compartmentsOf(resource: Resource, bases: Bases = {}): readonly 
 }
 
 /** Patient, Encounter, RelatedPerson, Practitioner, Device. */
-export const OWNERS: ReadonlySet<string> = new Set(['Device', 'Encounter', 'Patient', 'Practitioner', 'RelatedPerson'])
+export const COMPARTMENT_TYPES: ReadonlySet<string> = new Set(['Device', 'Encounter', 'Patient', 'Practitioner', 'RelatedPerson'])
 
 /** The types that can belong to a patient. */
 export const patientCompartmentTypes: ReadonlySet<string> = new Set([
   'Patient',
-  ...Object.entries(definitions as Compartments)
+  ...Object.entries(definitions as CompartmentPaths)
     .filter(([, paths]) => paths.some(({ compartments }) => compartments.includes('Patient')))
     .map(([type]) => type),
 ])
 
 /** And Devices, which say whose they are: they belong to that patient's data, though to no compartment. */
-export const typesOfPatients: readonly string[] = resourceTypes.filter((type) => patientCompartmentTypes.has(type) || type === 'Device')
+export const patientDataTypes: readonly string[] = resourceTypes.filter((type) => patientCompartmentTypes.has(type) || type === 'Device')
 
-const PATHS = new Map(Object.entries(definitions as Compartments))
+const PATHS = new Map(Object.entries(definitions as CompartmentPaths))
 
 type Add = (reference: string, compartments: readonly string[]) => void
 
@@ -54,6 +54,6 @@ function collect(focus: unknown, path: readonly string[], at: number, compartmen
 
 /** Returns `Type/id`, as the index and includes read the reference. */
 function nameIn(reference: string, compartments: readonly string[]): string | undefined {
-  const [, type = '', id] = RELATIVE.exec(reference) ?? []
+  const [, type = '', id] = RELATIVE_REFERENCE.exec(reference) ?? []
   return compartments.includes(type) ? `${type}/${id}` : undefined
 }

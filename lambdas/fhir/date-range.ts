@@ -13,7 +13,7 @@ const [MONTH, DAY, HOUR, MINUTE, SECOND, FRACTION] = [5, 8, 11, 14, 17, 20] as c
  * undefined for what is no date, dateTime or instant. Minutes without seconds are allowed, as in searches.
  * `timeZone`: IANA name of the zone of what has no offset; absent: UTC.
  */
-export function dateRange(text: string, timeZone?: string): DateRange | undefined {
+export function parseDateRange(text: string, timeZone?: string): DateRange | undefined {
   if (!FORM.test(text)) return undefined
   const { length } = text
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)

@@ -1,16 +1,16 @@
 /** FHIRPath Patch on a resource. https://hl7.org/fhir/R4/fhirpatch.html */
-import { checkDepth, copied } from './bounded-copy.ts'
-import { DEEPEST } from './json.ts'
+import { checkDepth, copyBounded } from './bounded-copy.ts'
+import { MAX_JSON_DEPTH } from './json.ts'
 import { type FhirError, fhirError } from './outcome.ts'
-import type { elementNamed, List, Location } from './path/element-location.ts'
-import { Unsupported } from './path/tokens.ts'
-import type { Work } from './path/work-budget.ts'
+import type { ElementList, ElementLocation, jsonMembersOf } from './path/element-location.ts'
+import { UnsupportedExpression } from './path/tokens.ts'
+import type { WorkBudget } from './path/work-budget.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
 type Paths = {
-  readonly places: (path: string) => readonly Location[]
-  readonly lists: (path: string) => readonly List[]
-  readonly elementNamed: typeof elementNamed
+  readonly places: (path: string) => readonly ElementLocation[]
+  readonly lists: (path: string) => readonly ElementList[]
+  readonly elementNamed: typeof jsonMembersOf
   readonly copied: (value: unknown) => unknown
 }
 
@@ -18,18 +18,20 @@ type Paths = {
  * What the patch does to a resource, which it changes. FhirError 400 for an operation that lacks a part, 422 for one that does not apply,
  * each naming the operation; TooCostly.
  */
-export async function fhirPathPatch(operations: readonly FhirPathOperation[]): Promise<(resource: Resource, work: Work) => Resource> {
-  const { locate, locateLists, elementNamed } = await import('./path/element-location.ts')
+export async function compileFhirPathPatch(
+  operations: readonly FhirPathPatchOperation[],
+): Promise<(resource: Resource, work: WorkBudget) => Resource> {
+  const { locateElements: locate, locateLists, jsonMembersOf: elementNamed } = await import('./path/element-location.ts')
   return (resource, work) => {
     const paths: Paths = {
       places: (path) => locate(path, resource, work),
       lists: (path) => locateLists(path, resource, work),
       elementNamed,
       // Later operations may change it, and the patch is applied again where another write came first.
-      copied: (value) => copied(value, DEEPEST, work),
+      copied: (value) => copyBounded(value, MAX_JSON_DEPTH, work),
     }
     for (const operation of operations) apply(paths, operation)
-    checkDepth(resource, DEEPEST)
+    checkDepth(resource, MAX_JSON_DEPTH)
     return resource
   }
 }
@@ -38,10 +40,10 @@ export async function fhirPathPatch(operations: readonly FhirPathOperation[]): P
 type Parts = ReadonlyMap<string, Element>
 
 /** `at`: where it is in the patch. */
-export type FhirPathOperation = { readonly type: string; readonly path: string; readonly parts: Parts; readonly at: string }
+export type FhirPathPatchOperation = { readonly type: string; readonly path: string; readonly parts: Parts; readonly at: string }
 
 /** The operations of a patch, before it looks at a resource. FhirError 400 for a malformed one, with its place. */
-export function readFhirPathPatch({ parameter }: Element): readonly FhirPathOperation[] {
+export function readFhirPathPatch({ parameter }: Element): readonly FhirPathPatchOperation[] {
   if (parameter === undefined) return []
   if (!Array.isArray(parameter)) throw fhirError(400, 'structure', 'The operations of a FHIRPath Patch are a list', 'Parameters.parameter')
   return parameter.map((each: unknown, i) => {
@@ -58,7 +60,7 @@ function nameOf({ name }: Element, at: string): string {
   return name
 }
 
-function apply(paths: Paths, { type, path, parts, at }: FhirPathOperation): void {
+function apply(paths: Paths, { type, path, parts, at }: FhirPathPatchOperation): void {
   switch (type) {
     case 'add':
       return add(paths, only(placesOf(paths, path, at), at), parts, at)
@@ -75,14 +77,14 @@ function apply(paths: Paths, { type, path, parts, at }: FhirPathOperation): void
   }
 }
 
-const placesOf = ({ places }: Paths, path: string, at: string): readonly Location[] => located(() => places(path), at)
-const listsOf = ({ lists }: Paths, path: string, at: string): readonly List[] => located(() => lists(path), at)
+const placesOf = ({ places }: Paths, path: string, at: string): readonly ElementLocation[] => located(() => places(path), at)
+const listsOf = ({ lists }: Paths, path: string, at: string): readonly ElementList[] => located(() => lists(path), at)
 
 function located<T>(locate: () => T, at: string): T {
   try {
     return locate()
   } catch (error) {
-    if (!(error instanceof Unsupported || error instanceof SyntaxError)) throw error
+    if (!(error instanceof UnsupportedExpression || error instanceof SyntaxError)) throw error
     throw fhirError(400, 'value', 'The path of the operation is not a FHIRPath that leads to an element', at)
   }
 }
@@ -94,7 +96,7 @@ function only<T>(found: readonly T[], at: string): T {
   return first
 }
 
-function add(paths: Paths, { value, type }: Location, parts: Parts, at: string): void {
+function add(paths: Paths, { value, type }: ElementLocation, parts: Parts, at: string): void {
   if (!isElement(value)) throw doesNotApply('its path leads to no element that has elements', at)
   const name = text(parts, 'name', at)
   const given = valuePart(parts, at)
@@ -105,7 +107,7 @@ function add(paths: Paths, { value, type }: Location, parts: Parts, at: string):
   else holder[member.key] = added
 }
 
-function insert(paths: Paths, { type, holder, member }: List, parts: Parts, at: string): void {
+function insert(paths: Paths, { type, holder, member }: ElementList, parts: Parts, at: string): void {
   const items = itemsOf(holder, member)
   const index = integer(parts, 'index', at)
   if (index > items.length) throw doesNotApply('its index is beyond the end of the list', at)
@@ -113,7 +115,7 @@ function insert(paths: Paths, { type, holder, member }: List, parts: Parts, at: 
   rearrange(holder, member, (list, isBeside) => list.toSpliced(index, 0, isBeside ? null : value))
 }
 
-function remove(places: readonly Location[], at: string): void {
+function remove(places: readonly ElementLocation[], at: string): void {
   if (places.length === 0) return
   const place = only(places, at)
   if (place.holder === undefined) throw doesNotApply('a resource cannot be deleted from itself', at)
@@ -121,7 +123,7 @@ function remove(places: readonly Location[], at: string): void {
 }
 
 /** Removes an element, and the elements that are empty without it. */
-function removeAt({ holder, member, index, parent }: Location): void {
+function removeAt({ holder, member, index, parent }: ElementLocation): void {
   if (holder === undefined) return
   if (index === undefined) {
     delete holder[member]
@@ -131,21 +133,21 @@ function removeAt({ holder, member, index, parent }: Location): void {
 }
 
 /** `empty`: the element itself, or what stood beside a primitive. */
-function removeEmpty(place: Location, empty: Record<string, unknown>): void {
+function removeEmpty(place: ElementLocation, empty: Record<string, unknown>): void {
   const { holder, member, index, value } = place
   if (value === empty || value === undefined || value === null) removeAt(place)
   else if (index === undefined) delete holder![`_${member}`]
   else rearrange(holder!, member, (list, isBeside) => (isBeside ? list.with(index, null) : list))
 }
 
-function replace(paths: Paths, { type, holder, member, index }: Location, parts: Parts, at: string): void {
+function replace(paths: Paths, { type, holder, member, index }: ElementLocation, parts: Parts, at: string): void {
   if (holder === undefined) throw doesNotApply('a resource cannot be replaced by itself', at)
   const value = contentOf(paths, valuePart(parts, at), type, at)
   if (index === undefined) holder[member] = value
   else rearrange(holder, member, (list, isBeside) => (isBeside ? list : list.with(index, value)))
 }
 
-function move({ holder, member }: List, parts: Parts, at: string): void {
+function move({ holder, member }: ElementList, parts: Parts, at: string): void {
   const items = itemsOf(holder, member)
   const [source, destination] = [integer(parts, 'source', at), integer(parts, 'destination', at)]
   if (source >= items.length || destination >= items.length) throw doesNotApply('source or destination is beyond the end of the list', at)

@@ -1,8 +1,8 @@
 /** Says where and why a JSON text is refused. Slow and exact; called only for texts that were. https://www.rfc-editor.org/rfc/rfc8259 */
 
-export type Fault = { readonly line: number; readonly column: number; readonly reason: string }
+export type JsonFault = { readonly line: number; readonly column: number; readonly reason: string }
 
-export function findFault(text: string): Fault {
+export function findJsonFault(text: string): JsonFault {
   let at = 0
   try {
     skipSpace()
@@ -97,7 +97,7 @@ export function findFault(text: string): Fault {
     while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at++
   }
 
-  function fault(position: number, reason: string): Fault {
+  function fault(position: number, reason: string): JsonFault {
     let line = 1
     let start = 0
     for (let end = text.indexOf('\n'); end >= 0 && end < position; end = text.indexOf('\n', start)) {

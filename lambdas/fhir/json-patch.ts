@@ -1,20 +1,20 @@
 /** JSON Patch on a resource, by fast-json-patch. https://www.rfc-editor.org/rfc/rfc6902 */
 import jsonpatch, { type Operation } from 'fast-json-patch'
-import { checkDepth, copied } from './bounded-copy.ts'
-import { DEEPEST, decimalText, isDecimal } from './json.ts'
+import { checkDepth, copyBounded } from './bounded-copy.ts'
+import { decimalTextOf, isDecimal, MAX_JSON_DEPTH } from './json.ts'
 import { type FhirError, fhirError } from './outcome.ts'
-import type { Work } from './path/work-budget.ts'
+import type { WorkBudget } from './path/work-budget.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
-export type JsonOperation =
+export type JsonPatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
   | { readonly op: 'copy' | 'move'; readonly path: string; readonly from: string }
   | { readonly op: 'remove'; readonly path: string }
 
 /** The operations of a patch, before it looks at a resource. FhirError 400 for a malformed one, with its place. */
-export const readJsonPatch = (document: readonly unknown[]): readonly JsonOperation[] => document.map(readOperation)
+export const readJsonPatch = (document: readonly unknown[]): readonly JsonPatchOperation[] => document.map(readOperation)
 
-function readOperation(operation: unknown, i: number): JsonOperation {
+function readOperation(operation: unknown, i: number): JsonPatchOperation {
   if (!isElement(operation)) throw malformed(i, 'an operation is an object')
   const { op, value } = operation
   if (!isOp(op)) throw malformed(i, `its op is one of ${OPS.join(', ')}`, 'op')
@@ -26,7 +26,7 @@ function readOperation(operation: unknown, i: number): JsonOperation {
 }
 
 const OPS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
-const isOp = (op: unknown): op is JsonOperation['op'] => OPS.some((known) => known === op)
+const isOp = (op: unknown): op is JsonPatchOperation['op'] => OPS.some((known) => known === op)
 
 function pointerOf(operation: Element, name: 'path' | 'from', i: number): string {
   const pointer = operation[name]
@@ -38,7 +38,7 @@ function pointerOf(operation: Element, name: 'path' | 'from', i: number): string
  * What becomes of a resource, which it changes. FhirError 422 for an operation that does not apply, naming it; TooCostly where what is added
  * comes to more than the work there is.
  */
-export function jsonPatch(resource: Resource, operations: readonly JsonOperation[], work: Work): unknown {
+export function applyJsonPatch(resource: Resource, operations: readonly JsonPatchOperation[], work: WorkBudget): unknown {
   let tree: unknown = resource
   operations.forEach((operation, i) => {
     tree = apply(tree, operation, i, work)
@@ -46,7 +46,7 @@ export function jsonPatch(resource: Resource, operations: readonly JsonOperation
   return tree
 }
 
-function apply(tree: unknown, operation: JsonOperation, i: number, work: Work): unknown {
+function apply(tree: unknown, operation: JsonPatchOperation, i: number, work: WorkBudget): unknown {
   if (operation.op === 'test') {
     checkTest(tree, operation, i)
     return tree
@@ -63,12 +63,12 @@ function apply(tree: unknown, operation: JsonOperation, i: number, work: Work): 
  * The operation with a copy of what it places, which later ones may change: the patch is applied again where another write came first.
  * A `copy` becomes the `add` that it is. https://www.rfc-editor.org/rfc/rfc6902#section-4.5
  */
-function placing(tree: unknown, operation: JsonOperation, i: number, work: Work): JsonOperation {
+function placing(tree: unknown, operation: JsonPatchOperation, i: number, work: WorkBudget): JsonPatchOperation {
   const { op, path } = operation
-  const levels = DEEPEST + 1 - path.split('/').length
+  const levels = MAX_JSON_DEPTH + 1 - path.split('/').length
   if (op === 'remove' || op === 'replace') valueAt(tree, path, i, 'path')
-  if (op === 'add' || op === 'replace') return { ...operation, value: copied(operation.value, levels, work) }
-  if (op === 'copy') return { op: 'add', path, value: copied(valueAt(tree, operation.from, i, 'from'), levels, work) }
+  if (op === 'add' || op === 'replace') return { ...operation, value: copyBounded(operation.value, levels, work) }
+  if (op === 'copy') return { op: 'add', path, value: copyBounded(valueAt(tree, operation.from, i, 'from'), levels, work) }
   if (op === 'move') checkDepth(valueAt(tree, operation.from, i, 'from'), levels)
   return operation
 }
@@ -105,7 +105,7 @@ function sameValue(a: unknown, b: unknown): boolean {
     const keys = Object.keys(a)
     return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && sameValue(a[key], b[key]))
   }
-  if (isNumber(a) && isNumber(b)) return Number(decimalText(a)) === Number(decimalText(b))
+  if (isNumber(a) && isNumber(b)) return Number(decimalTextOf(a)) === Number(decimalTextOf(b))
   return a === b
 }
 

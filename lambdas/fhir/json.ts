@@ -5,11 +5,11 @@
  * A number whose text a double would not give back (1.10, 1e3, thirty digits) stands in the tree as a string: U+0000, then the text.
  * U+0000 is refused in input, so nothing else looks like that.
  */
-import { findFault } from './json-fault.ts'
+import { findJsonFault } from './json-fault.ts'
 import { fhirError } from './outcome.ts'
 
 /** Levels of objects and arrays. */
-export const DEEPEST = 64
+export const MAX_JSON_DEPTH = 64
 
 /** The tree of a JSON text. FhirError 400 with line and column: not JSON, a key twice, `__proto__`, U+0000, deeper, wider or fuller than any resource. */
 export function parseJson(text: string): unknown {
@@ -38,7 +38,7 @@ const SHORTEST_DECIMAL = 10
 const refused = (what: string): Error => fhirError(400, 'structure', `The JSON ${what}`)
 
 function checkSize({ deepest, widest, nested }: Scan, length: number): void {
-  if (deepest > DEEPEST) throw refused(`is nested deeper than ${DEEPEST} levels`)
+  if (deepest > MAX_JSON_DEPTH) throw refused(`is nested deeper than ${MAX_JSON_DEPTH} levels`)
   if (widest > WIDEST) throw refused(`has an object of more than ${WIDEST} properties`)
   if (nested > SHORT && nested > length / SHORTEST) throw refused('has more objects and arrays than a resource of its length can have')
 }
@@ -64,12 +64,12 @@ export function writeJson(tree: unknown): string {
 export const isDecimal = (value: unknown): value is string => typeof value === 'string' && value.charCodeAt(0) === 0
 
 /** The text of a preserved decimal or a number. */
-export const decimalText = (value: string | number): string => (typeof value === 'number' ? String(value) : value.slice(1))
+export const decimalTextOf = (value: string | number): string => (typeof value === 'number' ? String(value) : value.slice(1))
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 function faulty(text: string): Error {
-  const { line, column, reason } = findFault(text)
+  const { line, column, reason } = findJsonFault(text)
   return fhirError(400, 'structure', `The body is not valid JSON: ${reason} (line ${line}, column ${column})`)
 }
 
@@ -101,7 +101,7 @@ function scan(text: string): Scan {
   let deepest = 0
   let widest = 0
   /** Members of the object that is open at each depth; what is deeper is refused. */
-  const widths = new Int32Array(DEEPEST + 1)
+  const widths = new Int32Array(MAX_JSON_DEPTH + 1)
   let out = ''
   let copied = 0
   let kept = 0
@@ -110,11 +110,11 @@ function scan(text: string): Scan {
     if (c === QUOTE) i = endOfString(text, i)
     else if (c === COLON) {
       members++
-      if (depth <= DEEPEST && ++widths[depth]! > widest) widest++
+      if (depth <= MAX_JSON_DEPTH && ++widths[depth]! > widest) widest++
     } else if (c === 123 || c === 91) {
       nested++
       if (++depth > deepest) deepest = depth
-      if (depth <= DEEPEST) widths[depth] = 0
+      if (depth <= MAX_JSON_DEPTH) widths[depth] = 0
     } else if (c === 125 || c === 93) depth--
     else if (c === MINUS || (c >= ZERO && c <= NINE)) {
       const end = endOfNumber(text, i)

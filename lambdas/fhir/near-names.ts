@@ -1,7 +1,7 @@
 /** Names that a client may have meant. */
 
 /** Returns up to three names, the nearest first. They differ from the text in at most a third of its letters. */
-export function nearNames(text: string, names: Iterable<string>): readonly string[] {
+export function findNearNames(text: string, names: Iterable<string>): readonly string[] {
   const most = Math.max(1, Math.floor(text.length / 3))
   const near = [...new Set(names)].map((name) => [name, distance(text.toLowerCase(), name.toLowerCase())] as const)
   return near
@@ -12,8 +12,8 @@ export function nearNames(text: string, names: Iterable<string>): readonly strin
 }
 
 /** Returns a question that names them, or nothing if there are none. */
-export const suggestion = (text: string, names: Iterable<string>): string => {
-  const near = text.length > LONGEST ? [] : nearNames(text, names)
+export const suggestNames = (text: string, names: Iterable<string>): string => {
+  const near = text.length > LONGEST ? [] : findNearNames(text, names)
   return near.length === 0 ? '' : `. Did you mean ${near.join(' or ')}?`
 }
 

@@ -54,7 +54,7 @@ const escaped = (expression: string): string =>
   expression.replace(ILLEGIBLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** In texts and expressions nothing is illegible. */
-export const outcome = (issues: readonly Issue[]): Resource => ({
+export const operationOutcomeOf = (issues: readonly Issue[]): Resource => ({
   resourceType: 'OperationOutcome',
   issue: issues.map(({ severity, code, text, expression }) => ({
     severity,

@@ -1,7 +1,7 @@
 /** Canonical URLs of the extensions that this server defines. They are the same on every server, so that a client can look for them. */
 
 /** On `Bundle.entry.search` of grouped searches: `key` (string) and `size` (integer) of the group. */
-export const SEARCH_GROUP = 'urn:fhir-serverless:StructureDefinition:search-group'
+export const SEARCH_GROUP_EXTENSION = 'urn:fhir-serverless:StructureDefinition:search-group'
 
 /** On a SearchParameter: `active` or `building` (code). */
-export const SEARCH_PARAMETER_STATE = 'urn:fhir-serverless:StructureDefinition:search-parameter-state'
+export const PARAMETER_STATE_EXTENSION = 'urn:fhir-serverless:StructureDefinition:search-parameter-state'

@@ -6,7 +6,7 @@ const [BRACE, BRACKET, END_OF_BRACE, END_OF_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d]
 /** Bytes of a piece. */
 const SIZE = 65_536
 
-export function* indented(parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
+export function* indentJson(parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
   const indenter = new Indenter()
   for (const part of parts)
     for (let at = 0; at < part.length; ) {

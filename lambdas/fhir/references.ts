@@ -17,30 +17,30 @@ export const replaceReferences = (resource: Resource, replace: Replace, replaceL
   walk(resource, { replace, replaceLink }, true) as Resource
 
 /** The references to other resources by search (`Patient?identifier=1`), perhaps some twice. https://hl7.org/fhir/R4/http.html#trules */
-export function conditionalReferences(resource: Resource | undefined): readonly string[] {
+export function conditionalReferencesOf(resource: Resource | undefined): readonly string[] {
   const found: string[] = []
   if (resource !== undefined)
     replaceReferences(resource, (reference) => {
-      if (isConditional(reference)) found.push(reference)
+      if (isConditionalReference(reference)) found.push(reference)
       return undefined
     })
   return found
 }
 
-export const isConditional = (reference: string): boolean => reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)
+export const isConditionalReference = (reference: string): boolean => reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)
 
 /** `Type/id` of every reference to a resource of this server, with its place. */
-export function localReferences(resource: Resource, bases: Bases): readonly { readonly reference: string; readonly path: string }[] {
+export function localReferencesOf(resource: Resource, bases: BaseUrls): readonly { readonly reference: string; readonly path: string }[] {
   const found: { readonly reference: string; readonly path: string }[] = []
   visitTexts(resource, resource.resourceType, (name, text, path) => {
-    const reference = name === 'reference' ? localReference(text, bases) : undefined
+    const reference = name === 'reference' ? toLocalReference(text, bases) : undefined
     if (reference !== undefined) found.push({ reference, path })
   })
   return found
 }
 
 /** The first element that says this text, `Observation.subject.reference`. */
-export function placeOf(resource: Resource, reference: string): string | undefined {
+export function referenceLocationOf(resource: Resource, reference: string): string | undefined {
   let place: string | undefined
   visitTexts(resource, resource.resourceType, (_, text, path) => {
     if (text === reference) place ??= path
@@ -58,27 +58,27 @@ function visitTexts(tree: unknown, path: string, visit: (name: string, text: str
 }
 
 /** `Type/id`, perhaps with a version. */
-export const RELATIVE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
+export const RELATIVE_REFERENCE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
 /** Addresses of this server, each without a slash at the end: what is told with one of them is told of this server. */
-export type Bases = { readonly baseUrl?: string; readonly otherBases?: readonly string[] }
+export type BaseUrls = { readonly baseUrl?: string; readonly otherBases?: readonly string[] }
 
 /** The one of them that stands before a path or a query; undefined: it is another server's, or is relative. */
-export const baseOf = (url: string, { baseUrl, otherBases }: Bases): string | undefined =>
+export const baseUrlOf = (url: string, { baseUrl, otherBases }: BaseUrls): string | undefined =>
   stands(baseUrl, url) ? baseUrl : otherBases?.find((base) => stands(base, url))
 
 const stands = (base: string | undefined, url: string): boolean =>
   base !== undefined && url.startsWith(base) && '/?'.includes(url[base.length] ?? '/')
 
 /** `http://this.server/fhir/Patient/1` → `Patient/1`. */
-export function relative(text: string, bases: Bases): string {
-  const { length } = baseOf(text, bases) ?? ''
+export function toRelative(text: string, bases: BaseUrls): string {
+  const { length } = baseUrlOf(text, bases) ?? ''
   return length > 0 && text[length] === '/' ? text.slice(length + 1) : text
 }
 
 /** `Type/id`, of what may be told with a version or with a base of this server. */
-export function localReference(text: string, bases: Bases): string | undefined {
-  const [, type = '', id] = RELATIVE.exec(relative(text, bases)) ?? []
+export function toLocalReference(text: string, bases: BaseUrls): string | undefined {
+  const [, type = '', id] = RELATIVE_REFERENCE.exec(toRelative(text, bases)) ?? []
   return isResourceType(type) ? `${type}/${id}` : undefined
 }
 
@@ -89,7 +89,7 @@ const MEMBER = '"reference":"'
  * Every reference in a resource as this server wrote it, perhaps some twice: wherever a member called `reference` stands, for in the text of a
  * string its quotes would have backslashes before them. Nothing is parsed. `text`: its bytes, a character each.
  */
-export function referencesWritten(text: string): readonly string[] {
+export function scanReferences(text: string): readonly string[] {
   const found: string[] = []
   for (let at = text.indexOf(MEMBER); at !== -1; at = text.indexOf(MEMBER, at + 1)) {
     const start = at + MEMBER.length
@@ -129,7 +129,7 @@ function walkItems(items: readonly unknown[], by: Replacing): readonly unknown[]
 
 /** Elements of type Reference, uri and url can hold one, and links of a narrative; a resource's own `url` and canonicals stay. */
 function replaced(name: string, value: string, isResource: boolean, { replace, replaceLink }: Replacing): string {
-  if (name === 'div') return replaceLink === undefined ? value : linksReplaced(value, replaceLink)
+  if (name === 'div') return replaceLink === undefined ? value : replaceLinks(value, replaceLink)
   const holdsOne =
     name === 'reference' || name === 'valueUri' || name === 'valueUrl' || (name === 'url' && !isResource && value.startsWith('urn:'))
   return holdsOne ? (replace(value) ?? value) : value
@@ -140,7 +140,7 @@ const LINK = /(\s(?:href|src)\s*=\s*)("[^"]*"|'[^']*')/g
 export const hasLinks = (narrative: string): boolean => narrative.search(LINK) !== -1
 
 /** A narrative with another text for what its links and images lead to. https://hl7.org/fhir/R4/http.html#trules */
-export const linksReplaced = (narrative: string, replace: Replace): string =>
+export const replaceLinks = (narrative: string, replace: Replace): string =>
   narrative.replace(LINK, (attribute, name: string, quoted: string) => {
     const to = replace(quoted.slice(1, -1))
     return to === undefined ? attribute : `${name}"${to}"`

@@ -23,7 +23,7 @@ const known = new Map<string, Definition>()
 const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 
 /** `true`: the summary elements, and what must be there; `text`: narrative and what must be there; `data`: all but the narrative. */
-export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data'): Resource {
+export function selectSummary(resource: Resource, summary: 'true' | 'text' | 'data'): Resource {
   const { summary: own, mandatory } = definitionOf(resource.resourceType)
   switch (summary) {
     case 'true':
@@ -36,7 +36,7 @@ export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data
 }
 
 /** Root elements by name (`name` or `Patient.name`), and those that must be there; `value`, or `value[x]`, is each form of value[x]. */
-export function elementsOnly(resource: Resource, elements: readonly string[]): Resource {
+export function selectElements(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
   const { mandatory, choices } = definitionOf(resourceType)
   const own = elements.map(namedBy).flatMap(({ type, name }) => (type === undefined || type === resourceType ? [name] : []))
@@ -46,7 +46,7 @@ export function elementsOnly(resource: Resource, elements: readonly string[]): R
   return subsetted(resource, (name) => (wanted.has(name) || wanted.has(choices.get(name) ?? name) ? true : undefined))
 }
 
-/** Whether a name, as elementsOnly takes them, is one of a root element: of this type, or of any where none is given. */
+/** Whether a name, as selectElements takes them, is one of a root element: of this type, or of any where none is given. */
 export function isRootElement(element: string, type?: string): boolean {
   const named = namedBy(element)
   const of = named.type ?? type

@@ -1,25 +1,25 @@
 /** Spreads the names of an audit record over as many records as they take. */
-import { type AuditRecord, LONGEST_NAMES } from '../ports/security/audit-log.ts'
+import { type AuditRecord, MAX_AUDIT_NAMES_BYTES } from '../ports/security/audit-log.ts'
 
 const FIELDS = ['parameters', 'queries', 'keys', 'reads', 'patients'] as const
 type Field = (typeof FIELDS)[number]
 
 /** Texts of one byte a character, without quotes. */
-export type Names = Readonly<Record<Field, readonly string[]>>
-export type Records = readonly [AuditRecord, ...(readonly AuditRecord[])]
+export type AuditNames = Readonly<Record<Field, readonly string[]>>
+export type AuditRecords = readonly [AuditRecord, ...(readonly AuditRecord[])]
 
 /** Bytes of JSON beside a name: quotes and a comma. */
 const BESIDE = 3
 
 /** Returns the record with these names. If they do not fit into it, returns several, which are numbered. */
-export function inParts(record: AuditRecord, names: Names): Records {
+export function splitAuditRecord(record: AuditRecord, names: AuditNames): AuditRecords {
   const parts: (readonly [Field, string])[][] = [[]]
   let size = 0
   for (const field of FIELDS)
     for (const name of names[field]) {
       size += name.length + BESIDE
       // guard: audit-record-continues
-      if (size > LONGEST_NAMES) {
+      if (size > MAX_AUDIT_NAMES_BYTES) {
         parts.push([])
         size = name.length + BESIDE
       }
@@ -31,5 +31,5 @@ export function inParts(record: AuditRecord, names: Names): Records {
 }
 
 /** An empty list is left out. */
-const namesIn = (part: readonly (readonly [Field, string])[]): Partial<Names> =>
+const namesIn = (part: readonly (readonly [Field, string])[]): Partial<AuditNames> =>
   Object.fromEntries([...Map.groupBy(part, ([field]) => field)].map(([field, named]) => [field, named.map(([, name]) => name)]))

@@ -4,18 +4,18 @@ import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { AuditRecord } from '../ports/security/audit-log.ts'
 import type { VersionKey } from '../ports/store/resource-store.ts'
-import { inParts, type Names, type Records } from './audit-parts.ts'
+import { type AuditNames, type AuditRecords, splitAuditRecord } from './audit-parts.ts'
 import type { Exchange } from './exchange.ts'
 
 /** How it ended. Milliseconds: `at` since 1970. */
-export type Ended = Pick<AuditRecord, 'at' | 'status' | 'duration'>
+export type RequestResult = Pick<AuditRecord, 'at' | 'status' | 'duration'>
 
 /** Names in the URL and the parameters of a request; for a Bundle, those of its entries. */
-export type QueryNames = Pick<Names, 'parameters' | 'queries' | 'reads' | 'patients'>
+export type QueryNames = Pick<AuditNames, 'parameters' | 'queries' | 'reads' | 'patients'>
 export type QueryRecorder = (exchange: Exchange) => QueryNames
 
 /** Returns the records of a request: several where its names do not fit into one. */
-export function auditRecordsOf(exchange: Exchange, { at, ...ended }: Ended, recorder: QueryRecorder = namesInUrl): Records {
+export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResult, recorder: QueryRecorder = namesInUrl): AuditRecords {
   const { keys, ...single } = keysOf(exchange)
   const { patients: _, ...noted } = exchange.noted
   const record = {
@@ -30,7 +30,7 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: Ended, reco
     ...noted,
     ...ended,
   }
-  return inParts(record, { ...namesOf(exchange, recorder), keys: keys ?? [] })
+  return splitAuditRecord(record, { ...namesOf(exchange, recorder), keys: keys ?? [] })
 }
 
 /** Parameters of the authorization server are secrets, and about no patient. */
@@ -45,19 +45,19 @@ const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId
 
 /** Records requests without criteria: read, history and export read these parameters, and no others. */
 const namesInUrl: QueryRecorder = ({ fhir }) => ({
-  parameters: [...new Set(fhir.parameters.map(([name]) => (GENERAL.has(name) ? name : UNKNOWN)))],
+  parameters: [...new Set(fhir.parameters.map(([name]) => (NON_CRITERIA_PARAMETERS.has(name) ? name : UNKNOWN_NAME)))],
   ...{ queries: [], reads: [] },
-  patients: patientsInUrl(fhir),
+  patients: urlPatientsOf(fhir),
 })
 
-export const GENERAL: ReadonlySet<string> = new Set(
+export const NON_CRITERIA_PARAMETERS: ReadonlySet<string> = new Set(
   '_format _pretty _summary _elements _count _cursor _since _at _type _typeFilter _until _outputFormat mode profile'.split(' '),
 )
 
 /** In place of a name that the server does not know: it may be anything. */
-export const UNKNOWN = '?'
+export const UNKNOWN_NAME = '?'
 
-export const patientsInUrl = ({ compartment = '', type, id }: Exchange['fhir']): readonly string[] =>
+export const urlPatientsOf = ({ compartment = '', type, id }: Exchange['fhir']): readonly string[] =>
   type === 'Patient' && id !== undefined ? [`Patient/${id}`] : [compartment]
 
 /** Nothing where nobody is asked. */

@@ -30,7 +30,7 @@ function formOf({ http: { headers, body } }: Exchange): AuthRequest['form'] {
   return [...new URLSearchParams(text)]
 }
 
-export const authResponse = ({ status, headers, body }: AuthResponse): FhirResponse => ({
+export const toFhirResponse = ({ status, headers, body }: AuthResponse): FhirResponse => ({
   status,
   headers,
   ...(body === undefined ? {} : { body: new TextEncoder().encode(body) }),

@@ -7,7 +7,7 @@ import type { HttpResponse } from './exchange.ts'
 import { lengthOf } from './response-memory.ts'
 
 /** undefined: the client is gone. */
-export function faultOf({ code = '' }: NodeJS.ErrnoException): FhirError | undefined {
+export function connectionErrorOf({ code = '' }: NodeJS.ErrnoException): FhirError | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return fhirError(408, 'timeout', 'The request did not come in time')
   if (code === 'HPE_HEADER_OVERFLOW') return fhirError(431, 'too-long', 'The URL and the headers are too long')
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return fhirError(413, 'too-long', 'The extensions of a chunk are too long')

@@ -10,7 +10,7 @@ export type ByteRange = readonly [from: number, to: number] | 'beyond' | undefin
 const LONGEST = 100
 
 /** Returns one range. Returns undefined for several ranges and for other texts, which send the whole file. */
-export function byteRange(range: string | undefined, size: number): ByteRange {
+export function parseByteRange(range: string | undefined, size: number): ByteRange {
   if (range !== undefined && (range.length > LONGEST || /\d{16}/.test(range))) return 'beyond'
   const [, first = '', last = ''] = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i.exec(range ?? '') ?? []
   if (first === '') return last === '' ? undefined : suffix(Number(last), size)
@@ -22,11 +22,11 @@ export function byteRange(range: string | undefined, size: number): ByteRange {
 const suffix = (length: number, size: number): ByteRange => (length === 0 || size === 0 ? 'beyond' : [Math.max(0, size - length), size])
 
 /** Whether the part is of the file the client has the other part of. A date must be the very same. */
-export const isSame = (ifRange: string | undefined, { etags, lastModified }: Validators): boolean =>
+export const matchesIfRange = (ifRange: string | undefined, { etags, lastModified }: Validators): boolean =>
   ifRange === undefined || etags.includes(ifRange.trim()) || ifRange.trim() === lastModified
 
 /** If-None-Match decides alone where both are sent. */
-export function isKnown(headers: Readonly<Record<string, string>>, { etags, lastModified }: Validators): boolean {
+export function isNotModified(headers: Readonly<Record<string, string>>, { etags, lastModified }: Validators): boolean {
   const { 'if-none-match': noneMatch, 'if-modified-since': since } = headers
   if (noneMatch !== undefined)
     return noneMatch.trim() === '*' || noneMatch.split(',').some((tag) => etags.includes(tag.trim().replace(/^W\//, '')))

@@ -4,7 +4,7 @@
  * answered one after the other, as on many: a client that does not wait for its answers has no more of the server than others.
  */
 import type { IncomingMessage } from 'node:http'
-import { turn } from '../interactions/time-slices.ts'
+import { yieldNow } from '../interactions/time-slices.ts'
 
 type Socket = IncomingMessage['socket']
 
@@ -52,7 +52,7 @@ export class Connections {
     connection.waiting++
     await before
     // However short it is: a client that sends 20,000 requests at once has no more of the thread than others.
-    await turn()
+    await yieldNow()
     if (--connection.waiting === 0) socket.resume()
     if (!socket.destroyed) await work()
   }

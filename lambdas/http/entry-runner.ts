@@ -2,28 +2,28 @@
 import type { InteractionCode } from '../catalogue/routes.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import { type Begins, type EntryRequest, isSearchByPost, type Perform } from '../interactions/bundle/entry.ts'
+import { type EntryRequest, type EntryRunner, type EntryStartHandler, isSearchByPost } from '../interactions/bundle/entry.ts'
 import type { Caller, FhirRequest, Interaction } from '../interactions/interaction.ts'
-import type { Code, Exchange } from './exchange.ts'
+import type { Exchange, PipelineCode } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
-import { namedIn } from './query-recorder.ts'
+import { requestNamesOf } from './query-recorder.ts'
 import { matchEntry } from './route-table.ts'
 import { exchangeOf } from './server.ts'
-import { asFhirError, type Report } from './steps/describe-errors.ts'
+import { type ReportError, toFhirError } from './steps/describe-errors.ts'
 
 /** Does the work, or says that there is no time for it, or no more. */
-export type InTime = <T>(work: () => Promise<T>) => Promise<T>
+export type TimeLimiter = <T>(work: () => Promise<T>) => Promise<T>
 
 /** Of requests that may take as long as they take. */
-export const ENDLESS: InTime = (work) => work()
+export const NO_TIME_LIMIT: TimeLimiter = (work) => work()
 
 /** `report`: gets what broke in an entry. `inTime`: of an entry. */
-export function performer(
+export function entryRunner(
   interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>,
   steps: Steps,
-  report: Report,
-  inTime: InTime,
-): Perform {
+  report: ReportError,
+  inTime: TimeLimiter,
+): EntryRunner {
   const running = new Map<InteractionCode, ReturnType<typeof entryPipeline<Awaited<ReturnType<Interaction>>>>>()
   const preparing = new Map<InteractionCode, ReturnType<typeof entryPipeline<FhirRequest>>>()
   for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][]) {
@@ -35,19 +35,19 @@ export function performer(
   }
   // What breaks in one entry is no reason to fail the others, some of which are done.
   const through = async <T>(
-    chains: ReadonlyMap<Code, (exchange: Exchange) => Promise<T>>,
+    chains: ReadonlyMap<PipelineCode, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
     outer: FhirRequest,
-    begins: Begins,
+    begins: EntryStartHandler,
   ): Promise<T> => {
     try {
       const { interaction, exchange } = exchangeOfEntry(entry, outer)
       const chain = chains.get(interaction)
       if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
-      begins(interaction, namedIn(exchange))
+      begins(interaction, requestNamesOf(exchange))
       return await inTime(() => chain(exchange))
     } catch (error) {
-      throw asFhirError(error, outer.requestId, report)
+      throw toFhirError(error, outer.requestId, report)
     }
   }
   return {

@@ -1,11 +1,19 @@
 /** One request on its way through the pipeline. Steps replace `fhir`, `caller`, `pretty` and `part` as they learn more. */
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
-import type { Noted } from '../auth/endpoint.ts'
+import type { AuditFacts } from '../auth/endpoint.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
-import type { Asked, Caller, ExportNames, FhirRequest, FhirResponse, Named, Written } from '../interactions/interaction.ts'
-import type { Part } from '../search/query/response-part.ts'
-import type { ReadingOf } from '../search/search-context.ts'
+import type {
+  Caller,
+  ExportNames,
+  FhirRequest,
+  FhirResponse,
+  RequestContent,
+  RequestNames,
+  WrittenVersion,
+} from '../interactions/interaction.ts'
+import type { ResponsePart } from '../search/query/response-part.ts'
+import type { SearchContextOf } from '../search/search-context.ts'
 
 export type HttpRequest = {
   /** HEAD comes as GET: the server leaves the body out. */
@@ -45,10 +53,10 @@ export type HttpResponse = {
 export type ByteStream = { readonly length?: number; readonly pieces: () => AsyncIterable<Uint8Array> }
 
 /** `fallback` answers what no route matches. */
-export type Code = InteractionCode | AuthCode | 'fallback'
+export type PipelineCode = InteractionCode | AuthCode | 'fallback'
 
 /** The client's X-Request-Id, where it can be one. */
-export const givenRequestId = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
+export const clientRequestIdOf = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
   /^[\w.:-]{1,128}$/.test(given) ? given : undefined
 
 /** Where the server stands: what it calls itself, and how it reads texts. */
@@ -56,33 +64,33 @@ export type Site = {
   /** Without a slash at the end. */
   readonly baseUrl: string
   /** As of now: parameters come and go. */
-  readonly reading: ReadingOf
+  readonly reading: SearchContextOf
 }
 
 export type Exchange = {
   readonly http: HttpRequest
-  readonly interaction: Code
+  readonly interaction: PipelineCode
   readonly requestId: string
   readonly site: Site
-  fhir: Asked
+  fhir: RequestContent
   /** Undefined until a step has found out who asks: before, there is no request an interaction could be given. */
   caller: Caller | undefined
   /** By which it was found out; undefined also where nobody has to say. */
   token: VerifiedToken | undefined
   /** What an endpoint of the authorization server, or a link, says, for the audit record. */
-  noted: Noted
+  noted: AuditFacts
   /** The versions the request made. */
-  written: readonly Written[]
+  written: readonly WrittenVersion[]
   /** Compartments of the resources that are shown. */
   about: readonly string[]
   /** Names in the requests of a Bundle's entries. */
-  named: readonly Named[]
+  named: readonly RequestNames[]
   /** The export the request began, or is about. */
   job: ExportNames | undefined
   /** Whether the client wants its answer indented. https://hl7.org/fhir/R4/http.html#pretty */
   pretty: boolean
   /** Of each resource that is shown. */
-  part: Part
+  part: ResponsePart
 }
 
 /** TypeError where no step has found out who asks. */

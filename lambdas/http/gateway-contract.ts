@@ -22,4 +22,4 @@ export function isSentAsBytes(accept = ''): boolean {
 }
 
 /** Header in which CloudFront sends the address of the client: it overwrites what a client sends in it. */
-export const CLIENT_ADDRESS = 'true-client-ip'
+export const CLIENT_ADDRESS_HEADER = 'true-client-ip'

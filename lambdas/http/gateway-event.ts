@@ -3,11 +3,11 @@
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
  */
 import { isUtf8 } from 'node:buffer'
-import { type Issue, outcome } from '../fhir/outcome.ts'
-import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
-import { CLIENT_ADDRESS, isSentAsBytes } from './gateway-contract.ts'
-import { repeatedHeader } from './headers.ts'
-import { httpResponse } from './steps/write-response.ts'
+import { type Issue, operationOutcomeOf } from '../fhir/outcome.ts'
+import { clientRequestIdOf, type HttpRequest, type HttpResponse } from './exchange.ts'
+import { CLIENT_ADDRESS_HEADER, isSentAsBytes } from './gateway-contract.ts'
+import { repeatedHeaderError } from './headers.ts'
+import { toHttpResponse } from './steps/write-response.ts'
 
 type Values = Readonly<Record<string, string>> | null | undefined
 type Lists = Readonly<Record<string, readonly string[]>> | null | undefined
@@ -45,7 +45,7 @@ export function requestOf(event: GatewayEvent, isBehindFront = false): HttpReque
   const { httpMethod, resource, pathParameters, multiValueQueryStringParameters, body, isBase64Encoded } = event
   const { userArn: arn, sourceIp } = event.requestContext?.identity ?? {}
   const headers = headersOf(event)
-  const address = isBehindFront ? headers[CLIENT_ADDRESS] : sourceIp
+  const address = isBehindFront ? headers[CLIENT_ADDRESS_HEADER] : sourceIp
   const pairs = Object.entries(multiValueQueryStringParameters ?? {}).flatMap(([name, values]) =>
     values.map((value): [string, string] => [name, value]),
   )
@@ -75,13 +75,13 @@ const headersOf = ({ multiValueHeaders }: GatewayEvent): Record<string, string> 
 
 function refusalOf({ multiValueHeaders }: GatewayEvent): Pick<HttpRequest, 'refused'> {
   const names = Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) => values.map(() => name))
-  const refused = repeatedHeader(names)
+  const refused = repeatedHeaderError(names)
   return refused === undefined ? {} : { refused }
 }
 
 /** The client's X-Request-Id where it can be one, else the gateway's. */
 export const requestIdOf = (event: GatewayEvent, newId: () => string): string =>
-  givenRequestId(headersOf(event)) ?? event.requestContext?.requestId ?? newId()
+  clientRequestIdOf(headersOf(event)) ?? event.requestContext?.requestId ?? newId()
 
 export function resultOf(event: GatewayEvent, response: HttpResponse): GatewayResult {
   const result = encoded(event, response)
@@ -112,7 +112,7 @@ const UNSENDABLE: Issue = {
 
 /** Returns an OperationOutcome in place of the body. */
 const told = ({ 'content-type': _, ...headers }: HttpResponse['headers'], status: number, issue: Issue): HttpResponse =>
-  httpResponse({ status, headers, body: outcome([issue]) })
+  toHttpResponse({ status, headers, body: operationOutcomeOf([issue]) })
 
 /** What was read is refused; what was written stays written, and is answered without its content. */
 function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {

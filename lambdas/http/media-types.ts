@@ -10,7 +10,7 @@ export const isJsonType = (mediaType: string): boolean => JSON_TYPES.has(mediaTy
 const VERSIONS: ReadonlySet<string> = new Set(['4.0', '4.0.1'])
 
 /** Whether it is of the FHIR that is spoken here, or does not say. https://hl7.org/fhir/R4/http.html#version-parameter */
-export const isOwnVersion = ({ type, parameters }: MediaType): boolean =>
+export const isSupportedFhirVersion = ({ type, parameters }: MediaType): boolean =>
   !isJsonType(type) || VERSIONS.has(parameters.get('fhirversion') || '4.0')
 
 /** True for text in UTF-8: a gateway that decodes bodies does not change it. */
@@ -40,18 +40,18 @@ export function mediaTypeOf(header: string): MediaType {
 }
 
 /** What an Accept header names, but for what is of another FHIR. What is no quality is none. */
-export const mediaRanges = (accept: string): readonly MediaRange[] =>
+export const mediaRangesOf = (accept: string): readonly MediaRange[] =>
   accept
     .split(',')
     .filter((part) => part.trim() !== '')
     .map(mediaTypeOf)
-    .filter(isOwnVersion)
+    .filter(isSupportedFhirVersion)
     .map(({ type, parameters }) => {
       const quality = Number(parameters.get('q') ?? 1)
       return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
     })
 
 /** The answer's own type, or where nothing is said of that by its name, another name for it. */
-export const takesJson = (ranges: readonly MediaRange[]): boolean =>
+export const acceptsJson = (ranges: readonly MediaRange[]): boolean =>
   qualityOf(ranges, OWN) > 0 ||
   (!ranges.some(({ type }) => type === OWN) && ranges.some(({ type, quality }) => isJsonType(type) && quality > 0))

@@ -3,19 +3,19 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from 'node:stream'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/faults/overloaded.ts'
-import { pathBelow } from './base-path.ts'
-import { answerConnection, faultOf } from './broken-connection.ts'
+import { pathBelowBase } from './base-path.ts'
+import { answerConnection, connectionErrorOf } from './broken-connection.ts'
 import { Connections } from './connections.ts'
-import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
-import { repeatedHeader } from './headers.ts'
+import { clientRequestIdOf, type HttpRequest, type HttpResponse } from './exchange.ts'
+import { repeatedHeaderError } from './headers.ts'
 import { addressOf } from './peer-address.ts'
-import { Bodies } from './request-bodies.ts'
-import { Compressor, takesGzip, WORTH_COMPRESSING } from './response-compression.ts'
-import { Answers, lengthOf } from './response-memory.ts'
+import { BodyReader } from './request-bodies.ts'
+import { acceptsGzip, Compressor, MIN_GZIP_BYTES } from './response-compression.ts'
+import { lengthOf, PendingResponses } from './response-memory.ts'
 import type { Serve } from './server.ts'
 import type { Admit } from './steps/authenticate.ts'
-import { describe } from './steps/describe-errors.ts'
-import { httpResponse } from './steps/write-response.ts'
+import { describeError } from './steps/describe-errors.ts'
+import { toHttpResponse } from './steps/write-response.ts'
 
 export type NodeServerSettings = {
   /** The path of the base URL: `/fhir`, or empty. */
@@ -71,7 +71,7 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
       socket.on('error', () => socket.destroy())
       void front.answerBroken(socket, NO_TUNNEL)
     })
-    .on('clientError', (error, socket) => void front.answerBroken(socket, faultOf(error)))
+    .on('clientError', (error, socket) => void front.answerBroken(socket, connectionErrorOf(error)))
 }
 
 const UNEXPECTED = fhirError(417, 'not-supported', 'The only expectation that is met is 100-continue')
@@ -82,8 +82,8 @@ class Front {
   readonly connections: Connections
   readonly #serve: Serve
   readonly #settings: NodeServerSettings
-  readonly #bodies: Bodies
-  readonly #answers: Answers
+  readonly #bodies: BodyReader
+  readonly #answers: PendingResponses
   readonly #compressor: Compressor
   readonly #isEnding: () => boolean
   /** Of each connection. */
@@ -96,8 +96,8 @@ class Front {
     this.#serve = serve
     this.#isEnding = isEnding
     this.#settings = settings
-    this.#bodies = new Bodies({ most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
-    this.#answers = new Answers(settings.mostAnswers ?? MOST_ANSWERS)
+    this.#bodies = new BodyReader({ most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
+    this.#answers = new PendingResponses(settings.mostAnswers ?? MOST_ANSWERS)
     this.#compressor = new Compressor(settings.mostCompressing ?? MOST_COMPRESSING)
     const { mostConnections: most = MOST_CONNECTIONS, mostHeads: heads = MOST_HEADS } = settings
     this.connections = new Connections({ most, heads, tick: TICK_OF_HEADS }, (socket) => void this.answerBroken(socket, TOO_MANY_HEADS))
@@ -114,9 +114,9 @@ class Front {
 
   async #answer(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Error): Promise<void> {
     const headers = headersOf(incoming)
-    const requestId = givenRequestId(headers) ?? this.#settings.newRequestId()
+    const requestId = clientRequestIdOf(headers) ?? this.#settings.newRequestId()
     const [path, query] = split(incoming.url ?? '/')
-    const below = pathBelow(path, this.#settings.basePath)
+    const below = pathBelowBase(path, this.#settings.basePath)
     const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
     const request: HttpRequest = {
       method,
@@ -160,7 +160,7 @@ class Front {
     // node keeps the first of two: only then are there fewer names than headers.
     const { rawHeaders } = incoming
     if (rawHeaders.length === 2 * Object.keys(incoming.headers).length) return undefined
-    return repeatedHeader(rawHeaders.filter((_, i) => i % 2 === 0))
+    return repeatedHeaderError(rawHeaders.filter((_, i) => i % 2 === 0))
   }
 
   async #answerWithBody(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {
@@ -232,7 +232,7 @@ class Front {
   }
 
   #describe(error: unknown, requestId: string): HttpResponse {
-    const { status, headers, body } = httpResponse(describe(error, requestId, this.#settings.report))
+    const { status, headers, body } = toHttpResponse(describeError(error, requestId, this.#settings.report))
     return { status, headers: { ...headers, 'x-request-id': requestId }, ...(body === undefined ? {} : { body }) }
   }
 }
@@ -266,8 +266,8 @@ async function writeHead(
   { status, headers, body, stream }: HttpResponse,
   compressor: Compressor,
 ): Promise<readonly Uint8Array[]> {
-  const isWorth = body !== undefined && lengthOf(body) >= WORTH_COMPRESSING
-  const gzipped = isWorth && takesGzip(String(incoming.headers['accept-encoding'] ?? '')) ? await compressor.compress(body) : undefined
+  const isWorth = body !== undefined && lengthOf(body) >= MIN_GZIP_BYTES
+  const gzipped = isWorth && acceptsGzip(String(incoming.headers['accept-encoding'] ?? '')) ? await compressor.compress(body) : undefined
   const pieces = gzipped ?? body
   outgoing.writeHead(status, {
     ...headers,

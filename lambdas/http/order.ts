@@ -2,7 +2,7 @@
  * The order of every request: step names × interactions, read top to bottom. Pipelines bind the names to steps. Every code stands in one
  * column, and the steps that keep the server safe stand on every code whatever its column.
  */
-import type { Code } from './exchange.ts'
+import type { PipelineCode } from './exchange.ts'
 
 type Column =
   | 'READ'
@@ -22,7 +22,7 @@ type Column =
   | 'FALLBACK'
 
 /** A code without a column does not compile. */
-const COLUMN: Readonly<Record<Code, Column>> = {
+const COLUMN: Readonly<Record<PipelineCode, Column>> = {
   read: 'READ',
   vread: 'READ',
   'history-instance': 'READ',
@@ -63,7 +63,7 @@ const COLUMN: Readonly<Record<Code, Column>> = {
 }
 
 /** Who may ask: who has proved who it is, or anybody. A code without the decision does not compile. */
-export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
+export const ADMISSION: Readonly<Record<PipelineCode, 'known' | 'anybody'>> = {
   read: 'known',
   vread: 'known',
   'history-instance': 'known',
@@ -198,9 +198,9 @@ const ROWS: readonly Row[] = [
 ]
 
 /** The steps of an interaction, in order. */
-export const stepsOf = (interaction: Code): readonly StepName[] =>
+export const stepsOf = (interaction: PipelineCode): readonly StepName[] =>
   ROWS.filter(({ on }) => on.has(COLUMN[interaction])).map(({ step }) => step)
 
 /** The steps of an interaction that is an entry of a Bundle. */
-export const entryStepsOf = (interaction: Code): readonly StepName[] =>
+export const entryStepsOf = (interaction: PipelineCode): readonly StepName[] =>
   ROWS.filter(({ on, entries }) => entries && on.has(COLUMN[interaction])).map(({ step }) => step)

@@ -3,7 +3,7 @@ import middy from '@middy/core'
 import type { Endpoint } from '../auth/endpoint.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
-import { authRequestOf, authResponse } from './auth-exchange.ts'
+import { authRequestOf, toFhirResponse } from './auth-exchange.ts'
 import { type Exchange, type HttpResponse, requestOf, type Step } from './exchange.ts'
 import { entryStepsOf, type StepName, stepsOf } from './order.ts'
 
@@ -19,7 +19,7 @@ export const pipeline = (
 
 /** Answers a request to the authorization server. */
 export const endpointPipeline = (code: AuthCode, steps: Steps, endpoint: Endpoint): ((exchange: Exchange) => Promise<HttpResponse>) =>
-  chain(stepsOf(code), steps, async (exchange) => authResponse(await endpoint(authRequestOf(exchange))))
+  chain(stepsOf(code), steps, async (exchange) => toFhirResponse(await endpoint(authRequestOf(exchange))))
 
 /** Answers what leads to no interaction. */
 export const fallbackPipeline = (

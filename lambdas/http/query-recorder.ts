@@ -2,44 +2,44 @@
 import type { InteractionCode } from '../catalogue/routes.ts'
 import { type Element, isElement, isId, type Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
-import type { Named } from '../interactions/interaction.ts'
+import type { RequestNames } from '../interactions/interaction.ts'
 import type { QueryDigest } from '../ports/security/query-digest.ts'
 import { isParameterCode } from '../search/parameters.ts'
-import { type Pairs, pairsOf } from '../search/query/parameter-pairs.ts'
-import type { Reading } from '../search/search-context.ts'
-import { GENERAL, patientsInUrl, type QueryRecorder, UNKNOWN } from './audit-record.ts'
-import type { Code, Exchange } from './exchange.ts'
+import { type ParameterPairs, parseParameterPairs } from '../search/query/parameter-pairs.ts'
+import type { SearchContext } from '../search/search-context.ts'
+import { NON_CRITERIA_PARAMETERS, type QueryRecorder, UNKNOWN_NAME, urlPatientsOf } from './audit-record.ts'
+import type { Exchange, PipelineCode } from './exchange.ts'
 
-const READS: ReadonlySet<Code> = new Set<InteractionCode>(['read', 'vread', 'history-instance'])
+const READS: ReadonlySet<PipelineCode> = new Set<InteractionCode>(['read', 'vread', 'history-instance'])
 
 /** Returns what a request, or an entry of a Bundle, names in its URL, its criteria, and the Parameters of an operation. */
-export function namedIn({ interaction, fhir }: Pick<Exchange, 'interaction' | 'fhir'>): Named {
+export function requestNamesOf({ interaction, fhir }: Pick<Exchange, 'interaction' | 'fhir'>): RequestNames {
   const { type = '', id = '', parameters, preconditions, resource } = fhir
   const conditional = preconditions.ifNoneExist
   const queries = [parameters, conditional === undefined ? [] : criteriaIn(conditional), postedTo(interaction, resource)]
   return {
     // guard: named-patients-are-recorded
-    patients: [...patientsInUrl(fhir), ...patientsNamed(queries.flat(), type)],
+    patients: [...urlPatientsOf(fhir), ...patientsNamed(queries.flat(), type)],
     queries: queries.filter(({ length }) => length > 0),
     ...(READS.has(interaction) && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}),
   }
 }
 
 /** Returns no criteria if there are too many: the request is refused for that, and recorded all the same. */
-function criteriaIn(query: string): Pairs {
+function criteriaIn(query: string): ParameterPairs {
   try {
-    return pairsOf(query)
+    return parseParameterPairs(query)
   } catch {
     return []
   }
 }
 
 /** Operations whose Parameters are criteria. */
-const POSTED: ReadonlySet<Code> = new Set<InteractionCode>(['docref', 'everything'])
+const POSTED: ReadonlySet<PipelineCode> = new Set<InteractionCode>(['docref', 'everything'])
 
-function postedTo(interaction: Code, resource: Resource | undefined): Pairs {
+function postedTo(interaction: PipelineCode, resource: Resource | undefined): ParameterPairs {
   const parameter = POSTED.has(interaction) && Array.isArray(resource?.parameter) ? resource.parameter : []
-  return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN, postedText(value)])
+  return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN_NAME, postedText(value)])
 }
 
 /** A text and a reference as in a URL, anything else as JSON. */
@@ -54,19 +54,19 @@ export const queryRecorder =
   (digests: QueryDigest): QueryRecorder =>
   (exchange) => {
     const { interaction, named, site, caller } = exchange
-    const all = [namedIn(exchange), ...named]
+    const all = [requestNamesOf(exchange), ...named]
     const queries = all.flatMap((each) => each.queries)
     const { custom } = caller === undefined ? {} : site.reading(caller.tenant)
     return {
       parameters: parameterNames(queries, custom),
-      queries: BY_CRITERIA.has(interaction) ? unique(queries.map((pairs) => digests.digest(textOf(pairs)))) : [],
+      queries: CRITERIA_INTERACTIONS.has(interaction) ? unique(queries.map((pairs) => digests.digest(textOf(pairs)))) : [],
       reads: unique(named.flatMap(({ key }) => (key === undefined ? [] : [key]))),
       patients: all.flatMap(({ patients }) => patients),
     }
   }
 
 /** Interactions whose queries have criteria: the functions on AWS that answer them hold the key of digests. */
-export const BY_CRITERIA: ReadonlySet<Code> = new Set<InteractionCode>([
+export const CRITERIA_INTERACTIONS: ReadonlySet<PipelineCode> = new Set<InteractionCode>([
   ...(['search-type', 'search-system', 'create', 'update', 'patch', 'delete', 'bundle'] as const),
   ...(['meta', 'everything', 'docref'] as const),
 ])
@@ -74,16 +74,17 @@ export const BY_CRITERIA: ReadonlySet<Code> = new Set<InteractionCode>([
 const unique = (texts: readonly string[]): readonly string[] => [...new Set(texts)]
 
 /** The same for parameters in another order. */
-const textOf = (pairs: Pairs): string => JSON.stringify(pairs.map((pair) => JSON.stringify(pair)).toSorted())
+const textOf = (pairs: ParameterPairs): string => JSON.stringify(pairs.map((pair) => JSON.stringify(pair)).toSorted())
 
 /** Characters. */
 const LONGEST_NAME = 200
 
-function parameterNames(queries: readonly Pairs[], custom: Reading['custom']): readonly string[] {
-  const isKnown = (word: string): boolean => GENERAL.has(word) || WORDS.has(word) || isResourceType(word) || isParameterCode(word, custom)
+function parameterNames(queries: readonly ParameterPairs[], custom: SearchContext['custom']): readonly string[] {
+  const isKnown = (word: string): boolean =>
+    NON_CRITERIA_PARAMETERS.has(word) || WORDS.has(word) || isResourceType(word) || isParameterCode(word, custom)
   const shown = (name: string): string => {
     // guard: audit-record-holds-known-names-only
-    if (name.length > LONGEST_NAME || !name.split(/[:.]/).every(isKnown)) return UNKNOWN
+    if (name.length > LONGEST_NAME || !name.split(/[:.]/).every(isKnown)) return UNKNOWN_NAME
     return name
   }
   return unique(unique(queries.flatMap((pairs) => pairs.map(([name]) => name))).map(shown))
@@ -110,7 +111,7 @@ const WORDS: ReadonlySet<string> = new Set([
 ])
 
 /** Returns `Patient/1` …, as the criteria name them. */
-const patientsNamed = (pairs: Pairs, type: string): readonly string[] =>
+const patientsNamed = (pairs: ParameterPairs, type: string): readonly string[] =>
   pairs.flatMap(([name, value]) => patientsIn(name, value, type)).slice(0, MOST_VALUES)
 
 /** Values that are looked at: as many as a search may have. One with more is refused. */

@@ -3,14 +3,14 @@
  * waited for as long as its sender likes. Where there are too many bytes, the body that has kept most of them for longest gives way.
  */
 import type { IncomingMessage } from 'node:http'
-import { Gathered } from '../fhir/chunk-buffer.ts'
+import { ChunkBuffer } from '../fhir/chunk-buffer.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/faults/overloaded.ts'
 
 /** `most`: bytes of all bodies that are read or worked on; `tick`: milliseconds between two looks at them, 1,000 but in tests. */
 export type BodyLimits = { readonly most: number; readonly tick: number }
 
-export type Body =
+export type BodyResult =
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
   /** Longer than the limit. */
   | { readonly kind: 'too long' }
@@ -20,15 +20,15 @@ export type Body =
   | { readonly kind: 'gone' }
 
 /** `limit`: bytes. `isKept` false: it is only waited for, for its sender reads the answer last. */
-export type Asked = { readonly limit: number; readonly isKept: boolean }
+export type BodyReadOptions = { readonly limit: number; readonly isKept: boolean }
 
 /** `size`: bytes that came, of which `gathered` holds all, or none of a body that is too long or not kept; `sizeThen`: when its rate was last looked at. */
-type Reading = Asked & {
-  gathered: Gathered
+type Reading = BodyReadOptions & {
+  gathered: ChunkBuffer
   size: number
   sizeThen: number
   ticks: number
-  readonly give: (body: Body) => void
+  readonly give: (body: BodyResult) => void
 }
 
 /** Bytes in a tick, on the average of this many. */
@@ -37,7 +37,7 @@ const WINDOW = 10
 /** Of a body that is too long so many limits are listened to, for its sender reads the answer last; then it is cut off. */
 const PATIENCE = 4
 
-export class Bodies {
+export class BodyReader {
   readonly #limits: BodyLimits
   readonly #readings = new Set<Reading>()
   #held = 0
@@ -48,9 +48,9 @@ export class Bodies {
   }
 
   /** What is whole counts until it is given back. */
-  read(incoming: IncomingMessage, { limit, isKept }: Asked): Promise<Body> {
+  read(incoming: IncomingMessage, { limit, isKept }: BodyReadOptions): Promise<BodyResult> {
     return new Promise((resolve) => {
-      const reading: Reading = { limit, isKept, gathered: new Gathered(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
+      const reading: Reading = { limit, isKept, gathered: new ChunkBuffer(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
       this.#readings.add(reading)
       this.#timer ??= setInterval(() => this.#look(), this.#limits.tick).unref()
       incoming.on('data', (chunk: Buffer) => this.#take(reading, chunk))
@@ -78,7 +78,7 @@ export class Bodies {
     while (this.#held > this.#limits.most && this.#giveWay());
   }
 
-  #end(reading: Reading, body: Body): void {
+  #end(reading: Reading, body: BodyResult): void {
     if (!this.#readings.delete(reading)) return
     if (body.kind !== 'whole') this.#forget(reading)
     reading.give(body)
@@ -86,7 +86,7 @@ export class Bodies {
 
   #forget(reading: Reading): void {
     this.#held -= reading.gathered.size
-    reading.gathered = new Gathered()
+    reading.gathered = new ChunkBuffer()
   }
 
   /** False: all that is held is being worked on. */
@@ -113,9 +113,9 @@ export class Bodies {
 
 const weightOf = ({ gathered, ticks }: Reading): number => gathered.size * (1 + ticks)
 
-const GONE: Body = { kind: 'gone' }
-const TOO_LONG: Body = { kind: 'too long' }
-const TOO_SLOW: Body = {
+const GONE: BodyResult = { kind: 'gone' }
+const TOO_LONG: BodyResult = { kind: 'too long' }
+const TOO_SLOW: BodyResult = {
   kind: 'refused',
   error: fhirError(408, 'timeout', `The body came with less than ${LEAST_RATE} bytes a second`),
   isCut: true,

@@ -10,10 +10,10 @@ const gzippedWhole = promisify(gzip)
 const OPTIONS = { level: 1, chunkSize: 65_536 }
 
 /** Bytes. */
-export const WORTH_COMPRESSING = 1_400
+export const MIN_GZIP_BYTES = 1_400
 
 /** https://www.rfc-editor.org/rfc/rfc9110#field.accept-encoding */
-export const takesGzip = (acceptEncoding = ''): boolean => /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(acceptEncoding)
+export const acceptsGzip = (acceptEncoding = ''): boolean => /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(acceptEncoding)
 
 /** Compresses bodies in bounded memory. zlib works on four at a time, and a body that waits for it is held whole, at its full size. */
 export class Compressor {
@@ -49,6 +49,6 @@ async function compressed(pieces: readonly Uint8Array[]): Promise<readonly Uint8
 }
 
 /** As they are taken: what fails in between fails here, and where nobody wants more nothing more is read. */
-export function gzipped(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+export function gzipStream(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   return pipeline(Readable.from(pieces), createGzip(OPTIONS), () => undefined)
 }

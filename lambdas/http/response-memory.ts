@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http'
 
 type Sending = { readonly outgoing: ServerResponse; readonly size: number; readonly since: number }
 
-export class Answers {
+export class PendingResponses {
   readonly #most: number
   readonly #sending = new Set<Sending>()
   #held = 0

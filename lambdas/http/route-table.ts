@@ -6,27 +6,27 @@ import {
   type InteractionCode,
   isAuthCode,
   isAuthPath,
-  isHeadToo,
+  isHeadAllowed,
   ROUTES,
   type Route,
 } from '../catalogue/routes.ts'
-import { suggestion } from '../fhir/near-names.ts'
+import { suggestNames } from '../fhir/near-names.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
-import { type Bases, baseOf } from '../fhir/references.ts'
+import { type BaseUrls, baseUrlOf } from '../fhir/references.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
-import type { Asked } from '../interactions/interaction.ts'
+import type { RequestContent } from '../interactions/interaction.ts'
 
 /** `named`: by the path. */
-export type Matched = {
+export type RouteMatch = {
   readonly interaction: InteractionCode | AuthCode
-  readonly named: Pick<Asked, 'type' | 'compartment' | 'id' | 'versionId' | 'file'>
+  readonly named: Pick<RequestContent, 'type' | 'compartment' | 'id' | 'versionId' | 'file'>
 }
 
 /** More than any path has, empty ones too. */
 const MOST_PARTS = 100
 
 /** `path`: below the base, percent-encoded. FhirError 404 for an unknown path, 405 for a known one without the method, 400 for a malformed one. */
-export function matchRoute(method: string, path: string): Matched {
+export function matchRoute(method: string, path: string): RouteMatch {
   const [row, segments] = rowOf(path)
   if (row === undefined) throw fhirError(404, 'not-found', `No interaction of this server has this path${operationAdvice(segments)}`)
   const interaction = row.interactions.get(method)
@@ -38,7 +38,7 @@ export function matchRoute(method: string, path: string): Matched {
 }
 
 /** Its methods, as the header Allow names them: where there is nothing to ask only OPTIONS. FhirError 400 for a malformed path. */
-export function allowedAt(path: string): string {
+export function allowHeaderOf(path: string): string {
   const [row, segments] = rowOf(path)
   if (row === undefined) return 'OPTIONS'
   const { type = KNOWN, owner = KNOWN } = variablesOf(row, segments)
@@ -55,15 +55,15 @@ function rowOf(path: string): readonly [row: Row | undefined, segments: readonly
   return [parts.length === MOST_PARTS ? undefined : TABLE[segments.length]?.find((row) => fits(row, segments)), segments]
 }
 
-export type MatchedEntry = Omit<Matched, 'interaction'> & {
+export type EntryMatch = Omit<RouteMatch, 'interaction'> & {
   readonly interaction: InteractionCode
   readonly path: string
   readonly query: string
 }
 
 /** Of an entry of a Bundle: `url` below a base of this server, or with it. Throws as `matchRoute`. */
-export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, bases: Bases): MatchedEntry {
-  const below = url.slice(baseOf(url, bases)?.length ?? 0)
+export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, bases: BaseUrls): EntryMatch {
+  const below = url.slice(baseUrlOf(url, bases)?.length ?? 0)
   const at = below.indexOf('?')
   const [path, query] = at === -1 ? [below, ''] : [below.slice(0, at), below.slice(at + 1)]
   const { interaction, named } = matchRoute(method, path)
@@ -74,7 +74,11 @@ export function matchEntry({ method, url }: { readonly method: string; readonly 
 /** A part is static, or the name of a variable. */
 type Part = { readonly text: string; readonly isVariable: boolean }
 /** A path, and what its methods are. */
-type Row = { readonly parts: readonly Part[]; readonly statics: number; readonly interactions: ReadonlyMap<string, Matched['interaction']> }
+type Row = {
+  readonly parts: readonly Part[]
+  readonly statics: number
+  readonly interactions: ReadonlyMap<string, RouteMatch['interaction']>
+}
 
 /** By the number of segments; the rows with the most static ones first. No two rows with as many static ones fit the same path. */
 const TABLE: readonly (readonly Row[])[] = tableOf([...ROUTES, ...AUTH_ROUTES])
@@ -88,7 +92,7 @@ function tableOf(routes: readonly (Route | AuthRoute)[]): readonly (readonly Row
       .map((part): Part => (part.startsWith('{') ? { text: part.slice(1, -1), isVariable: true } : { text: part, isVariable: false }))
     const statics = parts.filter(({ isVariable }) => !isVariable).length
     const here = routes.filter((route) => route.path === path)
-    const heads = here.filter(isHeadToo).map((route) => ({ ...route, method: 'HEAD' }))
+    const heads = here.filter(isHeadAllowed).map((route) => ({ ...route, method: 'HEAD' }))
     const interactions = new Map([...here, ...heads].map(({ method, interaction }) => [method, interaction]))
     table[parts.length] = [...(table[parts.length] ?? []), { parts, statics, interactions }].sort((a, b) => b.statics - a.statics)
   }
@@ -129,7 +133,7 @@ function operationAdvice(segments: readonly string[]): string {
   const name = segments.at(-1) ?? ''
   if (!name.startsWith('$')) return ''
   const paths = OPERATIONS.get(name)
-  return paths === undefined ? suggestion(name, OPERATIONS.keys()) : `. ${name} is called at ${[...new Set(paths)].join(' or ')}`
+  return paths === undefined ? suggestNames(name, OPERATIONS.keys()) : `. ${name} is called at ${[...new Set(paths)].join(' or ')}`
 }
 
 const allowOf = ({ interactions }: Row): string => [...interactions.keys(), 'OPTIONS'].join(', ')

@@ -2,12 +2,12 @@
 import type { Endpoint } from '../auth/endpoint.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import type { Asked, Interaction } from '../interactions/interaction.ts'
-import { pairsOf } from '../search/query/parameter-pairs.ts'
-import type { Code, Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
+import type { Interaction, RequestContent } from '../interactions/interaction.ts'
+import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
+import type { Exchange, HttpRequest, HttpResponse, PipelineCode, Site } from './exchange.ts'
 import { endpointPipeline, fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
-import { allowedAt, matchRoute } from './route-table.ts'
-import { preflight } from './steps/allow-origins.ts'
+import { allowHeaderOf, matchRoute } from './route-table.ts'
+import { preflightHeadersOf } from './steps/allow-origins.ts'
 
 export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpResponse>
 
@@ -21,12 +21,12 @@ export type ServerParts = {
 }
 
 export function server({ interactions, endpoints = {}, steps, site }: ServerParts): Serve {
-  const pipelines = new Map<Code, (exchange: Exchange) => Promise<HttpResponse>>()
+  const pipelines = new Map<PipelineCode, (exchange: Exchange) => Promise<HttpResponse>>()
   for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][])
     pipelines.set(code, pipeline(code, steps, interaction))
   for (const [code, endpoint] of Object.entries(endpoints) as [AuthCode, Endpoint][])
     pipelines.set(code, endpointPipeline(code, steps, endpoint))
-  const fallback = fallbackPipeline(steps, async ({ http }) => ({ status: 204, headers: preflight(allowedAt(http.path)) }))
+  const fallback = fallbackPipeline(steps, async ({ http }) => ({ status: 204, headers: preflightHeadersOf(allowHeaderOf(http.path)) }))
   return (http, requestId) => {
     const fallBack = (http: HttpRequest) => fallback(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
@@ -44,8 +44,14 @@ export function server({ interactions, endpoints = {}, steps, site }: ServerPart
 }
 
 /** `known`: of what is asked, before its steps learn more. FhirError 400 for too many parameters. */
-export function exchangeOf(http: HttpRequest, requestId: string, interaction: Code, site: Site, known: Partial<Asked>): Exchange {
-  const fhir: Asked = { preferences: {}, preconditions: {}, posted: false, parameters: pairsOf(http.query), ...known }
+export function exchangeOf(
+  http: HttpRequest,
+  requestId: string,
+  interaction: PipelineCode,
+  site: Site,
+  known: Partial<RequestContent>,
+): Exchange {
+  const fhir: RequestContent = { preferences: {}, preconditions: {}, posted: false, parameters: parseParameterPairs(http.query), ...known }
   const learnt = {
     caller: undefined,
     token: undefined,

@@ -1,28 +1,28 @@
 /** How texts are read and which indices answer, as of a moment ago: several processes share that, and each looks it up again from time to time. */
-import type { LiveIndices } from '../ports/search/serving-indices.ts'
-import type { Changes } from '../search/documents/changed-keys.ts'
-import type { Reading } from '../search/search-context.ts'
-import { extractionOf } from './document-format.ts'
-import { changesOf } from './index-retention.ts'
-import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
+import type { ServingIndices } from '../ports/search/serving-indices.ts'
+import type { FormatChanges } from '../search/documents/changed-keys.ts'
+import type { SearchContext } from '../search/search-context.ts'
+import { documentFormatOf } from './document-format.ts'
+import { formatChangesOf } from './index-retention.ts'
+import { type IndexState, NO_STATE, type SharedIndexState } from './index-state.ts'
 import { NO_INDICES } from './serving-indices.ts'
-import { Readings } from './tenant-search-contexts.ts'
+import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
 /** ms. */
 const KNOWN_FOR = 10_000
 
-export class KnownReading {
-  readonly #state: Pick<SharedState, 'read'>
-  readonly #readings: Readings
+export class CachedSearchContexts {
+  readonly #state: Pick<SharedIndexState, 'read'>
+  readonly #readings: TenantSearchContexts
   readonly #extraction: string
   #known: IndexState = NO_STATE
   #until = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
 
-  constructor(state: Pick<SharedState, 'read'>, reading: Reading) {
+  constructor(state: Pick<SharedIndexState, 'read'>, reading: SearchContext) {
     this.#state = state
-    this.#readings = new Readings(reading, 'searches')
-    this.#extraction = extractionOf(reading)
+    this.#readings = new TenantSearchContexts(reading, 'searches')
+    this.#extraction = documentFormatOf(reading)
   }
 
   /** `at`: ms since 1970. */
@@ -40,18 +40,18 @@ export class KnownReading {
   }
 
   /** `at`: ms since 1970. */
-  async live(at: number): Promise<LiveIndices> {
+  async live(at: number): Promise<ServingIndices> {
     await this.refresh(at)
     return this.#known.live ?? NO_INDICES
   }
 
   /** Of a type, what of its documents may be other than this code asks for. `at`: ms since 1970. */
-  async changes(at: number): Promise<(type: string) => Changes | undefined> {
+  async changes(at: number): Promise<(type: string) => FormatChanges | undefined> {
     await this.refresh(at)
-    return (type) => changesOf(this.#known, type, this.#extraction)
+    return (type) => formatChangesOf(this.#known, type, this.#extraction)
   }
 
-  now(tenant: string): Reading {
+  now(tenant: string): SearchContext {
     return this.#readings.of(this.#known, tenant)
   }
 }

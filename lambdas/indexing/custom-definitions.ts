@@ -1,14 +1,14 @@
 /** The search parameters somebody defined: which are being built, and which are searched by. As data, so that an index can keep it with its documents. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { failureOf } from '../ports/search/index-status.ts'
+import { failurePrefixOf } from '../ports/search/index-status.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
-import { isRoomAmongAll, isRoomFor } from '../search/custom/custom-parameter-limits.ts'
-import { customMappings } from '../search/custom/custom-parameters.ts'
+import { isWithinTenantQuota, isWithinTotalCapacity } from '../search/custom/custom-parameter-limits.ts'
+import { customMappingsOf } from '../search/custom/custom-parameters.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
 
 /** `id`: of the SearchParameter resource. */
-export type Definition = {
+export type CustomParameter = {
   readonly tenant: string
   readonly id: string
   readonly mapping: CustomMapping
@@ -30,7 +30,7 @@ export type Rebuild = {
 }
 
 /** A version that could not be read: it is found by its key alone, or without a parameter. One for each reason. */
-export type Poisoned = {
+export type UnindexableVersion = {
   readonly tenant: string
   readonly type: string
   readonly id: string
@@ -40,9 +40,9 @@ export type Poisoned = {
 }
 
 export type Definitions = {
-  readonly definitions: readonly Definition[]
+  readonly definitions: readonly CustomParameter[]
   readonly rebuilds: readonly Rebuild[]
-  readonly poisoned: readonly Poisoned[]
+  readonly poisoned: readonly UnindexableVersion[]
 }
 
 export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], poisoned: [] }
@@ -50,8 +50,8 @@ export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], pois
 const MOST_POISONED = 1_000
 
 /** A thousand are kept. Of more the oldest goes of the tenant that has most, so that nobody's push out those of others. */
-export function poisonedBy(state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions {
-  const isBefore = (each: Poisoned): boolean => each.versionId !== versionId || each.reason === reason
+export function withUnindexable(state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions {
+  const isBefore = (each: UnindexableVersion): boolean => each.versionId !== versionId || each.reason === reason
   const others = state.poisoned.filter((each) => !(isSame(each, { tenant, type, id }) && isBefore(each)))
   const poisoned = [...others, { tenant, type, id, versionId, reason }]
   if (poisoned.length <= MOST_POISONED) return { ...state, poisoned }
@@ -60,7 +60,7 @@ export function poisonedBy(state: Definitions, { tenant, type, id, versionId }: 
 }
 
 /** A new version of a poisoned resource gets another try. */
-export const tried = (state: Definitions, version: ResourceVersion): Definitions =>
+export const withoutUnindexable = (state: Definitions, version: ResourceVersion): Definitions =>
   state.poisoned.some((each) => isSettledBy(each, version))
     ? { ...state, poisoned: state.poisoned.filter((each) => !isSettledBy(each, version)) }
     : state
@@ -74,7 +74,7 @@ const isSame = (a: Key, b: Key): boolean => a.id === b.id && a.type === b.type &
 
 const isOf =
   ({ tenant, id }: { readonly tenant: string; readonly id: string }) =>
-  (each: Definition): boolean =>
+  (each: CustomParameter): boolean =>
     each.tenant === tenant && each.id === id
 
 const isRebuild =
@@ -86,7 +86,7 @@ const isRebuild =
  * After a version of a SearchParameter: what it now means is built, what it meant is searched by until then; what it no longer means, or
  * of a deleted one, ends at once. Where there is no room for it, which a write that came alone was told, it defines nothing.
  */
-export function defined(state: Definitions, version: ResourceVersion): Definitions {
+export function withSearchParameter(state: Definitions, version: ResourceVersion): Definitions {
   const { tenant, id } = version
   const mine = state.definitions.filter(isOf(version))
   const wanted = version.deleted ? [] : mappingsOf(version, knownTo(state, tenant))
@@ -98,34 +98,36 @@ export function defined(state: Definitions, version: ResourceVersion): Definitio
   )
   const added = wanted
     .filter(({ field, base }) => !mine.some(({ mapping }) => mapping.field === field && mapping.base === base))
-    .map((mapping): Definition => ({ tenant, id, mapping, state: 'building' }))
-  if (!isRoom(tenant, added, [...others, ...kept])) return poisonedBy({ ...state, definitions: [...others, ...kept] }, version, NO_ROOM)
+    .map((mapping): CustomParameter => ({ tenant, id, mapping, state: 'building' }))
+  if (!isRoom(tenant, added, [...others, ...kept]))
+    return withUnindexable({ ...state, definitions: [...others, ...kept] }, version, TOO_MANY_PARAMETERS)
   const definitions = [...others, ...kept, ...added]
   return addRebuild({ ...state, definitions, poisoned: poisonedNow(state, tenant, mine) }, tenant, [
     ...new Set(added.map(({ mapping }) => mapping.base)),
   ])
 }
 
-function isRoom(tenant: string, added: readonly Definition[], all: readonly Definition[]): boolean {
+function isRoom(tenant: string, added: readonly CustomParameter[], all: readonly CustomParameter[]): boolean {
   const mine = all.filter((each) => each.tenant === tenant)
-  return isRoomFor(mappingsIn(added), mappingsIn(mine)) && isRoomAmongAll(mappingsIn(added), mappingsIn(all))
+  return isWithinTenantQuota(mappingsIn(added), mappingsIn(mine)) && isWithinTotalCapacity(mappingsIn(added), mappingsIn(all))
 }
 
 /** By what is current of SearchParameters, in an index that has no documents yet: they are all made with it, none again. */
-export const definedFromTheFirst = (current: readonly ResourceVersion[]): Definitions => ({
+export const initialDefinitionsOf = (current: readonly ResourceVersion[]): Definitions => ({
   ...NO_DEFINITIONS,
-  definitions: current.reduce(defined, NO_DEFINITIONS).definitions.map((each) => ({ ...each, state: 'active' })),
+  definitions: current.reduce(withSearchParameter, NO_DEFINITIONS).definitions.map((each) => ({ ...each, state: 'active' })),
 })
 
 /** Why a SearchParameter defines nothing. */
-export const NO_ROOM = 'TooManyParameters'
+export const TOO_MANY_PARAMETERS = 'TooManyParameters'
 
-const mappingsIn = (definitions: readonly Definition[]): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
+const mappingsIn = (definitions: readonly CustomParameter[]): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
 
 /** What failed by the old meaning of these definitions is met again where it fails by the new one. */
-function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly Definition[]): readonly Poisoned[] {
-  const failures = changed.map(({ mapping }) => failureOf(mapping.code))
-  const isOver = (each: Poisoned): boolean => each.tenant === tenant && failures.some((failure) => each.reason.startsWith(failure))
+function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly CustomParameter[]): readonly UnindexableVersion[] {
+  const failures = changed.map(({ mapping }) => failurePrefixOf(mapping.code))
+  const isOver = (each: UnindexableVersion): boolean =>
+    each.tenant === tenant && failures.some((failure) => each.reason.startsWith(failure))
   return poisoned.some(isOver) ? poisoned.filter((each) => !isOver(each)) : poisoned
 }
 
@@ -139,14 +141,14 @@ const knownTo = ({ definitions }: Definitions, tenant: string): readonly CustomM
 /** What is stored was checked when it was written; what slipped through defines nothing. */
 function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMapping[]): readonly CustomMapping[] {
   try {
-    return customMappings(parseJsonBytes(body) as Resource, tenant, known)
+    return customMappingsOf(parseJsonBytes(body) as Resource, tenant, known)
   } catch {
     return []
   }
 }
 
 /** Adds a rebuild of documents with references below a base URL, unless the whole type is rebuilt anyway. */
-export function addRebuildUnder(state: Definitions, tenant: string, type: string, base: string): Definitions {
+export function addReferenceRebuild(state: Definitions, tenant: string, type: string, base: string): Definitions {
   const known = state.rebuilds.find(isRebuild(tenant, type))
   if (known !== undefined && known.under === undefined) return state
   const rebuild = { tenant, type, done: 0, total: -1, under: [...(known?.under ?? []), base] }
@@ -171,12 +173,12 @@ function inTurns(rebuilds: readonly Rebuild[]): readonly Rebuild[] {
 }
 
 /** After a type was rebuilt: what was built is searched by, and takes the place of what the same resources meant before. */
-export function built(state: Definitions, { tenant, type }: Rebuild): Definitions {
-  const isMine = (each: Definition): boolean => each.tenant === tenant && each.mapping.base === type
+export function finishRebuild(state: Definitions, { tenant, type }: Rebuild): Definitions {
+  const isMine = (each: CustomParameter): boolean => each.tenant === tenant && each.mapping.base === type
   const fresh = state.definitions.filter((each) => isMine(each) && each.state === 'building')
-  const isOld = (each: Definition): boolean =>
+  const isOld = (each: CustomParameter): boolean =>
     isMine(each) && each.state === 'active' && fresh.some((other) => other.id === each.id && other.mapping.code === each.mapping.code)
-  const activated = (each: Definition): Definition => (isMine(each) ? { ...each, state: 'active' } : each)
+  const activated = (each: CustomParameter): CustomParameter => (isMine(each) ? { ...each, state: 'active' } : each)
   return {
     ...state,
     // The same list where nothing was built: what is prepared for it stays prepared.

@@ -2,36 +2,36 @@
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { DamagedVersion, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { ReadingOf } from '../search/search-context.ts'
-import { byWeight, documentsOf } from './feed/indexing.ts'
-import { readAhead } from './parameter-prefetch.ts'
-import type { PoisonList } from './unindexable-versions.ts'
+import type { SearchContextOf } from '../search/search-context.ts'
+import { documentsOf, splitByWeight } from './feed/indexing.ts'
+import { prefetchResources } from './parameter-prefetch.ts'
+import type { UnindexableVersions } from './unindexable-versions.ts'
 
-export type MakingParts = {
+export type BackfillParts = {
   readonly expressions: ExpressionRunner
   /** Gets what cannot be indexed. */
-  readonly poisoned: Pick<PoisonList, 'addVersion' | 'save'>
+  readonly poisoned: Pick<UnindexableVersions, 'addVersion' | 'save'>
 }
 
-export type Making = {
-  readonly reading: ReadingOf
+export type BackfillTarget = {
+  readonly reading: SearchContextOf
   readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
 }
 
-export async function makeAgain(
-  { expressions, poisoned }: MakingParts,
-  { reading, apply }: Making,
+export async function backfillDocuments(
+  { expressions, poisoned }: BackfillParts,
+  { reading, apply }: BackfillTarget,
   versions: readonly ResourceVersion[],
 ): Promise<void> {
-  for (const some of byWeight(versions)) {
-    const read = await readAhead(some, reading, expressions)
+  for (const some of splitByWeight(versions)) {
+    const read = await prefetchResources(some, reading, expressions)
     await apply(documentsOf(some, reading, poisoned.addVersion, read))
   }
   await poisoned.save()
 }
 
 /** Versions that are damaged, as the stream brings them: one of them must not keep all others from being found. It brings what came since. */
-export async function withoutContent(
+export async function readWithoutContent(
   resources: Pick<ResourceReader, 'history'>,
   damaged: readonly DamagedVersion[],
 ): Promise<readonly ResourceVersion[]> {

@@ -3,33 +3,33 @@
  * they go through all of them, and has arrived when the last beat has. Then all that was acknowledged before it was sent is indexed, so it may be told
  * to the indices. A beat that never came tells that what was sent with it never came either. Changes are pure.
  */
-import type { KeptState } from '../ports/rows/shared-state.ts'
-import type { Beat, Held } from '../ports/search/heartbeat.ts'
-import { isLive, type LiveIndices } from '../ports/search/serving-indices.ts'
+import type { SharedState } from '../ports/rows/shared-state.ts'
+import type { IndexHeartbeats, ShardHeartbeat } from '../ports/search/heartbeat.ts'
+import { isServing, type ServingIndices } from '../ports/search/serving-indices.ts'
 
 /** Of n streams of the same size one is without a beat with a probability of n · (1 − 1/n)^64 at most: of 4 with 4 in 100 million, of 8 with 2 in 1,000. */
-export const BEATS = 64
+export const BEATS_PER_HEARTBEAT = 64
 
-export type PulseState = {
+export type HeartbeatState = {
   /** When the first pulse was sent: ms since 1970. Absent before. */
   readonly since?: number
   /** By place: when the latest beat was sent that arrived. */
   readonly arrived: Readonly<Record<string, number>>
-  readonly held: Held
+  readonly held: IndexHeartbeats
   /** Of what was stamped with this instant or later some never came, which nobody has been told of yet: ms since 1970. */
   readonly lost?: number
   /** When somebody was, last: ms since 1970. */
   readonly toldAt?: number
 }
 
-export const NO_PULSE: PulseState = { arrived: {}, held: {} }
+export const NO_HEARTBEAT: HeartbeatState = { arrived: {}, held: {} }
 
-export type PulseParts = {
-  readonly state: KeptState<PulseState>
+export type HeartbeatParts = {
+  readonly state: SharedState<HeartbeatState>
   /** Writes them to the store. */
-  readonly send: (beats: readonly Beat[]) => Promise<void>
+  readonly send: (beats: readonly ShardHeartbeat[]) => Promise<void>
   /** Tells all indices of a pulse, but those that were set back since they held another. What holds it now. */
-  readonly tell: (sent: number, held: Held) => Promise<Held>
+  readonly tell: (sent: number, held: IndexHeartbeats) => Promise<IndexHeartbeats>
   /** Of what was stamped with this instant or later some never came: ms since 1970. */
   readonly missed: (since: number) => Promise<void>
 }
@@ -41,13 +41,13 @@ const STAMPED = 60 * 60_000
 const KNOWN = 60_000
 
 /** The latest pulse that has arrived: when it was sent. */
-export function latestOf({ arrived }: PulseState): number | undefined {
+export function latestHeartbeatOf({ arrived }: HeartbeatState): number | undefined {
   const all = Object.values(arrived)
-  return all.length < BEATS ? undefined : Math.min(...all)
+  return all.length < BEATS_PER_HEARTBEAT ? undefined : Math.min(...all)
 }
 
 /** Of beats that come again, or late, the latest counts. */
-export function withBeats(state: PulseState, beats: readonly Beat[]): PulseState {
+export function withBeats(state: HeartbeatState, beats: readonly ShardHeartbeat[]): HeartbeatState {
   const arrived = { ...state.arrived }
   let { lost } = state
   let isNews = false
@@ -62,7 +62,7 @@ export function withBeats(state: PulseState, beats: readonly Beat[]): PulseState
   return { ...state, arrived, ...(lost === undefined ? {} : { lost }) }
 }
 
-export function withHeld(state: PulseState, held: Held): PulseState {
+export function withIndexHeartbeats(state: HeartbeatState, held: IndexHeartbeats): HeartbeatState {
   const newer = Object.entries(held).filter(([type, { identity, sent }]) => {
     const before = state.held[type]
     return before?.identity !== identity || before.sent < sent
@@ -70,18 +70,19 @@ export function withHeld(state: PulseState, held: Held): PulseState {
   return newer.length === 0 ? state : { ...state, held: { ...state.held, ...Object.fromEntries(newer) } }
 }
 
-export const beatsOf = (sent: number): readonly Beat[] => Array.from({ length: BEATS }, (_, place) => ({ place, sent }))
+export const beatsOf = (sent: number): readonly ShardHeartbeat[] =>
+  Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => ({ place, sent }))
 
-export async function sendPulse({ state, send }: Pick<PulseParts, 'state' | 'send'>, now: number): Promise<PulseState> {
+export async function sendHeartbeat({ state, send }: Pick<HeartbeatParts, 'state' | 'send'>, now: number): Promise<HeartbeatState> {
   const { value } = await state.change((each) => (each.since === undefined ? { ...each, since: now } : each))
   await send(beatsOf(now))
   return value
 }
 
 /** Everything that came before the beats is indexed. Of what never came is told first: who goes by a pulse knows of that when it comes. */
-export async function followPulse(
-  { state, tell, missed }: Pick<PulseParts, 'state' | 'tell' | 'missed'>,
-  beats: readonly Beat[],
+export async function followHeartbeat(
+  { state, tell, missed }: Pick<HeartbeatParts, 'state' | 'tell' | 'missed'>,
+  beats: readonly ShardHeartbeat[],
   now: number,
 ): Promise<void> {
   const { value } = await state.change((each) => withBeats(each, beats))
@@ -91,21 +92,21 @@ export async function followPulse(
     await state.change((each) => (each.lost === value.lost ? { ...withoutLost(each), toldAt: now } : each))
     return
   }
-  const latest = latestOf(value)
+  const latest = latestHeartbeatOf(value)
   const told = Math.max(0, ...Object.values(value.held).map(({ sent }) => sent))
   if (latest === undefined || latest <= told || isRecent(value, now)) return
   const held = await tell(latest, value.held)
-  await state.change((each) => withHeld(each, held))
+  await state.change((each) => withIndexHeartbeats(each, held))
 }
 
-const isRecent = ({ toldAt }: PulseState, now: number): boolean => toldAt !== undefined && now < toldAt + KNOWN
+const isRecent = ({ toldAt }: HeartbeatState, now: number): boolean => toldAt !== undefined && now < toldAt + KNOWN
 
-const withoutLost = ({ lost: _, ...state }: PulseState): PulseState => state
+const withoutLost = ({ lost: _, ...state }: HeartbeatState): HeartbeatState => state
 
 /** How long ago the latest pulse was sent that all live indices have, or the first one, where none has arrived: ms. */
-export function ageOf(state: PulseState, live: LiveIndices | undefined, now: number): number {
+export function heartbeatAgeOf(state: HeartbeatState, live: ServingIndices | undefined, now: number): number {
   const told = Object.entries(state.held).flatMap(([type, { identity, sent }]) =>
-    live !== undefined && isLive(live, type) && live.types[type] === identity ? [sent] : [],
+    live !== undefined && isServing(live, type) && live.types[type] === identity ? [sent] : [],
   )
-  return now - Math.min(now, latestOf(state) ?? state.since ?? now, ...told)
+  return now - Math.min(now, latestHeartbeatOf(state) ?? state.since ?? now, ...told)
 }

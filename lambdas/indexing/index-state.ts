@@ -4,68 +4,68 @@
  */
 import { deflateRawSync } from 'node:zlib'
 import { Overloaded } from '../ports/faults/overloaded.ts'
-import type { KeptState } from '../ports/rows/shared-state.ts'
+import type { SharedState } from '../ports/rows/shared-state.ts'
 import type { IndexStatus } from '../ports/search/index-status.ts'
-import type { LiveIndices } from '../ports/search/serving-indices.ts'
+import type { ServingIndices } from '../ports/search/serving-indices.ts'
 import type { HistoryPosition, ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import {
   addRebuild,
-  built,
   type Definitions,
-  defined,
+  finishRebuild,
   NO_DEFINITIONS,
-  NO_ROOM,
-  poisonedBy,
   type Rebuild,
-  tried,
+  TOO_MANY_PARAMETERS,
+  withoutUnindexable,
+  withSearchParameter,
+  withUnindexable,
 } from './custom-definitions.ts'
 
 /** `taken`: names the attempt that builds it; a new wish for the same type has none. */
-export type Pending = Rebuild & { readonly taken?: string }
+export type PendingRebuild = Rebuild & { readonly taken?: string }
 
 /**
  * What an index was made with. `since`: the least lastUpdated, in ms, of what came to it made with something else, or did not come to it at all.
  */
-export type Made = { readonly extraction: string; readonly since: number }
+export type IndexFormat = { readonly extraction: string; readonly since: number }
 
 /** `at`: when another took its place, in ms. `epoch`: of the store, which is set back between two of them. */
-export type KeptIndex = Made & { readonly index: string; readonly at: number; readonly epoch: number }
+export type PreviousIndex = IndexFormat & { readonly index: string; readonly at: number; readonly epoch: number }
 
 /**
  * A store that was set back to an earlier time (restore.ts). `former`: the name of the one that was there before. `since`: what that has from
  * then on may have documents that are not those of the store. `at`: when this began: nobody writes to the former one any more. `reached`: where
  * types go on. Instants in ms since 1970.
  */
-export type SetBack = {
+export type Reconciliation = {
   readonly former: string
   readonly since: number
   readonly at: number
-  readonly reached?: Readonly<Record<string, Reached>>
+  readonly reached?: Readonly<Record<string, ReconciliationProgress>>
 }
 /** `share`: of all there is to look through, from 0 to 1. */
-export type Reached = { readonly tenant: string; readonly after?: HistoryPosition; readonly share: number }
+export type ReconciliationProgress = { readonly tenant: string; readonly after?: HistoryPosition; readonly share: number }
 
 export type IndexState = Omit<Definitions, 'rebuilds'> & {
-  readonly rebuilds: readonly Pending[]
+  readonly rebuilds: readonly PendingRebuild[]
   /** Absent before the first deployment. */
-  readonly live?: LiveIndices
+  readonly live?: ServingIndices
   /** The store whose versions the documents are of, by its name. */
   readonly store?: string
   /** What documents are made with. */
   readonly extraction?: string
   /** Types whose live index is not, or not all, made with it, or lacks something: what it was made with. */
-  readonly behind?: Readonly<Record<string, Made>>
+  readonly behind?: Readonly<Record<string, IndexFormat>>
   /** By type, the index that the live one took the place of. */
-  readonly kept?: Readonly<Record<string, KeptIndex>>
+  readonly kept?: Readonly<Record<string, PreviousIndex>>
   /** When the store was set back the last time, ms since 1970. */
   readonly setBackAt?: number
   /** Until the index is no longer ahead of a store that was set back. */
-  readonly setBack?: SetBack
+  readonly setBack?: Reconciliation
   /** The execution that rebuilds, and when it last said so: ms since 1970. */
   readonly worker?: { readonly execution: string; readonly at: number }
 }
 
-export type SharedState = KeptState<IndexState>
+export type SharedIndexState = SharedState<IndexState>
 
 export const NO_STATE: IndexState = NO_DEFINITIONS
 
@@ -82,7 +82,7 @@ function isRoomFor(kept: unknown, most = MOST_BYTES): boolean {
 const ofTenant = ({ definitions }: IndexState, tenant: string) => definitions.filter((each) => each.tenant === tenant)
 
 /** A worker that has not been heard of for so long is gone: ms. */
-export const GONE = 20 * 60_000
+export const WORKER_TIMEOUT_MS = 20 * 60_000
 
 /** Changes of definitions leave everything else as it is. */
 const on = (state: IndexState, change: (definitions: Definitions) => Definitions): IndexState => {
@@ -91,17 +91,18 @@ const on = (state: IndexState, change: (definitions: Definitions) => Definitions
 }
 
 /** Where the state has no room for what it defines it defines nothing, as where a tenant defines too much. */
-export function afterSearchParameter(state: IndexState, version: ResourceVersion): IndexState {
-  const after = on(state, (each) => defined(each, version))
+export function applySearchParameter(state: IndexState, version: ResourceVersion): IndexState {
+  const after = on(state, (each) => withSearchParameter(each, version))
   const isLarger = JSON.stringify(after).length > JSON.stringify(state).length
   const isRoom = !isLarger || (isRoomFor(after) && isRoomFor(ofTenant(after, version.tenant), MOST_OF_TENANT))
-  return isRoom ? after : afterPoison(state, version, NO_ROOM)
+  return isRoom ? after : recordUnindexable(state, version, TOO_MANY_PARAMETERS)
 }
 
-export const afterPoison = (state: IndexState, version: VersionKey, reason: string): IndexState =>
-  on(state, (each) => poisonedBy(each, version, reason))
+export const recordUnindexable = (state: IndexState, version: VersionKey, reason: string): IndexState =>
+  on(state, (each) => withUnindexable(each, version, reason))
 
-export const afterTry = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => tried(each, version))
+export const clearUnindexable = (state: IndexState, version: ResourceVersion): IndexState =>
+  on(state, (each) => withoutUnindexable(each, version))
 
 /** The tenant's documents of the types are made again, where they are. Overloaded: as many wait for that as can. */
 export function requestRebuild(state: IndexState, tenant: string, types: readonly string[]): IndexState {
@@ -115,12 +116,12 @@ export const requestNewIndices = (state: IndexState, types: readonly string[]): 
   on(state, (each) => addRebuild(each, '', types))
 
 /** Whether somebody is wanted who rebuilds. */
-export const isWorkLeft = ({ rebuilds, setBack }: IndexState): boolean => rebuilds.length > 0 || setBack !== undefined
+export const isWorkerNeeded = ({ rebuilds, setBack }: IndexState): boolean => rebuilds.length > 0 || setBack !== undefined
 
-export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > GONE
+export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > WORKER_TIMEOUT_MS
 
 /** The execution takes all that is wanted, unless another one is at it: that one will. With nothing left to do it is no worker any more. */
-export function taken(state: IndexState, execution: string, now: number): IndexState {
+export function takeRebuilds(state: IndexState, execution: string, now: number): IndexState {
   if (state.worker?.execution !== execution && !isWorkerGone(state, now)) return state
   if (state.rebuilds.length === 0) return state.worker === undefined ? state : withoutWorker(state)
   const attempt = `${execution}~${now}`
@@ -128,24 +129,25 @@ export function taken(state: IndexState, execution: string, now: number): IndexS
 }
 
 /** The execution does nothing more. */
-export const idle = (state: IndexState, execution: string): IndexState =>
+export const releaseWorker = (state: IndexState, execution: string): IndexState =>
   state.worker?.execution === execution ? withoutWorker(state) : state
 
 const withoutWorker = ({ worker: _, ...rest }: IndexState): IndexState => rest
 
 /** The types of an attempt that are still wanted as they were when it began. */
-export const takenBy = ({ rebuilds }: IndexState, attempt: string): readonly Pending[] => rebuilds.filter(({ taken }) => taken === attempt)
+export const rebuildsOfAttempt = ({ rebuilds }: IndexState, attempt: string): readonly PendingRebuild[] =>
+  rebuilds.filter(({ taken }) => taken === attempt)
 
 /** What of the attempt is about the type ends: whoever takes next takes it anew. */
-export const begunAnew = (state: IndexState, attempt: string, type: string): IndexState => ({
+export const restartRebuild = (state: IndexState, attempt: string, type: string): IndexState => ({
   ...state,
-  rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? untaken(each) : each)),
+  rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? withoutAttempt(each) : each)),
 })
 
-export const untaken = ({ taken: _, ...rebuild }: Pending): Pending => rebuild
+export const withoutAttempt = ({ taken: _, ...rebuild }: PendingRebuild): PendingRebuild => rebuild
 
 /** `counts`: the documents that were made, by tenant. */
-export const advanced = (
+export const recordRebuildProgress = (
   state: IndexState,
   attempt: string,
   type: string,
@@ -160,10 +162,10 @@ export const advanced = (
 })
 
 /** All documents of the type are made, if nobody has defined anything about it since. */
-export const finished = (state: IndexState, attempt: string, type: string): IndexState =>
-  takenBy(state, attempt)
+export const finishAttempt = (state: IndexState, attempt: string, type: string): IndexState =>
+  rebuildsOfAttempt(state, attempt)
     .filter((each) => each.type === type)
-    .reduce((now, each) => on(now, (definitions) => built(definitions, each)), state)
+    .reduce((now, each) => on(now, (definitions) => finishRebuild(definitions, each)), state)
 
 /** What people of the tenant are told. `live`, `setBack`: of a state that has them. */
 export const statusOf = (
@@ -183,7 +185,7 @@ export const statusOf = (
 })
 
 /** Types that are looked through behind a store that was set back: how far, in hundredths. */
-const caughtUp = (live: LiveIndices | undefined, setBack: SetBack | undefined) =>
+const caughtUp = (live: ServingIndices | undefined, setBack: Reconciliation | undefined) =>
   (live?.ahead ?? [])
     .filter((type) => !live?.lacking.includes(type))
     .map((type) => ({ type, done: Math.floor(100 * (setBack?.reached?.[type]?.share ?? 0)), total: 100, isSearched: false }))

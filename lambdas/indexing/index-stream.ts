@@ -2,20 +2,20 @@
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import { NotApplied } from '../ports/faults/not-applied.ts'
 import type { SearchIndex } from '../ports/search/search-index.ts'
-import { nameOf, newestOf } from '../ports/store/newest-versions.ts'
+import { nameOf, newestVersionsOf } from '../ports/store/newest-versions.ts'
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
-import type { ReadingOf } from '../search/search-context.ts'
-import { documentsOf, type OnPoison } from './feed/indexing.ts'
-import { readAhead } from './parameter-prefetch.ts'
+import type { SearchContextOf } from '../search/search-context.ts'
+import { documentsOf, type UnindexableHandler } from './feed/indexing.ts'
+import { prefetchResources } from './parameter-prefetch.ts'
 
 /** `sequence`: the record's place in the stream. */
 export type StreamChange = { readonly sequence: string; readonly version: ResourceVersion }
 
 export type StreamParts = {
   readonly index: Pick<SearchIndex, 'apply'>
-  readonly reading: ReadingOf
+  readonly reading: SearchContextOf
   readonly expressions: ExpressionRunner
-  readonly onPoison: OnPoison
+  readonly onPoison: UnindexableHandler
 }
 
 /**
@@ -26,12 +26,12 @@ export async function indexStream(
   changes: readonly StreamChange[],
   { index, reading, expressions, onPoison }: StreamParts,
 ): Promise<readonly string[]> {
-  const newest = newestOf(
+  const newest = newestVersionsOf(
     changes.map(({ version }) => version),
     ({ versionId }) => versionId,
   )
   try {
-    const read = await readAhead(newest, reading, expressions)
+    const read = await prefetchResources(newest, reading, expressions)
     await index.apply(documentsOf(newest, reading, onPoison, read))
     return []
   } catch (error) {

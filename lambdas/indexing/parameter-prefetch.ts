@@ -4,25 +4,25 @@ import type { Resource } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { ResourceVersion } from '../ports/store/resource-store.ts'
 import { evaluateAhead } from '../search/custom/batch-evaluation.ts'
-import { isWatched } from '../search/custom-evaluation.ts'
-import type { Reading, ReadingOf } from '../search/search-context.ts'
+import { usesEvaluationBudget } from '../search/custom-evaluation.ts'
+import type { SearchContext, SearchContextOf } from '../search/search-context.ts'
 
-export type ReadAhead = ReadonlyMap<ResourceVersion, Resource>
+export type PrefetchedResources = ReadonlyMap<ResourceVersion, Resource>
 
 /** Tenants whose parameters are evaluated at the same time: the versions of each are in memory, and the runner takes few calls. */
 export const MOST_AHEAD = 8
 
-export const NOTHING_READ: ReadAhead = new Map()
+export const NO_PREFETCHED_RESOURCES: PrefetchedResources = new Map()
 
 /** Whether something is to be evaluated before. */
-export const isAheadNeeded = ({ custom = [] }: Reading): boolean => custom.some(isWatched)
+export const isPrefetchNeeded = ({ custom = [] }: SearchContext): boolean => custom.some(usesEvaluationBudget)
 
 /** The resources of the types that have such parameters, which know their values from now on. What cannot be read is left out. */
-export async function readAhead(
+export async function prefetchResources(
   versions: readonly ResourceVersion[],
-  reading: ReadingOf,
+  reading: SearchContextOf,
   expressions: ExpressionRunner,
-): Promise<ReadAhead> {
+): Promise<PrefetchedResources> {
   const read = new Map<ResourceVersion, Resource>()
   for (const [tenant, some] of Map.groupBy(versions, (version) => version.tenant)) await readOf(some, reading(tenant), expressions, read)
   return read
@@ -31,11 +31,11 @@ export async function readAhead(
 /** Those of one tenant. */
 async function readOf(
   versions: readonly ResourceVersion[],
-  reading: Reading,
+  reading: SearchContext,
   expressions: ExpressionRunner,
   read: Map<ResourceVersion, Resource>,
 ): Promise<void> {
-  const types = new Set(reading.custom?.filter(isWatched).map(({ base }) => base))
+  const types = new Set(reading.custom?.filter(usesEvaluationBudget).map(({ base }) => base))
   const mine = versions.filter(({ type, deleted }) => types.has(type) && !deleted)
   const [whose] = mine.map(({ tenant }) => tenant)
   if (whose === undefined) return

@@ -1,12 +1,12 @@
 /** The ports of the rebuild workflow, and the indices that it makes. */
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { KnownTenants } from '../ports/store/tenants.ts'
-import type { Reading } from '../search/search-context.ts'
-import type { MakingParts } from './document-backfill.ts'
-import type { SharedState } from './index-state.ts'
-import type { CatchUpParts } from './reconciliation.ts'
-import type { KnownIndices } from './removed-index.ts'
+import type { StoredTenants } from '../ports/store/tenants.ts'
+import type { SearchContext } from '../search/search-context.ts'
+import type { BackfillParts } from './document-backfill.ts'
+import type { SharedIndexState } from './index-state.ts'
+import type { ReconciliationParts } from './reconciliation.ts'
+import type { IndexPresence } from './removed-index.ts'
 
 /** The next index of a type, filled beside the live one. */
 export type NextIndex = {
@@ -19,7 +19,7 @@ export type NextIndex = {
 }
 
 /** The index of each type has the documents of all tenants. */
-export type RebuiltIndices = KnownIndices & {
+export type RebuiltIndices = IndexPresence & {
   /** Begins the next index of a type, or, with its name, goes on with it. */
   readonly rebuild: (type: string, name?: string) => Promise<NextIndex>
   /** Goes on with an index that was kept. undefined: it is not there any more. */
@@ -34,15 +34,15 @@ export type RebuiltIndices = KnownIndices & {
   readonly show: (type: string) => Promise<void>
 }
 
-export type RebuildParts = MakingParts & {
-  readonly state: SharedState
-  readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads' | 'history'> & KnownTenants
+export type RebuildParts = BackfillParts & {
+  readonly state: SharedIndexState
+  readonly resources: Pick<ResourceReader, 'extent' | 'scan' | 'heads' | 'history'> & StoredTenants
   /** A store that was there before this one. */
-  readonly former: CatchUpParts['former']
+  readonly former: ReconciliationParts['former']
   /** Of an index that is lost. */
   readonly newIdentity: () => string
   readonly index: RebuiltIndices
-  readonly reading: Reading
+  readonly reading: SearchContext
   /** What this code makes documents with. */
   readonly extraction: string
   /** Of the store, one higher each time it was set back. */

@@ -1,14 +1,31 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
 import type { ResourceVersion, ScanRequest } from '../ports/store/resource-store.ts'
-import { type Making, makeAgain, withoutContent } from './document-backfill.ts'
-import { followed, forgotten, isWorthKeeping, keptNames, madeHere, replaced, wayOf, withoutOver } from './index-retention.ts'
-import { advanced, afterTry, finished, type IndexState, idle, taken, takenBy } from './index-state.ts'
+import { type BackfillTarget, backfillDocuments, readWithoutContent } from './document-backfill.ts'
+import {
+  isWorthRetaining,
+  previousNamesOf,
+  rebuildPathOf,
+  recordFollowedVersions,
+  recordInPlaceRebuild,
+  replaceIndex,
+  withoutExpiredIndices,
+  withoutPreviousIndex,
+} from './index-retention.ts'
+import {
+  clearUnindexable,
+  finishAttempt,
+  type IndexState,
+  rebuildsOfAttempt,
+  recordRebuildProgress,
+  releaseWorker,
+  takeRebuilds,
+} from './index-state.ts'
 import type { RebuildParts } from './rebuild-parts.ts'
-import { catchUp } from './reconciliation.ts'
-import { unlessGone } from './removed-index.ts'
-import { mustBeOf } from './restore.ts'
-import { isLacking, whole } from './serving-indices.ts'
-import { Readings } from './tenant-search-contexts.ts'
+import { reconcile } from './reconciliation.ts'
+import { restartIfRemoved } from './removed-index.ts'
+import { checkEpoch } from './restore.ts'
+import { isIndexLost, markServing } from './serving-indices.ts'
+import { TenantSearchContexts } from './tenant-search-contexts.ts'
 
 /** `attempt`: what was taken together. */
 type OfType = { readonly type: string; readonly attempt: string }
@@ -26,7 +43,7 @@ type Segment = OfType & {
   readonly cursor?: string
 }
 
-export type StepInput =
+export type RebuildStepInput =
   | { readonly action: 'take'; readonly execution: string }
   | ({ readonly action: 'open' } & OfType)
   | { readonly action: 'fill'; readonly segment: Segment }
@@ -39,16 +56,16 @@ const CUT_EVERY = 5_000
 const TENANTS_CUT = 20
 const PAGE = 500
 
-export const rebuildStep = (parts: RebuildParts) => (input: StepInput) => {
+export const rebuildStep = (parts: RebuildParts) => (input: RebuildStepInput) => {
   switch (input.action) {
     case 'take':
       return take(parts, input.execution)
     case 'open':
       return open(parts, input)
     case 'fill':
-      return unlessGone(parts, input.segment, fill(parts, input.segment), { ...input.segment, more: false })
+      return restartIfRemoved(parts, input.segment, fill(parts, input.segment), { ...input.segment, more: false })
     case 'swap':
-      return unlessGone(parts, input, swap(parts, input), {})
+      return restartIfRemoved(parts, input, swap(parts, input), {})
   }
 }
 
@@ -59,15 +76,17 @@ export const rebuildStep = (parts: RebuildParts) => (input: StepInput) => {
 async function take(parts: RebuildParts, execution: string) {
   const { state, now, wait } = parts
   const isMine = !isOthers(parts, (await state.read()).value)
-  const left = isMine ? await catchUp(parts, execution) : undefined
+  const left = isMine ? await reconcile(parts, execution) : undefined
   if (left !== undefined) return { pending: true, wait: left, types: [] }
   const { value } = await state.change((each) =>
-    isOthers(parts, each) ? idle(each, execution) : taken(withoutOver(each, now() - parts.keepFor), execution, now()),
+    isOthers(parts, each)
+      ? releaseWorker(each, execution)
+      : takeRebuilds(withoutExpiredIndices(each, now() - parts.keepFor), execution, now()),
   )
-  if (value.rebuilds.length === 0) await parts.index.removeKept(async () => keptNames((await state.read()).value))
+  if (value.rebuilds.length === 0) await parts.index.removeKept(async () => previousNamesOf((await state.read()).value))
   const [first] = value.worker?.execution === execution ? value.rebuilds : []
   const attempt = first?.taken ?? ''
-  const types = [...new Set(takenBy(value, attempt).map(({ type }) => type))].map((type): OfType => ({ type, attempt }))
+  const types = [...new Set(rebuildsOfAttempt(value, attempt).map(({ type }) => type))].map((type): OfType => ({ type, attempt }))
   return { pending: types.length > 0, wait, types }
 }
 
@@ -81,7 +100,7 @@ const isOthers = ({ extraction }: RebuildParts, state: IndexState): boolean =>
  */
 async function open(parts: RebuildParts, { type, attempt }: OfType) {
   const { value } = await parts.state.read()
-  const rebuilds = takenBy(value, attempt).filter((each) => each.type === type)
+  const rebuilds = rebuildsOfAttempt(value, attempt).filter((each) => each.type === type)
   if (rebuilds.some(({ inPlace }) => inPlace === undefined)) return openNext(parts, value, { type, attempt })
   const tenants = rebuilds.map(({ tenant }) => tenant)
   if (!(await hasAny(parts, tenants, type))) return nothingIn({ type, attempt })
@@ -94,14 +113,14 @@ const nothingIn = (ofType: OfType) => ({ ...ofType, isEmpty: true, next: '', wai
 async function openNext(parts: RebuildParts, state: IndexState, ofType: OfType) {
   const { index, resources, wait } = parts
   const { type, attempt } = ofType
-  const way = wayOf(state, type, attempt, parts.epoch)
+  const way = rebuildPathOf(state, type, attempt, parts.epoch)
   const since = way.kind === 'anew' ? undefined : way.since
-  const isNeeded = isLacking(state, type) || state.behind?.[type] !== undefined
+  const isNeeded = isIndexLost(state, type) || state.behind?.[type] !== undefined
   if (!isNeeded && !(await hasAny(parts, resources.tenants(), type))) return nothingIn(ofType)
   await index.abandon(type, way.kind === 'anew' ? undefined : way.index)
   const back = way.kind === 'back' ? await index.takeBack(type, way.index!) : undefined
   const isReplay = way.kind === 'here' || back !== undefined
-  if (!isReplay) await parts.state.change((each) => forgotten(each, type))
+  if (!isReplay) await parts.state.change((each) => withoutPreviousIndex(each, type))
   const next = way.kind === 'here' ? '' : (back ?? (await index.rebuild(type))).name
   const cuts = await cutsOf(parts, resources.tenants(), type, isReplay ? since : undefined)
   const segments = segmentsOf({ ...ofType, next, ...(isReplay ? { isReplay: true } : {}) }, cuts)
@@ -147,7 +166,7 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   const { tenant: _, cursor: __, asOf = now(), ...rest } = segment
   const { value } = await state.read()
   if (isOthers(parts, value) || !isWanted(value, segment)) return { ...segment, more: false }
-  const readings = new Readings(parts.reading, 'documents')
+  const readings = new TenantSearchContexts(parts.reading, 'documents')
   const filling: Filling = {
     isHere: segment.next === '',
     reading: (tenant) => readings.of(value, tenant),
@@ -155,7 +174,7 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   }
   const until = now() + parts.budget
   const counts = new Map<string, number>()
-  const save = () => state.change((each) => advanced(each, segment.attempt, segment.type, counts, now()))
+  const save = () => state.change((each) => recordRebuildProgress(each, segment.attempt, segment.type, counts, now()))
   const goesOn = async (tenant: string, cursor?: string) => {
     await save()
     return { ...rest, asOf, tenant, ...(cursor === undefined ? {} : { cursor }), more: true }
@@ -165,7 +184,7 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
     if (hasBegun && now() >= until) return goesOn(tenant)
     hasBegun = true
     for await (const { versions: sound, damaged, cursor } of resources.scan(scanOf(parts, value, segment, tenant, asOf))) {
-      const versions = damaged === undefined ? sound : [...sound, ...(await withoutContent(resources, damaged))]
+      const versions = damaged === undefined ? sound : [...sound, ...(await readWithoutContent(resources, damaged))]
       await fillPage(parts, filling, versions)
       counts.set(tenant, (counts.get(tenant) ?? 0) + versions.length)
       if (cursor !== undefined && now() >= until) return goesOn(tenant, cursor)
@@ -184,7 +203,7 @@ async function applierOf({ index }: RebuildParts, { type, next, isReplay }: Segm
 /** Those whose documents it makes, from where it stands: all there are for a new index, in the order of the store. */
 async function* tenantsFrom({ resources }: RebuildParts, { next, isReplay, attempt, type, tenant: first }: Segment, state: IndexState) {
   if (next === '' && isReplay === undefined) {
-    const wanted = takenBy(state, attempt).filter((each) => each.type === type)
+    const wanted = rebuildsOfAttempt(state, attempt).filter((each) => each.type === type)
     yield* wanted
       .map(({ tenant }) => tenant)
       .filter((tenant) => first === undefined || tenant >= first)
@@ -209,39 +228,42 @@ function scanOf(
   tenant: string,
   asOf: number,
 ): ScanRequest {
-  const way = isReplay && since === undefined ? wayOf(state, type, attempt, epoch) : undefined
+  const way = isReplay && since === undefined ? rebuildPathOf(state, type, attempt, epoch) : undefined
   const from = way === undefined || way.kind === 'anew' ? since : way.since - 1
   const request = { tenant, type, asOf, limit: PAGE, deletions: true, tellsDamaged: true, ...within(from, until) }
   return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 
-type Filling = Making & { readonly isHere: boolean }
+type Filling = BackfillTarget & { readonly isHere: boolean }
 
 async function fillPage(parts: RebuildParts, filling: Filling, versions: readonly ResourceVersion[]): Promise<void> {
   const { state, extraction, epoch, define } = parts
-  const { value } = await state.change((each) => versions.reduce(afterTry, filling.isHere ? followed(each, versions, extraction) : each))
-  mustBeOf(value, epoch)
+  const { value } = await state.change((each) =>
+    versions.reduce(clearUnindexable, filling.isHere ? recordFollowedVersions(each, versions, extraction) : each),
+  )
+  checkEpoch(value, epoch)
   await define(versions)
-  await makeAgain(parts, filling, versions)
+  await backfillDocuments(parts, filling, versions)
 }
 
 /** The new index answers from now on, or what was made again in place; and what was built is searched by. */
-async function swap(parts: RebuildParts, { type, attempt, next }: Extract<StepInput, { action: 'swap' }>) {
+async function swap(parts: RebuildParts, { type, attempt, next }: Extract<RebuildStepInput, { action: 'swap' }>) {
   const { state, index, keepFor, now } = parts
   const { value } = await state.read()
   // guard: rebuild-segment-of-current-attempt
   if (isOthers(parts, value) || !isWanted(value, { type, attempt })) return {}
   if (next === '') {
     await index.show(type)
-    await state.change((each) => finished(madeHere(each, type, attempt), attempt, type))
+    await state.change((each) => finishAttempt(recordInPlaceRebuild(each, type, attempt), attempt, type))
     return {}
   }
   const built = await index.rebuild(type, next)
-  const kept = await built.swap(keepFor > 0 && isWorthKeeping(value, type, attempt))
+  const kept = await built.swap(keepFor > 0 && isWorthRetaining(value, type, attempt))
   const by = { extraction: value.extraction, index: kept, at: now(), epoch: parts.epoch }
-  await state.change((each) => finished(replaced(whole(each, type, built.identity), type, by), attempt, type))
+  await state.change((each) => finishAttempt(replaceIndex(markServing(each, type, built.identity), type, by), attempt, type))
   return {}
 }
 
 /** False: something else is wanted of the type since, and is done next. */
-const isWanted = (state: IndexState, { type, attempt }: OfType): boolean => takenBy(state, attempt).some((each) => each.type === type)
+const isWanted = (state: IndexState, { type, attempt }: OfType): boolean =>
+  rebuildsOfAttempt(state, attempt).some((each) => each.type === type)

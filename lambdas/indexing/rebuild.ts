@@ -1,5 +1,5 @@
 /** Makes the documents of a type again, a slice at a time, while the index is searched and follows its store. */
-import { all, type Plan, type Position, type Predicate } from '../ports/search/plan.ts'
+import { and, type HitPosition, type Plan, type Predicate } from '../ports/search/plan.ts'
 import type { HitPage } from '../ports/search/search-index.ts'
 import type { ResourceVersion, VersionKey } from '../ports/store/resource-store.ts'
 import type { Rebuild } from './custom-definitions.ts'
@@ -8,19 +8,19 @@ import { isHeavy } from './feed/indexing.ts'
 export type RebuiltIndex = { readonly findNow: (plan: Plan) => HitPage }
 
 /** How far it has come, and where it goes on; `after` absent: it is done. */
-export type Progress = { readonly rebuild: Rebuild; readonly after?: Position }
+export type RebuildProgress = { readonly rebuild: Rebuild; readonly after?: HitPosition }
 
 /** The versions whose documents are to be made again, and how far it has come when they are. */
-export type Slice = { readonly versions: readonly ResourceVersion[]; readonly progress: Progress }
+export type RebuildSlice = { readonly versions: readonly ResourceVersion[]; readonly progress: RebuildProgress }
 
 /** Up to `limit` of them, fewer where they are heavy. `where`: of the documents of the type only these. */
-export function sliceAfter(
+export function readRebuildSlice(
   index: RebuiltIndex,
-  { rebuild, after }: Progress,
+  { rebuild, after }: RebuildProgress,
   limit: number,
   versionOf: (key: VersionKey) => ResourceVersion | undefined,
-  where: Predicate = all(),
-): Slice {
+  where: Predicate = and(),
+): RebuildSlice {
   const { tenant, type, done } = rebuild
   const plan: Plan = {
     tenant,

@@ -1,14 +1,14 @@
 /** What is built of a type may be removed by hand: that attempt ends, and another begins at once. */
-import { begunAnew, type SharedState } from './index-state.ts'
+import { restartRebuild, type SharedIndexState } from './index-state.ts'
 
-export type KnownIndices = {
+export type IndexPresence = {
   /** Whether an index of the type is built, or live. */
   readonly isThere: (type: string, index: string) => Promise<boolean>
 }
 
 /** As `work`, which is about the index `next`; `ended` where that is gone. Empty: documents are made again where they are. */
-export async function unlessGone<Result>(
-  { state, index }: { readonly state: SharedState; readonly index: KnownIndices },
+export async function restartIfRemoved<Result>(
+  { state, index }: { readonly state: SharedIndexState; readonly index: IndexPresence },
   { type, attempt, next }: { readonly type: string; readonly attempt: string; readonly next: string },
   work: Promise<Result>,
   ended: Result,
@@ -17,7 +17,7 @@ export async function unlessGone<Result>(
     return await work
   } catch (error) {
     if (next === '' || (await index.isThere(type, next))) throw error
-    await state.change((each) => begunAnew(each, attempt, type))
+    await state.change((each) => restartRebuild(each, attempt, type))
     return ended
   }
 }

@@ -1,27 +1,27 @@
 /** Which index answers for which type, in the state that all processes share. Changes are pure. */
 import { resourceTypes } from '../fhir/resource-types.ts'
-import { identityOf, isLive, type LiveIndices } from '../ports/search/serving-indices.ts'
-import { forgotten, pure } from './index-retention.ts'
-import { type IndexState, requestNewIndices, untaken } from './index-state.ts'
+import { identityOf, isServing, type ServingIndices } from '../ports/search/serving-indices.ts'
+import { withCurrentFormat, withoutPreviousIndex } from './index-retention.ts'
+import { type IndexState, requestNewIndices, withoutAttempt } from './index-state.ts'
 
-export const NO_INDICES: LiveIndices = { identity: 'none', types: {}, lacking: [], former: [] }
+export const NO_INDICES: ServingIndices = { identity: 'none', types: {}, lacking: [], former: [] }
 
 /** Identities that are remembered, so that what is left of their indices goes. */
 const MOST_FORMER = 20
 
-export type Identified = IndexState & { readonly live: LiveIndices }
+export type IdentifiedState = IndexState & { readonly live: ServingIndices }
 
 /** With an identity, `fresh` for the first time. What was indexed before there were any is made again: nobody can tell what it is. */
-export function identified(state: IndexState, fresh: string): Identified {
+export function withIdentity(state: IndexState, fresh: string): IdentifiedState {
   const { live } = state
-  if (live !== undefined) return state as Identified
+  if (live !== undefined) return state as IdentifiedState
   if (state.extraction === undefined) return { ...state, live: { ...NO_INDICES, identity: fresh } }
   const types = Object.fromEntries(resourceTypes.map((type) => [type, fresh]))
   return { ...requestNewIndices(state, resourceTypes), live: { ...NO_INDICES, identity: fresh, types, lacking: resourceTypes } }
 }
 
 /** The types have an index of this identity. */
-export function begun(state: Identified, types: readonly string[], identity: string): Identified {
+export function addIndices(state: IdentifiedState, types: readonly string[], identity: string): IdentifiedState {
   const fresh = types.filter((type) => !Object.hasOwn(state.live.types, type))
   if (fresh.length === 0) return state
   const added = Object.fromEntries(fresh.map((type) => [type, identity]))
@@ -29,30 +29,31 @@ export function begun(state: Identified, types: readonly string[], identity: str
 }
 
 /** `missing`: type → the identity its index was missed under. Those that still go by it are made again as `fresh`, from the first document on. */
-export function lost(state: Identified, missing: Readonly<Record<string, string>>, fresh: string): Identified {
+export function markLost(state: IdentifiedState, missing: Readonly<Record<string, string>>, fresh: string): IdentifiedState {
   const { live } = state
-  const gone = Object.keys(missing).filter((type) => isLive(live, type) && live.types[type] === missing[type])
+  const gone = Object.keys(missing).filter((type) => isServing(live, type) && live.types[type] === missing[type])
   if (gone.length === 0) return state
   const former = [...new Set([...live.former, live.identity, ...gone.map((type) => live.types[type]!)])].slice(-MOST_FORMER)
   const types = { ...live.types, ...Object.fromEntries(gone.map((type) => [type, fresh])) }
   const { rebuilds, ...rest } = requestNewIndices(gone.reduce(unmade, state), gone)
   return {
     ...rest,
-    rebuilds: rebuilds.map((each) => (gone.includes(each.type) ? untaken(each) : each)),
+    rebuilds: rebuilds.map((each) => (gone.includes(each.type) ? withoutAttempt(each) : each)),
     live: { ...live, identity: fresh, types, lacking: [...live.lacking, ...gone], former },
   }
 }
 
 /** What an index of before was made with says nothing of the one that is made now. */
-const unmade = (state: Identified, type: string): Identified => forgotten(pure(state, type), type) as Identified
+const unmade = (state: IdentifiedState, type: string): IdentifiedState =>
+  withoutPreviousIndex(withCurrentFormat(state, type), type) as IdentifiedState
 
 /** The type's index of this identity has all documents, and answers. */
-export function whole(state: IndexState, type: string, identity: string): IndexState {
+export function markServing(state: IndexState, type: string, identity: string): IndexState {
   const { live } = state
   // guard: lost-index-is-identified
-  if (live === undefined || identityOf(live, type) !== identity || isLive(live, type)) return state
+  if (live === undefined || identityOf(live, type) !== identity || isServing(live, type)) return state
   const lacking = live.lacking.filter((each) => each !== type)
   return { ...state, live: { ...live, types: { ...live.types, [type]: identity }, lacking } }
 }
 
-export const isLacking = ({ live }: IndexState, type: string): boolean => live?.lacking.includes(type) ?? false
+export const isIndexLost = ({ live }: IndexState, type: string): boolean => live?.lacking.includes(type) ?? false

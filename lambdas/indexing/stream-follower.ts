@@ -8,7 +8,7 @@ import { indexStream, type StreamChange, type StreamParts } from './index-stream
 /** What every record of a stream has. */
 type Sequenced = { readonly dynamodb?: { readonly SequenceNumber?: string } }
 
-export type FollowParts<StreamRecord> = Omit<StreamParts, 'reading'> & {
+export type StreamFollowerParts<StreamRecord> = Omit<StreamParts, 'reading'> & {
   /** undefined: the record tells of none. */
   readonly versionOf: (record: StreamRecord) => Promise<ResourceVersion | undefined>
   /** How texts are read once these versions are known. */
@@ -17,11 +17,11 @@ export type FollowParts<StreamRecord> = Omit<StreamParts, 'reading'> & {
   readonly report: (error: unknown, sequence: string) => void
 }
 
-export type FollowResult = { readonly batchItemFailures: readonly { readonly itemIdentifier: string }[] }
+export type PartialBatchResponse = { readonly batchItemFailures: readonly { readonly itemIdentifier: string }[] }
 
 export const followStream =
-  <StreamRecord extends Sequenced>({ versionOf, readingAfter, report, ...parts }: FollowParts<StreamRecord>) =>
-  async ({ Records }: { readonly Records: readonly StreamRecord[] }): Promise<FollowResult> => {
+  <StreamRecord extends Sequenced>({ versionOf, readingAfter, report, ...parts }: StreamFollowerParts<StreamRecord>) =>
+  async ({ Records }: { readonly Records: readonly StreamRecord[] }): Promise<PartialBatchResponse> => {
     const failed: string[] = []
     const read = await Promise.all(
       Records.map(async (record): Promise<StreamChange | undefined> => {

@@ -1,9 +1,9 @@
 /** Measures how late the index of the table shows what was written, by the beats of a pulse. Readers of that index wait accordingly. */
-import type { Beat } from '../ports/search/heartbeat.ts'
+import type { ShardHeartbeat } from '../ports/search/heartbeat.ts'
 
 export type TableIndexLagParts = {
   /** Returns the beats, of those given, that the index of the table does not show yet. */
-  readonly hidden: (beats: readonly Beat[]) => Promise<readonly Beat[]>
+  readonly hidden: (beats: readonly ShardHeartbeat[]) => Promise<readonly ShardHeartbeat[]>
   /** Reports to readers the lag of the writes at an instant. */
   readonly note: (sent: number, lag: number) => Promise<unknown>
   readonly now: () => number
@@ -23,7 +23,7 @@ const [FIRST_PAUSE, LONGEST_PAUSE] = [25, 1_000]
  */
 export async function measureTableIndexLag(
   { hidden, note, now, wait }: TableIndexLagParts,
-  beats: readonly Beat[],
+  beats: readonly ShardHeartbeat[],
   sent: number,
 ): Promise<number> {
   let left = beats

@@ -1,7 +1,7 @@
 /** Versions that could not be indexed, on their way into the state everybody shares. */
 import type { IndexDocument } from '../ports/search/search-index.ts'
 import type { VersionKey } from '../ports/store/resource-store.ts'
-import { afterPoison, type SharedState } from './index-state.ts'
+import { recordUnindexable, type SharedIndexState } from './index-state.ts'
 
 /** The index lacks a version, or a parameter of it. The message names both, and has no content of the resource. */
 export class NotIndexed extends Error {
@@ -17,11 +17,11 @@ export class NotIndexed extends Error {
 
 type Found = Pick<IndexDocument, 'tenant' | 'type' | 'id'> & { readonly versionId: number }
 
-export class PoisonList {
-  readonly #state: Pick<SharedState, 'change'>
+export class UnindexableVersions {
+  readonly #state: Pick<SharedIndexState, 'change'>
   #found: readonly { readonly version: Found; readonly reason: string }[] = []
 
-  constructor(state: Pick<SharedState, 'change'>) {
+  constructor(state: Pick<SharedIndexState, 'change'>) {
     this.#state = state
   }
 
@@ -43,7 +43,7 @@ export class PoisonList {
   async save(): Promise<void> {
     const found = this.#found
     if (found.length === 0) return
-    await this.#state.change((state) => found.reduce((now, { version, reason }) => afterPoison(now, version, reason), state))
+    await this.#state.change((state) => found.reduce((now, { version, reason }) => recordUnindexable(now, version, reason), state))
     const saved = new Set(found)
     this.#found = this.#found.filter((each) => !saved.has(each))
   }

@@ -11,19 +11,19 @@ function outsideOf(scope: string, text: string): FhirError {
 }
 
 /** `Observation.s`: what a scope would have to say, in the context of those there are. */
-export function outOfScope({ context }: Access, type: string, letters: string): FhirError {
+export function insufficientScope({ context }: Access, type: string, letters: string): FhirError {
   const scope = `${context}/${type}.${letters}`
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
 }
 
 /** Clients ask for the types they export, and forget it. */
-export function groupOutOfScope({ context }: Access): FhirError {
+export function insufficientGroupScope({ context }: Access): FhirError {
   const scope = `${context}/Group.r`
   const text = `An export of a Group reads the Group itself: it needs a scope for Group.r, such as ${scope} or ${context}/Group.read`
   return outsideOf(scope, text)
 }
 
-export const forAdministrators = (): FhirError =>
+export const insufficientAdministratorScope = (): FhirError =>
   outsideOf(
     'system/admin',
     'This is for administrators: it needs the scope system/admin, as fhir token --admin has it where the server runs',

@@ -10,14 +10,14 @@ import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { Clock } from '../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import type { IndexProgress, Reindex } from '../ports/search/index-status.ts'
+import type { IndexProgress, Reindexer } from '../ports/search/index-status.ts'
 import type { SearchIndex } from '../ports/search/search-index.ts'
 import type { Seal } from '../ports/security/seal.ts'
-import type { CommitResult, Guard, ResourceReader, VersionKey, Write } from '../ports/store/resource-store.ts'
-import type { Pairs } from '../search/query/parameter-pairs.ts'
-import type { Part } from '../search/query/response-part.ts'
-import type { Reading } from '../search/search-context.ts'
-import type { Looking, SeenBy } from './visible-store.ts'
+import type { CommitResult, ResourceReader, UniquenessGuard, VersionKey, Write } from '../ports/store/resource-store.ts'
+import type { ParameterPairs } from '../search/query/parameter-pairs.ts'
+import type { ResponsePart } from '../search/query/response-part.ts'
+import type { SearchContext } from '../search/search-context.ts'
+import type { CallerAccess, VisibleStoreOf } from './visible-store.ts'
 
 /** https://hl7.org/fhir/R4/http.html#cond-update and following; versions as numbers, instants in ms. */
 export type Preconditions = {
@@ -42,7 +42,7 @@ export type Preferences = {
 }
 
 /** What is asked. An entry of a Bundle asks for itself. */
-export type Asked = {
+export type RequestContent = {
   /** `Patient/1`: only what belongs to it. */
   readonly compartment?: string
   readonly type?: string
@@ -51,7 +51,7 @@ export type Asked = {
   /** Of an export, as its link names it. */
   readonly file?: string
   /** Parameters of the URL and, for a form, of the body, decoded, in order. */
-  readonly parameters: Pairs
+  readonly parameters: ParameterPairs
   /** The parameters came in a body: paging links must not show them. */
   readonly posted: boolean
   /** The body, parsed and checked; a patch document is whatever JSON it is. */
@@ -77,18 +77,18 @@ export type Caller = {
 }
 
 /** What the entries of a Bundle have in common with it: who asks, and who is asked. `requestId`: by which logs and answers name the request. */
-export type Context = Caller & {
+export type RequestContext = Caller & {
   /** What the server calls itself, without a slash at the end. */
   readonly baseUrl: string
   /** How texts are read for the tenant, as of now. */
-  readonly reading: Reading
+  readonly reading: SearchContext
   readonly requestId: string
 }
 
-export type FhirRequest = Asked & Context & { readonly interaction: InteractionCode }
+export type FhirRequest = RequestContent & RequestContext & { readonly interaction: InteractionCode }
 
 /** A version that was made. `about`: its compartments, and the patient of a Device. */
-export type Written = VersionKey & { readonly about: readonly string[] }
+export type WrittenVersion = VersionKey & { readonly about: readonly string[] }
 
 export type FhirResponse = {
   readonly status: number
@@ -98,13 +98,13 @@ export type FhirResponse = {
   /** A tree, a page of a Bundle, or bytes: JSON of a resource unless `content-type` says otherwise. */
   readonly body?: Resource | BundlePage | Uint8Array
   /** Of each resource it shows. Absent: as the parameters of the request say. */
-  readonly part?: Part
+  readonly part?: ResponsePart
   /** The versions the request made. */
-  readonly written?: readonly Written[]
+  readonly written?: readonly WrittenVersion[]
   /** Compartments of the resources that it shows; entries of its page name their own. */
   readonly about?: readonly string[]
   /** Names in the requests of a Bundle's entries. */
-  readonly named?: readonly Named[]
+  readonly named?: readonly RequestNames[]
   /** Of what was written: beside the body in a Bundle; elsewhere in its place, where the client asked for that, or must know. */
   readonly warnings?: Warnings
   /** The export it began, or is about. */
@@ -116,7 +116,7 @@ export type FhirResponse = {
 }
 
 /** Names in a request, or in an entry of a Bundle. `key`: the resource that a read names; `patients`: `Patient/1` …; `queries`: parameters. */
-export type Named = { readonly key?: string; readonly patients: readonly string[]; readonly queries: readonly Pairs[] }
+export type RequestNames = { readonly key?: string; readonly patients: readonly string[]; readonly queries: readonly ParameterPairs[] }
 
 export type ExportNames = Pick<Job, 'id' | 'level' | 'group'>
 
@@ -157,12 +157,16 @@ export type Choices = {
 
 /** `by`: who asked for the commit. */
 export type RequestWriter = {
-  readonly commit: (writes: readonly Write[], guards: readonly Guard[], by: Looking & Pick<Context, 'requestId'>) => Promise<CommitResult>
+  readonly commit: (
+    writes: readonly Write[],
+    guards: readonly UniquenessGuard[],
+    by: CallerAccess & Pick<RequestContext, 'requestId'>,
+  ) => Promise<CommitResult>
 }
 
 /** What interactions may need; each names its own with Pick. */
 export type Ports = {
-  readonly resources: SeenBy
+  readonly resources: VisibleStoreOf
   /** As they are: writes judge them. */
   readonly heads: ResourceReader['heads']
   readonly writer: RequestWriter
@@ -173,10 +177,10 @@ export type Ports = {
   readonly seal: Seal
   readonly blobs: BlobStore
   readonly progress: IndexProgress
-  readonly reindex: Reindex
+  readonly reindex: Reindexer
   readonly expressions: ExpressionRunner
   /** What is to be told of a resource that a tenant is to store. FhirError 422 where it may not be. */
-  readonly profiled: (resource: Resource, by: Pick<Context, 'tenant' | 'requestId'>) => Awaitable<readonly Issue[]>
+  readonly profiled: (resource: Resource, by: Pick<RequestContext, 'tenant' | 'requestId'>) => Awaitable<readonly Issue[]>
   /** Which profiles a tenant's resources are checked against besides those of the server's own packages. Absent: none. */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
   readonly choices: Choices

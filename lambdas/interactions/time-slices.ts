@@ -13,7 +13,7 @@ let began: number | undefined
 const waiting: (() => void)[] = []
 
 /** undefined: go on at once. */
-export function othersPass(): Promise<void> | undefined {
+export function yieldIfDue(): Promise<void> | undefined {
   const now = performance.now()
   began ??= beginTurn(now)
   return now - began < SLICE ? undefined : new Promise((resolve) => waiting.push(resolve))
@@ -29,7 +29,7 @@ function beginTurn(now: number): number {
 }
 
 /** Between two pieces that may each be longer than a slice. */
-export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+export const yieldNow = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** Promises under way at once: more would only wait in the queue of the index, until it takes them for late. */
 const AT_ONCE = 32
@@ -38,12 +38,12 @@ const AT_ONCE = 32
  * Works on all items, on some of them at once where they wait for something, in slices. Whoever takes the promises is told what failed; where
  * a machine did, no other item is begun: each might wait as long.
  */
-export async function inSlices<T, U>(items: readonly T[], each: (item: T, index: number) => U): Promise<readonly U[]> {
+export async function mapInSlices<T, U>(items: readonly T[], each: (item: T, index: number) => U): Promise<readonly U[]> {
   const made: U[] = []
   const underWay = new Set<Promise<unknown>>()
   const machine = new Machine()
   for (const [index, item] of items.entries()) {
-    const pause = othersPass()
+    const pause = yieldIfDue()
     if (pause !== undefined) await pause
     const one = each(item, index)
     made.push(one)
@@ -81,7 +81,7 @@ class Machine {
 }
 
 /** For tasks that come from several places: runs so many at once; those that came later wait for their turn, and fail when a machine has. */
-export function limited(atOnce: number = AT_ONCE): <T>(task: () => Promise<T>) => Promise<T> {
+export function limitConcurrency(atOnce: number = AT_ONCE): <T>(task: () => Promise<T>) => Promise<T> {
   let running = 0
   const machine = new Machine()
   const waiting: (() => void)[] = []
@@ -100,10 +100,10 @@ export function limited(atOnce: number = AT_ONCE): <T>(task: () => Promise<T>) =
 }
 
 /** Works on one item after the other, in slices. */
-export async function inTurn<T, U>(items: Iterable<T>, each: (item: T) => Awaitable<U>): Promise<readonly U[]> {
+export async function mapInOrder<T, U>(items: Iterable<T>, each: (item: T) => Awaitable<U>): Promise<readonly U[]> {
   const made: U[] = []
   for (const item of items) {
-    const pause = othersPass()
+    const pause = yieldIfDue()
     if (pause !== undefined) await pause
     const one = each(item)
     made.push(one instanceof Promise ? await one : one)

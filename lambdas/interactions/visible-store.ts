@@ -1,27 +1,27 @@
 /** The resources of the store as a request may see them: what its access hides is as if it were not there. */
 import type { Access } from '../access/access.ts'
-import { type Judge, maySeeBy } from '../access/judge.ts'
+import { type Judge, maySeeWithLetters } from '../access/judge.ts'
 import { isWholeType } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/store/resource-store.ts'
-import type { Reading } from '../search/search-context.ts'
+import type { SearchContext } from '../search/search-context.ts'
 import { forbidden } from './forbidden.ts'
 
 /** Who looks. */
-export type Looking = { readonly access: Access; readonly reading: Reading }
+export type CallerAccess = { readonly access: Access; readonly reading: SearchContext }
 
-export type Seen = Pick<ResourceReader, 'current' | 'versions'> & {
+export type VisibleStore = Pick<ResourceReader, 'current' | 'versions'> & {
   /** Of a resource: the versions that may be seen. FhirError 403 for more than one resource where not all of each type may be seen. */
   readonly history: ResourceReader['history']
 }
 
 /** What may be seen under each of the letters. */
-export type SeenBy = (request: Looking, ...letters: readonly Letter[]) => Seen
+export type VisibleStoreOf = (request: CallerAccess, ...letters: readonly Letter[]) => VisibleStore
 
-export const seenThrough =
-  (resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>, expressions: () => ExpressionRunner): SeenBy =>
+export const visibleStoreOf =
+  (resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>, expressions: () => ExpressionRunner): VisibleStoreOf =>
   ({ access, reading }, ...letters) => {
     const current = async (key: ResourceKey) => (await resources.current([key]))[0]
     const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources }
@@ -41,7 +41,7 @@ export const seenThrough =
 type Eye = { readonly judge: Judge; readonly letters: readonly Letter[]; readonly resources: Pick<ResourceReader, 'history'> }
 
 async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[]): Promise<readonly (ResourceVersion | undefined)[]> {
-  const judged = versions.map((version) => version !== undefined && maySeeBy(eye.judge, eye.letters, version))
+  const judged = versions.map((version) => version !== undefined && maySeeWithLetters(eye.judge, eye.letters, version))
   const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
   return may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
 }

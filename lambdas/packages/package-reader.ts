@@ -1,14 +1,14 @@
 /** The files of a package, each read when something in it is first asked for, and compared with what the package says of it. */
-import { LatelyUsed } from '../fhir/profile/definitions/lru-cache.ts'
+import { LruCache } from '../fhir/profile/definitions/lru-cache.ts'
 import { type PackageFile, shardOf } from '../fhir/profile/definitions/package-files.ts'
-import type { KeptPackage } from '../ports/definitions/package-store.ts'
-import { digestOf, MANIFEST, type Manifest, manifestIn, objectIn } from './manifest.ts'
+import type { StoredPackage } from '../ports/definitions/package-store.ts'
+import { digestOf, MANIFEST_FILE, type Manifest, parseJsonObject, parseManifest } from './manifest.ts'
 
 /** Told what cannot be read, and why. */
 export type OnDamage = (text: string) => void
 
 /** Of lists that are split: the files are numbered. */
-export type List = 'value-sets' | 'code-systems'
+export type DefinitionList = 'value-sets' | 'code-systems'
 
 /** Of the index they are texts. */
 function markBuiltIn(definitions: Readonly<Record<string, unknown>>): void {
@@ -19,18 +19,18 @@ type Loaded = { readonly definitions: PackageFile<never>; readonly characters: n
 
 const NOTHING: Loaded = { definitions: Object.freeze(Object.create(null)), characters: 0 }
 
-type Files = LatelyUsed<Promise<PackageFile<never>>>
+type Files = LruCache<Promise<PackageFile<never>>>
 
 /** Characters of the files that are kept, which stand for themselves and what is made of them: one of a package may have as many. */
 const MOST_FILES = 64_000_000
 
-export const newFiles = (most = MOST_FILES): Files => new LatelyUsed(most)
+export const newFileCache = (most = MOST_FILES): Files => new LruCache(most)
 
 /** Packages that were opened: one that is removed and added again is another. */
 let opened = 0
 
-export class OpenedPackage {
-  readonly #kept: KeptPackage
+export class PackageReader {
+  readonly #kept: StoredPackage
   readonly #onDamage: OnDamage
   readonly #isOwn: boolean
   readonly #files: Files
@@ -39,7 +39,7 @@ export class OpenedPackage {
   #isDamaged = false
 
   /** `isOwn`: of the server, which has no manifest. `files`: that are kept, of this one and others. */
-  constructor(kept: KeptPackage, onDamage: OnDamage, isOwn = false, files = newFiles()) {
+  constructor(kept: StoredPackage, onDamage: OnDamage, isOwn = false, files = newFileCache()) {
     this.#files = files
     this.#kept = kept
     this.#onDamage = onDamage
@@ -62,13 +62,13 @@ export class OpenedPackage {
   }
 
   /** The part of a list in which a canonical stands, if it does. */
-  async part<Definition>(list: List, canonical: string): Promise<PackageFile<Definition>> {
+  async part<Definition>(list: DefinitionList, canonical: string): Promise<PackageFile<Definition>> {
     const parts = await this.#partsOf(list)
     return this.file(parts === 0 ? list : `${list}-${shardOf(canonical, parts)}`)
   }
 
   /** Names of the files of a list, without their ending. */
-  async parts(list: List): Promise<readonly string[]> {
+  async parts(list: DefinitionList): Promise<readonly string[]> {
     const parts = await this.#partsOf(list)
     return parts === 0 ? [list] : Array.from({ length: parts }, (_, i) => `${list}-${i}`)
   }
@@ -81,7 +81,7 @@ export class OpenedPackage {
     return !this.#isDamaged
   }
 
-  async #partsOf(list: List): Promise<number> {
+  async #partsOf(list: DefinitionList): Promise<number> {
     const files = Object.keys((await this.#known())?.files ?? {})
     return files.filter((file) => file.startsWith(`${list}-`)).length
   }
@@ -92,7 +92,7 @@ export class OpenedPackage {
     const text = await this.#text(file)
     if (text === undefined) return NOTHING
     if (digests !== undefined && digestOf(text) !== digests[file]) return this.#damaged(`${file} is not as it was`)
-    const definitions = objectIn(text)
+    const definitions = parseJsonObject(text)
     if (definitions === undefined) return this.#damaged(`${file} is not JSON`)
     if (this.#isOwn) markBuiltIn(definitions)
     return { definitions: definitions as PackageFile<never>, characters: text.length }
@@ -106,9 +106,9 @@ export class OpenedPackage {
   }
 
   async #loadManifest(): Promise<Manifest | undefined> {
-    const text = await this.#text(MANIFEST)
-    const manifest = text === undefined ? undefined : manifestIn(text)
-    if (text !== undefined && manifest === undefined) this.#damaged(`${MANIFEST} does not say what is in it`)
+    const text = await this.#text(MANIFEST_FILE)
+    const manifest = text === undefined ? undefined : parseManifest(text)
+    if (text !== undefined && manifest === undefined) this.#damaged(`${MANIFEST_FILE} does not say what is in it`)
     return manifest
   }
 

@@ -1,31 +1,31 @@
 /** Conformance of packages: a server's own, and those that are added. */
 
-import { partsOf } from '../fhir/profile/canonical.ts'
+import { splitCanonical } from '../fhir/profile/canonical.ts'
 import type { Profile } from '../fhir/profile/definition.ts'
 import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
 import type { Conformance } from '../ports/definitions/conformance.ts'
-import type { AddedPackages, KeptPackage } from '../ports/definitions/package-store.ts'
-import { inOrderOfCounting, type VersionedDefinition } from '../ports/definitions/version-order.ts'
-import { type List, newFiles, type OnDamage, OpenedPackage } from './package-reader.ts'
+import type { AddedPackages, StoredPackage } from '../ports/definitions/package-store.ts'
+import { comparePrecedence, type VersionedDefinition } from '../ports/definitions/version-order.ts'
+import { type DefinitionList, newFileCache, type OnDamage, PackageReader } from './package-reader.ts'
 
 export type PackagesParts = {
   /** Packages that do not change, R4's first: what is in that is said by no other. */
-  readonly own: readonly KeptPackage[]
+  readonly own: readonly StoredPackage[]
   readonly added?: AddedPackages
   readonly onDamage?: OnDamage
 }
 
 export class PackagedDefinitions implements Conformance {
-  readonly #own: readonly OpenedPackage[]
+  readonly #own: readonly PackageReader[]
   readonly #added: AddedPackages | undefined
   readonly #onDamage: OnDamage
-  readonly #files = newFiles()
+  readonly #files = newFileCache()
   #damage = new Set<string>()
-  #now: { readonly state: string; readonly packages: readonly OpenedPackage[] }
+  #now: { readonly state: string; readonly packages: readonly PackageReader[] }
 
   constructor({ own, added, onDamage = () => undefined }: PackagesParts) {
     this.#onDamage = onDamage
-    this.#own = own.map((kept) => new OpenedPackage(kept, this.#noteDamage, true, this.#files))
+    this.#own = own.map((kept) => new PackageReader(kept, this.#noteDamage, true, this.#files))
     this.#added = added
     this.#now = { state: '', packages: this.#own }
   }
@@ -49,7 +49,7 @@ export class PackagedDefinitions implements Conformance {
       this.#damage = new Set()
       this.#now = {
         state,
-        packages: [...this.#own, ...packages.map((kept) => new OpenedPackage(kept, this.#noteDamage, false, this.#files))],
+        packages: [...this.#own, ...packages.map((kept) => new PackageReader(kept, this.#noteDamage, false, this.#files))],
       }
     }
     return state
@@ -63,9 +63,9 @@ export class PackagedDefinitions implements Conformance {
 
   async #find<Definition extends VersionedDefinition>(
     canonical: string,
-    lookUp: (each: OpenedPackage, url: string) => Promise<Definition | undefined>,
+    lookUp: (each: PackageReader, url: string) => Promise<Definition | undefined>,
   ): Promise<Definition | undefined> {
-    const { url, version } = partsOf(canonical)
+    const { url, version } = splitCanonical(canonical)
     await this.state()
     const isAsked = (definition: Definition | undefined): definition is Definition =>
       definition !== undefined && (version === undefined || definition.version === version)
@@ -76,11 +76,11 @@ export class PackagedDefinitions implements Conformance {
     const others = this.#now.packages.filter((each) => each !== r4)
     const found: readonly (Definition | undefined)[] = await Promise.all(others.map((each) => lookUp(each, url)))
     // Of the same version the first one counts.
-    return found.filter(isAsked).toSorted(inOrderOfCounting)[0]
+    return found.filter(isAsked).toSorted(comparePrecedence)[0]
   }
 }
 
 const inList =
-  <Definition>(list: List) =>
-  async (each: OpenedPackage, url: string): Promise<Definition | undefined> =>
+  <Definition>(list: DefinitionList) =>
+  async (each: PackageReader, url: string): Promise<Definition | undefined> =>
     (await each.part<Definition>(list, url))[url]

@@ -1,6 +1,6 @@
 /** Which profiles the packages that were added have and do not retire, as a CapabilityStatement names them. */
 import type { AddedPackages } from '../ports/definitions/package-store.ts'
-import { type OnDamage, OpenedPackage } from './package-reader.ts'
+import { type OnDamage, PackageReader } from './package-reader.ts'
 
 /** By the type they are about: their canonicals. */
 type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>
@@ -10,21 +10,21 @@ export function supportedProfiles(added: AddedPackages, onDamage: OnDamage): () 
   return async () => {
     const { state, packages } = await added.now()
     if (last?.state !== state) {
-      last = { state, profiles: profilesIn(packages.map((kept) => new OpenedPackage(kept, onDamage))) }
+      last = { state, profiles: profilesIn(packages.map((kept) => new PackageReader(kept, onDamage))) }
       last.profiles.catch(() => (last = undefined))
     }
     return last.profiles
   }
 }
 
-async function profilesIn(packages: readonly OpenedPackage[]): Promise<ProfilesByType> {
+async function profilesIn(packages: readonly PackageReader[]): Promise<ProfilesByType> {
   const byType = new Map<string, Set<string>>()
   for (const [canonical, type] of (await Promise.all(packages.map(indexOf))).flat())
     byType.set(type, (byType.get(type) ?? new Set()).add(canonical))
   return byType
 }
 
-async function indexOf(each: OpenedPackage): Promise<readonly (readonly [canonical: string, type: string])[]> {
+async function indexOf(each: PackageReader): Promise<readonly (readonly [canonical: string, type: string])[]> {
   const [index, retired] = await Promise.all([each.file<string>('index'), each.file<string>('retired')])
   return Object.entries(index).filter(([canonical]) => !Object.hasOwn(retired, canonical))
 }

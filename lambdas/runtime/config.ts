@@ -1,10 +1,10 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
-import { TAKEN_CLAIMS } from '../access/claims.ts'
+import { RESERVED_CLAIMS } from '../access/claims.ts'
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
 import { hostsOf } from '../ports/security/private-hosts.ts'
-import { TENANT } from '../ports/store/tenants.ts'
+import { DEFAULT_TENANT } from '../ports/store/tenants.ts'
 
 /** `count`: from 1 on; `bytes`: of what is held in memory as one text; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none; `name`: as people read it. */
 export type SettingKind =
@@ -78,7 +78,7 @@ export const SETTINGS = [
 
 /** Where a deployed function finds the world. Environment variables like the settings; a function has those of its ports only. */
 // biome-ignore format: a table
-export const PLACES = [
+export const DEPLOYMENT_SETTINGS = [
   setting('baseUrl', 'text', ''), // what the server calls itself, without a slash at the end
   setting('ownBases', 'text', ''), // every address that counts as its own, separated by blanks: documents are made with the first. None: baseUrl
   setting('stage', 'text', ''), // the deployment among others of the account
@@ -116,18 +116,18 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'bytes' | 'wait' | 'days'
 type Values<S extends Setting> = { readonly [Each in S as Each['name']]: Value<Each['kind']> }
 
 export type Config = Values<(typeof SETTINGS)[number]>
-export type Places = Values<(typeof PLACES)[number]>
+export type DeploymentSettings = Values<(typeof DEPLOYMENT_SETTINGS)[number]>
 
 export const variableOf = (name: string): string => `FHIR_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
 /** RangeError that names the variable where a value does not fit. */
 export function readConfig(environment: Environment = process.env): Config {
   const config = read(SETTINGS, environment) as Config
-  const opening = (tenants: unknown): boolean => [tenants].flat().some((tenant) => tenant === '*' || tenant === TENANT)
+  const opening = (tenants: unknown): boolean => [tenants].flat().some((tenant) => tenant === '*' || tenant === DEFAULT_TENANT)
   const closed = config.tenancy ? -1 : config.externalIssuers.findIndex(({ tenants }) => !opening(tenants))
   if (closed !== -1)
     throw new RangeError(
-      `${variableOf('externalIssuers')}: [${closed}].tenants opens nothing here: with ${variableOf('tenancy')} off there is only "${TENANT}"`,
+      `${variableOf('externalIssuers')}: [${closed}].tenants opens nothing here: with ${variableOf('tenancy')} off there is only "${DEFAULT_TENANT}"`,
     )
   return config
 }
@@ -139,10 +139,11 @@ export const unknownVariables = (environment: Environment = process.env): readon
   )
 
 /** As readConfig, of PLACES. */
-export const readPlaces = (environment: Environment = process.env): Places => read(PLACES, environment) as Places
+export const readDeploymentSettings = (environment: Environment = process.env): DeploymentSettings =>
+  read(DEPLOYMENT_SETTINGS, environment) as DeploymentSettings
 
 /** As whom a function calls AWS: given to it by the platform. */
-export function readIdentity(environment: Environment = process.env) {
+export function readAwsIdentity(environment: Environment = process.env) {
   const { AWS_REGION: region = '', AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = environment
   const secret = { accessKeyId: AWS_ACCESS_KEY_ID ?? '', secretAccessKey: AWS_SECRET_ACCESS_KEY ?? '' }
   return { region, credentials: { ...secret, ...(AWS_SESSION_TOKEN === undefined ? {} : { sessionToken: AWS_SESSION_TOKEN }) } }
@@ -227,7 +228,7 @@ function isRegistry(text: string): boolean {
   return `${username}${password}${search}${hash}` === ''
 }
 
-const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !TAKEN_CLAIMS.includes(text)
+const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !RESERVED_CLAIMS.includes(text)
 
 /** Or none. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
 const HEADER = /^[\w!#$%&'*+.^`|~-]*$/

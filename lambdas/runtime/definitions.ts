@@ -1,11 +1,11 @@
 /** The definitions a server checks against: those of its own packages, and of those that are added. */
-import { packageIn } from '../adapters/filesystem/packages.ts'
+import { packageOfFolder } from '../adapters/filesystem/packages.ts'
 import { PackagedDefinitions, type PackagesParts } from '../packages/packaged-definitions.ts'
-import { PACKAGES } from './builtin-packages.ts'
+import { BUILTIN_PACKAGES } from './builtin-packages.ts'
 
 export const definitionsOf = (added?: PackagesParts['added'], onDamage?: PackagesParts['onDamage']): PackagedDefinitions =>
   new PackagedDefinitions({
-    own: PACKAGES.map(packageIn),
+    own: BUILTIN_PACKAGES.map(packageOfFolder),
     ...(added === undefined ? {} : { added }),
     ...(onDamage === undefined ? {} : { onDamage }),
   })

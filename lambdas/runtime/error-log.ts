@@ -8,7 +8,7 @@ import { NotFetched } from '../ports/security/fetch-document.ts'
  * Returns the text that the log shows for an error. That is the message for errors of data, disk, indexing, fetches, the operating system and
  * memory. Other errors have their place and no message, because it may hold content.
  */
-export function toldOf(error: unknown): string {
+export function logTextOf(error: unknown): string {
   if (error instanceof Damaged || error instanceof DiskFull || error instanceof NotFetched || error instanceof NotIndexed)
     return error.message
   if (isOfSystem(error) || isOutOfMemory(error)) return error.message
@@ -28,7 +28,7 @@ function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
 }
 
 /** What it says, in one line; what each says where closing several things failed. */
-export function lineOf(error: unknown): string {
-  if (error instanceof SuppressedError) return `${lineOf(error.suppressed)}; ${lineOf(error.error)}`
+export function messageLineOf(error: unknown): string {
+  if (error instanceof SuppressedError) return `${messageLineOf(error.suppressed)}; ${messageLineOf(error.error)}`
   return error instanceof Error ? error.message : String(error)
 }

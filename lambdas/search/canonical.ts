@@ -1,14 +1,14 @@
 /** References by canonical url, which name a resource wherever it is. https://hl7.org/fhir/R4/references.html#canonical */
 import type { Element } from '../fhir/resource.ts'
 import { namesOf } from './fields.ts'
-import { type SearchParameter, searchParameter } from './parameters.ts'
+import { findSearchParameter, type SearchParameter } from './parameters.ts'
 
 /** The field of what a resource may be called by: its url alone, and with its version. */
-export const CALLED = namesOf('url').canonical
+export const CANONICAL_FIELD = namesOf('url').canonical
 
 /** Resources of the type have a url and a version. */
 export const hasCanonical = (type: string): boolean =>
-  searchParameter(type, 'url')?.type === 'uri' && searchParameter(type, 'version')?.type === 'token'
+  findSearchParameter(type, 'url')?.type === 'uri' && findSearchParameter(type, 'version')?.type === 'token'
 
 /** Values of the parameter may be canonicals: of one that is only known when it is evaluated, too. */
 export const mayBeCanonical = ({ valueTypes }: SearchParameter): boolean =>
@@ -18,7 +18,7 @@ export const mayBeCanonical = ({ valueTypes }: SearchParameter): boolean =>
 export const withoutFragment = (canonical: string): string => canonical.replace(/#[^|]*$/, '')
 
 /** What the resource may be called by. */
-export function calledBy({ url, version }: Element): readonly string[] {
+export function canonicalKeysOf({ url, version }: Element): readonly string[] {
   if (typeof url !== 'string') return []
   return typeof version === 'string' ? [url, `${url}|${version}`] : [url]
 }
@@ -33,7 +33,7 @@ const LONGEST_NUMBER = 20
  * Returns the sort key of a canonical: its url, then its version. Numbers are padded, and what comes before a release ends lower than the
  * release. So code point order is the order of versions: 1.9, 1.10-beta, 1.10. https://semver.org/#spec-item-11
  */
-export const canonicalSortKey = (url: string, version: string | undefined): string =>
+export const canonicalSortKeyOf = (url: string, version: string | undefined): string =>
   `${url}\u0000${version === undefined ? '' : versionKey(version.slice(0, LONGEST_VERSION))}`.slice(0, LONGEST_KEY)
 
 function versionKey(version: string): string {

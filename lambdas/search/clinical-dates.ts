@@ -1,5 +1,5 @@
 /** When what a resource tells of was so: of each type that belongs to patients one date. https://hl7.org/fhir/R4/patient-operation-everything.html */
-import { ALWAYS, not, type Predicate, some } from '../ports/search/plan.ts'
+import { ALWAYS_TRUE, not, or, type Predicate } from '../ports/search/plan.ts'
 
 /** The codes of search parameters. A type that is not here has no date of care that is searched by: when something was recorded is none. */
 export const CLINICAL_DATES: Readonly<Record<string, string>> = {
@@ -59,15 +59,15 @@ export const CLINICAL_DATES: Readonly<Record<string, string>> = {
 }
 
 /** Milliseconds since 1970; `high` is not part of it. Absent: open. */
-export type Window = { readonly low?: number; readonly high?: number }
+export type TimeWindow = { readonly low?: number; readonly high?: number }
 
 /** Resources of the type whose clinical date has a point in common with the window, and those without one: each has one interval at the most. */
-export function during(type: string, { low, high }: Window): Predicate {
+export function clinicalDatePredicate(type: string, { low, high }: TimeWindow): Predicate {
   const field = CLINICAL_DATES[type]
-  if (field === undefined || (low === undefined && high === undefined)) return ALWAYS
+  if (field === undefined || (low === undefined && high === undefined)) return ALWAYS_TRUE
   const within = (low: number, high: number): Predicate => ({ kind: 'span', field, relation: 'within', low, high })
   return not(
-    some(
+    or(
       ...(low === undefined ? [] : [within(Number.NEGATIVE_INFINITY, low)]),
       ...(high === undefined ? [] : [within(high, Number.POSITIVE_INFINITY)]),
     ),

@@ -1,15 +1,15 @@
 /** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
-import { compareText, metresBetween, type Position, type Predicate, type RangeTest, type SortKey } from '../ports/search/plan.ts'
+import { compareText, type HitPosition, metresBetween, type Predicate, type RangeTest, type SortKey } from '../ports/search/plan.ts'
 import type { IndexDocument, Tuple } from '../ports/search/search-index.ts'
 
-export function evaluate(where: Predicate, document: IndexDocument): boolean {
+export function matchesPredicate(where: Predicate, document: IndexDocument): boolean {
   switch (where.kind) {
     case 'all':
-      return where.of.every((each) => evaluate(each, document))
+      return where.of.every((each) => matchesPredicate(each, document))
     case 'some':
-      return where.of.some((each) => evaluate(each, document))
+      return where.of.some((each) => matchesPredicate(each, document))
     case 'not':
-      return !evaluate(where.of, document)
+      return !matchesPredicate(where.of, document)
     case 'key':
       return keysOf(document, where.field).some((key) => isAmong(where.oneOf, key))
     case 'keyRange':
@@ -61,7 +61,7 @@ function passes({ kind, relation, low, high }: RangeTest, [from, to]: readonly [
 const below = (value: number, high: number): boolean => value < high || high === Number.POSITIVE_INFINITY
 
 /** The sort values of a document, and its place among equals. */
-export const positionOf = ({ type, id, order }: IndexDocument, keys: readonly SortKey[]): Position => ({
+export const sortPositionOf = ({ type, id, order }: IndexDocument, keys: readonly SortKey[]): HitPosition => ({
   values: keys.map(({ field, descending }) => order[field]?.[descending ? 'high' : 'low'] ?? null),
   type,
   id,

@@ -7,10 +7,10 @@
  */
 
 /** ms of processor time for one evaluation, and for those that are begun now; `overruns`: of one expression, after which it is given up. */
-export type Allowance = { readonly each: number; readonly all: number; readonly overruns: number }
+export type EvaluationLimits = { readonly each: number; readonly all: number; readonly overruns: number }
 
 /** `ms`: what an evaluation took; 0 where it was not begun. */
-export type Settled = { readonly ms: number; readonly isTooCostly: boolean }
+export type EvaluationCost = { readonly ms: number; readonly isTooCostly: boolean }
 
 /** ms of processor time. No expression on one resource is worth more. */
 const LONGEST = 250
@@ -30,7 +30,7 @@ const EARNED = 1 / 32
 const PASSED = 1 / 64
 
 /** What all purses of a process draw on: ms. */
-export class Chest {
+export class SharedBudget {
   readonly #full: number
   #left: number
 
@@ -52,14 +52,14 @@ export class Chest {
   }
 }
 
-export class Purse {
+export class EvaluationBudget {
   readonly #last: number
   readonly #full: number
-  readonly #chest: Chest
+  readonly #chest: SharedBudget
   #own: number
 
   /** `most`: ms of processor time that are given freely; `last`: when they are used up. `chest`: of several; absent: one of its own. */
-  constructor(most = MOST, last = LAST, chest = new Chest(PURSES * (most + last))) {
+  constructor(most = MOST, last = LAST, chest = new SharedBudget(PURSES * (most + last))) {
     this.#last = last
     this.#full = most + last
     this.#chest = chest
@@ -71,13 +71,13 @@ export class Purse {
   }
 
   /** Undefined: nothing is left. */
-  allowance(): Allowance | undefined {
+  allowance(): EvaluationLimits | undefined {
     const free = this.#left - this.#last
     if (free >= LONGEST) return { each: LONGEST, all: free, overruns: 4 }
     return this.#left < SHORTEST ? undefined : { each: SHORTEST, all: this.#left, overruns: 1 }
   }
 
-  settle({ ms, isTooCostly }: Settled): void {
+  settle({ ms, isTooCostly }: EvaluationCost): void {
     if (isTooCostly || ms > CHEAP) this.#take(ms)
     else this.#give(EARNED)
   }
@@ -99,23 +99,23 @@ export class Purse {
 }
 
 /** What one expression has of a purse. */
-export class Share {
-  readonly #purse: Purse
+export class PerExpressionBudget {
+  readonly #purse: EvaluationBudget
   #overruns = 0
 
-  constructor(purse: Purse) {
+  constructor(purse: EvaluationBudget) {
     this.#purse = purse
   }
 
   /** Undefined: no evaluation is begun, or not now. */
-  allowance(): Allowance | undefined {
+  allowance(): EvaluationLimits | undefined {
     const allowance = this.#purse.allowance()
     const overruns = (allowance?.overruns ?? 0) - this.#overruns
     return allowance === undefined || overruns <= 0 ? undefined : { ...allowance, overruns }
   }
 
   /** How many of them, from the first on, were begun. */
-  settle(outcomes: readonly Settled[]): number {
+  settle(outcomes: readonly EvaluationCost[]): number {
     const notBegun = outcomes.findIndex(({ ms, isTooCostly }) => isTooCostly && ms === 0)
     const begun = notBegun < 0 ? outcomes : outcomes.slice(0, notBegun)
     for (const outcome of begun) {
@@ -130,12 +130,12 @@ export class Share {
   }
 }
 
-const CHEST = new Chest()
-const OF_TENANTS = new Map<string, Purse>()
+const CHEST = new SharedBudget()
+const OF_TENANTS = new Map<string, EvaluationBudget>()
 
 /** Of all expressions of a tenant in this process. */
-export function purseOf(tenant: string): Purse {
-  const purse = OF_TENANTS.get(tenant) ?? new Purse(MOST, LAST, CHEST)
+export function evaluationBudgetOf(tenant: string): EvaluationBudget {
+  const purse = OF_TENANTS.get(tenant) ?? new EvaluationBudget(MOST, LAST, CHEST)
   OF_TENANTS.set(tenant, purse)
   return purse
 }

@@ -1,7 +1,7 @@
 /** Collects what extraction finds in one resource. */
-import type { OrderKey, Tuple } from '../ports/search/search-index.ts'
-import type { Reading } from './search-context.ts'
-import { LONGEST } from './text-folding.ts'
+import type { SortValues, Tuple } from '../ports/search/search-index.ts'
+import type { SearchContext } from './search-context.ts'
+import { MAX_SEARCHABLE_CHARACTERS } from './text-folding.ts'
 
 type Lists<T> = Record<string, T[]>
 
@@ -24,17 +24,17 @@ export const namesOf = (field: string) => ({
   ofType: `${field}:of-type`,
 })
 
-export class Fields {
+export class DocumentFields {
   readonly keys: Lists<string> = new Wide()
   readonly spans: Lists<readonly [low: number, high: number]> = {}
   readonly numbers: Lists<readonly [low: number, high: number]> = {}
   readonly points: Lists<readonly [latitude: number, longitude: number]> = {}
   readonly tuples: Lists<Tuple> = {}
   readonly groups: Lists<string> = new Wide()
-  readonly order: Record<string, OrderKey> = new Wide()
-  readonly reading: Reading
+  readonly order: Record<string, SortValues> = new Wide()
+  readonly reading: SearchContext
 
-  constructor(reading: Reading) {
+  constructor(reading: SearchContext) {
     this.reading = reading
   }
 
@@ -92,15 +92,15 @@ function add<T>(lists: Lists<T>, field: string, item: T): void {
 
 function addOnce(lists: Lists<string>, field: string, item: string, isNew: boolean): boolean {
   const list = lists[field]
-  if (list !== undefined) return addNew(list, item, isNew)
+  if (list !== undefined) return addDistinctKey(list, item, isNew)
   if (!isShort(item)) return false
   lists[field] = [item]
   return true
 }
 
 /** Adds a key that is neither there nor too long. `isNew`: that it is not there need not be found out. True: it was added. */
-export function addNew(list: string[], key: string, isNew = false): boolean {
-  if (!isShort(key) || (!isNew && isIn(list, key))) return false
+export function addDistinctKey(list: string[], key: string, isNew = false): boolean {
+  if (!isShort(key) || (!isNew && includesKey(list, key))) return false
   list.push(key)
   return true
 }
@@ -109,8 +109,8 @@ export function addNew(list: string[], key: string, isNew = false): boolean {
 const LONG = 50
 const SETS = new WeakMap<readonly string[], Set<string>>()
 
-/** Whether the key is in a list that only `addNew` adds to. */
-export function isIn(list: readonly string[], key: string): boolean {
+/** Whether the key is in a list that only `addDistinctKey` adds to. */
+export function includesKey(list: readonly string[], key: string): boolean {
   if (list.length < LONG) return list.includes(key)
   let set = SETS.get(list)
   if (set === undefined) {
@@ -122,4 +122,4 @@ export function isIn(list: readonly string[], key: string): boolean {
   return set.has(key)
 }
 
-const isShort = (text: string): boolean => text.length <= LONGEST
+const isShort = (text: string): boolean => text.length <= MAX_SEARCHABLE_CHARACTERS

@@ -6,13 +6,13 @@ import type { TypedValue } from './parameters.ts'
 const LONGEST = 200
 
 /** Of at most `most` texts. */
-export function remembered<T extends string | object>(most: number, make: (text: string) => T): (text: string) => T {
-  const made = rememberedPair(most, (_none, text) => make(text))
+export function cacheByText<T extends string | object>(most: number, make: (text: string) => T): (text: string) => T {
+  const made = cacheByCode(most, (_none, text) => make(text))
   return (text) => made('', text)
 }
 
 /** Of at most `most` codes, and of each in the system it was last met in. */
-export function rememberedPair<T>(most: number, make: (system: string, code: string) => T): (system: string, code: string) => T {
+export function cacheByCode<T>(most: number, make: (system: string, code: string) => T): (system: string, code: string) => T {
   const known = new Map<string, { readonly system: string; readonly made: T }>()
   return (system, code) => {
     const last = known.get(code)
@@ -26,7 +26,7 @@ export function rememberedPair<T>(most: number, make: (system: string, code: str
 }
 
 /** Of the elements of the resource that was read last: several parameters see one element. */
-export function rememberedOfResource<T>(make: (value: TypedValue, resource: Element) => T): (value: TypedValue, resource: Element) => T {
+export function cachePerResource<T>(make: (value: TypedValue, resource: Element) => T): (value: TypedValue, resource: Element) => T {
   const known = new Map<unknown, { readonly type: string; readonly made: T }>()
   let last: Element | undefined
   return (value, resource) => {

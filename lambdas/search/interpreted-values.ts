@@ -2,22 +2,22 @@
 import { writeJson } from '../fhir/json.ts'
 import type { TypedValue } from '../fhir/path/steps.ts'
 import { type Element, isElement } from '../fhir/resource.ts'
-import type { Evaluated, Evaluation, ExpressionRunner, FoundElement, FoundValue } from '../ports/execution/expression-runner.ts'
-import { type Purse, type Settled, Share } from './evaluation-budget.ts'
+import type { Evaluation, EvaluationResult, ExpressionRunner, FoundElement, FoundValue } from '../ports/execution/expression-runner.ts'
+import { type EvaluationBudget, type EvaluationCost, PerExpressionBudget } from './evaluation-budget.ts'
 
 /** `by`: what its values are remembered by. Without a focus it is the resource. */
-export type Place = { readonly by: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
+export type EvaluationInput = { readonly by: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
 
-export class Interpreted {
+export class InterpretedExpression {
   readonly #expression: string
   readonly #type: string
   readonly #known = new WeakMap<object, readonly TypedValue[] | Error>()
-  readonly #share: Share
+  readonly #share: PerExpressionBudget
 
-  constructor(expression: string, type: string, purse: Purse) {
+  constructor(expression: string, type: string, purse: EvaluationBudget) {
     this.#expression = expression
     this.#type = type
-    this.#share = new Share(purse)
+    this.#share = new PerExpressionBudget(purse)
   }
 
   /** Throws what the evaluation failed with. */
@@ -27,9 +27,9 @@ export class Interpreted {
     return known
   }
 
-  async ahead(places: readonly Place[], expressions: ExpressionRunner): Promise<void> {
+  async ahead(places: readonly EvaluationInput[], expressions: ExpressionRunner): Promise<void> {
     const unknown = places.filter(({ by }) => !this.#known.has(by))
-    const done: Evaluated[] = []
+    const done: EvaluationResult[] = []
     for (let budget = this.#share.allowance(); done.length < unknown.length && budget !== undefined; budget = this.#share.allowance()) {
       const asked = unknown.slice(done.length).map((each) => this.#asked(each))
       const outcomes = await expressions.evaluate(asked, budget)
@@ -39,7 +39,7 @@ export class Interpreted {
     for (const [i, place] of unknown.entries()) this.#known.set(place.by, knownOf(done[i] ?? NOT_BEGUN, place))
   }
 
-  #asked({ resource, focus }: Place): Evaluation {
+  #asked({ resource, focus }: EvaluationInput): Evaluation {
     const evaluation = { expression: this.#expression, type: this.#type, resource: writeJson(resource) }
     return focus === undefined ? evaluation : { ...evaluation, focus: writeJson(focus.value) }
   }
@@ -55,14 +55,14 @@ class Unevaluable extends Error {
   }
 }
 
-const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
+const NOT_BEGUN: EvaluationResult = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
 
-const settledOf = (outcome: Evaluated): Settled => ({
+const settledOf = (outcome: EvaluationResult): EvaluationCost => ({
   ms: outcome.ms + (outcome.lost ?? 0),
   isTooCostly: 'failure' in outcome && outcome.failure === 'too-costly',
 })
 
-function knownOf(outcome: Evaluated, place: Place): readonly TypedValue[] | Error {
+function knownOf(outcome: EvaluationResult, place: EvaluationInput): readonly TypedValue[] | Error {
   if ('failure' in outcome) return new Unevaluable(outcome.name, outcome.reason)
   return outcome.values.map((found) => typedOf(found, place)).map(valueOfExtension)
 }
@@ -79,7 +79,7 @@ function valueOfExtension(found: TypedValue): TypedValue {
 }
 
 /** Elements as they are in the resource. */
-function typedOf(found: FoundValue, { resource, focus }: Place): TypedValue {
+function typedOf(found: FoundValue, { resource, focus }: EvaluationInput): TypedValue {
   const { type, system } = found
   const value = 'value' in found ? found.value : elementAt(found, found.from === 'focus' && focus !== undefined ? focus.value : resource)
   return system === undefined ? { type, value } : { type, value, system }

@@ -3,13 +3,13 @@ import * as all from '../../search-mappings/all.ts'
 import type { ComponentMapping, Mapping } from '../../search-mappings/mapping.ts'
 import mappingsNumber from '../../search-mappings/number.json' with { type: 'json' }
 import resourceTypes from '../fhir/definitions/resource-types.json' with { type: 'json' }
-import { prepare, type TypedValue } from '../fhir/path/steps.ts'
+import { prepareBranches, type TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
-import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './custom-evaluation.ts'
+import { type CustomEvaluation, customEvaluation, type OnFailure, usesEvaluationBudget } from './custom-evaluation.ts'
 import type { CustomMapping } from './custom-mapping.ts'
-import { purseOf } from './evaluation-budget.ts'
-import { Interpreted, type Place } from './interpreted-values.ts'
+import { evaluationBudgetOf } from './evaluation-budget.ts'
+import { type EvaluationInput, InterpretedExpression } from './interpreted-values.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
 export type { OnFailure } from './custom-evaluation.ts'
@@ -28,14 +28,14 @@ export type SearchParameter = {
   /** FHIR types of its values, as far as they are known before there are any. */
   readonly valueTypes: readonly string[]
   /** The parts of a composite; empty for other types. */
-  readonly components: readonly Component[]
+  readonly components: readonly CompositeComponent[]
   /** The values in the resource, in the order of the expression's branches; of a composite, the elements its components start from. */
   readonly values: (resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
   /** Of somebody's own parameter that is watched while it is evaluated, for less than one by one, or has no values otherwise. */
   readonly ahead?: (resources: readonly Element[], expressions: ExpressionRunner) => Promise<void>
 }
 
-export type Component = {
+export type CompositeComponent = {
   readonly code: string
   readonly field: string
   readonly type: ParameterType
@@ -54,7 +54,11 @@ export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO
  * Somebody's own first: one whose code this server itself has by now was defined before it had, and its field is whole in the index of
  * before, too.
  */
-export const searchParameter = (type: string, code: string, custom: readonly CustomMapping[] = NO_CUSTOM): SearchParameter | undefined =>
+export const findSearchParameter = (
+  type: string,
+  code: string,
+  custom: readonly CustomMapping[] = NO_CUSTOM,
+): SearchParameter | undefined =>
   (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code)) ?? registered(type).byCode.get(code)
 
 /** Returns whether any type has a parameter of this code. */
@@ -66,7 +70,7 @@ export function isParameterCode(code: string, custom: readonly CustomMapping[] =
 let codes: ReadonlySet<string> | undefined
 
 /** A parameter of R4 by its canonical URL. */
-export const mappingOfR4 = (url: string): Mapping | undefined => {
+export const findR4Mapping = (url: string): Mapping | undefined => {
   for (const list of Object.values(mappings)) {
     const found = list.find((each) => each.url === url)
     if (found !== undefined) return found
@@ -112,7 +116,7 @@ function registered(type: string): Registered {
 const mappingsOf = (type: string): readonly Mapping[] => mappings[type]!
 
 function parameterOf(mapping: Mapping): SearchParameter {
-  const evaluate = prepare(mapping.values)
+  const evaluate = prepareBranches(mapping.values)
   return Object.freeze({
     ...named(mapping),
     valueTypes: valueTypesOf(mapping),
@@ -121,8 +125,8 @@ function parameterOf(mapping: Mapping): SearchParameter {
   })
 }
 
-function componentOf(mapping: ComponentMapping): Component {
-  const evaluate = new Map(Object.entries(mapping.values).map(([start, branches]) => [start, prepare(branches)]))
+function componentOf(mapping: ComponentMapping): CompositeComponent {
+  const evaluate = new Map(Object.entries(mapping.values).map(([start, branches]) => [start, prepareBranches(branches)]))
   return Object.freeze({
     ...named(mapping),
     values: (base: TypedValue, resource: Element) => evaluate.get(base.type)?.(base.value, resource) ?? [],
@@ -140,8 +144,8 @@ function knownParameterOf(mapping: CustomMapping): SearchParameter {
 
 function ownParameterOf(mapping: CustomMapping): SearchParameter {
   const { tenant = '', base, code, field, expression, values, components = [], interpreted } = mapping
-  const purse = purseOf(tenant)
-  const own = ownEvaluation(code, interpreted ? new Interpreted(expression, base, purse) : values, purse)
+  const purse = evaluationBudgetOf(tenant)
+  const own = customEvaluation(code, interpreted ? new InterpretedExpression(expression, base, purse) : values, purse)
   const parts = components.map((each) => ownComponentOf(each, mapping))
   const valuesOf = (resource: Element, onFailure?: OnFailure) => own.values({ by: resource, resource }, onFailure)
   const ahead = async (resources: readonly Element[], expressions: ExpressionRunner): Promise<void> => {
@@ -159,25 +163,25 @@ function ownParameterOf(mapping: CustomMapping): SearchParameter {
     valueTypes,
     components: parts,
     values: valuesOf,
-    ...(isWatched(mapping) ? { ahead } : {}),
+    ...(usesEvaluationBudget(mapping) ? { ahead } : {}),
   })
 }
 
 type Base = { readonly base: TypedValue; readonly resource: Element }
 
-const placeOf = ({ base, resource }: Base): Place => ({ by: base, resource, focus: base })
+const placeOf = ({ base, resource }: Base): EvaluationInput => ({ by: base, resource, focus: base })
 
 function ownComponentOf(
   mapping: ComponentMapping,
   { tenant = '', code, interpreted }: CustomMapping,
-): Component & { readonly ahead: (bases: readonly Base[], expressions: ExpressionRunner) => Promise<void> } {
-  const byStart = new Map<string, OwnEvaluation>()
-  const purse = purseOf(tenant)
-  const evaluationOn = (start: string): OwnEvaluation => {
+): CompositeComponent & { readonly ahead: (bases: readonly Base[], expressions: ExpressionRunner) => Promise<void> } {
+  const byStart = new Map<string, CustomEvaluation>()
+  const purse = evaluationBudgetOf(tenant)
+  const evaluationOn = (start: string): CustomEvaluation => {
     const known = byStart.get(start)
     if (known !== undefined) return known
-    const by = interpreted ? new Interpreted(mapping.expression, start, purse) : (mapping.values[start] ?? [])
-    const made = ownEvaluation(code, by, purse)
+    const by = interpreted ? new InterpretedExpression(mapping.expression, start, purse) : (mapping.values[start] ?? [])
+    const made = customEvaluation(code, by, purse)
     byStart.set(start, made)
     return made
   }

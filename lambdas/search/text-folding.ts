@@ -3,7 +3,7 @@
  * https://hl7.org/fhir/R4/search.html#string, https://www.unicode.org/reports/tr30/tr30-4.html
  */
 
-export function fold(text: string): string {
+export function foldText(text: string): string {
   if (PLAIN.test(text)) return text.toLowerCase()
   const bare = ASCII.test(text) ? text.toLowerCase() : foldLetters(text)
   return bare.replace(/\s+/g, ' ').trim()
@@ -51,4 +51,4 @@ const LETTERS: ReadonlyMap<string, string> = new Map(
 )
 
 /** Longer values are stored, but not searchable. */
-export const LONGEST = 8_000
+export const MAX_SEARCHABLE_CHARACTERS = 8_000

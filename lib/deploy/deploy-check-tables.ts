@@ -2,17 +2,21 @@
 import { CloudFormationClient, paginateListStackResources } from '@aws-sdk/client-cloudformation'
 import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms'
-import { unfit } from '../../lambdas/adapters/dynamodb/stream/restored-table.ts'
-import type { Restored } from '../settings/restored-tables.ts'
+import { mismatchOf } from '../../lambdas/adapters/dynamodb/stream/restored-table.ts'
+import type { RestoredTables } from '../settings/restored-tables.ts'
 import type { Settings } from '../settings/settings.ts'
-import { deployedResources, variablesIn } from './deployed-variables.ts'
-import { unlessNamed } from './error-names.ts'
+import { functionEnvironmentsOf, readDeployedResources } from './deployed-variables.ts'
+import { ignoreErrorsNamed } from './error-names.ts'
 
 type Lines = readonly string[]
 
 const RUNBOOK = 'lib/README.md tells step by step how to restore'
 
-export async function restoredTables({ settings: { stage, region, restored } }: { readonly settings: Settings }): Promise<Lines> {
+export async function findRestoredTableProblems({
+  settings: { stage, region, restored },
+}: {
+  readonly settings: Settings
+}): Promise<Lines> {
   const formation = new CloudFormationClient({ region })
   const deployed = await deployedTables(formation, `fhir-${stage}-service`)
   if (restored === undefined)
@@ -40,8 +44,8 @@ type Deployed = { readonly epoch: number; readonly resources?: string; readonly 
 
 /** By the template of what runs. */
 async function deployedTables(client: CloudFormationClient, StackName: string): Promise<Deployed> {
-  const resources = await deployedResources(client, StackName)
-  const variables = variablesIn(resources)
+  const resources = await readDeployedResources(client, StackName)
+  const variables = functionEnvironmentsOf(resources)
   const adopted = resources.find(({ Type }) => Type === 'Custom::FhirAdoptedTables')?.Properties as { Resources: string; State?: string }
   return {
     epoch: Math.max(0, ...variables.map(({ FHIR_EPOCH = 0 }) => Number(FHIR_EPOCH))),
@@ -51,7 +55,7 @@ async function deployedTables(client: CloudFormationClient, StackName: string): 
 }
 
 /** A restore is another one by its epoch alone. */
-function* turnOf({ epoch, resources, state }: Restored, before: Deployed): Generator<string> {
+function* turnOf({ epoch, resources, state }: RestoredTables, before: Deployed): Generator<string> {
   const isSame = resources === before.resources && state === before.state
   if (epoch < before.epoch) yield `restored.epoch is ${epoch}, and ${before.epoch} is deployed: it is never less`
   if (epoch === before.epoch && !isSame)
@@ -63,7 +67,7 @@ function* turnOf({ epoch, resources, state }: Restored, before: Deployed): Gener
 type Key = { readonly arn: string; readonly state: string }
 
 async function keyOf(formation: CloudFormationClient, region: string, StackName: string): Promise<Key | undefined> {
-  const KeyId = await keyIn(formation, StackName).catch(unlessNamed('ValidationError'))
+  const KeyId = await keyIn(formation, StackName).catch(ignoreErrorsNamed('ValidationError'))
   if (KeyId === undefined) return undefined
   const { KeyMetadata } = await new KMSClient({ region }).send(new DescribeKeyCommand({ KeyId }))
   return { arn: KeyMetadata?.Arn ?? '', state: KeyMetadata?.KeyState ?? 'unknown' }
@@ -77,11 +81,11 @@ async function keyIn(client: CloudFormationClient, StackName: string): Promise<s
   return undefined
 }
 
-async function tableLines(client: DynamoDBClient, wanted: Parameters<typeof unfit>[1]): Promise<Lines> {
+async function tableLines(client: DynamoDBClient, wanted: Parameters<typeof mismatchOf>[1]): Promise<Lines> {
   const table = await described(client, wanted.name)
   if (table === undefined) return [`there is no table ${wanted.name}. ${RUNBOOK}`]
   if (table.TableStatus !== 'ACTIVE') return [`the table ${wanted.name} is ${table.TableStatus}: wait until it is ACTIVE`]
-  const why = unfit(table, wanted)
+  const why = mismatchOf(table, wanted)
   return why === undefined ? [] : [`the table ${wanted.name} ${why}`]
 }
 
@@ -91,4 +95,4 @@ const formerLines = async (client: DynamoDBClient, name: string): Promise<Lines>
     : []
 
 const described = async (client: DynamoDBClient, TableName: string) =>
-  (await client.send(new DescribeTableCommand({ TableName })).catch(unlessNamed('ResourceNotFoundException')))?.Table
+  (await client.send(new DescribeTableCommand({ TableName })).catch(ignoreErrorsNamed('ResourceNotFoundException')))?.Table

@@ -11,23 +11,23 @@ import { ListInstanceTypeDetailsCommand, ListVersionsCommand, OpenSearchClient }
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import type { Settings } from '../settings/settings.ts'
-import { restoredTables } from './deploy-check-tables.ts'
-import { deployedResources, variablesIn } from './deployed-variables.ts'
-import { unlessNamed } from './error-names.ts'
-import { replaced, type Template } from './replacement-check.ts'
+import { findRestoredTableProblems } from './deploy-check-tables.ts'
+import { functionEnvironmentsOf, readDeployedResources } from './deployed-variables.ts'
+import { ignoreErrorsNamed } from './error-names.ts'
+import { findReplacements, type StackTemplate } from './replacement-check.ts'
 
-export type Asked = {
+export type DeployCheckInput = {
   readonly settings: Settings
   /** The settings of the stage name `access`: a change of it is meant. */
   readonly namesAccess: boolean
   /** The template of what lasts, as these settings make it. */
-  readonly template: Template
+  readonly template: StackTemplate
 }
 
 /** `OpenSearch_3.7` on `t3.small.search`; absent: there is a cluster elsewhere. */
 type Domain = { readonly EngineVersion: string; readonly InstanceType: string }
 
-function domainIn({ Resources }: Template): Domain | undefined {
+function domainIn({ Resources }: StackTemplate): Domain | undefined {
   const found = Object.values(Resources).find(({ Type }) => Type === 'AWS::OpenSearchService::Domain')
   if (found === undefined) return undefined
   const { EngineVersion, ClusterConfig } = found.Properties as { EngineVersion: string; ClusterConfig: { InstanceType: string } }
@@ -43,7 +43,7 @@ const KEPT_UNRESERVED = 100
 const OPENSEARCH_ROLE = 'AWSServiceRoleForAmazonOpenSearchService'
 const MAKE_ROLE = 'aws iam create-service-linked-role --aws-service-name opensearchservice.amazonaws.com'
 
-type Check = (asked: Asked) => Promise<Lines>
+type Check = (asked: DeployCheckInput) => Promise<Lines>
 
 const CHECKS: Readonly<Record<string, Check>> = {
   Bootstrap: bootstrap,
@@ -53,11 +53,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'API Gateway': gateway,
   CloudFront: front,
   OpenSearch: search,
-  Tables: restoredTables,
+  Tables: findRestoredTableProblems,
 }
 
 /** Nothing: it can be deployed, as far as anybody can see. What cannot be looked at is told too. */
-export async function lacking(asked: Asked): Promise<Lines> {
+export async function findDeployProblems(asked: DeployCheckInput): Promise<Lines> {
   // Anybody may ask who they are: whoever cannot has no credentials that count, and of another account nothing else matters.
   const others = await linesOf('Account', account, asked)
   if (others.length > 0) return others
@@ -65,12 +65,12 @@ export async function lacking(asked: Asked): Promise<Lines> {
   return found.flat()
 }
 
-async function linesOf(name: string, check: Check, asked: Asked): Promise<Lines> {
+async function linesOf(name: string, check: Check, asked: DeployCheckInput): Promise<Lines> {
   const lines = await check(asked).catch((error: Error) => [`cannot be looked at: ${error.name}: ${error.message}`])
   return lines.map((line) => `${name}: ${line}`)
 }
 
-async function account({ settings }: Asked): Promise<Lines> {
+async function account({ settings }: DeployCheckInput): Promise<Lines> {
   const asked = new STSClient({ region: settings.region }).send(new GetCallerIdentityCommand())
   const identity = await asked.catch((error: Error) => error)
   if (identity instanceof Error)
@@ -83,20 +83,20 @@ async function account({ settings }: Asked): Promise<Lines> {
     : [`the credentials are those of ${Account}, the setting account says ${settings.account}`]
 }
 
-async function bootstrap({ settings: { region } }: Asked): Promise<Lines> {
+async function bootstrap({ settings: { region } }: DeployCheckInput): Promise<Lines> {
   const asked = new SSMClient({ region }).send(new GetParameterCommand({ Name: BOOTSTRAP.name }))
-  const found = await asked.catch(unlessNamed('ParameterNotFound'))
+  const found = await asked.catch(ignoreErrorsNamed('ParameterNotFound'))
   const version = Number(found?.Parameter?.Value ?? 0)
   return version >= BOOTSTRAP.least ? [] : [`run npx cdk bootstrap aws://ACCOUNT/${region}: its version is ${version || 'none'}`]
 }
 
 /** What is there of an earlier deployment. */
-async function stacks({ settings: { stage, region }, template }: Asked): Promise<Lines> {
+async function stacks({ settings: { stage, region }, template }: DeployCheckInput): Promise<Lines> {
   const client = new CloudFormationClient({ region })
   const lines: string[] = []
   for (const StackName of [`fhir-${stage}-data`, `fhir-${stage}-service`]) {
     // Which is what it says of one that is not there.
-    const described = await client.send(new DescribeStacksCommand({ StackName })).catch(unlessNamed('ValidationError'))
+    const described = await client.send(new DescribeStacksCommand({ StackName })).catch(ignoreErrorsNamed('ValidationError'))
     const stack = described?.Stacks?.[0]
     const status = stack?.StackStatus ?? ''
     // Nothing was ever made of it.
@@ -108,17 +108,19 @@ async function stacks({ settings: { stage, region }, template }: Asked): Promise
       )
     else if (StackName.endsWith('-data') && status !== 'ROLLBACK_COMPLETE') {
       const { TemplateBody = '' } = await client.send(new GetTemplateCommand({ StackName, TemplateStage: 'Processed' }))
-      lines.push(...replaced(JSON.parse(TemplateBody) as Template, template).map((line) => `of ${StackName}, ${line}`))
+      lines.push(...findReplacements(JSON.parse(TemplateBody) as StackTemplate, template).map((line) => `of ${StackName}, ${line}`))
     }
   }
   return lines
 }
 
 /** Protects the clients of a stage from a changed default. It would change their base URL and authentication. */
-async function access({ settings: { stage, region, access }, namesAccess }: Asked): Promise<Lines> {
+async function access({ settings: { stage, region, access }, namesAccess }: DeployCheckInput): Promise<Lines> {
   if (namesAccess) return []
-  const resources = await deployedResources(new CloudFormationClient({ region }), `fhir-${stage}-service`)
-  const deployed = variablesIn(resources).find(({ FHIR_ACCESS }) => FHIR_ACCESS !== undefined && FHIR_ACCESS !== access)?.FHIR_ACCESS
+  const resources = await readDeployedResources(new CloudFormationClient({ region }), `fhir-${stage}-service`)
+  const deployed = functionEnvironmentsOf(resources).find(
+    ({ FHIR_ACCESS }) => FHIR_ACCESS !== undefined && FHIR_ACCESS !== access,
+  )?.FHIR_ACCESS
   if (deployed === undefined) return []
   // guard: deployed-access-stays
   return [
@@ -126,7 +128,7 @@ async function access({ settings: { stage, region, access }, namesAccess }: Aske
   ]
 }
 
-async function concurrency({ settings }: Asked): Promise<Lines> {
+async function concurrency({ settings }: DeployCheckInput): Promise<Lines> {
   const { AccountLimit } = await new LambdaClient({ region: settings.region }).send(new GetAccountSettingsCommand())
   const { ConcurrentExecutions: all = 0 } = AccountLimit ?? {}
   const reserved = Object.values(settings.concurrency).reduce((sum, each) => sum + each, 0)
@@ -143,7 +145,7 @@ async function concurrency({ settings }: Asked): Promise<Lines> {
 }
 
 /** An account has one role for logs in a region, which the deployment makes. */
-async function gateway({ settings: { stage, region } }: Asked): Promise<Lines> {
+async function gateway({ settings: { stage, region } }: DeployCheckInput): Promise<Lines> {
   const { cloudwatchRoleArn } = await new APIGatewayClient({ region }).send(new GetAccountCommand())
   return cloudwatchRoleArn === undefined || cloudwatchRoleArn.includes(`fhir-${stage}-service`)
     ? []
@@ -162,7 +164,7 @@ async function front(): Promise<Lines> {
   return refused === undefined ? [] : [`${refused} Ask AWS Support`]
 }
 
-async function search({ settings: { region, vpc }, template }: Asked): Promise<Lines> {
+async function search({ settings: { region, vpc }, template }: DeployCheckInput): Promise<Lines> {
   const domain = domainIn(template)
   if (domain === undefined) return []
   const { EngineVersion, InstanceType } = domain
@@ -188,5 +190,6 @@ async function isOffered(client: OpenSearchClient, version: string): Promise<boo
 }
 
 const hasRole = async (region: string): Promise<boolean> =>
-  (await new IAMClient({ region }).send(new GetRoleCommand({ RoleName: OPENSEARCH_ROLE })).catch(unlessNamed('NoSuchEntityException'))) !==
-  undefined
+  (await new IAMClient({ region })
+    .send(new GetRoleCommand({ RoleName: OPENSEARCH_ROLE }))
+    .catch(ignoreErrorsNamed('NoSuchEntityException'))) !== undefined

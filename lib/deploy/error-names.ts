@@ -1,5 +1,5 @@
 /** For what is no failure, by its name: undefined in its place. Any other goes on. */
-export const unlessNamed =
+export const ignoreErrorsNamed =
   (...names: readonly string[]) =>
   (error: Error): undefined => {
     if (!names.includes(error.name)) throw error

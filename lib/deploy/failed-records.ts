@@ -1,2 +1,2 @@
 /** Below it, in the bucket, Lambda writes records that no function took: its own name for it. */
-export const PUT_ASIDE = 'aws/lambda/'
+export const FAILED_RECORDS_PREFIX = 'aws/lambda/'

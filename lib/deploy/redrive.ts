@@ -5,15 +5,15 @@
  */
 import { InvokeCommand, type LambdaClient, paginateListEventSourceMappings } from '@aws-sdk/client-lambda'
 import { DeleteObjectCommand, GetObjectCommand, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3'
-import { PUT_ASIDE } from './failed-records.ts'
+import { FAILED_RECORDS_PREFIX } from './failed-records.ts'
 
 export type RedriveParts = { readonly s3: S3Client; readonly lambda: LambdaClient; readonly bucket: string }
 
 /** `taken`: files whose records were taken, and which are gone. `left`: the others, each with why it stays. */
-export type Redriven = { readonly taken: number; readonly left: readonly { readonly key: string; readonly why: string }[] }
+export type RedriveResult = { readonly taken: number; readonly left: readonly { readonly key: string; readonly why: string }[] }
 
 /** One after the other, from the oldest of each shard on. */
-export async function redrive(parts: RedriveParts): Promise<Redriven> {
+export async function redriveFailedRecords(parts: RedriveParts): Promise<RedriveResult> {
   const left: { key: string; why: string }[] = []
   let taken = 0
   const followed = await followedBy(parts)
@@ -28,7 +28,7 @@ export async function redrive(parts: RedriveParts): Promise<Redriven> {
 /** As their names say when they were written, behind the mapping and the shard. */
 async function keysIn({ s3, bucket }: RedriveParts): Promise<readonly string[]> {
   const keys: string[] = []
-  for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, { Bucket: bucket, Prefix: PUT_ASIDE }))
+  for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, { Bucket: bucket, Prefix: FAILED_RECORDS_PREFIX }))
     keys.push(...Contents.map(({ Key = '' }) => Key))
   return keys.toSorted()
 }

@@ -9,7 +9,7 @@ type Resource = {
   readonly DeletionPolicy?: string
   readonly Properties?: Readonly<Record<string, unknown>>
 }
-export type Template = { readonly Resources: Readonly<Record<string, Resource>> }
+export type StackTemplate = { readonly Resources: Readonly<Record<string, Resource>> }
 
 const IN_PLACE: readonly string[] = [
   ResourceImpact.NO_CHANGE,
@@ -20,7 +20,7 @@ const IN_PLACE: readonly string[] = [
 const ADDRESSES = ['AWS::ApiGateway::RestApi', 'AWS::CloudFront::Distribution']
 
 /** `ResourceTable: WILL_REPLACE` */
-export function replaced(before: Template, after: Template): readonly string[] {
+export function findReplacements(before: StackTemplate, after: StackTemplate): readonly string[] {
   const matters = (id: string): boolean => {
     const { Type = '', DeletionPolicy = 'Delete' } = before.Resources[id] ?? {}
     return DeletionPolicy !== 'Delete' || ADDRESSES.includes(Type)

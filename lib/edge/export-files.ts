@@ -20,26 +20,27 @@ import { type IKey, Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs'
-import { LINK_LIFETIME } from '../../lambdas/export/job/lifetimes.ts'
+import { LINK_LIFETIME_MS } from '../../lambdas/export/job/lifetimes.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Settings, serviceEnvironment } from '../settings/settings.ts'
-import { exportViewer } from './export-viewer.ts'
+import { type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
+import { exportViewerCodeOf } from './export-viewer.ts'
 
 /** Files of jobs, and nothing else a job keeps there: as lambdas/export/job/job.ts calls them. */
-export const FILES = '/exports/*/files/*'
+export const EXPORT_FILES_PATTERN = '/exports/*/files/*'
 
 export type LinkKey = { readonly key: IKey; readonly number: number }
 
 /** Days after which it forgets uploads, which the sweep ends sooner: those of a job that a failing store delays are still written. */
 const LONGEST_JOB = 7
 /** Days for which a link is good that was handed out on the last day of a manifest. */
-const LINKS = LINK_LIFETIME / (24 * 60 * 60 * 1000)
+const LINKS = LINK_LIFETIME_MS / (24 * 60 * 60 * 1000)
 
 /**
  * Days after which the bucket itself forgets what the sweep left: no file is needed so long, though what is written in parts is as old as its
  * upload. https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
  */
-const backstopDays = (settings: Settings): number => readConfig(serviceEnvironment(settings)).exportRetentionDays + LINKS + LONGEST_JOB + 1
+const backstopDays = (settings: Settings): number =>
+  readConfig(serviceEnvironmentOf(settings)).exportRetentionDays + LINKS + LONGEST_JOB + 1
 
 export class ExportFiles extends Construct {
   readonly bucket: IBucket
@@ -113,9 +114,9 @@ export class ExportFiles extends Construct {
   }
 
   #viewerRequest(): ViewerFunction {
-    const { externalIssuers } = readConfig(serviceEnvironment(this.#settings))
+    const { externalIssuers } = readConfig(serviceEnvironmentOf(this.#settings))
     const others = Object.fromEntries(externalIssuers.map(({ issuer, names }) => [issuer, names.client]))
-    const code = FunctionCode.fromInline(exportViewer(others))
+    const code = FunctionCode.fromInline(exportViewerCodeOf(others))
     return new ViewerFunction(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code })
   }
 }

@@ -2,16 +2,16 @@
  * Function that CloudFront runs before it sends an export file. The link is the proof; an access token sent with it must be of the client, and of the
  * user, that got the link. The token is not verified here: without it the link would open the file as well.
  */
-import { outcomeText } from './gateway-errors.ts'
-import { REFUSED } from './viewer-answer.ts'
+import { toOutcomeJson } from './gateway-errors.ts'
+import { REFUSED_FUNCTION_CODE } from './viewer-answer.ts'
 
 /** `issuer` of other issuers: the claim that says who a client of its is, which is then known as `app@auth.example.org`. */
-export type ClientClaims = Readonly<Record<string, string>>
+export type ClientClaimNames = Readonly<Record<string, string>>
 
 /** In CloudFront's JavaScript. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html */
-export const exportViewer = (others: ClientClaims): string =>
+export const exportViewerCodeOf = (others: ClientClaimNames): string =>
   `
-${REFUSED}var others = ${JSON.stringify(others)}
+${REFUSED_FUNCTION_CODE}var others = ${JSON.stringify(others)}
 function namesOf(token) {
   try {
     var claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
@@ -42,6 +42,6 @@ function handler(event) {
   var names = namesOf(bearer[1])
   var query = request.querystring
   if (isOnly(query.client, names.client) && (!query.user || isOnly(query.user, names.user))) return request
-  return refused(403, '${outcomeText('forbidden', 'The link was given to another client or user')}')
+  return refused(403, '${toOutcomeJson('forbidden', 'The link was given to another client or user')}')
 }
 `.trim()

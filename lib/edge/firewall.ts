@@ -5,10 +5,10 @@
  */
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
 import { Construct } from 'constructs'
-import { CLIENT_ADDRESS } from '../../lambdas/http/gateway-contract.ts'
+import { CLIENT_ADDRESS_HEADER } from '../../lambdas/http/gateway-contract.ts'
 import type { Settings } from '../settings/settings.ts'
-import { ALLOW_ORIGIN, allowedOrigin, outcomeText } from './gateway-errors.ts'
-import { ORIGIN_SECRET, type OriginSecret } from './origin-secret.ts'
+import { ALLOW_ORIGIN_HEADER, allowedOriginOf, toOutcomeJson } from './gateway-errors.ts'
+import { ORIGIN_SECRET_HEADER, type OriginSecret } from './origin-secret.ts'
 
 const FIVE_MINUTES = 300
 
@@ -22,7 +22,7 @@ export class Firewall extends Construct {
   constructor(scope: Construct, id: string, settings: Settings, secret: OriginSecret | undefined) {
     super(scope, id)
     const { limits, service } = settings
-    const origin = allowedOrigin(settings)
+    const origin = allowedOriginOf(settings)
     const rule = (name: keyof typeof ANSWERS, statement: Statement): Omit<Rule, 'priority'> => ({
       name,
       action: refuse(ANSWERS[name], name, origin),
@@ -62,7 +62,7 @@ const anyOf = (statements: readonly Statement[]): Statement =>
 
 const carries = (searchString: string): Statement => ({
   byteMatchStatement: {
-    fieldToMatch: { singleHeader: { Name: ORIGIN_SECRET } },
+    fieldToMatch: { singleHeader: { Name: ORIGIN_SECRET_HEADER } },
     positionalConstraint: 'EXACTLY',
     searchString,
     textTransformations: AS_IT_IS,
@@ -72,7 +72,7 @@ const carries = (searchString: string): Statement => ({
 const isLongerThan = (bytes: number): Statement => ({
   regexMatchStatement: {
     fieldToMatch: { singleHeader: { Name: 'content-length' } },
-    regexString: moreThan(bytes),
+    regexString: numberPatternAbove(bytes),
     textTransformations: AS_IT_IS,
   },
 })
@@ -83,21 +83,21 @@ const asksMoreThan = (limit: number, isBehindFront: boolean): Statement => ({
     limit,
     evaluationWindowSec: FIVE_MINUTES,
     ...(isBehindFront
-      ? { aggregateKeyType: 'FORWARDED_IP', forwardedIpConfig: { headerName: CLIENT_ADDRESS, fallbackBehavior: 'MATCH' } }
+      ? { aggregateKeyType: 'FORWARDED_IP', forwardedIpConfig: { headerName: CLIENT_ADDRESS_HEADER, fallbackBehavior: 'MATCH' } }
       : { aggregateKeyType: 'IP' }),
   },
 })
 
 const shown = (metricName: string) => ({ metricName, cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false })
-const body = (code: string, text: string) => ({ contentType: 'APPLICATION_JSON', content: outcomeText(code, text) })
+const body = (code: string, text: string) => ({ contentType: 'APPLICATION_JSON', content: toOutcomeJson(code, text) })
 const refuse = (responseCode: number, customResponseBodyKey: string, origin: string | undefined) => {
-  const named = origin === undefined ? [] : [{ name: ALLOW_ORIGIN, value: origin }]
+  const named = origin === undefined ? [] : [{ name: ALLOW_ORIGIN_HEADER, value: origin }]
   const responseHeaders = [{ name: 'Cache-Control', value: 'no-store' }, ...named]
   return { block: { customResponse: { responseCode, customResponseBodyKey, responseHeaders } } }
 }
 
 /** A regular expression for whole numbers above one, in the small language WAF knows. */
-export function moreThan(limit: number): string {
+export function numberPatternAbove(limit: number): string {
   const digits = String(limit)
   const larger = [...digits].flatMap((digit, i) => {
     const rest = digits.length - i - 1

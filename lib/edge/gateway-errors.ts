@@ -25,14 +25,14 @@ const ANSWERS: readonly Answer[] = [
   { type: ResponseType.DEFAULT_5XX, code: 'exception', text: 'The server failed; a write may have been done' },
 ]
 
-export function gatewayErrors(api: RestApi, settings: Settings): void {
+export function addGatewayErrors(api: RestApi, settings: Settings): void {
   for (const { type, status, code, text } of [...ANSWERS, withoutRoute(settings)]) {
     api.addGatewayResponse(type.responseType, {
       type,
       ...(status === undefined ? {} : { statusCode: String(status) }),
       // Nobody keeps an answer that another request might get.
       responseHeaders: { 'Content-Type': "'application/fhir+json; charset=utf-8'", 'Cache-Control': "'no-store'", ...originOf(settings) },
-      templates: { 'application/json': outcomeText(code, text) },
+      templates: { 'application/json': toOutcomeJson(code, text) },
     })
   }
 }
@@ -43,19 +43,19 @@ const withoutRoute = ({ access }: Settings): Answer =>
     ? { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 401, code: 'login', text: `The request is not signed, or: ${UNKNOWN}` }
     : { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 404, code: 'not-found', text: UNKNOWN }
 
-export const outcomeText = (code: string, text: string): string =>
+export const toOutcomeJson = (code: string, text: string): string =>
   JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, details: { text } }] })
 
 /** As a header. The answer is the same for every request, so that only one origin, or all, can be named. */
 function originOf(settings: Settings): Record<string, string> {
-  const origin = allowedOrigin(settings)
-  return origin === undefined ? {} : { [ALLOW_ORIGIN]: `'${origin}'` }
+  const origin = allowedOriginOf(settings)
+  return origin === undefined ? {} : { [ALLOW_ORIGIN_HEADER]: `'${origin}'` }
 }
 
-export const ALLOW_ORIGIN = 'Access-Control-Allow-Origin'
+export const ALLOW_ORIGIN_HEADER = 'Access-Control-Allow-Origin'
 
 /** undefined: there are several. */
-export function allowedOrigin({ service }: Settings): string | undefined {
+export function allowedOriginOf({ service }: Settings): string | undefined {
   const origins = String(service.allowedOrigins ?? '*')
   return origins.includes(',') ? undefined : origins
 }

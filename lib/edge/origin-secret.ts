@@ -6,7 +6,7 @@ import { type IKey, Key } from 'aws-cdk-lib/aws-kms'
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct } from 'constructs'
 
-export const ORIGIN_SECRET = 'x-origin-secret'
+export const ORIGIN_SECRET_HEADER = 'x-origin-secret'
 
 const LENGTH = 64
 

@@ -1,7 +1,7 @@
 /** What the functions CloudFront runs at its edges have in common. In CloudFront's JavaScript. */
 
 /** `refused(status, outcome)`: an answer instead of the request. */
-export const REFUSED = `\
+export const REFUSED_FUNCTION_CODE = `\
 function refused(status, outcome) {
   return {
     statusCode: status,

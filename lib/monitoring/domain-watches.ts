@@ -1,12 +1,12 @@
 /** What can go wrong with the OpenSearch domain. https://docs.aws.amazon.com/opensearch-service/latest/developerguide/cloudwatch-alarms.html */
-import type { Deployed, Watch, Watched } from './watch.ts'
+import type { DeployedNames, Watch, WatchedMetric } from './watch.ts'
 
 /** Of memory of the JVM; and of the disk, what OpenSearch needs to merge segments. */
 const [FULL_MEMORY, FREE_DISK] = [85, 0.25]
 const MB_OF_GB = 1_024
 
-export function watchesOfDomain({ name, account, disk }: NonNullable<Deployed['domain']>): readonly Watch[] {
-  const ofDomain = (metricName: string, statistic: string): Watched => ({
+export function watchesOfDomain({ name, account, disk }: NonNullable<DeployedNames['domain']>): readonly Watch[] {
+  const ofDomain = (metricName: string, statistic: string): WatchedMetric => ({
     namespace: 'AWS/ES',
     metricName,
     statistic,

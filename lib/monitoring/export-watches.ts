@@ -1,15 +1,15 @@
 /** What can go wrong with exports, and where tokens are given. */
-import { type Deployed, measuredIn, TOKEN_ROUTE, type Watch, type Watched } from './watch.ts'
+import { type DeployedNames, stageMetricOf, TOKEN_ROUTE, type Watch, type WatchedMetric } from './watch.ts'
 
 /** Executions that ended otherwise than well. */
-export const endedOf = (StateMachineArn: string): readonly Watched[] =>
+export const failedExecutionsOf = (StateMachineArn: string): readonly WatchedMetric[] =>
   ['ExecutionsFailed', 'ExecutionsTimedOut'].map((metricName) => ({
     namespace: 'AWS/States',
     ...{ metricName, statistic: 'Sum', dimensions: { StateMachineArn } },
   }))
 
-export function watchesOfExports(stage: string, { machine, sweeper }: Deployed['exports']): readonly Watch[] {
-  const ofMachine = (metricName: string): Watched => ({
+export function watchesOfExports(stage: string, { machine, sweeper }: DeployedNames['exports']): readonly Watch[] {
+  const ofMachine = (metricName: string): WatchedMetric => ({
     namespace: 'AWS/States',
     metricName,
     statistic: 'Sum',
@@ -19,7 +19,7 @@ export function watchesOfExports(stage: string, { machine, sweeper }: Deployed['
     { title: 'Exports', metrics: [ofMachine('ExecutionsStarted'), ofMachine('ExecutionsSucceeded')] },
     {
       title: 'Exports that failed',
-      metrics: endedOf(machine),
+      metrics: failedExecutionsOf(machine),
       alarm: {
         name: 'ExportFailed',
         above: 0,
@@ -30,7 +30,7 @@ export function watchesOfExports(stage: string, { machine, sweeper }: Deployed['
     },
     {
       title: 'Age of the oldest export under way, ms',
-      metrics: [measuredIn(stage, 'ExportAge', 'Maximum')],
+      metrics: [stageMetricOf(stage, 'ExportAge', 'Maximum')],
       alarm: {
         name: 'ExportAge',
         above: 43_200_000,
@@ -53,11 +53,11 @@ export function watchesOfExports(stage: string, { machine, sweeper }: Deployed['
 }
 
 export function watchesOfSchedules(stage: string, starter: string): readonly Watch[] {
-  const errors: Watched = { namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: starter } }
+  const errors: WatchedMetric = { namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: starter } }
   return [
     {
       title: 'Scheduled exports that failed',
-      metrics: [measuredIn(stage, 'ScheduledExportsFailed', 'Maximum'), errors],
+      metrics: [stageMetricOf(stage, 'ScheduledExportsFailed', 'Maximum'), errors],
       alarm: {
         name: 'ScheduledExportFailed',
         above: 0,
@@ -67,7 +67,7 @@ export function watchesOfSchedules(stage: string, starter: string): readonly Wat
     },
     {
       title: 'Scheduled exports that are late',
-      metrics: [measuredIn(stage, 'ScheduledExportsLate', 'Maximum')],
+      metrics: [stageMetricOf(stage, 'ScheduledExportsLate', 'Maximum')],
       alarm: {
         name: 'ScheduledExportLate',
         above: 0,
@@ -78,7 +78,7 @@ export function watchesOfSchedules(stage: string, starter: string): readonly Wat
   ]
 }
 
-export function watchesOfTokens(api: Deployed['api'], { tender }: NonNullable<Deployed['tokens']>): readonly Watch[] {
+export function watchesOfTokens(api: DeployedNames['api'], { tender }: NonNullable<DeployedNames['tokens']>): readonly Watch[] {
   const dimensions = { ApiName: api.name, Resource: TOKEN_ROUTE, Method: 'POST', Stage: api.stage }
   return [
     {

@@ -1,10 +1,10 @@
 /** A watch: metrics of something that can go wrong, and the alarm that rings when it does. */
-import { type Measured, NAMESPACE } from '../../lambdas/runtime/aws/log.ts'
+import { METRIC_NAMESPACE, type MetricName } from '../../lambdas/runtime/aws/log.ts'
 
 /** The one method that is watched by itself. */
 export const TOKEN_ROUTE = '/auth/token'
 
-export type Watched = {
+export type WatchedMetric = {
   readonly namespace: string
   readonly metricName: string
   readonly statistic: string
@@ -13,14 +13,14 @@ export type Watched = {
 }
 
 /** What the functions of the stage write themselves. */
-export const measuredIn = (stage: string, metricName: Measured, statistic: string): Watched => ({
-  namespace: NAMESPACE,
+export const stageMetricOf = (stage: string, metricName: MetricName, statistic: string): WatchedMetric => ({
+  namespace: METRIC_NAMESPACE,
   ...{ metricName, statistic, dimensions: { Stage: stage } },
 })
 
 export type Watch = {
   readonly title: string
-  readonly metrics: readonly Watched[]
+  readonly metrics: readonly WatchedMetric[]
   /**
    * One for each metric. `periods` of five minutes each. Absent values are no reason to ring, unless `isSilenceWrong`: what is written all the
    * time while all is well.
@@ -37,7 +37,7 @@ export type Watch = {
 }
 
 /** Names of what is deployed. */
-export type Deployed = {
+export type DeployedNames = {
   readonly stage: string
   readonly api: { readonly name: string; readonly stage: string }
   readonly table: string

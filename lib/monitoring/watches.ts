@@ -1,17 +1,22 @@
 /** What can go wrong with a deployment, as CloudWatch sees it, and what then is to be done. */
 import { watchesOfDomain } from './domain-watches.ts'
-import { endedOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
-import { type Deployed, measuredIn, type Watch, type Watched } from './watch.ts'
+import { failedExecutionsOf, watchesOfExports, watchesOfSchedules, watchesOfTokens } from './export-watches.ts'
+import { type DeployedNames, stageMetricOf, type Watch, type WatchedMetric } from './watch.ts'
 
-export function watchesOf(deployed: Deployed): readonly Watch[] {
+export function watchesOf(deployed: DeployedNames): readonly Watch[] {
   const { stage, api, table, stateTable, index, followers, mappings, rebuild, exports, domain, tokens } = deployed
-  const ofApi = (metricName: string, statistic: string): Watched => ({
+  const ofApi = (metricName: string, statistic: string): WatchedMetric => ({
     namespace: 'AWS/ApiGateway',
     metricName,
     statistic,
     dimensions: { ApiName: api.name, Stage: api.stage },
   })
-  const ofEach = (names: Readonly<Record<string, string>>, dimension: string, metricName: string, statistic: string): readonly Watched[] =>
+  const ofEach = (
+    names: Readonly<Record<string, string>>,
+    dimension: string,
+    metricName: string,
+    statistic: string,
+  ): readonly WatchedMetric[] =>
     Object.entries(names).map(([label, name]) => ({
       namespace: 'AWS/Lambda',
       metricName,
@@ -19,7 +24,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
       label: `${label}: ${metricName}`,
       dimensions: { [dimension]: name },
     }))
-  const throttlesOf = (dimensions: Watched['dimensions']): readonly Watched[] =>
+  const throttlesOf = (dimensions: WatchedMetric['dimensions']): readonly WatchedMetric[] =>
     ['ReadThrottleEvents', 'WriteThrottleEvents'].map((metricName) => ({
       namespace: 'AWS/DynamoDB',
       ...{ metricName, statistic: 'Sum', dimensions: dimensions! },
@@ -50,7 +55,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Index lag, ms',
-      metrics: [measuredIn(stage, 'IndexLag', 'p95')],
+      metrics: [stageMetricOf(stage, 'IndexLag', 'p95')],
       alarm: {
         name: 'IndexLag',
         above: 60_000,
@@ -99,7 +104,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Age of the pulse, ms',
-      metrics: [measuredIn(stage, 'PulseAge', 'Maximum')],
+      metrics: [stageMetricOf(stage, 'PulseAge', 'Maximum')],
       alarm: {
         name: 'Pulse',
         ...{ above: 300_000, periods: 2, isSilenceWrong: true },
@@ -109,7 +114,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: "Lag of the table's index, ms",
-      metrics: [measuredIn(stage, 'TableIndexLag', 'Maximum')],
+      metrics: [stageMetricOf(stage, 'TableIndexLag', 'Maximum')],
       alarm: {
         name: 'TableIndexLag',
         ...{ above: 2_000, periods: 2, isSilenceWrong: true },
@@ -165,7 +170,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Audit records that were refused',
-      metrics: [measuredIn(stage, 'AuditRefused', 'Sum')],
+      metrics: [stageMetricOf(stage, 'AuditRefused', 'Sum')],
       alarm: {
         name: 'AuditRefused',
         above: 0,
@@ -176,7 +181,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Types whose index is lost',
-      metrics: [measuredIn(stage, 'IndexLost', 'Maximum')],
+      metrics: [stageMetricOf(stage, 'IndexLost', 'Maximum')],
       alarm: {
         name: 'IndexLost',
         above: 0,
@@ -187,7 +192,7 @@ export function watchesOf(deployed: Deployed): readonly Watch[] {
     },
     {
       title: 'Rebuilds that failed',
-      metrics: endedOf(rebuild),
+      metrics: failedExecutionsOf(rebuild),
       alarm: {
         name: 'RebuildFailed',
         above: 0,

@@ -1,7 +1,16 @@
 /** What the ports of exports stand on: as grants.ts, of which this is a part. */
 import { ArnFormat, Stack } from 'aws-cdk-lib'
 import type { ExportPort } from '../../lambdas/functions/functions.ts'
-import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, type Links, onState } from './permissions.ts'
+import {
+  type AwsResources,
+  allow,
+  allowDecryption,
+  allowEncryption,
+  allowOnState,
+  type FileLinkOptions,
+  type PortAccess,
+  type PortGrant,
+} from './permissions.ts'
 
 /** Partitions of the table of state: jobs, how many of a client run, and what writers keep of each job. */
 const JOBS = 'exports'
@@ -13,21 +22,21 @@ const PATIENTS = 'exports/*/patients'
 const SCHEDULES = 'export-schedules'
 
 /** Where there are none yet. */
-const NO_LINKS: Links = { origin: '', keyPairId: '', keyId: '' }
+const NO_LINKS: FileLinkOptions = { origin: '', keyPairId: '', keyId: '' }
 
-export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
+export const EXPORT_GRANTS: Readonly<Record<ExportPort, PortGrant>> = {
   jobs: (aws) => {
-    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], JOBS, CLIENTS)
+    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], JOBS, CLIENTS)
     const others = [
-      onState(aws, ['dynamodb:BatchWriteItem'], JOBS),
-      onState(aws, ['dynamodb:Query'], ROWS),
-      onState(aws, ['dynamodb:PutItem', 'dynamodb:GetItem'], PATIENTS),
+      allowOnState(aws, ['dynamodb:BatchWriteItem'], JOBS),
+      allowOnState(aws, ['dynamodb:Query'], ROWS),
+      allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:GetItem'], PATIENTS),
     ]
     return { environment, statements: [...statements, ...others.flatMap((other) => other.statements)] }
   },
-  'job-rows': (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),
-  schedules: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SCHEDULES),
-  'old-schedules': (aws) => onState(aws, ['dynamodb:Query', 'dynamodb:BatchWriteItem'], SCHEDULES),
+  'job-rows': (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),
+  schedules: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SCHEDULES),
+  'old-schedules': (aws) => allowOnState(aws, ['dynamodb:Query', 'dynamodb:BatchWriteItem'], SCHEDULES),
   copies: (aws) => ({
     environment: exportFiles(aws),
     statements: aws.exportTargets.flatMap(({ bucket, prefix, key }) => [
@@ -40,8 +49,8 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
     statements: [
       onExportFiles(aws, ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload']),
       allow(['s3:ListBucket', 's3:ListBucketMultipartUploads'], [aws.exportBucket.bucketArn]),
-      decrypts(aws),
-      encrypts(aws),
+      allowDecryption(aws),
+      allowEncryption(aws),
     ],
   }),
   'removed-files': (aws) => ({ environment: exportFiles(aws), statements: [onExportFiles(aws, ['s3:DeleteObject'])] }),
@@ -64,7 +73,7 @@ const exportFiles = ({ exportBucket }: AwsResources) => ({ FHIR_EXPORT_BUCKET: e
 const onExportFiles = ({ exportBucket }: AwsResources, actions: string[]) => allow(actions, [exportBucket.arnForObjects('exports/*')])
 
 /** What is begun is an execution of the machine; what is asked about and ended, the execution. */
-function onExports({ exportMachine }: AwsResources, action: 'StartExecution' | 'StopExecution' | 'DescribeExecution'): Granted {
+function onExports({ exportMachine }: AwsResources, action: 'StartExecution' | 'StopExecution' | 'DescribeExecution'): PortAccess {
   if (exportMachine === undefined) throw new Error('the state machine of exports is not there yet')
   const { stateMachineArn, stateMachineName } = exportMachine
   const executions = { service: 'states', resource: 'execution', resourceName: `${stateMachineName}:*` }

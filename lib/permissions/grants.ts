@@ -6,10 +6,19 @@ import { Stack } from 'aws-cdk-lib'
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../../lambdas/functions/functions.ts'
 import { DEFINITION_TYPES } from '../../lambdas/ports/definitions/canonicals.ts'
-import { INDEX } from '../resource-table.ts'
+import { INDEX_NAME } from '../resource-table.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
-import { OVERFLOW, OVERFLOW_OF_DEFINITIONS, OVERFLOW_OF_PERSONS, PERSONS } from './overflow-objects.ts'
-import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, onState, READ_ITEMS } from './permissions.ts'
+import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERN, PERSON_OVERFLOW_PATTERNS, PERSONS } from './overflow-objects.ts'
+import {
+  type AwsResources,
+  allow,
+  allowDecryption,
+  allowEncryption,
+  allowOnState,
+  type PortAccess,
+  type PortGrant,
+  READ_ITEM_ACTIONS,
+} from './permissions.ts'
 
 const WRITE_ITEMS = [
   'dynamodb:PutItem',
@@ -54,54 +63,65 @@ const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', '
 /** By which the keys of a stage are known in KMS. */
 const STAGE_TAG = 'fhir-stage'
 
-const GRANTS: Readonly<Record<PortName, Grant>> = {
+const GRANTS: Readonly<Record<PortName, PortGrant>> = {
   ...EXPORT_GRANTS,
   // Its files lie beside the code.
   conformance: () => ({ environment: {}, statements: [] }),
   packages: (aws) => ({
     environment: blobs(aws),
-    statements: [onObjects(aws, ['s3:GetObject'], [ADDED_PACKAGES]), onBucket(aws), decrypts(aws)],
+    statements: [onObjects(aws, ['s3:GetObject'], [ADDED_PACKAGES]), onBucket(aws), allowDecryption(aws)],
   }),
   resources: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
-    statements: [onTable(aws, READ_ITEMS), onIndex(aws), onObjects(aws, ['s3:GetObject'], [OVERFLOW]), onBucket(aws), decrypts(aws)],
+    statements: [
+      onTable(aws, READ_ITEM_ACTIONS),
+      onIndex(aws),
+      onObjects(aws, ['s3:GetObject'], [OVERFLOW_PATTERN]),
+      onBucket(aws),
+      allowDecryption(aws),
+    ],
   }),
   'own-definitions': (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [
       onTable(aws, ['dynamodb:GetItem'], [...DEFINITION_TYPES.map((type) => `*#${type}#*`), TRANSACTIONS]),
       onTable(aws, ['dynamodb:Query'], [TYPES, CANONICALS]),
-      onObjects(aws, ['s3:GetObject'], OVERFLOW_OF_DEFINITIONS),
+      onObjects(aws, ['s3:GetObject'], DEFINITION_OVERFLOW_PATTERNS),
       onBucket(aws),
-      decrypts(aws),
+      allowDecryption(aws),
     ],
   }),
   persons: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [
       onTable(aws, ['dynamodb:GetItem'], [...PERSONS.map((type) => `*#${type}#*`), TRANSACTIONS]),
-      onObjects(aws, ['s3:GetObject'], OVERFLOW_OF_PERSONS),
+      onObjects(aws, ['s3:GetObject'], PERSON_OVERFLOW_PATTERNS),
       onBucket(aws),
-      decrypts(aws),
+      allowDecryption(aws),
     ],
   }),
   canonicals: (aws) => ({
     environment: resources(aws),
-    statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [CANONICALS]), encrypts(aws)],
+    statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [CANONICALS]), allowEncryption(aws)],
   }),
   writer: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
-    statements: [onTable(aws, WRITE_ITEMS), onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], [OVERFLOW]), decrypts(aws), encrypts(aws)],
+    statements: [
+      onTable(aws, WRITE_ITEMS),
+      onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], [OVERFLOW_PATTERN]),
+      allowDecryption(aws),
+      allowEncryption(aws),
+    ],
   }),
   settler: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [
-      onTable(aws, [...READ_ITEMS, ...WRITE_ITEMS]),
+      onTable(aws, [...READ_ITEM_ACTIONS, ...WRITE_ITEMS]),
       onIndex(aws),
-      onObjects(aws, ['s3:DeleteObject'], [OVERFLOW]),
+      onObjects(aws, ['s3:DeleteObject'], [OVERFLOW_PATTERN]),
       onBucket(aws),
-      decrypts(aws),
-      encrypts(aws),
+      allowDecryption(aws),
+      allowEncryption(aws),
     ],
   }),
   index: (aws) => ({
@@ -112,9 +132,9 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     environment: { ...search(aws), ...blobs(aws) },
     statements: [
       ...onSearch(aws, { Post: ['_bulk', '_mget'], Get: ['_alias/fhir-*', 'fhir-*/_alias', 'fhir-*/_mapping'], Put: ['fhir-*'] }),
-      onObjects(aws, ['s3:GetObject'], [OVERFLOW]),
+      onObjects(aws, ['s3:GetObject'], [OVERFLOW_PATTERN]),
       onBucket(aws),
-      decrypts(aws),
+      allowDecryption(aws),
     ],
   }),
   rebuilding: (aws) => ({
@@ -128,45 +148,45 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   }),
   blobs: (aws) => ({
     environment: blobs(aws),
-    statements: [onObjects(aws, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(aws), decrypts(aws), encrypts(aws)],
+    statements: [onObjects(aws, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(aws), allowDecryption(aws), allowEncryption(aws)],
   }),
-  progress: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
-  conditions: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
-  definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
+  progress: (aws) => allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS),
+  conditions: (aws) => allowOnState(aws, ['dynamodb:GetItem'], DEFINITIONS),
+  definitions: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
   pulse: (aws) => {
-    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PULSE_STATE)
+    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], PULSE_STATE)
     const beats = [
       onTable(aws, ['dynamodb:BatchWriteItem'], [PULSE]),
       onIndex(aws, [PULSE]),
       onTable(aws, ['dynamodb:PutItem'], [INDEX_LAG]),
     ]
-    return { environment: { ...environment, ...resources(aws) }, statements: [...statements, ...beats, encrypts(aws)] }
+    return { environment: { ...environment, ...resources(aws) }, statements: [...statements, ...beats, allowEncryption(aws)] }
   },
-  seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),
+  seal: (aws) => allowOnState(aws, ['dynamodb:GetItem'], SEAL),
   verification(aws) {
-    const { environment, statements } = onState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS)
-    return { environment, statements: [...statements, ...onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS).statements] }
+    const { environment, statements } = allowOnState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS)
+    return { environment, statements: [...statements, ...allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS).statements] }
   },
   audit: (aws) => {
-    const { environment, statements } = onState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT)
+    const { environment, statements } = allowOnState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT)
     // Records that are refused are told of by stage.
     return { environment: { ...environment, FHIR_STAGE: aws.stage }, statements }
   },
-  'published-keys': (aws) => onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS),
-  revoking: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], REVOCATIONS),
-  clients: (aws) => onState(aws, ['dynamodb:GetItem'], CLIENTS),
-  users: (aws) => onState(aws, ['dynamodb:GetItem'], USERS),
-  passwords: (aws) => onState(aws, ['dynamodb:PutItem'], USERS),
+  'published-keys': (aws) => allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS),
+  revoking: (aws) => allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], REVOCATIONS),
+  clients: (aws) => allowOnState(aws, ['dynamodb:GetItem'], CLIENTS),
+  users: (aws) => allowOnState(aws, ['dynamodb:GetItem'], USERS),
+  passwords: (aws) => allowOnState(aws, ['dynamodb:PutItem'], USERS),
   grants: (aws) => {
-    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...KEPT], GRANTED)
-    return { environment, statements: [...statements, ...onState(aws, ['dynamodb:Query', ...KEPT], OWNED).statements] }
+    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...KEPT], GRANTED)
+    return { environment, statements: [...statements, ...allowOnState(aws, ['dynamodb:Query', ...KEPT], OWNED).statements] }
   },
   signing: (aws) => {
-    const { environment, statements } = onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)
+    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)
     return { environment, statements: [...statements, onSigningKeys(aws, ['kms:Sign'])] }
   },
   keys: (aws) => {
-    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS)
+    const { environment, statements } = allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS)
     return {
       environment: { ...environment, FHIR_STAGE: aws.stage },
       statements: [...statements, onSigningKeys(aws, TENDED), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
@@ -179,7 +199,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
         TABLE_PARTS.flatMap((part) => [`dynamodb:Describe${part}`, `dynamodb:Update${part}`]),
         aws.restoredTables.map(({ tableArn }) => tableArn),
       ),
-      decrypts(aws),
+      allowDecryption(aws),
     ],
   }),
   workflow: ({ rebuildWorkflow = '' }) => ({
@@ -188,7 +208,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   }),
 }
 
-export function granted(ports: readonly PortName[], aws: AwsResources): Granted {
+export function accessOfPorts(ports: readonly PortName[], aws: AwsResources): PortAccess {
   const all = ports.map((port) => GRANTS[port](aws))
   return {
     environment: Object.assign({}, ...all.map(({ environment }) => environment)),
@@ -197,16 +217,16 @@ export function granted(ports: readonly PortName[], aws: AwsResources): Granted 
 }
 
 /** The function that makes the key of seals: once, and for all. */
-export const makesSeal = (aws: AwsResources): readonly PolicyStatement[] => onState(aws, ['dynamodb:PutItem'], SEAL).statements
+export const allowSealCreation = (aws: AwsResources): readonly PolicyStatement[] => allowOnState(aws, ['dynamodb:PutItem'], SEAL).statements
 
 /** The function that ends what was issued before a table of state was adopted. */
-export const endsTokens = (aws: AwsResources): readonly PolicyStatement[] => [
-  ...onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], REVOCATIONS).statements,
-  ...onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], ADOPTED).statements,
+export const allowTokenRevocation = (aws: AwsResources): readonly PolicyStatement[] => [
+  ...allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], REVOCATIONS).statements,
+  ...allowOnState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], ADOPTED).statements,
 ]
 
 /** The stream of the table, and the place for what no function could take. */
-export const follows = (aws: AwsResources, streamArn: string): readonly PolicyStatement[] => {
+export const allowStreamReading = (aws: AwsResources, streamArn: string): readonly PolicyStatement[] => {
   const { resourceTable } = aws
   const read = ['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator']
   return [
@@ -214,8 +234,8 @@ export const follows = (aws: AwsResources, streamArn: string): readonly PolicySt
     allow(['dynamodb:ListStreams'], [`${resourceTable.tableArn}/stream/*`]),
     onObjects(aws, ['s3:PutObject'], ['aws/lambda/*']),
     onBucket(aws),
-    decrypts(aws),
-    encrypts(aws),
+    allowDecryption(aws),
+    allowEncryption(aws),
   ]
 }
 
@@ -230,7 +250,7 @@ const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
 const onTable = ({ resourceTable }: AwsResources, actions: string[], partitions?: string[]) =>
   allow(actions, [resourceTable.tableArn], leading(partitions))
 const onIndex = ({ resourceTable }: AwsResources, partitions?: string[]) =>
-  allow(['dynamodb:Query'], [`${resourceTable.tableArn}/index/${INDEX}`], leading(partitions))
+  allow(['dynamodb:Query'], [`${resourceTable.tableArn}/index/${INDEX_NAME}`], leading(partitions))
 const leading = (partitions: string[] | undefined) => partitions && { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': partitions } }
 const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readonly string[]) =>
   allow(

@@ -3,8 +3,8 @@ import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
-import { OVERFLOW, OVERFLOW_OF_DEFINITIONS, OVERFLOW_OF_PERSONS } from './overflow-objects.ts'
-import type { Table } from './permissions.ts'
+import { DEFINITION_OVERFLOW_PATTERNS, OVERFLOW_PATTERN, PERSON_OVERFLOW_PATTERNS } from './overflow-objects.ts'
+import type { TableConstruct } from './permissions.ts'
 
 type Accepted = {
   readonly rules: readonly string[]
@@ -162,11 +162,11 @@ const WITHOUT_NAME: readonly Accepted[] = [
   },
 ]
 
-export function suppressInData(stack: Stack, { search, vpc }: Settings): void {
+export function suppressDataStackFindings(stack: Stack, { search, vpc }: Settings): void {
   accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
 }
 
-export function suppressInService(stack: Stack, data: Parents, { access, vpc, customDomain, search, exports }: Settings): void {
+export function suppressServiceStackFindings(stack: Stack, data: Parents, { access, vpc, customDomain, search, exports }: Settings): void {
   accept(stack, [
     ...IN_SERVICE,
     ...(access === 'token' ? withTokens(stack) : []),
@@ -205,7 +205,7 @@ const partOf = ({ partition }: Stack, { bucket, prefix }: ExportTarget): string 
   `AwsSolutions-IAM5[Resource::arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${bucket}/${prefix}*]`
 
 /** Whose parts functions may be granted. */
-type Parents = { readonly bucket: IConstruct; readonly resourceTable: Table; readonly domain?: IConstruct }
+type Parents = { readonly bucket: IConstruct; readonly resourceTable: TableConstruct; readonly domain?: IConstruct }
 
 /** Below the bucket, the domain and the table: keys, indices, streams. */
 function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['search']): readonly string[] {
@@ -219,9 +219,9 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
   return [
     ...below(arnOf(bucket), [
       'aws/lambda/*',
-      OVERFLOW,
-      ...OVERFLOW_OF_DEFINITIONS,
-      ...OVERFLOW_OF_PERSONS,
+      OVERFLOW_PATTERN,
+      ...DEFINITION_OVERFLOW_PATTERNS,
+      ...PERSON_OVERFLOW_PATTERNS,
       'packages/*',
       'queries/*',
       'tokens/*',

@@ -8,15 +8,15 @@ import type { IConstruct } from 'constructs'
 import type { ExportTarget } from '../settings/export-settings.ts'
 
 /** Made by a stack, or restored. */
-export type Table = IConstruct & { readonly tableName: string; readonly tableArn: string }
+export type TableConstruct = IConstruct & { readonly tableName: string; readonly tableArn: string }
 
 export type AwsResources = {
   readonly stage: string
   readonly key: IKey
-  readonly resourceTable: Table
-  readonly stateTable: Table
+  readonly resourceTable: TableConstruct
+  readonly stateTable: TableConstruct
   /** Of these, what DynamoDB restored. */
-  readonly restoredTables: readonly Table[]
+  readonly restoredTables: readonly TableConstruct[]
   readonly bucket: IBucket
   readonly searchEndpoint: string
   /** Absent: requests to OpenSearch are not signed, and nobody looks at permissions. */
@@ -27,19 +27,19 @@ export type AwsResources = {
   readonly exportBucket: IBucket
   /** ARNs, the newest first. */
   readonly linkKeys: readonly string[]
-  readonly links?: Links
+  readonly links?: FileLinkOptions
   /** Where scheduled exports are copied to. */
   readonly exportTargets: readonly ExportTarget[]
 }
 
 /** What a link to an export file is made of. */
-export type Links = { readonly origin: string; readonly keyPairId: string; readonly keyId: string }
+export type FileLinkOptions = { readonly origin: string; readonly keyPairId: string; readonly keyId: string }
 
-export type Granted = { readonly environment: Readonly<Record<string, string>>; readonly statements: readonly PolicyStatement[] }
+export type PortAccess = { readonly environment: Readonly<Record<string, string>>; readonly statements: readonly PolicyStatement[] }
 
-export type Grant = (aws: AwsResources) => Granted
+export type PortGrant = (aws: AwsResources) => PortAccess
 
-export const READ_ITEMS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']
+export const READ_ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']
 
 export const allow = (
   actions: string[],
@@ -48,7 +48,7 @@ export const allow = (
 ): PolicyStatement => new PolicyStatement({ actions, resources, ...(conditions === undefined ? {} : { conditions }) })
 
 /** Items of the table of state whose partition key is, or begins with, one of these. */
-export const onState = (aws: AwsResources, actions: string[], ...leading: readonly string[]): Granted => ({
+export const allowOnState = (aws: AwsResources, actions: string[], ...leading: readonly string[]): PortAccess => ({
   environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
   statements: [
     allow(actions, [aws.stateTable.tableArn], {
@@ -56,14 +56,14 @@ export const onState = (aws: AwsResources, actions: string[], ...leading: readon
         'dynamodb:LeadingKeys': [...leading],
       },
     }),
-    decrypts(aws),
-    ...(actions.some((action) => !READ_ITEMS.includes(action)) ? [encrypts(aws)] : []),
+    allowDecryption(aws),
+    ...(actions.some((action) => !READ_ITEM_ACTIONS.includes(action)) ? [allowEncryption(aws)] : []),
   ],
 })
 
 /** The key is used by tables and bucket on behalf of a function, never by the function itself. */
-export const decrypts = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], byServices(aws))
-export const encrypts = (aws: AwsResources) =>
+export const allowDecryption = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], byServices(aws))
+export const allowEncryption = (aws: AwsResources) =>
   allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [aws.key.keyArn], byServices(aws))
 
 const byServices = ({ resourceTable }: AwsResources) => {

@@ -1,7 +1,7 @@
 /** What can be set of exports that begin on schedules. */
 import type { ScheduledExport } from '../../lambdas/export/schedules/schedules.ts'
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
-import { TENANT } from '../../lambdas/ports/store/tenants.ts'
+import { DEFAULT_TENANT } from '../../lambdas/ports/store/tenants.ts'
 
 /** As of a schedule, and when. What is not said: everything (`system`) of the tenant `default`. */
 export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant' | 'epoch'> & {
@@ -54,7 +54,7 @@ function* wrongs({ name, schedule, client, tenant, level, group, types, sinceLas
   yield [!fits(client, /^[A-Za-z0-9._-]{1,64}$/), '.client is the id of a registered client'] as const
   yield [optional(tenant, fits(tenant, /^[A-Za-z0-9_-]{1,64}$/)), '.tenant is the name of one'] as const
   yield [hasTenants && tenant === undefined, '.tenant is missing: with tenancy it says whose data are exported'] as const
-  yield [!hasTenants && optional(tenant, tenant === TENANT), `.tenant is "${TENANT}" where tenancy is off`] as const
+  yield [!hasTenants && optional(tenant, tenant === DEFAULT_TENANT), `.tenant is "${DEFAULT_TENANT}" where tenancy is off`] as const
   yield [optional(level, fits(level, /^(?:system|patient|group)$/)), '.level is system, patient or group'] as const
   yield [level === 'group' && !fits(group, /^[A-Za-z0-9.-]{1,64}$/), '.group is the id of a Group'] as const
   yield [level !== 'group' && group !== undefined, '.group is for the level group'] as const
@@ -76,11 +76,11 @@ const areTypes = (types: unknown): boolean =>
   Array.isArray(types) && types.length > 0 && types.every((type) => typeof type === 'string' && isResourceType(type))
 
 /** ms. */
-export const lateOf = ({ schedule, late }: ExportSetting): number => {
+export const latenessLimitOf = ({ schedule, late }: ExportSetting): number => {
   const [, count, unit] = /^rate\((\d+) (\w+?)s?\)$/.exec(schedule) ?? []
   return late === undefined ? 2 * Number(count) * UNITS[unit!]! : late * UNITS.hour!
 }
 
 /** Where files of a schedule are copied to; undefined: nowhere. `prefix`: what their keys begin with, with a slash at its end. */
-export const targetOf = ({ name, tenant = TENANT, bucket, bucketKey }: ExportSetting): ExportTarget | undefined =>
+export const targetOf = ({ name, tenant = DEFAULT_TENANT, bucket, bucketKey }: ExportSetting): ExportTarget | undefined =>
   bucket === undefined ? undefined : { bucket, prefix: `${tenant}/${name}/`, ...(bucketKey === undefined ? {} : { key: bucketKey }) }

@@ -1,6 +1,6 @@
 /** The setting that adopts tables which DynamoDB restored. How it is used, step by step, is in lib/README.md. */
 
-export type Restored = {
+export type RestoredTables = {
   /** The name of the table of resources that counts now. */
   readonly resources: string
   /**
@@ -17,7 +17,7 @@ export type Restored = {
 }
 
 /** What every function is told where the store was ever set back. */
-export const epochOf = (restored: Restored | undefined): Record<string, string> =>
+export const epochEnvironmentOf = (restored: RestoredTables | undefined): Record<string, string> =>
   restored === undefined ? {} : { FHIR_EPOCH: String(restored.epoch) }
 
 /** Versions of documents are numbers that JavaScript tells apart: an epoch has 2³² of them. */
@@ -29,13 +29,13 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/
 const NAMES = ['resources', 'state', 'former', 'epoch', 'instant']
 
 /** RangeError that names the place of what is wrong. */
-export function checkRestored(given: unknown): void {
+export function checkRestoredTables(given: unknown): void {
   if (given === undefined) return
   const wrong = typeof given === 'object' && given !== null ? wrongIn(given) : ' is no object'
   if (wrong !== undefined) throw new RangeError(`restored${wrong}`)
 }
 
-type Given = Readonly<Partial<Record<keyof Restored, unknown>>>
+type Given = Readonly<Partial<Record<keyof RestoredTables, unknown>>>
 
 function wrongIn(given: Given): string | undefined {
   const unknown = Object.keys(given).find((name) => !NAMES.includes(name))

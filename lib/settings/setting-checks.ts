@@ -45,7 +45,7 @@ const entries =
       : `${place} is an object`
 
 /** https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
-export const RETENTIONS: readonly RetentionDays[] = [
+export const LOG_RETENTION_DAYS: readonly RetentionDays[] = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ]
 
@@ -87,7 +87,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
   }),
   // Less than a table has by itself is refused: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html
   capacity: object({ warm: units({ reads: 12_000, writes: 4_000 }), most: units({ reads: 1, writes: 1 }) }, ['warm', 'most']),
-  logRetentionDays: must((days) => RETENTIONS.includes(days as number), `one of the numbers of days ${RETENTIONS.join(', ')}`),
+  logRetentionDays: must(
+    (days) => LOG_RETENTION_DAYS.includes(days as number),
+    `one of the numbers of days ${LOG_RETENTION_DAYS.join(', ')}`,
+  ),
   service: must(isObject, 'an object of settings of the service'),
   alarmEmail: matches(/^[^\s@]+@[^\s@]+$/, 'an address of e-mail'),
   concurrency: entries(whole(0)),
@@ -113,7 +116,7 @@ export function checkSettings(given: unknown): void {
 }
 
 /** What is right by itself and may not go together. */
-export type Together = {
+export type RelatedSettings = {
   readonly region: string
   readonly search: object
   readonly vpc?: { readonly cidr: string; readonly availabilityZones: readonly string[] }
@@ -121,7 +124,7 @@ export type Together = {
 }
 
 /** RangeError, as of those. */
-export function checkTogether({ customDomain, region, search, vpc }: Together): void {
+export function checkRelatedSettings({ customDomain, region, search, vpc }: RelatedSettings): void {
   if (vpc !== undefined) checkNetwork(vpc, region, search)
   if (customDomain === undefined) return
   const { name, hostedZone } = customDomain
@@ -133,7 +136,7 @@ export function checkTogether({ customDomain, region, search, vpc }: Together): 
 const PRODUCTION_ZONES = 3
 const SUBNET_BITS = 22
 
-function checkNetwork({ cidr, availabilityZones }: NonNullable<Together['vpc']>, region: string, search: object): void {
+function checkNetwork({ cidr, availabilityZones }: NonNullable<RelatedSettings['vpc']>, region: string, search: object): void {
   const isThere = (zone: unknown): boolean =>
     typeof zone === 'string' && zone.startsWith(region) && /^[a-z]$/.test(zone.slice(region.length))
   const elsewhere = availabilityZones.find((zone) => !isThere(zone))

@@ -4,8 +4,8 @@ import { FUNCTIONS, type FunctionName } from '../../lambdas/functions/functions.
 import { REBUILD_WIDTH } from '../../lambdas/indexing/workflow.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
-import { checkRestored, type Restored } from './restored-tables.ts'
-import { checkSettings, checkTogether } from './setting-checks.ts'
+import { checkRestoredTables, type RestoredTables } from './restored-tables.ts'
+import { checkRelatedSettings, checkSettings } from './setting-checks.ts'
 
 export type Settings = {
   /** Part of the names of stacks and the path of roles: several may stand in one account. */
@@ -33,7 +33,7 @@ export type Settings = {
   readonly customDomain?: CustomDomain
   /** Absent: no VPC, and no costs for one. The domain is then reached over the internet, signed and over TLS. */
   readonly vpc?: VpcSettings
-  readonly capacity: Capacity
+  readonly capacity: TableCapacity
   /** One of the numbers of days CloudWatch knows. */
   readonly logRetentionDays: number
   /** Settings of the service by their names in config.ts. */
@@ -50,7 +50,7 @@ export type Settings = {
   /** Batches of one shard that are indexed at once. More than 1 wants a larger domain than the demo. */
   readonly parallelizationFactor: number
   readonly memory: Readonly<Record<FunctionKind, number>>
-  readonly limits: Limits
+  readonly limits: RateLimits
   /** Seconds after which no function works with older definitions. */
   readonly rebuildWait: number
   /** Functions that make documents again at once; of the concurrency of the account, which is 10 where that is new. */
@@ -58,7 +58,7 @@ export type Settings = {
   /** For which the index of before an upgrade is kept, so that going back takes minutes. 0: it goes when the new one is made. */
   readonly keptIndexDays: number
   /** Tables that DynamoDB restored, which count in the place of those before. Absent: those that the stack made. */
-  readonly restored?: Restored
+  readonly restored?: RestoredTables
 }
 
 /** `demo`: one small node. `production`: three nodes in three zones. Else a cluster of one's own; with the ARN of its domain requests are signed. */
@@ -77,12 +77,12 @@ export type CustomDomain = {
 export type VpcSettings = { readonly cidr: string; readonly availabilityZones: readonly string[] }
 
 /** Units per second of the table of resources. `warm`: what it takes at once; `most`: a limit of costs. */
-export type Capacity = {
+export type TableCapacity = {
   readonly warm?: { readonly reads: number; readonly writes: number }
   readonly most?: { readonly reads: number; readonly writes: number }
 }
 
-export type Limits = {
+export type RateLimits = {
   /** Requests of one address in five minutes. */
   readonly perAddress: number
   /** Requests per second of all. */
@@ -93,7 +93,7 @@ export type Limits = {
 export type ServiceSetting = (typeof SETTINGS)[number]['name']
 export type FunctionKind = 'light' | 'request' | 'worker'
 
-export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
+export const FUNCTION_KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   read: 'light',
   vread: 'light',
   history: 'light',
@@ -134,7 +134,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
 /** The event of a function has 6 MB, and carries a body as an escaped string. */
 const LARGEST_BODY = 5_000_000
 
-export const DEFAULTS: Settings = {
+export const DEFAULT_SETTINGS: Settings = {
   stage: 'dev',
   region: 'us-east-1',
   access: 'token',
@@ -159,13 +159,13 @@ const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'ex
 /** `given` over the defaults. RangeError that says what is wrong. */
 export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   checkSettings(given)
-  const known = [...Object.keys(DEFAULTS), ...OPTIONAL]
+  const known = [...Object.keys(DEFAULT_SETTINGS), ...OPTIONAL]
   const settings: Settings = {
-    ...DEFAULTS,
+    ...DEFAULT_SETTINGS,
     ...given,
     service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', ...given.service },
-    memory: { ...DEFAULTS.memory, ...given.memory },
-    limits: { ...DEFAULTS.limits, ...given.limits },
+    memory: { ...DEFAULT_SETTINGS.memory, ...given.memory },
+    limits: { ...DEFAULT_SETTINGS.limits, ...given.limits },
   }
   const { stage, access, account, baseUrl, exportAdditionalResources, service, concurrency, vpc } = settings
   refuse(
@@ -195,8 +195,8 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     service.tenancy === 'on' && access !== 'token' ? access : undefined,
     (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
   )
-  checkRestored(settings.restored)
-  checkTogether(settings)
+  checkRestoredTables(settings.restored)
+  checkRelatedSettings(settings)
   refuse(
     vpc === undefined ? undefined : service.externalIssuers,
     () => '"externalIssuers" are not possible with "vpc": their keys are on the internet, to which there is no way',
@@ -212,7 +212,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (most) => `maxBodyBytes is at most ${most} on AWS`)
   checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
   if (exportAdditionalResources !== undefined) parseAdditionalResources(exportAdditionalResources, 'exportAdditionalResources')
-  readConfig(serviceEnvironment(settings))
+  readConfig(serviceEnvironmentOf(settings))
   return settings
 }
 
@@ -224,7 +224,7 @@ const ELSEWHERE: readonly (readonly [ServiceSetting, string])[] = [
 ]
 
 /** What differs from the defaults of config.ts, as environment variables. */
-export const serviceEnvironment = ({ service, access }: Pick<Settings, 'service' | 'access'>): Record<string, string> => ({
+export const serviceEnvironmentOf = ({ service, access }: Pick<Settings, 'service' | 'access'>): Record<string, string> => ({
   ...Object.fromEntries(
     SETTINGS.flatMap(({ name, fallback }) => {
       const value = service[name]
@@ -242,7 +242,7 @@ function isBaseUrl(text: string): boolean {
 }
 
 /** Of a stand-in for CloudFront on this machine, which answers at the base URL. */
-export const originHere = (baseUrl: string | undefined): string | undefined =>
+export const localOriginOf = (baseUrl: string | undefined): string | undefined =>
   baseUrl !== undefined && HERE.test(new URL(baseUrl).origin) ? new URL(baseUrl).origin : undefined
 
 const HERE = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/

@@ -5,35 +5,42 @@
 import { CustomResource, Duration, Stack } from 'aws-cdk-lib'
 import { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { Construct } from 'constructs'
-import { type AwsResources, allow, decrypts, type Granted, READ_ITEMS, type Table } from '../permissions/permissions.ts'
-import { INDEX } from '../resource-table.ts'
-import type { Restored } from '../settings/restored-tables.ts'
-import type { Capacity } from '../settings/settings.ts'
+import {
+  type AwsResources,
+  allow,
+  allowDecryption,
+  type PortAccess,
+  READ_ITEM_ACTIONS,
+  type TableConstruct,
+} from '../permissions/permissions.ts'
+import { INDEX_NAME } from '../resource-table.ts'
+import type { RestoredTables } from '../settings/restored-tables.ts'
+import type { TableCapacity } from '../settings/settings.ts'
 
-export type Tables = Pick<AwsResources, 'resourceTable' | 'stateTable' | 'restoredTables'>
+export type CurrentTables = Pick<AwsResources, 'resourceTable' | 'stateTable' | 'restoredTables'>
 
 /** Those that count. Restored ones are known by their names: they are no resources of a stack. The others are those of the stack of data. */
-export function tablesOf(
+export function currentTablesOf(
   scope: Construct,
-  restored: Restored | undefined,
-  { resourceTable, stateTable }: { readonly resourceTable: Table; readonly stateTable: Table },
-): Tables {
+  restored: RestoredTables | undefined,
+  { resourceTable, stateTable }: { readonly resourceTable: TableConstruct; readonly stateTable: TableConstruct },
+): CurrentTables {
   if (restored === undefined) return { resourceTable, stateTable, restoredTables: [] }
   const named = new Construct(scope, 'Restored')
-  const table = (id: string, name: string): Table => TableV2.fromTableArn(named, id, tableArn(scope, name))
+  const table = (id: string, name: string): TableConstruct => TableV2.fromTableArn(named, id, tableArn(scope, name))
   const resources = table('Resources', restored.resources)
   const state = restored.state === undefined ? [] : [table('State', restored.state)]
   return { resourceTable: resources, stateTable: state[0] ?? stateTable, restoredTables: [resources, ...state] }
 }
 
 /** Adopts them when they are first named. Its attribute `StreamArn` is what is followed. */
-export function adoption(
+export function adoptTables(
   scope: Construct,
   functionArn: string,
-  { resources, state, former, instant }: Restored,
-  { key, capacity: { most, warm } }: { readonly key: string; readonly capacity: Capacity },
+  { resources, state, former, instant }: RestoredTables,
+  { key, capacity: { most, warm } }: { readonly key: string; readonly capacity: TableCapacity },
 ): CustomResource {
-  const units = (some: Capacity['most']) => some && `${some.reads} ${some.writes}`
+  const units = (some: TableCapacity['most']) => some && `${some.reads} ${some.writes}`
   return new CustomResource(scope, 'AdoptedTables', {
     resourceType: 'Custom::FhirAdoptedTables',
     serviceToken: functionArn,
@@ -43,14 +50,14 @@ export function adoption(
 }
 
 /** What functions are told that find which keys were changed since, and what they may read: the table that counted before, if it is still there. */
-export function changesSince(scope: Construct, restored: Restored | undefined, aws: AwsResources): Granted {
+export function changedKeysAccessOf(scope: Construct, restored: RestoredTables | undefined, aws: AwsResources): PortAccess {
   if (restored === undefined) return { environment: {}, statements: [] }
   const { instant, former } = restored
   if (former === undefined) return { environment: { FHIR_RESTORED_AT: instant }, statements: [] }
   const arn = tableArn(scope, former)
   return {
     environment: { FHIR_RESTORED_AT: instant, FHIR_FORMER_TABLE: former },
-    statements: [allow(READ_ITEMS, [arn]), allow(['dynamodb:Query'], [`${arn}/index/${INDEX}`]), decrypts(aws)],
+    statements: [allow(READ_ITEM_ACTIONS, [arn]), allow(['dynamodb:Query'], [`${arn}/index/${INDEX_NAME}`]), allowDecryption(aws)],
   }
 }
 

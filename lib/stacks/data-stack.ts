@@ -7,13 +7,13 @@ import { Key } from 'aws-cdk-lib/aws-kms'
 import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs'
-import { PUT_ASIDE } from '../deploy/failed-records.ts'
+import { FAILED_RECORDS_PREFIX } from '../deploy/failed-records.ts'
 import { EXPORT_LOGS } from '../edge/export-files.ts'
-import { suppressInData } from '../permissions/nag-suppressions.ts'
-import { resourceTable, stateTable } from '../resource-table.ts'
+import { suppressDataStackFindings } from '../permissions/nag-suppressions.ts'
+import { createResourceTable, createStateTable } from '../resource-table.ts'
 import type { Settings } from '../settings/settings.ts'
 import { Network } from './network.ts'
-import { searchDomain } from './search-domain.ts'
+import { createSearchDomain } from './search-domain.ts'
 
 /** How long DynamoDB's point-in-time recovery goes back: as long as overwritten objects are kept. */
 const RECOVERY = Duration.days(35)
@@ -45,8 +45,8 @@ export class DataStack extends Stack {
     })
     const { capacity, search, stage, vpc } = settings
     this.key = this.#key()
-    this.resourceTable = resourceTable(this, this.key, capacity)
-    this.stateTable = stateTable(this, this.key)
+    this.resourceTable = createResourceTable(this, this.key, capacity)
+    this.stateTable = createStateTable(this, this.key)
     this.logsBucket = this.#logsBucket(settings)
     this.bucket = this.#dataBucket()
     if (vpc !== undefined) {
@@ -56,7 +56,7 @@ export class DataStack extends Stack {
     }
     if ('kind' in search) {
       const place = this.network === undefined ? {} : { vpc: this.network.vpc }
-      this.domain = searchDomain(this, { size: search.size, stage, key: this.key, ...place })
+      this.domain = createSearchDomain(this, { size: search.size, stage, key: this.key, ...place })
       if (this.network !== undefined) this.domain.connections.allowFrom(this.network.functions, Port.tcp(443))
     }
     this.#tablesLast()
@@ -65,7 +65,7 @@ export class DataStack extends Stack {
     new CfnOutput(this, 'ResourceTableName', { value: resources })
     new CfnOutput(this, 'StateTableName', { value: state })
     new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName })
-    suppressInData(this, settings)
+    suppressDataStackFindings(this, settings)
   }
 
   /** Protected from deletion they would stand in the way of a creation that is taken back: what may fail is made before them. */
@@ -132,7 +132,7 @@ export class DataStack extends Stack {
       lifecycleRules: [
         { prefix: 'queries/', expiration: Duration.days(3), noncurrentVersionExpiration: Duration.days(1) },
         // Records nobody has asked for again: their resources are all in the table.
-        { prefix: PUT_ASIDE, expiration: Duration.days(90), noncurrentVersionExpiration: Duration.days(1) },
+        { prefix: FAILED_RECORDS_PREFIX, expiration: Duration.days(90), noncurrentVersionExpiration: Duration.days(1) },
         { prefix: 'tokens/', expiration: Duration.days(2), noncurrentVersionExpiration: Duration.days(1) },
         {
           noncurrentVersionExpiration: RECOVERY,

@@ -25,15 +25,15 @@ import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins'
 import { ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53'
 import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
-import { CLIENT_ADDRESS } from '../../lambdas/http/gateway-contract.ts'
-import { FILES } from '../edge/export-files.ts'
-import { outcomeText } from '../edge/gateway-errors.ts'
-import { ORIGIN_SECRET, type OriginSecret } from '../edge/origin-secret.ts'
-import { REFUSED } from '../edge/viewer-answer.ts'
-import { type CustomDomain, originHere, type Settings } from '../settings/settings.ts'
-import { STAGE } from './fhir-api.ts'
+import { CLIENT_ADDRESS_HEADER } from '../../lambdas/http/gateway-contract.ts'
+import { EXPORT_FILES_PATTERN } from '../edge/export-files.ts'
+import { toOutcomeJson } from '../edge/gateway-errors.ts'
+import { ORIGIN_SECRET_HEADER, type OriginSecret } from '../edge/origin-secret.ts'
+import { REFUSED_FUNCTION_CODE } from '../edge/viewer-answer.ts'
+import { type CustomDomain, localOriginOf, type Settings } from '../settings/settings.ts'
+import { GATEWAY_STAGE } from './fhir-api.ts'
 
-export type FrontProps = {
+export type FhirDistributionProps = {
   readonly api: RestApi
   readonly settings: Settings
   /** How export files are handed out. */
@@ -57,7 +57,7 @@ export class FhirDistribution extends Construct {
   readonly fileOrigin: string
   readonly distribution: Distribution
 
-  constructor(scope: Construct, id: string, { api, settings, files, secret }: FrontProps) {
+  constructor(scope: Construct, id: string, { api, settings, files, secret }: FhirDistributionProps) {
     super(scope, id)
     const { access, customDomain, stage, baseUrl } = settings
     const { region, urlSuffix } = Stack.of(this)
@@ -66,7 +66,7 @@ export class FhirDistribution extends Construct {
     const apiOrigin = new HttpOrigin(apiHost, {
       protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
       originSslProtocols: [OriginSslPolicy.TLS_V1_2],
-      ...(secret === undefined ? {} : { customHeaders: { [ORIGIN_SECRET]: secret.sent } }),
+      ...(secret === undefined ? {} : { customHeaders: { [ORIGIN_SECRET_HEADER]: secret.sent } }),
     })
     this.distribution = new Distribution(this, 'Distribution', {
       comment: `FHIR ${stage}`,
@@ -80,16 +80,18 @@ export class FhirDistribution extends Construct {
         compress: true,
         functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest(access === 'token') }],
       },
-      additionalBehaviors: { [FILES]: files },
+      additionalBehaviors: { [EXPORT_FILES_PATTERN]: files },
       errorResponses: CACHED_ERRORS.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
       ...(customDomain === undefined ? {} : this.#named(customDomain)),
     })
     if (customDomain !== undefined) this.#record(customDomain)
     const origin = `https://${customDomain?.name ?? this.distribution.distributionDomainName}`
-    const own = `https://${apiHost}/${STAGE}`
-    this.baseUrl = baseUrl ?? (access === 'iam' ? own : `${origin}/${STAGE}`)
-    this.bases = [...new Set([own, `https://${this.distribution.distributionDomainName}/${STAGE}`, `${origin}/${STAGE}`, this.baseUrl])]
-    this.fileOrigin = originHere(baseUrl) ?? origin
+    const own = `https://${apiHost}/${GATEWAY_STAGE}`
+    this.baseUrl = baseUrl ?? (access === 'iam' ? own : `${origin}/${GATEWAY_STAGE}`)
+    this.bases = [
+      ...new Set([own, `https://${this.distribution.distributionDomainName}/${GATEWAY_STAGE}`, `${origin}/${GATEWAY_STAGE}`, this.baseUrl]),
+    ]
+    this.fileOrigin = localOriginOf(baseUrl) ?? origin
   }
 
   #viewerRequest(givesTokens: boolean): ViewerFunction {
@@ -117,8 +119,8 @@ const LONGEST_HEAD = 9_500
 
 /** What clients of the authorization server look for at the root: https://www.rfc-editor.org/rfc/rfc8414#section-3.1 */
 const TO_BASE = `\
-  var known = /^(\\/\\.well-known\\/(?:smart-configuration|openid-configuration|oauth-authorization-server))(?:\\/${STAGE})?$/.exec(request.uri)
-  if (known) request.uri = '/${STAGE}' + known[1]
+  var known = /^(\\/\\.well-known\\/(?:smart-configuration|openid-configuration|oauth-authorization-server))(?:\\/${GATEWAY_STAGE})?$/.exec(request.uri)
+  if (known) request.uri = '/${GATEWAY_STAGE}' + known[1]
 `
 
 /**
@@ -130,7 +132,7 @@ const viewerRequest = (givesTokens: boolean): string =>
 function encoded(text) {
   return text.replace(/[|{};]/g, function (character) { return '%' + character.charCodeAt(0).toString(16).toUpperCase() })
 }
-${REFUSED}function size(values) {
+${REFUSED_FUNCTION_CODE}function size(values) {
   return Object.keys(values).reduce(function (sum, name) {
     var each = values[name]
     return (each.multiValue || [each]).reduce(function (some, one) { return some + name.length + one.value.length + 4 }, sum)
@@ -138,11 +140,11 @@ ${REFUSED}function size(values) {
 }
 function handler(event) {
   var request = event.request
-${givesTokens ? TO_BASE : ''}  if (!/^\\/${STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${outcomeText('not-found', `The server is at /${STAGE}`)}')
+${givesTokens ? TO_BASE : ''}  if (!/^\\/${GATEWAY_STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${toOutcomeJson('not-found', `The server is at /${GATEWAY_STAGE}`)}')
   var address = request.uri.length + size(request.querystring)
-  if (address > ${LONGEST_ADDRESS}) return refused(414, '${outcomeText('too-long', 'The address is too long: search by POST')}')
-  if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${outcomeText('too-long', 'The headers are too long')}')
-  if (event.viewer) request.headers['${CLIENT_ADDRESS}'] = { value: event.viewer.ip }
+  if (address > ${LONGEST_ADDRESS}) return refused(414, '${toOutcomeJson('too-long', 'The address is too long: search by POST')}')
+  if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${toOutcomeJson('too-long', 'The headers are too long')}')
+  if (event.viewer) request.headers['${CLIENT_ADDRESS_HEADER}'] = { value: event.viewer.ip }
   Object.keys(request.querystring).forEach(function (name) {
     var each = request.querystring[name]
     each.value = encoded(each.value)

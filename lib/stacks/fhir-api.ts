@@ -18,14 +18,14 @@ import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { AUTH_ROUTES, isHeadToo, ROUTES } from '../../lambdas/catalogue/routes.ts'
+import { AUTH_ROUTES, isHeadAllowed, ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { functionOf, type HttpFunction } from '../../lambdas/functions/functions.ts'
 import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
-import { gatewayErrors } from '../edge/gateway-errors.ts'
+import { addGatewayErrors } from '../edge/gateway-errors.ts'
 import { TOKEN_ROUTE } from '../monitoring/watch.ts'
 import type { Settings } from '../settings/settings.ts'
 
-export const STAGE = 'fhir'
+export const GATEWAY_STAGE = 'fhir'
 
 const ofMethods = ({ limits }: Settings): MethodDeploymentOptions => ({
   // It would tell of paths and bodies.
@@ -35,7 +35,7 @@ const ofMethods = ({ limits }: Settings): MethodDeploymentOptions => ({
   throttlingBurstLimit: limits.burst,
 })
 
-export type Functions = Readonly<Partial<Record<HttpFunction, IFunction>>>
+export type HttpFunctions = Readonly<Partial<Record<HttpFunction, IFunction>>>
 
 export class FhirApi extends Construct {
   readonly api: RestApi
@@ -57,7 +57,7 @@ export class FhirApi extends Construct {
       binaryMediaTypes: [...BINARY_TYPES],
       cloudWatchRole: true,
       deployOptions: {
-        stageName: STAGE,
+        stageName: GATEWAY_STAGE,
         ...ofMethods(settings),
         // Those of a single method cost, and an alarm looks at one.
         methodOptions: settings.access === 'token' ? { [`${TOKEN_ROUTE}/POST`]: { ...ofMethods(settings), metricsEnabled: true } } : {},
@@ -65,11 +65,11 @@ export class FhirApi extends Construct {
         accessLogFormat: AccessLogFormat.custom(JSON.stringify(ACCESS)),
       },
     })
-    gatewayErrors(this.api, settings)
+    addGatewayErrors(this.api, settings)
   }
 
   /** Once the functions are there, which are told the address of the API. */
-  addRoutes(functions: Functions): void {
+  addRoutes(functions: HttpFunctions): void {
     const integrations = new Map<HttpFunction, LambdaIntegration>()
     const integrationOf = (name: HttpFunction): LambdaIntegration => {
       const options = { timeout: Duration.seconds(29), scopePermissionToMethod: false }
@@ -77,7 +77,7 @@ export class FhirApi extends Construct {
       return integrations.get(name)!
     }
     const authorizationType = this.#settings.access === 'iam' ? AuthorizationType.IAM : AuthorizationType.NONE
-    for (const [path, methods] of gatewayRoutes(this.#settings)) {
+    for (const [path, methods] of gatewayRoutesOf(this.#settings)) {
       const resource = path.split('/').filter(Boolean).reduce(child, this.api.root)
       for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType })
       resource.addMethod('ANY', integrationOf('fallback'), { authorizationType })
@@ -103,7 +103,7 @@ const ACCESS = {
 }
 
 /** Path as API Gateway wants it → method → function. One name for a variable at its place, no name twice in a path; GET is also HEAD, unless it begins something. */
-export function gatewayRoutes({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
+export function gatewayRoutesOf({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
   const givesTokens = access === 'token'
   const routes = new Map<string, Map<string, HttpFunction>>(
     [...UNKNOWN_JOBS, ...(givesTokens ? UNKNOWN_ENDPOINTS : [])].map((path) => [path, new Map()]),
@@ -114,7 +114,7 @@ export function gatewayRoutes({ access }: Pick<Settings, 'access'>): ReadonlyMap
     if (interaction === 'export-file') continue
     const place = placeOf(path)
     const methods = routes.get(place) ?? new Map<string, HttpFunction>()
-    for (const each of isHeadToo(route) ? [method, 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
+    for (const each of isHeadAllowed(route) ? [method, 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
     routes.set(place, methods)
   }
   return routes

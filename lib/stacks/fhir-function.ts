@@ -7,11 +7,11 @@ import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { type FunctionName, functionsOfStage, type HttpFunction, portsOfStage, type Worker } from '../../lambdas/functions/functions.ts'
 import type { Bundle } from '../bundle.ts'
-import { granted } from '../permissions/grants.ts'
+import { accessOfPorts } from '../permissions/grants.ts'
 import type { AwsResources } from '../permissions/permissions.ts'
-import { epochOf } from '../settings/restored-tables.ts'
-import { KINDS, type Settings, serviceEnvironment } from '../settings/settings.ts'
-import { rolePath } from './search-domain.ts'
+import { epochEnvironmentOf } from '../settings/restored-tables.ts'
+import { FUNCTION_KINDS, type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
+import { rolePathOf } from './search-domain.ts'
 
 export type FhirFunctionProps = {
   readonly name: FunctionName
@@ -47,7 +47,7 @@ export class FhirFunction extends Construct {
   constructor(scope: Construct, { name, bundle, settings, aws, statements = [], environment = {}, network }: FhirFunctionProps) {
     super(scope, constructId(name))
     this.name = name
-    const ports = granted(portsOfStage(name, settings.access), aws)
+    const ports = accessOfPorts(portsOfStage(name, settings.access), aws)
     const { stage, memory, concurrency, logRetentionDays } = settings
     const logGroup = new LogGroup(this, 'Log', {
       retention: logRetentionDays as RetentionDays,
@@ -61,9 +61,9 @@ export class FhirFunction extends Construct {
       architecture: Architecture.ARM_64,
       code: Code.fromAsset(bundle.folder, { assetHash: bundle.hash }),
       handler: `${name}.handler`,
-      memorySize: memory[KINDS[name]],
+      memorySize: memory[FUNCTION_KINDS[name]],
       timeout: Duration.seconds(TIMEOUTS[name] ?? TIMEOUTS.http),
-      environment: { ...serviceEnvironment(settings), ...epochOf(settings.restored), ...ports.environment, ...environment },
+      environment: { ...serviceEnvironmentOf(settings), ...epochEnvironmentOf(settings.restored), ...ports.environment, ...environment },
       logGroup,
       role: this.#role(stage, [writesLog, ...ports.statements, ...statements], network !== undefined),
       ...(concurrency[name] === undefined ? {} : { reservedConcurrentExecutions: concurrency[name] }),
@@ -73,7 +73,7 @@ export class FhirFunction extends Construct {
 
   #role(stage: string, statements: readonly PolicyStatement[], isInVpc: boolean): Role {
     const role = new Role(this, 'Role', {
-      path: rolePath(stage),
+      path: rolePathOf(stage),
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: `What ${this.name} may do`,
       inlinePolicies: { Ports: new PolicyDocument({ statements: [...statements], minimize: true }) },
@@ -99,5 +99,5 @@ const WORKERS: Readonly<Record<Worker, true>> = {
   'adopt-tables': true,
 }
 
-export const httpFunctions = ({ access }: Settings): readonly HttpFunction[] =>
+export const httpFunctionsOf = ({ access }: Settings): readonly HttpFunction[] =>
   functionsOfStage(access).filter((name): name is HttpFunction => !Object.hasOwn(WORKERS, name))

@@ -1,5 +1,5 @@
 /** Behaviours of the CDK's library that have to be asked for. https://docs.aws.amazon.com/cdk/v2/guide/featureflags.html */
-export const FLAGS = {
+export const FEATURE_FLAGS = {
   '@aws-cdk/aws-s3:createDefaultLoggingPolicy': true,
   '@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy': true,
   '@aws-cdk/core:defaultCrossStackReferences': 'strong',

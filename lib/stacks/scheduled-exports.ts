@@ -5,8 +5,8 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 import type { ScheduledExport, ScheduleEvent, WatchedSchedule } from '../../lambdas/export/schedules/schedules.ts'
-import { TENANT } from '../../lambdas/ports/store/tenants.ts'
-import { lateOf } from '../settings/export-settings.ts'
+import { DEFAULT_TENANT } from '../../lambdas/ports/store/tenants.ts'
+import { latenessLimitOf } from '../settings/export-settings.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** After which an export that a restore ended is begun anew, at the latest. */
@@ -20,7 +20,7 @@ export function scheduleExports(
   sweeper: IFunction,
 ): void {
   const epoch = restored === undefined ? {} : { epoch: restored.epoch }
-  for (const { schedule: expression, late, bucketKey: _, tenant = TENANT, level = 'system', ...rest } of exports) {
+  for (const { schedule: expression, late, bucketKey: _, tenant = DEFAULT_TENANT, level = 'system', ...rest } of exports) {
     const schedule: ScheduledExport = { tenant, level, ...rest, ...epoch }
     const calls = (id: string, description: string, when: Schedule, only: Pick<ScheduleEvent, 'only'>) =>
       new Rule(scope, `${id}-${rest.name}`, {
@@ -35,7 +35,11 @@ export function scheduleExports(
   }
   if (exports.length === 0) return
   const schedules = exports.map(
-    (each): WatchedSchedule => ({ name: each.name, late: lateOf(each), ...(each.bucket === undefined ? {} : { bucket: each.bucket }) }),
+    (each): WatchedSchedule => ({
+      name: each.name,
+      late: latenessLimitOf(each),
+      ...(each.bucket === undefined ? {} : { bucket: each.bucket }),
+    }),
   )
   const sweep = (name: string, description: string, minutes: number): Rule =>
     new Rule(scope, `Sweep-${name}`, {

@@ -21,11 +21,11 @@ const SIZES: Readonly<Record<Size, Pick<DomainProps, 'capacity' | 'ebs' | 'zoneA
 }
 
 /** Gigabytes of each node. */
-export const diskOf = (search: Settings['search']): number => ('kind' in search ? (SIZES[search.size].ebs?.volumeSize ?? 0) : 0)
+export const diskGigabytesOf = (search: Settings['search']): number => ('kind' in search ? (SIZES[search.size].ebs?.volumeSize ?? 0) : 0)
 
 export type SearchDomainProps = { readonly size: Size; readonly stage: string; readonly key: IKey; readonly vpc?: IVpc }
 
-export function searchDomain(scope: Construct, { size, stage, key, vpc }: SearchDomainProps): Domain {
+export function createSearchDomain(scope: Construct, { size, stage, key, vpc }: SearchDomainProps): Domain {
   const { zoneAwareness, ...sized } = SIZES[size]
   const zones = vpc === undefined || zoneAwareness === undefined ? zoneAwareness : { availabilityZoneCount: vpc.availabilityZones.length }
   const domain = new Domain(scope, 'SearchDomain', {
@@ -58,10 +58,10 @@ const accessPolicy = ({ account, partition }: Stack, stage: string) => ({
       Principal: { AWS: `arn:${partition}:iam::${account}:root` },
       Action: ['es:ESHttpGet', 'es:ESHttpPost', 'es:ESHttpPut', 'es:ESHttpDelete'],
       Resource: '*',
-      Condition: { ArnLike: { 'aws:PrincipalArn': `arn:${partition}:iam::${account}:role${rolePath(stage)}*` } },
+      Condition: { ArnLike: { 'aws:PrincipalArn': `arn:${partition}:iam::${account}:role${rolePathOf(stage)}*` } },
     },
   ],
 })
 
 /** Of the roles of all functions, so that the domain can name them without knowing them. */
-export const rolePath = (stage: string): string => `/fhir-${stage}/`
+export const rolePathOf = (stage: string): string => `/fhir-${stage}/`

@@ -15,24 +15,24 @@ import { Firewall } from '../edge/firewall.ts'
 import { OriginSecret } from '../edge/origin-secret.ts'
 import { Observability } from '../monitoring/observability.ts'
 import { watchesOf } from '../monitoring/watches.ts'
-import { endsTokens, follows, makesSeal } from '../permissions/grants.ts'
-import { suppressInService } from '../permissions/nag-suppressions.ts'
+import { allowSealCreation, allowStreamReading, allowTokenRevocation } from '../permissions/grants.ts'
+import { suppressServiceStackFindings } from '../permissions/nag-suppressions.ts'
 import type { AwsResources } from '../permissions/permissions.ts'
-import { INDEX } from '../resource-table.ts'
+import { INDEX_NAME } from '../resource-table.ts'
 import { targetOf } from '../settings/export-settings.ts'
-import { type Settings, serviceEnvironment } from '../settings/settings.ts'
-import { adoption, changesSince, type Tables, tablesOf } from './adopted-tables.ts'
+import { type Settings, serviceEnvironmentOf } from '../settings/settings.ts'
+import { adoptTables, type CurrentTables, changedKeysAccessOf, currentTablesOf } from './adopted-tables.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
-import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
-import { FhirFunction, type FhirFunctionProps, httpFunctions } from './fhir-function.ts'
+import { FhirApi, GATEWAY_STAGE, type HttpFunctions } from './fhir-api.ts'
+import { FhirFunction, type FhirFunctionProps, httpFunctionsOf } from './fhir-function.ts'
 import { scheduleExports } from './scheduled-exports.ts'
-import { diskOf } from './search-domain.ts'
+import { diskGigabytesOf } from './search-domain.ts'
 import { StepWorkflow } from './step-workflow.ts'
-import { follow } from './stream-indexer.ts'
+import { followStream } from './stream-indexer.ts'
 
 /** Sort keys of what the functions follow: heads of resources and beats of the pulse, and records of large transactions. */
-export const FOLLOWED = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
+export const FOLLOWED_SORT_KEYS = { indexer: ['H', 'P'], 'settle-transactions': ['T'] } as const
 
 /** What the settler is asked on schedules: transactions and rebuilds nobody works on, and large bodies no version names. */
 const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
@@ -53,7 +53,7 @@ export class ServiceStack extends Stack {
   readonly #settings: Settings
   readonly #bundles: Bundles
   readonly #data: DataStack
-  readonly #tables: Tables
+  readonly #tables: CurrentTables
   /** Before it no function knows the tables that count. */
   #adoption: CustomResource | undefined
 
@@ -62,7 +62,7 @@ export class ServiceStack extends Stack {
     this.#settings = settings
     this.#bundles = bundles
     this.#data = data
-    this.#tables = tablesOf(this, settings.restored, data)
+    this.#tables = currentTablesOf(this, settings.restored, data)
     const { key } = data
     const fhirApi = new FhirApi(this, 'Api', settings, key)
     const { api } = fhirApi
@@ -80,7 +80,7 @@ export class ServiceStack extends Stack {
     distribution.node.addDependency(firewall.webAcl)
     const told = { FHIR_BASE_URL: baseUrl, FHIR_OWN_BASES: bases.join(' ') }
 
-    const changes = changesSince(this, settings.restored, this.#aws(files))
+    const changes = changedKeysAccessOf(this, settings.restored, this.#aws(files))
     const keeping = { FHIR_KEPT_INDEX_DAYS: String(settings.keptIndexDays) }
     const step = this.#function('rebuild-step', this.#aws(files), {
       environment: { ...told, ...keeping, ...changes.environment, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
@@ -94,9 +94,9 @@ export class ServiceStack extends Stack {
 
     const indexer = this.#function('indexer', aws, {
       environment: { ...told, ...keeping, FHIR_STAGE: settings.stage },
-      statements: follows(aws, streamArn),
+      statements: allowStreamReading(aws, streamArn),
     })
-    const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws, streamArn) })
+    const settler = this.#function('settle-transactions', aws, { environment: told, statements: allowStreamReading(aws, streamArn) })
     const mappings = { indexer: this.#follow(indexer, streamArn), 'settle-transactions': this.#follow(settler, streamArn) }
     this.#sweep(settler.function, SWEEPS)
     this.#sweep(indexer.function, INDEX_SWEEP)
@@ -113,8 +113,8 @@ export class ServiceStack extends Stack {
 
     const watches = watchesOf({
       stage: settings.stage,
-      api: { name: api.restApiName, stage: STAGE },
-      ...{ table: this.#tables.resourceTable.tableName, stateTable: this.#tables.stateTable.tableName, index: INDEX },
+      api: { name: api.restApiName, stage: GATEWAY_STAGE },
+      ...{ table: this.#tables.resourceTable.tableName, stateTable: this.#tables.stateTable.tableName, index: INDEX_NAME },
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
       rebuild: rebuild.stateMachineArn,
@@ -126,7 +126,7 @@ export class ServiceStack extends Stack {
       ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
       ...(data.domain === undefined
         ? {}
-        : { domain: { name: data.domain.domainName, account: this.account, disk: diskOf(settings.search) } }),
+        : { domain: { name: data.domain.domainName, account: this.account, disk: diskGigabytesOf(settings.search) } }),
     })
     const { alarmEmail } = settings
     const { topic } = new Observability(this, 'Watch', { watches, key, ...(alarmEmail === undefined ? {} : { alarmEmail }) })
@@ -140,7 +140,7 @@ export class ServiceStack extends Stack {
     })
     const { bucket, domain } = data
     const { resourceTable } = this.#tables
-    suppressInService(this, { bucket, resourceTable, ...(domain === undefined ? {} : { domain }) }, settings)
+    suppressServiceStackFindings(this, { bucket, resourceTable, ...(domain === undefined ? {} : { domain }) }, settings)
   }
 
   /** The ARN of the stream of the table of resources. */
@@ -149,7 +149,7 @@ export class ServiceStack extends Stack {
     if (restored === undefined) return this.#data.resourceTable.tableStreamArn!
     const aws = this.#aws(files)
     const { function: adopter } = this.#function('adopt-tables', aws, {})
-    this.#adoption = adoption(this, adopter.functionArn, restored, { key: aws.key.keyArn, capacity })
+    this.#adoption = adoptTables(this, adopter.functionArn, restored, { key: aws.key.keyArn, capacity })
     return this.#adoption.getAttString('StreamArn')
   }
 
@@ -186,8 +186,8 @@ export class ServiceStack extends Stack {
   #follow(follower: FhirFunction, streamArn: string): string {
     const { bucket } = this.#data
     const { parallelizationFactor } = this.#settings
-    const sorts = FOLLOWED[follower.name as keyof typeof FOLLOWED]
-    return follow(follower, { streamArn, bucket, sorts, parallelizationFactor }).eventSourceMappingId
+    const sorts = FOLLOWED_SORT_KEYS[follower.name as keyof typeof FOLLOWED_SORT_KEYS]
+    return followStream(follower, { streamArn, bucket, sorts, parallelizationFactor }).eventSourceMappingId
   }
 
   /** `told`: what else the sweeps of these names are told. */
@@ -204,8 +204,8 @@ export class ServiceStack extends Stack {
   /** Once the functions that work on the index are the new ones, and before those that answer are. */
   #migration(aws: AwsResources, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
     const { restored } = this.#settings
-    const { environment } = changesSince(this, restored, aws)
-    const statements = [...makesSeal(aws), ...(restored === undefined ? [] : endsTokens(aws))]
+    const { environment } = changedKeysAccessOf(this, restored, aws)
+    const statements = [...allowSealCreation(aws), ...(restored === undefined ? [] : allowTokenRevocation(aws))]
     const migrate = this.#function('migrate', aws, { environment: { ...told, ...environment }, statements })
     const resource = new CustomResource(this, 'Migration', {
       resourceType: 'Custom::FhirMigration',
@@ -221,7 +221,7 @@ export class ServiceStack extends Stack {
   #fingerprint(told: Record<string, string>): string {
     const hashes = Object.entries(this.#bundles).map(([name, { hash }]) => [name, hash])
     const { baseUrl, customDomain, search, rebuildWait, restored } = this.#settings
-    const all = [hashes, serviceEnvironment(this.#settings), Object.keys(told), baseUrl, customDomain, search, rebuildWait, restored]
+    const all = [hashes, serviceEnvironmentOf(this.#settings), Object.keys(told), baseUrl, customDomain, search, rebuildWait, restored]
     return createHash('sha256').update(JSON.stringify(all)).digest('hex')
   }
 
@@ -245,8 +245,13 @@ export class ServiceStack extends Stack {
     return starter
   }
 
-  #httpFunctions(aws: AwsResources, told: Record<string, string>, migration: CustomResource, keys: CustomResource | undefined): Functions {
-    const made = httpFunctions(this.#settings).map((name): [HttpFunction, IFunction] => {
+  #httpFunctions(
+    aws: AwsResources,
+    told: Record<string, string>,
+    migration: CustomResource,
+    keys: CustomResource | undefined,
+  ): HttpFunctions {
+    const made = httpFunctionsOf(this.#settings).map((name): [HttpFunction, IFunction] => {
       const { function: each } = this.#function(name, aws, { environment: told })
       if (keys !== undefined) each.node.addDependency(keys)
       // Where a migration ends what was issued, nobody issues any more by the table of state before.
@@ -254,7 +259,7 @@ export class ServiceStack extends Stack {
       else each.node.addDependency(migration)
       return [name, each as IFunction]
     })
-    return Object.fromEntries(made) as Functions
+    return Object.fromEntries(made) as HttpFunctions
   }
 
   #outputs(values: Readonly<Record<string, string>>): void {

@@ -11,7 +11,7 @@ import {
 import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { FhirFunction } from './fhir-function.ts'
 
-export type FollowProps = {
+export type FollowStreamProps = {
   readonly streamArn: string
   readonly bucket: IBucket
   /** Sort keys of the items that matter. */
@@ -23,7 +23,10 @@ export type FollowProps = {
 const OLDEST = Duration.hours(20)
 const FOR_EVER = -1
 
-export function follow(follower: FhirFunction, { streamArn, bucket, sorts, parallelizationFactor }: FollowProps): EventSourceMapping {
+export function followStream(
+  follower: FhirFunction,
+  { streamArn, bucket, sorts, parallelizationFactor }: FollowStreamProps,
+): EventSourceMapping {
   const mapping = new EventSourceMapping(follower, 'Stream', {
     target: follower.function,
     eventSourceArn: streamArn,

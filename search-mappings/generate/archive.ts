@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { readArchive } from '../../lambdas/adapters/filesystem/package-archive.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
-export type Archive = { readonly name: string; readonly version: string; readonly definitions: readonly Resource[] }
+export type DefinitionArchive = { readonly name: string; readonly version: string; readonly definitions: readonly Resource[] }
 
 const DEFINITIONS: ReadonlySet<unknown> = new Set([
   'StructureDefinition',
@@ -13,7 +13,7 @@ const DEFINITIONS: ReadonlySet<unknown> = new Set([
   'CapabilityStatement',
 ])
 
-export async function archived(file: string): Promise<Archive> {
+export async function readDefinitionArchive(file: string): Promise<DefinitionArchive> {
   const definitions: Resource[] = []
   const { name, version } = await readArchive(createReadStream(file), (each) => {
     if (DEFINITIONS.has(each.resourceType)) definitions.push(each as Resource)

@@ -1,6 +1,6 @@
 /** Expands the value sets of required bindings. https://hl7.org/fhir/R4/valueset.html#expansion */
 import type { CodeSet } from '../../lambdas/fhir/path/definitions.ts'
-import { type Concept, codeSystem, type Inclusion, valueSet } from './hl7.ts'
+import { type Concept, readCodeSystem, readValueSet, type ValueSetInclude } from './hl7.ts'
 
 export type CodeSets = {
   readonly sets: CodeSet[]
@@ -8,7 +8,7 @@ export type CodeSets = {
   readonly index: (url: string) => number | 'mime' | undefined
 }
 
-export function codeSetsOf(): CodeSets {
+export function generateCodeSets(): CodeSets {
   const sets: CodeSet[] = []
   const known = new Map<string, number | 'mime' | undefined>([['http://hl7.org/fhir/ValueSet/mimetypes', 'mime']])
   const index = (versioned: string): number | 'mime' | undefined => {
@@ -26,7 +26,7 @@ const unversioned = (url: string): string => url.split('|')[0]!
 
 /** `system|code` of every code, or undefined where the definitions do not say: UCUM, currencies, LOINC. */
 function expand(url: string, path: readonly string[] = []): ReadonlySet<string> | undefined {
-  const compose = path.includes(url) ? undefined : valueSet(url)?.compose
+  const compose = path.includes(url) ? undefined : readValueSet(url)?.compose
   if (compose === undefined) return undefined
   const included = compose.include.map((inclusion) => codesOf(inclusion, [...path, url]))
   const excluded = (compose.exclude ?? []).map((inclusion) => codesOf(inclusion, [...path, url]))
@@ -36,10 +36,13 @@ function expand(url: string, path: readonly string[] = []): ReadonlySet<string> 
   return codes
 }
 
-function codesOf({ system, valueSet: urls, concept, filter = [] }: Inclusion, path: readonly string[]): ReadonlySet<string> | undefined {
+function codesOf(
+  { system, valueSet: urls, concept, filter = [] }: ValueSetInclude,
+  path: readonly string[],
+): ReadonlySet<string> | undefined {
   if (system === undefined) return inAll((urls ?? []).map((url) => expand(unversioned(url), path)))
   if (concept !== undefined) return new Set(concept.map(({ code }) => `${system}|${code}`))
-  const known = codeSystem(system)
+  const known = readCodeSystem(system)
   if (known?.concept === undefined || known.content === 'not-present') return undefined
   let codes = allCodes(known.concept)
   for (const { property, op, value } of filter) {

@@ -1,12 +1,12 @@
 /** The paths by which resources belong to compartments. https://hl7.org/fhir/R4/compartmentdefinition.html */
-import type { Compartments } from '../../lambdas/fhir/compartment.ts'
+import type { CompartmentPaths } from '../../lambdas/fhir/compartment.ts'
 import type { Branch } from '../../lambdas/fhir/path/branch.ts'
 import type { Mapping } from '../mapping.ts'
-import { compartmentDefinitions } from './hl7.ts'
+import { readCompartmentDefinitions } from './hl7.ts'
 
-export function compartments(parameters: ReadonlyMap<string, readonly Mapping[]>): Compartments {
+export function generateCompartments(parameters: ReadonlyMap<string, readonly Mapping[]>): CompartmentPaths {
   const found: Record<string, Record<string, string[]>> = {}
-  for (const { code: compartment, resource } of compartmentDefinitions()) {
+  for (const { code: compartment, resource } of readCompartmentDefinitions()) {
     for (const { code: type, param = [] } of resource) {
       for (const branch of param.flatMap((code) => valuesOf(parameters, type, code))) {
         const path = pathOf(branch)

@@ -69,7 +69,7 @@ const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 const BY_URL: ReadonlyMap<unknown, Erratum> = new Map(ERRATA.map((erratum) => [`${BASE}${erratum.name}`, erratum]))
 
 /** Returns the definition with its erratum applied. */
-export function corrected(definition: Resource): Resource {
+export function applyErratum(definition: Resource): Resource {
   const erratum = BY_URL.get(definition.url)
   if (erratum === undefined) return definition
   const { contexts, isWithoutInvariant } = erratum

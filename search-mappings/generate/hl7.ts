@@ -44,30 +44,32 @@ export type SearchParameterResource = {
 
 export type Concept = { readonly code: string; readonly concept?: readonly Concept[] }
 export type CodeSystem = { readonly url: string; readonly content: string; readonly concept?: readonly Concept[] }
-export type Inclusion = {
+export type ValueSetInclude = {
   readonly system?: string
   readonly valueSet?: readonly string[]
   readonly concept?: readonly Concept[]
   readonly filter?: readonly { readonly property: string; readonly op: string; readonly value: string }[]
 }
-export type ValueSet = { readonly compose?: { readonly include: readonly Inclusion[]; readonly exclude?: readonly Inclusion[] } }
+export type ValueSet = {
+  readonly compose?: { readonly include: readonly ValueSetInclude[]; readonly exclude?: readonly ValueSetInclude[] }
+}
 export type CompartmentDefinition = {
   readonly code: string
   readonly resource: readonly { readonly code: string; readonly param?: readonly string[] }[]
 }
 
-export const PACKAGE = join(import.meta.dirname, '../../node_modules/hl7.fhir.r4.examples')
+export const PACKAGE_FOLDER = join(import.meta.dirname, '../../node_modules/hl7.fhir.r4.examples')
 
-const read = <T>(file: string): T => JSON.parse(readFileSync(join(PACKAGE, file), 'utf8')) as T
+const read = <T>(file: string): T => JSON.parse(readFileSync(join(PACKAGE_FOLDER, file), 'utf8')) as T
 
 /** In the order of their names, whatever the file system's is. */
 const files = (type: string): readonly string[] =>
-  readdirSync(PACKAGE)
+  readdirSync(PACKAGE_FOLDER)
     .filter((file) => file.startsWith(`${type}-`))
     .sort()
 
 /** The types themselves, without profiles, extensions and logical models. */
-export function structures(): readonly StructureDefinition[] {
+export function readTypeDefinitions(): readonly StructureDefinition[] {
   return files('StructureDefinition')
     .filter((file) => !file.slice('StructureDefinition-'.length).includes('-'))
     .map((file) => read<StructureDefinition>(file))
@@ -75,29 +77,29 @@ export function structures(): readonly StructureDefinition[] {
 }
 
 /** A profile of a type of data, as SimpleQuantity is. */
-export const profileOf = (url: string): StructureDefinition =>
+export const readProfile = (url: string): StructureDefinition =>
   read<StructureDefinition>(`StructureDefinition-${url.slice(url.lastIndexOf('/') + 1)}.json`)
 
 /** Without the three that are examples of how to write one. */
-export const searchParameterResources = (): readonly SearchParameterResource[] =>
+export const readSearchParameters = (): readonly SearchParameterResource[] =>
   files('SearchParameter')
     .filter((file) => !file.startsWith('SearchParameter-example'))
     .map((file) => read<SearchParameterResource>(file))
 
-export const compartmentDefinitions = (): readonly CompartmentDefinition[] =>
+export const readCompartmentDefinitions = (): readonly CompartmentDefinition[] =>
   files('CompartmentDefinition')
     .filter((file) => !file.includes('-example'))
     .map((file) => read<CompartmentDefinition>(file))
 
-export function valueSet(url: string): ValueSet | undefined {
+export function readValueSet(url: string): ValueSet | undefined {
   const file = `ValueSet-${url.slice(url.lastIndexOf('/') + 1)}.json`
-  return existsSync(join(PACKAGE, file)) ? read<ValueSet>(file) : undefined
+  return existsSync(join(PACKAGE_FOLDER, file)) ? read<ValueSet>(file) : undefined
 }
 
 /** Most files are named by the end of the url; some of HL7's are not. */
-export function codeSystem(url: string): CodeSystem | undefined {
+export function readCodeSystem(url: string): CodeSystem | undefined {
   const file = `CodeSystem-${url.slice(url.lastIndexOf('/') + 1)}.json`
-  const found = existsSync(join(PACKAGE, file)) ? read<CodeSystem>(file) : undefined
+  const found = existsSync(join(PACKAGE_FOLDER, file)) ? read<CodeSystem>(file) : undefined
   if (found?.url === url) return found
   others ??= new Map(
     files('CodeSystem')
@@ -110,4 +112,4 @@ export function codeSystem(url: string): CodeSystem | undefined {
 let others: ReadonlyMap<string, CodeSystem> | undefined
 
 /** All of a resource type, in the order of their names. */
-export const definitions = (type: string): readonly Resource[] => files(type).map((file) => read<Resource>(file))
+export const readDefinitions = (type: string): readonly Resource[] => files(type).map((file) => read<Resource>(file))

@@ -1,5 +1,5 @@
 /** JSON with one member or item a line, so that differences can be read. */
-export function lines(data: Readonly<Record<string, unknown>> | readonly unknown[]): string {
+export function toJsonLines(data: Readonly<Record<string, unknown>> | readonly unknown[]): string {
   if (Array.isArray(data)) return `[\n${data.map((item) => JSON.stringify(item)).join(',\n')}\n]\n`
   const members = Object.entries(data).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
   return `{\n${members.join(',\n')}\n}\n`

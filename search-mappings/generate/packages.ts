@@ -1,15 +1,15 @@
 /** What R4 says beyond its structure, as a package: profiles, extensions, value sets, and what it advises. */
-import { type Package, packageFiles, packageOf } from '../../lambdas/fhir/profile/definitions/package-files.ts'
+import { buildPackage, type Package, packageFilesOf } from '../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Inclusion, ValueSet } from '../../lambdas/fhir/profile/value-set.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { corrected } from './errata.ts'
-import { definitions } from './hl7.ts'
-import { lines } from './lines.ts'
-import { usValueSets } from './us-value-sets.ts'
+import { applyErratum } from './errata.ts'
+import { readDefinitions } from './hl7.ts'
+import { toJsonLines } from './lines.ts'
+import { buildUsValueSets } from './us-value-sets.ts'
 
-export const FOLDER = 'lambdas/fhir/definitions/packages'
+export const PACKAGES_FOLDER = 'lambdas/fhir/definitions/packages'
 
-export type Keys = {
+export type ConstraintKeys = {
   /** Of all constraints of R4's own types. */
   readonly all: ReadonlySet<string>
   /** Of those that are checked with the structure. */
@@ -17,18 +17,18 @@ export type Keys = {
 }
 
 /** Path → text. */
-export function packages(): ReadonlyMap<string, string> {
-  const own = definitions('StructureDefinition')
-  const keys = keysOfR4(own)
-  const regulated = packageOf({ name: 'us-value-sets', version: '1.0.0' }, usValueSets(), () => false).made
+export function generatePackages(): ReadonlyMap<string, string> {
+  const own = readDefinitions('StructureDefinition')
+  const keys = r4ConstraintKeysOf(own)
+  const regulated = buildPackage({ name: 'us-value-sets', version: '1.0.0' }, buildUsValueSets(), () => false).made
   return new Map([
-    ['lambdas/fhir/definitions/constraint-keys.json', lines([...keys.all].sort())],
-    ...filesOf(r4(own, keys)),
-    ...filesOf(regulated),
+    ['lambdas/fhir/definitions/constraint-keys.json', toJsonLines([...keys.all].sort())],
+    ...generatedFilesOf(r4(own, keys)),
+    ...generatedFilesOf(regulated),
   ])
 }
 
-export function keysOfR4(own = definitions('StructureDefinition')): Keys {
+export function r4ConstraintKeysOf(own = readDefinitions('StructureDefinition')): ConstraintKeys {
   const constraints = own.filter(({ derivation }) => derivation !== 'constraint').flatMap(constraintsOf)
   return {
     all: new Set(constraints.map(({ key }) => key)),
@@ -42,12 +42,12 @@ type Snapshot = { readonly element: readonly { readonly constraint?: readonly Co
 const constraintsOf = ({ snapshot }: Resource): readonly Constraint[] =>
   ((snapshot as Snapshot | undefined)?.element ?? []).flatMap(({ constraint = [] }) => constraint)
 
-function r4(own: readonly Resource[], keys: Keys): Package {
+function r4(own: readonly Resource[], keys: ConstraintKeys): Package {
   const name = { name: 'hl7.fhir.r4.core', version: '4.0.1' }
   const isOwn = ({ derivation }: Resource): boolean => derivation !== 'constraint'
-  const codes = [...definitions('ValueSet'), ...definitions('CodeSystem')]
-  const types = packageOf(name, own.filter(isOwn), (key) => keys.errors.has(key)).made
-  const others = packageOf(name, [...own.filter((each) => !isOwn(each)).map(corrected), ...codes], (key) => keys.all.has(key)).made
+  const codes = [...readDefinitions('ValueSet'), ...readDefinitions('CodeSystem')]
+  const types = buildPackage(name, own.filter(isOwn), (key) => keys.errors.has(key)).made
+  const others = buildPackage(name, [...own.filter((each) => !isOwn(each)).map(applyErratum), ...codes], (key) => keys.all.has(key)).made
   const profiles = Object.fromEntries(
     [...new Set([...Object.keys(types.profiles), ...Object.keys(others.profiles)])]
       .map((type) => [type, { ...saying(types.profiles[type] ?? {}), ...others.profiles[type] }] as const)
@@ -84,5 +84,5 @@ function onlyNamed(made: Package): Package {
 /** What the server brings along stands on a disk beside it: its lists are not divided. */
 const WHOLE = Number.MAX_SAFE_INTEGER
 
-export const filesOf = (made: Package): ReadonlyMap<string, string> =>
-  new Map([...packageFiles(made, WHOLE)].map(([name, text]) => [`${FOLDER}/${made.name}-${made.version}/${name}`, text]))
+export const generatedFilesOf = (made: Package): ReadonlyMap<string, string> =>
+  new Map([...packageFilesOf(made, WHOLE)].map(([name, text]) => [`${PACKAGES_FOLDER}/${made.name}-${made.version}/${name}`, text]))

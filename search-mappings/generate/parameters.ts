@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { withoutCompanions } from '../../lambdas/fhir/path/branch.ts'
 import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
 import type { ComponentMapping, Mapping } from '../mapping.ts'
-import { type SearchParameterResource, searchParameterResources } from './hl7.ts'
+import { readSearchParameters, type SearchParameterResource } from './hl7.ts'
 
 /** R4 exchanged the expressions of these two components. */
 const RELATIONSHIP = 'http://hl7.org/fhir/SearchParameter/DocumentReference-rel'
@@ -14,8 +14,8 @@ const CORRECTED: Readonly<Record<string, string>> = {
 }
 
 /** `Resource` holds the parameters of every type. A parameter without an expression, or whose expression fits nothing, is left out. */
-export function searchParameters(resourceTypes: readonly string[], fhirpath: Compiler): ReadonlyMap<string, readonly Mapping[]> {
-  const all = [...searchParameterResources(), ...parametersOfPackages()]
+export function generateSearchParameters(resourceTypes: readonly string[], fhirpath: Compiler): ReadonlyMap<string, readonly Mapping[]> {
+  const all = [...readSearchParameters(), ...parametersOfPackages()]
   const byUrl = new Map(all.map((parameter) => [parameter.url, parameter]))
   return new Map(
     ['Resource', ...resourceTypes].map((type) => {

@@ -1,18 +1,18 @@
 /** What a package says of searches: parameters that R4 does not have, and what its CapabilityStatement for servers asks of them. */
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import type { Archive } from './archive.ts'
-import { type SearchParameterResource, searchParameterResources } from './hl7.ts'
-import { lines } from './lines.ts'
-import { FOLDER } from './packages.ts'
+import type { DefinitionArchive } from './archive.ts'
+import { readSearchParameters, type SearchParameterResource } from './hl7.ts'
+import { toJsonLines } from './lines.ts'
+import { PACKAGES_FOLDER } from './packages.ts'
 
 /** By resource type: what may be followed, and the parameters that are searched by together. */
 type Searches = Readonly<Record<string, { readonly include?: readonly string[]; readonly combinations?: readonly (readonly string[])[] }>>
 
 /** Path → text. */
-export const searchesOf = ({ name, version, definitions }: Archive): ReadonlyMap<string, string> =>
+export const generateSearches = ({ name, version, definitions }: DefinitionArchive): ReadonlyMap<string, string> =>
   new Map([
-    [`search-mappings/packages/${name}-${version}.json`, lines(addedBy(definitions))],
-    [`${FOLDER}/${name}-${version}/searches.json`, lines(askedBy(definitions))],
+    [`search-mappings/packages/${name}-${version}.json`, toJsonLines(addedBy(definitions))],
+    [`${PACKAGES_FOLDER}/${name}-${version}/searches.json`, toJsonLines(askedBy(definitions))],
   ])
 
 const ofType = <Definition>(definitions: readonly Resource[], type: string): readonly Definition[] =>
@@ -20,7 +20,7 @@ const ofType = <Definition>(definitions: readonly Resource[], type: string): rea
 
 /** A parameter that R4 has under the same code stays R4's. */
 function addedBy(definitions: readonly Resource[]): readonly SearchParameterResource[] {
-  const known = new Set(searchParameterResources().flatMap(({ base = [], code }) => base.map((type) => `${type} ${code}`)))
+  const known = new Set(readSearchParameters().flatMap(({ base = [], code }) => base.map((type) => `${type} ${code}`)))
   const isKnown = (type: string, code: string): boolean => known.has(`${type} ${code}`) || known.has(`Resource ${code}`)
   return ofType<SearchParameterResource>(definitions, 'SearchParameter').flatMap(
     ({ id, url, code, type, base = [], expression, target }) => {

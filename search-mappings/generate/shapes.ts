@@ -1,14 +1,14 @@
 /** Snapshots to shapes: what the elements of every type and backbone element are. https://hl7.org/fhir/R4/structuredefinition.html */
-import type { Definitions, ElementShape, Shape } from '../../lambdas/fhir/path/definitions.ts'
+import type { ElementShape, TypeDefinitions, TypeShape } from '../../lambdas/fhir/path/definitions.ts'
 import type { CodeSets } from './code-sets.ts'
 import type { ElementDefinition, ElementType, StructureDefinition } from './hl7.ts'
 
-export function shapes(
+export function generateShapes(
   types: readonly StructureDefinition[],
   resourceTypes: readonly string[],
   codes: CodeSets,
-): Pick<Definitions, 'shapes' | 'targets'> {
-  const found: Record<string, Shape> = {}
+): Pick<TypeDefinitions, 'shapes' | 'targets'> {
+  const found: Record<string, TypeShape> = {}
   const targets: (readonly string[])[] = []
   for (const type of types) {
     if (type.kind === 'primitive-type') continue
@@ -28,7 +28,7 @@ export function shapes(
       if (isResource) for (const [key, member] of members) if (key === 'id') Object.assign(member, { type: 'id' })
       const required = children
         .filter((element) => element.path.endsWith('[x]') && element.min > 0)
-        .map((element) => nameOf(element.path).slice(0, -3))
+        .map((element) => elementNameOf(element.path).slice(0, -3))
       found[path] = { elements: Object.fromEntries(members), ...(required.length === 0 ? {} : { required }) }
     }
   }
@@ -43,7 +43,7 @@ export function parentsOf(type: StructureDefinition): ReadonlySet<string> {
 
 const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('.'), 0))
 
-export const nameOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
+export const elementNameOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 type Member = readonly [key: string, shape: ElementShape]
 
@@ -53,7 +53,7 @@ function membersOf(
   codeSet: (url: string) => number | 'mime' | undefined,
   targetList: (type: ElementType) => number | undefined,
 ): readonly Member[] {
-  const name = nameOf(element.path)
+  const name = elementNameOf(element.path)
   const bound = element.binding?.strength === 'required' ? element.binding.valueSet : undefined
   const plain = {
     ...(element.min > 0 && !name.endsWith('[x]') ? { min: element.min } : {}),
@@ -62,7 +62,7 @@ function membersOf(
   if (element.contentReference !== undefined) return [[name, { type: element.contentReference.slice(1), ...plain }]]
   if (parents.has(element.path)) return [[name, { type: element.path, ...plain }]]
   return element.type!.map((definition) => {
-    const type = typeName(definition)
+    const type = typeNameOf(definition)
     const codes = bound !== undefined && CODED.has(type) ? codeSet(bound) : undefined
     const targets = type === 'Reference' ? targetList(definition) : undefined
     const shape = { type, ...plain, ...(codes === undefined ? {} : { codes }), ...(targets === undefined ? {} : { targets }) }
@@ -75,7 +75,7 @@ function membersOf(
 const CODED: ReadonlySet<string> = new Set(['code', 'Coding', 'CodeableConcept'])
 
 /** Ids and the values of primitives have FHIRPath's system types, with the FHIR type in an extension. */
-export function typeName({ code, extension = [] }: ElementType): string {
+export function typeNameOf({ code, extension = [] }: ElementType): string {
   const known = extension.find(({ url }) => url.endsWith('structuredefinition-fhir-type'))
   return known?.valueUrl ?? known?.valueUri ?? (code.startsWith('http://hl7.org/fhirpath/') ? 'string' : code)
 }

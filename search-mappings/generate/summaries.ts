@@ -1,6 +1,6 @@
 /** Which elements _summary=true keeps. https://hl7.org/fhir/R4/search.html#summary */
 import type { ElementDefinition, StructureDefinition } from './hl7.ts'
-import { nameOf, parentsOf, typeName } from './shapes.ts'
+import { elementNameOf, parentsOf, typeNameOf } from './shapes.ts'
 
 /**
  * Of each type names of members, as texts, which are a third as long as JSON. `summary`: those that are kept whole (`status`), or what the
@@ -13,7 +13,7 @@ type Summary = { readonly summary: string; readonly choices?: string; readonly o
 /** The same with `summary` as it is looked at here. */
 type Own = Omit<Summary, 'summary'> & { readonly summary: Readonly<Record<string, true | string>>; readonly mandatory: ReadonlySet<string> }
 
-export function summaries(types: readonly StructureDefinition[]): Readonly<Record<string, Summary>> {
+export function generateSummaries(types: readonly StructureDefinition[]): Readonly<Record<string, Summary>> {
   const complex = types.filter((type) => type.kind !== 'primitive-type')
   const kept = new Map(complex.flatMap((type) => [...parentsOf(type)].map((path) => [path, childrenOf(type, path)] as const)))
   const roots = new Set(complex.filter((type) => type.kind === 'resource').map((type) => type.type))
@@ -39,7 +39,7 @@ function childrenOf(type: StructureDefinition, parent: string): readonly Child[]
   )
   return below.flatMap((element) => {
     const [kept, mandatory] = [element.isSummary === true, element.min > 0]
-    const choice = element.path.endsWith('[x]') ? nameOf(element.path).slice(0, -3) : undefined
+    const choice = element.path.endsWith('[x]') ? elementNameOf(element.path).slice(0, -3) : undefined
     return namesOf(element, parents).map(([key, of]) => ({ key, type: of, kept, mandatory, choice }))
   })
 }
@@ -48,10 +48,10 @@ function namesOf(
   { path, contentReference, type = [] }: ElementDefinition,
   parents: ReadonlySet<string>,
 ): readonly (readonly [string, string])[] {
-  const name = nameOf(path)
+  const name = elementNameOf(path)
   if (contentReference !== undefined) return [[name, contentReference.slice(1)]]
   if (parents.has(path)) return [[name, path]]
-  const names = type.map(typeName)
+  const names = type.map(typeNameOf)
   if (!name.endsWith('[x]')) return [[name, names[0]!]]
   return names.map((one) => [name.slice(0, -3) + one[0]!.toUpperCase() + one.slice(1), one])
 }

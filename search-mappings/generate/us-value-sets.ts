@@ -64,7 +64,7 @@ export const US_VALUE_SETS: readonly RegulatedValueSet[] = [
 ]
 
 /** Without a version: those of a package that a user adds count first. */
-export const usValueSets = (): readonly Resource[] =>
+export const buildUsValueSets = (): readonly Resource[] =>
   US_VALUE_SETS.map(({ oid, codes }) => ({
     resourceType: 'ValueSet',
     url: `http://cts.nlm.nih.gov/fhir/ValueSet/${oid}`,

@@ -1,11 +1,11 @@
 /** Whom a token is about, by what it says of its user. */
 import { expect, it } from '@jest/globals'
 import { accessOfToken } from '../../lambdas/access/token-access.ts'
-import { ANYBODY, type VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
-import { BASE } from './issuing.ts'
+import { ANONYMOUS_TOKEN, type VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
+import { BASE_URL } from './issuing.ts'
 
-const ofUser: VerifiedToken = { ...ANYBODY, client: 'app', subject: 'ann' }
-const withinOf = (token: VerifiedToken) => accessOfToken(token, { baseUrl: BASE }).clauses.map(({ within = 'all' }) => within)
+const ofUser: VerifiedToken = { ...ANONYMOUS_TOKEN, client: 'app', subject: 'ann' }
+const withinOf = (token: VerifiedToken) => accessOfToken(token, { baseUrl: BASE_URL }).clauses.map(({ within = 'all' }) => within)
 
 it.each([
   ['a user without fhirUser', { ...ofUser, scopes: ['user/*.rs'] }, [[]]],

@@ -10,10 +10,10 @@ import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { ADMISSION } from '../../lambdas/http/order.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
+import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
-import { OTHER_KEY, SECOND, signedBy } from './issuing.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
+import { OTHER_KEY, SECOND_MS, signToken } from './issuing.ts'
 
 const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8')) as [
   string,
@@ -27,7 +27,7 @@ const publisher = createServer({ cert, key }, (_, response) => {
   response.end(JSON.stringify({ keys: [OTHER_KEY.published] }))
 })
 
-let embedded: Embedded
+let embedded: EmbeddedServer
 let base = ''
 
 /** What to do then. */
@@ -44,11 +44,11 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => publisher.listen(0, '127.0.0.1', resolve))
   const jwksUri = `https://localhost:${(publisher.address() as AddressInfo).port}/keys`
   const issuers = [{ issuer: ISSUER, audience: 'api://fhir', jwksUri, scopes: 'system/*.rs', claims: { client: 'azp' } }]
-  embedded = await openEmbedded({
+  embedded = await openEmbeddedServer({
     config: readConfig({ FHIR_ACCESS: 'token', FHIR_EXTERNAL_ISSUERS: JSON.stringify(issuers) }),
     baseUrl: 'http://127.0.0.1/fhir',
     fetchDocument: fetchDocument({ ca: cert, mayReach: (address) => address === '127.0.0.1' || address === '::1' }),
-    report: neverReports,
+    report: failOnReport,
   })
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
   base = `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir`
@@ -93,12 +93,12 @@ it('a token of a client is rejected at once after its revocation', async () => {
 })
 
 it('a client of another issuer is admitted by cached keys, within its scopes', async () => {
-  const now = Math.floor(Date.now() / SECOND)
+  const now = Math.floor(Date.now() / SECOND_MS)
   const claims = { iss: ISSUER, aud: 'api://fhir', sub: 'x', azp: 'app', iat: now, exp: now + 300, scope: 'system/*.cruds' }
-  const token = signedBy(OTHER_KEY, claims)
+  const token = signToken(OTHER_KEY, claims)
   expect((await Promise.all([1, 2, 3].map(() => ask('GET', '/Patient', token)))).map(({ status }) => status)).toEqual([200, 200, 200])
   expect((await ask('PUT', '/Patient/a', token, { resourceType: 'Patient', id: 'a' })).status).toBe(403)
-  expect((await ask('GET', '/Patient', signedBy(OTHER_KEY, { ...claims, aud: 'http://127.0.0.1/fhir' }))).status).toBe(401)
+  expect((await ask('GET', '/Patient', signToken(OTHER_KEY, { ...claims, aud: 'http://127.0.0.1/fhir' }))).status).toBe(401)
   expect(fetches).toBe(1)
 })
 

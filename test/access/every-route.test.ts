@@ -4,25 +4,25 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
-import { byToken } from '../../lambdas/http/authenticators.ts'
+import { tokenAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION } from '../../lambdas/http/order.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
-import { type Front, startFront } from '../http/front.ts'
-import { KEY, OTHER_KEY, SECOND, signedBy, world } from './issuing.ts'
+import { startTestServer, type TestServer } from '../http/front.ts'
+import { createTestIssuer, KEY, OTHER_KEY, SECOND_MS, signToken } from './issuing.ts'
 
-const site = world()
-const tenancy = world({ tenancy: true })
+const site = createTestIssuer()
+const tenancy = createTestIssuer({ tenancy: true })
 const reached: FhirRequest[] = []
-let front: Front
-let frontOfTenants: Front
+let front: TestServer
+let frontOfTenants: TestServer
 
 beforeAll(async () => {
   const answer = async (asked: FhirRequest) => {
     reached.push(asked)
     return { status: 200 }
   }
-  front = await startFront(answer, {}, undefined, byToken(site.verify))
-  frontOfTenants = await startFront(answer, {}, undefined, byToken(tenancy.verify))
+  front = await startTestServer(answer, {}, undefined, tokenAuthenticator(site.verify))
+  frontOfTenants = await startTestServer(answer, {}, undefined, tokenAuthenticator(tenancy.verify))
 })
 afterAll(() => Promise.all([front.close(), frontOfTenants.close()]))
 
@@ -36,8 +36,8 @@ const HEADERS: Readonly<Record<string, () => Record<string, string>>> = {
   'no token': () => ({}),
   garbage: () => ({ authorization: 'Bearer garbage' }),
   'another scheme': () => ({ authorization: `Basic ${btoa('app:secret')}` }),
-  'an expired token': () => ({ authorization: `Bearer ${site.token({ exp: site.now / SECOND - 1 })}` }),
-  'a revoked token': () => ({ authorization: `Bearer ${signedBy(KEY, revoked)}` }),
+  'an expired token': () => ({ authorization: `Bearer ${site.token({ exp: site.now / SECOND_MS - 1 })}` }),
+  'a revoked token': () => ({ authorization: `Bearer ${signToken(KEY, revoked)}` }),
   'a token of another issuer': () => ({ authorization: `Bearer ${site.token({ iss: 'https://evil.example' }, OTHER_KEY)}` }),
   'a token signed with a foreign key': () => ({ authorization: `Bearer ${site.token({}, OTHER_KEY)}` }),
   'a token for another server': () => ({ authorization: `Bearer ${site.token({ aud: 'https://other.example' })}` }),

@@ -1,13 +1,13 @@
 /** What a condition of a scope grants: nothing, unless each resource can be asked whether it holds. */
 import { expect, it } from '@jest/globals'
 import { isDecidable } from '../../lambdas/access/scope-conditions.ts'
-import { customMappings } from '../../lambdas/search/custom/custom-parameters.ts'
+import { customMappingsOf } from '../../lambdas/search/custom/custom-parameters.ts'
 
 const own = {
   ...{ resourceType: 'SearchParameter', status: 'active', code: 'noted', type: 'string', base: ['Observation'] },
   expression: 'Observation.note.text',
 } as const
-const custom = customMappings(own, 'north')
+const custom = customMappingsOf(own, 'north')
 
 it.each([
   ['category=laboratory', true],

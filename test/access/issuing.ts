@@ -2,16 +2,16 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { AccessClaims } from '../../lambdas/access/claims.ts'
 import { type Verifier, type VerifierParts, verifier } from '../../lambdas/access/verification/verifier.ts'
-import type { Mark } from '../../lambdas/ports/rows/revocations.ts'
+import type { RevocationKey } from '../../lambdas/ports/rows/revocations.ts'
 import type { PublicKey, SigningKey } from '../../lambdas/ports/security/signing-keys.ts'
 
-export const BASE = 'https://fhir.example.org/fhir'
-export const SECOND = 1_000
+export const BASE_URL = 'https://fhir.example.org/fhir'
+export const SECOND_MS = 1_000
 
-export type Pair = { readonly secret: KeyObject; readonly published: PublicKey }
+export type IssuerKeyPair = { readonly secret: KeyObject; readonly published: PublicKey }
 
 /** A key takes a tenth of a second to make: tests share theirs. */
-export function newKey(): Pair {
+export function newKey(): IssuerKeyPair {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const { n, e } = publicKey.export({ format: 'jwk' }) as { n: string; e: string }
   const kid = createHash('sha256')
@@ -22,20 +22,20 @@ export function newKey(): Pair {
 
 export const [KEY, OTHER_KEY] = [newKey(), newKey()]
 
-export const encoded = (part: object | string): string =>
+export const base64UrlOf = (part: object | string): string =>
   Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')
 
 /** `header` and `payload` as objects, or as texts that may be anything. */
-export function signedBy({ secret, published }: Pair, payload: object | string, header: object | string = {}): string {
+export function signToken({ secret, published }: IssuerKeyPair, payload: object | string, header: object | string = {}): string {
   const head = typeof header === 'string' ? header : { alg: 'RS256', typ: 'JWT', kid: published.kid, ...header }
-  const text = `${encoded(head)}.${encoded(payload)}`
+  const text = `${base64UrlOf(head)}.${base64UrlOf(payload)}`
   return `${text}.${sign('RSA-SHA256', Buffer.from(text), secret).toString('base64url')}`
 }
 
-export type World = Verifier & {
+export type TestIssuer = Verifier & {
   now: number
-  readonly published: Pair[]
-  readonly revoked: Map<Mark, number>
+  readonly published: IssuerKeyPair[]
+  readonly revoked: Map<RevocationKey, number>
   /** The patients for whom each fhirUser acts. */
   readonly persons: Map<string, readonly string[]>
   /** How often each port was asked. */
@@ -46,19 +46,19 @@ export type World = Verifier & {
   readonly reported: unknown[]
   readonly claims: (more?: Partial<Record<keyof AccessClaims, unknown>>) => Record<string, unknown>
   /** A token of a client, with claims that are added, changed, or removed by undefined. */
-  readonly token: (more?: Record<string, unknown>, key?: Pair) => string
+  readonly token: (more?: Record<string, unknown>, key?: IssuerKeyPair) => string
   /** What it comes to: a token that is verified, or the error. */
   readonly ask: (token: string, tenant?: string) => ReturnType<Verifier['verify']>
 }
 
-export function world(parts: Partial<VerifierParts> = {}): World {
+export function createTestIssuer(parts: Partial<VerifierParts> = {}): TestIssuer {
   let jti = 0
-  const claims: World['claims'] = (more = {}) => ({
-    iss: BASE,
-    aud: BASE,
+  const claims: TestIssuer['claims'] = (more = {}) => ({
+    iss: BASE_URL,
+    aud: BASE_URL,
     sub: 'app',
-    iat: it.now / SECOND,
-    exp: it.now / SECOND + 300,
+    iat: it.now / SECOND_MS,
+    exp: it.now / SECOND_MS + 300,
     jti: `jti-${++jti}`,
     typ: 'Bearer',
     azp: 'app',
@@ -70,7 +70,7 @@ export function world(parts: Partial<VerifierParts> = {}): World {
     client_auth: 'secret',
     ...more,
   })
-  const it: World = {
+  const it: TestIssuer = {
     now: Date.UTC(2031, 0, 1),
     published: [KEY],
     revoked: new Map(),
@@ -80,16 +80,16 @@ export function world(parts: Partial<VerifierParts> = {}): World {
     documents: new Map(),
     reported: [],
     claims,
-    token: (more, key = KEY) => signedBy(key, claims(more)),
+    token: (more, key = KEY) => signToken(key, claims(more)),
     ask: (token, tenant) => it.verify(`Bearer ${token}`, tenant),
     ...verifier({
-      issuer: BASE,
-      audience: BASE,
+      issuer: BASE_URL,
+      audience: BASE_URL,
       clock: { now: () => it.now },
       keys: { list: () => asked('keys', () => it.published.map(({ published: key }): SigningKey => ({ key, madeAt: 0 }))) },
       revocations: { revoked: (marks) => asked('revocations', () => new Map([...it.revoked].filter(([mark]) => marks.includes(mark)))) },
       patientsOf: (fhirUser) => asked('persons', () => it.persons.get(fhirUser)),
-      revocationLag: 3 * SECOND,
+      revocationLag: 3 * SECOND_MS,
       tenancy: false,
       tenantClaim: 'tenant',
       patientScopesWithoutContext: 'all',
@@ -99,7 +99,7 @@ export function world(parts: Partial<VerifierParts> = {}): World {
       ...parts,
     }),
   }
-  const asked = async <T>(port: keyof World['asked'], answer: () => T): Promise<T> => {
+  const asked = async <T>(port: keyof TestIssuer['asked'], answer: () => T): Promise<T> => {
     it.asked[port]++
     if (it.broken[port] !== undefined) throw it.broken[port]
     return answer()
@@ -108,4 +108,4 @@ export function world(parts: Partial<VerifierParts> = {}): World {
 }
 
 /** Lets readings that nobody waits for come to their end. */
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+export const settleBackgroundReads = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { narrowedTo, parseScope, scopeTexts } from '../../lambdas/access/scopes.ts'
+import { narrowScopes, parseScope, splitScopes } from '../../lambdas/access/scopes.ts'
 
 describe('A scope', () => {
   it.each([
@@ -32,7 +32,7 @@ describe('A scope', () => {
   it('may be a named scope or system/admin', () => {
     expect(parseScope('launch/patient')).toEqual({ kind: 'named', name: 'launch/patient' })
     expect(parseScope('system/admin')).toEqual({ kind: 'admin' })
-    expect(scopeTexts(' openid  launch openid ')).toEqual(['openid', 'launch'])
+    expect(splitScopes(' openid  launch openid ')).toEqual(['openid', 'launch'])
   })
 })
 
@@ -51,26 +51,26 @@ describe('Requested scopes within allowed scopes', () => {
     ['system/admin', 'system/admin', 'system/admin'],
     ['nonsense openid', 'nonsense openid', 'openid'],
   ])('are narrowed: %s within %s is: %s', (asked, allowed, granted) => {
-    expect(narrowedTo(scopeTexts(asked), scopeTexts(allowed)).join(' ')).toBe(granted)
+    expect(narrowScopes(splitScopes(asked), splitScopes(allowed)).join(' ')).toBe(granted)
   })
 
   it('keep their context within a wider one', () => {
     const asked = ['patient/*.read', 'openid', 'system/admin']
-    expect(narrowedTo(asked, ['user/Observation.rs'], 'wider')).toEqual(['patient/Observation.rs', 'openid'])
-    expect(narrowedTo(['user/*.rs'], ['system/Observation.rs'], 'wider')).toEqual(['user/Observation.rs'])
+    expect(narrowScopes(asked, ['user/Observation.rs'], 'wider')).toEqual(['patient/Observation.rs', 'openid'])
+    expect(narrowScopes(['user/*.rs'], ['system/Observation.rs'], 'wider')).toEqual(['user/Observation.rs'])
   })
 
   it('are empty within a narrower context, except for alike, and never system scopes', () => {
-    expect(narrowedTo(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'wider')).toEqual(['openid'])
-    expect(narrowedTo(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'alike')).toEqual(['user/Observation.rs', 'openid'])
-    expect(narrowedTo(['system/*.rs'], ['patient/*.rs', 'user/*.rs'], 'alike')).toEqual([])
+    expect(narrowScopes(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'wider')).toEqual(['openid'])
+    expect(narrowScopes(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'alike')).toEqual(['user/Observation.rs', 'openid'])
+    expect(narrowScopes(['system/*.rs'], ['patient/*.rs', 'user/*.rs'], 'alike')).toEqual([])
   })
 
   it.each([
     ['patient/*.rs', 'patient/Observation.rs?a=1&b=2 patient/Observation.r?c=3', 'user/*.cruds?b=2 patient/Observation.rs?d=4'],
     ['user/Observation.read?b=2', 'user/*.rs?a=1', 'user/Observation.rs?b=2 user/Observation.rs?a=1'],
   ])('are the same if narrowed twice: %s within %s, within %s', (asked, first, second) => {
-    const narrowed = (scopes: readonly string[]) => narrowedTo(narrowedTo(scopes, scopeTexts(first)), scopeTexts(second), 'wider')
+    const narrowed = (scopes: readonly string[]) => narrowScopes(narrowScopes(scopes, splitScopes(first)), splitScopes(second), 'wider')
     const once = narrowed([asked])
     expect(once.length).toBeGreaterThan(0)
     expect(narrowed(once)).toEqual(once)

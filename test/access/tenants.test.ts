@@ -1,10 +1,10 @@
 /** Whose data a token opens, and which of them a request is about. */
 import { describe, expect, it } from '@jest/globals'
-import { namedByGateway, openToAll } from '../../lambdas/http/authenticators.ts'
+import { gatewayAuthenticator, openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest } from '../../lambdas/http/exchange.ts'
-import { world } from './issuing.ts'
+import { createTestIssuer } from './issuing.ts'
 
-const on = () => world({ tenancy: true })
+const on = () => createTestIssuer({ tenancy: true })
 
 describe('With tenancy', () => {
   it.each([
@@ -63,11 +63,11 @@ describe('With tenancy', () => {
     expect((await it.ask(it.token({ tenant: ['a'], ...claims }), 'a')).tenant).toBe('a')
     expect((await it.ask(it.token({ tenant, fhirUser: 'Practitioner/1' }), 'a')).tenant).toBe('a')
     const without = [tenant, 'default'].flat()
-    expect((await world().ask(world().token({ tenant: without, ...claims }))).tenant).toBe('default')
+    expect((await createTestIssuer().ask(createTestIssuer().token({ tenant: without, ...claims }))).tenant).toBe('default')
   })
 
   it('reads the tenant from the configured claim', async () => {
-    const it = world({ tenancy: true, tenantClaim: 'organization' })
+    const it = createTestIssuer({ tenancy: true, tenantClaim: 'organization' })
     expect((await it.ask(it.token({ organization: 'a', tenant: 'b' }))).tenant).toBe('a')
     await expect(it.ask(it.token({ tenant: 'b' }))).rejects.toMatchObject({ status: 403 })
   })
@@ -75,25 +75,25 @@ describe('With tenancy', () => {
 
 describe('Without tenancy', () => {
   it.each([[undefined], ['default'], [['a', 'default']], ['*']])('gives a token of %j the default tenant', async (tenant) => {
-    const it = world()
+    const it = createTestIssuer()
     for (const header of [undefined, 'default']) expect((await it.ask(it.token({ tenant }), header)).tenant).toBe('default')
   })
 
   it.each([['a'], [['a', 'b']], ['Default']])('rejects a token of %j', async (tenant) => {
-    const it = world()
+    const it = createTestIssuer()
     const refused = { status: 403, issues: [{ text: expect.stringContaining('FHIR_TENANCY') }] }
     for (const header of [undefined, 'default']) await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject(refused)
   })
 
   it.each([['a'], ['Default'], ['a b'], ['']])('rejects another X-Tenant-Id: %j', async (header) => {
-    const it = world()
+    const it = createTestIssuer()
     for (const tenant of [undefined, 'default', 'a', '*'])
       await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject({ status: 400 })
   })
 
   it('rejects another X-Tenant-Id also for servers without tokens', () => {
     const http = { headers: { 'x-tenant-id': 'a' }, arn: 'arn:aws:iam::1:user/x' } as unknown as HttpRequest
-    for (const authenticator of [openToAll, namedByGateway]) {
+    for (const authenticator of [openAuthenticator, gatewayAuthenticator]) {
       expect(() => authenticator(http)).toThrow(expect.objectContaining({ status: 400 }))
       expect(authenticator({ ...http, headers: { 'x-tenant-id': 'default' } })).toMatchObject({ tenant: 'default' })
     }

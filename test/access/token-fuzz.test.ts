@@ -3,17 +3,17 @@ import { constants, createHmac, createPublicKey, createSign, sign } from 'node:c
 import { describe, expect, it } from '@jest/globals'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { BASE, encoded, KEY, OTHER_KEY, SECOND, signedBy, type World, world } from './issuing.ts'
+import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
+import { BASE_URL, base64UrlOf, createTestIssuer, KEY, OTHER_KEY, SECOND_MS, signToken, type TestIssuer } from './issuing.ts'
 
-const ROUNDS = timesOf(3_000, 200_000)
+const ROUNDS = caseCountOf(3_000, 200_000)
 
 /** As it says itself, and by nobody's key. */
 const withSignature = (header: object | string, payload: object | string, signature: string): string =>
-  `${encoded(header)}.${encoded(payload)}.${signature}`
+  `${base64UrlOf(header)}.${base64UrlOf(payload)}.${signature}`
 
 const hmac = (secret: string | Buffer, header: object, payload: object): string => {
-  const text = `${encoded(header)}.${encoded(payload)}`
+  const text = `${base64UrlOf(header)}.${base64UrlOf(payload)}`
   return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`
 }
 
@@ -25,7 +25,7 @@ const publicKey = (type: 'spki' | 'pkcs1', format: 'pem' | 'der') =>
 /** Text of JSON with a member before what stands there. */
 const twice = (tree: object, member: string): string => `{${member},${JSON.stringify(tree).slice(1)}`
 
-const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
+const ATTACKS: Readonly<Record<string, (it: TestIssuer) => readonly string[]>> = {
   'no algorithm': (it) =>
     ['none', 'None', 'NONE', 'nOnE', ''].flatMap((alg) =>
       ['', 'AAAA'].map((signature) => withSignature({ alg, kid }, it.claims(), signature)),
@@ -39,7 +39,7 @@ const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
       Buffer.from(n, 'base64url'),
       JSON.stringify(KEY.published),
     ].flatMap((secret) => ['HS256', 'RS256'].map((alg) => hmac(secret, { alg, kid }, it.claims()))),
-  'another key under the name of ours': (it) => [signedBy(OTHER_KEY, it.claims(), { kid })],
+  'another key under the name of ours': (it) => [signToken(OTHER_KEY, it.claims(), { kid })],
   'our key under another name': (it) =>
     [
       undefined,
@@ -55,17 +55,17 @@ const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
       "' OR 1=1",
       'k'.repeat(5_000),
       OTHER_KEY.published.kid,
-    ].map((other) => signedBy(KEY, it.claims(), { kid: other })),
+    ].map((other) => signToken(KEY, it.claims(), { kid: other })),
   'a key that it brings along': (it) =>
     [{ jwk: OTHER_KEY.published }, { jku: EVIL }, { x5u: EVIL }, { x5c: ['MIIB'] }].flatMap((brought) =>
-      [kid, OTHER_KEY.published.kid].map((named) => signedBy(OTHER_KEY, it.claims(), { ...brought, kid: named })),
+      [kid, OTHER_KEY.published.kid].map((named) => signToken(OTHER_KEY, it.claims(), { ...brought, kid: named })),
     ),
   'an extension that must be understood': (it) =>
-    [['exp'], ['b64'], [], 'exp', null].map((crit) => signedBy(KEY, it.claims(), { crit, b64: false })),
+    [['exp'], ['b64'], [], 'exp', null].map((crit) => signToken(KEY, it.claims(), { crit, b64: false })),
   'another algorithm of our key': (it) =>
-    ['RS384', 'RS512', 'ES256', 'EdDSA', 'PS256', 'rs256', ' RS256'].map((alg) => signedBy(KEY, it.claims(), { alg })),
+    ['RS384', 'RS512', 'ES256', 'EdDSA', 'PS256', 'rs256', ' RS256'].map((alg) => signToken(KEY, it.claims(), { alg })),
   'another algorithm than it says': (it) => {
-    const text = `${encoded({ alg: 'RS256', kid })}.${encoded(it.claims())}`
+    const text = `${base64UrlOf({ alg: 'RS256', kid })}.${base64UrlOf(it.claims())}`
     const pss = { key: KEY.secret, padding: constants.RSA_PKCS1_PSS_PADDING }
     return [
       createSign('RSA-SHA512').update(text).sign(KEY.secret),
@@ -87,12 +87,12 @@ const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
     ]
   },
   'members twice': (it) => [
-    signedBy(KEY, twice(it.claims(), '"exp":1')),
-    signedBy(KEY, twice(it.claims(), '"scope":"system/*.cruds"')),
-    signedBy(KEY, twice(it.claims(), '"\\u0073cope":"system/*.cruds"')),
-    signedBy(KEY, it.claims(), twice({ alg: 'RS256', kid }, '"alg":"none"')),
-    signedBy(KEY, it.claims(), twice({ alg: 'RS256', kid }, `"kid":"${OTHER_KEY.published.kid}"`)),
-    signedBy(KEY, twice(it.claims(), '"__proto__":{"scope":"system/*.cruds"}')),
+    signToken(KEY, twice(it.claims(), '"exp":1')),
+    signToken(KEY, twice(it.claims(), '"scope":"system/*.cruds"')),
+    signToken(KEY, twice(it.claims(), '"\\u0073cope":"system/*.cruds"')),
+    signToken(KEY, it.claims(), twice({ alg: 'RS256', kid }, '"alg":"none"')),
+    signToken(KEY, it.claims(), twice({ alg: 'RS256', kid }, `"kid":"${OTHER_KEY.published.kid}"`)),
+    signToken(KEY, twice(it.claims(), '"__proto__":{"scope":"system/*.cruds"}')),
   ],
   'what is no object of JSON': (it) =>
     [
@@ -109,10 +109,10 @@ const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
       '{"a":'.repeat(1_000),
       '\u0000',
       '{"iss":"\\u0000"}',
-    ].flatMap((text) => [signedBy(KEY, text), signedBy(KEY, it.claims(), text)]),
+    ].flatMap((text) => [signToken(KEY, text), signToken(KEY, it.claims(), text)]),
   'bytes that are no text': (it) => {
     const bytes = Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]).toString('base64url')
-    return [`${bytes}.${bytes}.AAAA`, `${encoded({ alg: 'RS256', kid })}.${bytes}.AAAA`, `${bytes}.${encoded(it.claims())}.AAAA`]
+    return [`${bytes}.${bytes}.AAAA`, `${base64UrlOf({ alg: 'RS256', kid })}.${bytes}.AAAA`, `${bytes}.${base64UrlOf(it.claims())}.AAAA`]
   },
   'another spelling of the same bytes': (it) => {
     const [head, payload, signature] = it.token().split('.') as [string, string, string]
@@ -132,8 +132,8 @@ const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
   'another kind of token': (it) => [
     it.token({ typ: 'ID', nonce: 'n' }),
     it.token({ typ: 'Refresh' }),
-    it.token({ typ: undefined, iss: 'app', sub: 'app', aud: `${BASE}/auth/token` }),
-    signedBy(KEY, { iss: BASE, sub: 'u-1', aud: 'app', exp: it.now / SECOND + 300, iat: it.now / SECOND }),
+    it.token({ typ: undefined, iss: 'app', sub: 'app', aud: `${BASE_URL}/auth/token` }),
+    signToken(KEY, { iss: BASE_URL, sub: 'u-1', aud: 'app', exp: it.now / SECOND_MS + 300, iat: it.now / SECOND_MS }),
     // What refresh tokens and codes look like.
     'c29tZSByYW5kb20gYnl0ZXMgb2YgYSByZWZyZXNo',
     `${it.token()}.${it.token()}`.split('.').slice(0, 5).join('.'),
@@ -144,16 +144,15 @@ const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
       ...(time === -1 || time === 0 ? [] : [it.token({ iat: time }), it.token({ nbf: time ?? 'x' })]),
     ]),
   'what is not yet': (it) => [
-    it.token({ nbf: it.now / SECOND + 61 }),
-    it.token({ iat: it.now / SECOND + 61 }),
+    it.token({ nbf: it.now / SECOND_MS + 61 }),
+    it.token({ iat: it.now / SECOND_MS + 61 }),
     it.token({ nbf: 1e300 }),
     it.token({ iat: 9e15 }),
   ],
   'another issuer or audience': (it) =>
-    [undefined, null, '', 'app', [BASE], {}, `${BASE}/`, BASE.toUpperCase(), BASE.replace('https', 'http')].flatMap((other) => [
-      ...(Array.isArray(other) ? [] : [it.token({ aud: other })]),
-      it.token({ iss: other }),
-    ]),
+    [undefined, null, '', 'app', [BASE_URL], {}, `${BASE_URL}/`, BASE_URL.toUpperCase(), BASE_URL.replace('https', 'http')].flatMap(
+      (other) => [...(Array.isArray(other) ? [] : [it.token({ aud: other })]), it.token({ iss: other })],
+    ),
   'more than is looked at': (it) => [
     it.token({ scope: 'system/*.rs '.repeat(2_000) }),
     'a'.repeat(100_000),
@@ -163,7 +162,7 @@ const ATTACKS: Readonly<Record<string, (it: World) => readonly string[]>> = {
   ],
 }
 
-async function refused(it: World, token: string): Promise<void> {
+async function refused(it: TestIssuer, token: string): Promise<void> {
   let error: unknown
   try {
     await it.ask(token)
@@ -181,7 +180,7 @@ async function refused(it: World, token: string): Promise<void> {
 
 describe('A token that is an attack', () => {
   it.each(Object.keys(ATTACKS))('is rejected, with bounded work: %s', async (name) => {
-    const it = world()
+    const it = createTestIssuer()
     const attacks = ATTACKS[name]!(it)
     for (const token of attacks) await refused(it, token)
     expect(it.signatures()).toBeLessThanOrEqual(attacks.length)
@@ -213,7 +212,7 @@ function changed(random: Random, token: string): string {
 }
 
 it(`${ROUNDS} mutated tokens are rejected, each verified at most once`, async () => {
-  const it = world()
+  const it = createTestIssuer()
   const random = randomOf(14 + firstSeed())
   const tokens = [it.token(), it.token({ scope: 'patient/*.rs', patient: '1', fhirUser: 'Patient/1' }), it.token({ typ: 'ID' })]
   await it.ask(tokens[0]!)

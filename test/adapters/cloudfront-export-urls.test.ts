@@ -2,23 +2,23 @@
 import { CreateKeyCommand, KMSClient } from '@aws-sdk/client-kms'
 import { describe, expect, it } from '@jest/globals'
 import { CloudFrontExportUrls } from '../../lambdas/adapters/cloudfront/export-urls.ts'
-import { publicKeyPem } from '../../lambdas/adapters/kms/public-key.ts'
-import { type Judged, judged } from '../fixtures/cloudfront.ts'
-import { kmsInMemory } from '../fixtures/kms.ts'
+import { readPublicKeyPem } from '../../lambdas/adapters/kms/public-key.ts'
+import { checkSignedUrl, type UrlDecision } from '../fixtures/cloudfront.ts'
+import { createMemoryKms } from '../fixtures/kms.ts'
 
 const NOW = Date.UTC(2026, 0, 31, 12)
 const DAY = 86_400_000
 const ORIGIN = 'https://d1.cloudfront.net'
 
-kmsInMemory()
+createMemoryKms()
 const client = new KMSClient({ region: 'us-east-1' })
 
 async function newKey() {
   const { KeyMetadata } = await client.send(new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY' }))
   const keyId = KeyMetadata!.KeyId!
   // The first question comes before the key is known everywhere.
-  await publicKeyPem(keyId, client).catch(() => undefined)
-  return { keyId, pem: await publicKeyPem(keyId, client) }
+  await readPublicKeyPem(keyId, client).catch(() => undefined)
+  return { keyId, pem: await readPublicKeyPem(keyId, client) }
 }
 
 const pathOf = ({ job, file }: { readonly job: string; readonly file: string }): string => `/exports/${job}/files/${file}.ndjson`
@@ -29,7 +29,7 @@ async function linking(keyPairId = 'K1') {
   return { urls, keys: { [keyPairId]: pem } }
 }
 
-const PASSED: Judged = { kind: 'passed' }
+const PASSED: UrlDecision = { kind: 'passed' }
 const file = (client: string) => ({ job: 'job-1', file: 'Patient', client })
 
 describe('a link to an export file', () => {
@@ -39,7 +39,7 @@ describe('a link to an export file', () => {
     const { pathname, searchParams } = new URL(url)
     expect(pathname).toBe('/exports/job-1/files/Patient.ndjson')
     expect([searchParams.get('client'), searchParams.get('Expires')]).toEqual(['reporting', String((NOW + 7 * DAY) / 1_000)])
-    const at = (now: number) => judged(url, { keys, now: () => now })
+    const at = (now: number) => checkSignedUrl(url, { keys, now: () => now })
     expect([at(NOW), at(NOW + 7 * DAY - 1)]).toEqual([PASSED, PASSED])
     expect(at(NOW + 7 * DAY)).toEqual({ kind: 'refused', why: 'expired' })
   })
@@ -48,9 +48,9 @@ describe('a link to an export file', () => {
     const { urls, keys } = await linking()
     const url = await urls.sign({ ...file('app'), user: 'u@auth.example.org/a b' }, NOW + DAY)
     expect(new URL(url).searchParams.get('user')).toBe('u@auth.example.org/a b')
-    expect(judged(url, { keys, now: () => NOW })).toEqual(PASSED)
+    expect(checkSignedUrl(url, { keys, now: () => NOW })).toEqual(PASSED)
     for (const changed of [url.replace(/user=[^&]*/, 'user=other'), url.replace(/&user=[^&]*/, '')])
-      expect(judged(changed, { keys, now: () => NOW })).toMatchObject({ kind: 'refused' })
+      expect(checkSignedUrl(changed, { keys, now: () => NOW })).toMatchObject({ kind: 'refused' })
   })
 
   it.each(['arn:aws:sts::1:assumed-role/a/b+c', 'app@auth.example.org/realms/a', 'a client & more=1'])(
@@ -58,10 +58,10 @@ describe('a link to an export file', () => {
     async (id) => {
       const { urls, keys } = await linking()
       const url = await urls.sign(file(id), NOW + DAY)
-      expect(judged(url, { keys, now: () => NOW })).toEqual(PASSED)
+      expect(checkSignedUrl(url, { keys, now: () => NOW })).toEqual(PASSED)
       expect(new URL(url).searchParams.get('client')).toBe(id)
       // As clients send it that take addresses apart and put them together.
-      expect(judged(new URL(url).href, { keys, now: () => NOW })).toEqual(PASSED)
+      expect(checkSignedUrl(new URL(url).href, { keys, now: () => NOW })).toEqual(PASSED)
     },
   )
 
@@ -79,18 +79,21 @@ describe('a link to an export file', () => {
     const { urls, keys } = await linking()
     const url = await urls.sign(file('reporting'), NOW + DAY)
     expect(tamper(url)).not.toBe(url)
-    expect(judged(tamper(url), { keys, now: () => NOW }).kind).toBe('refused')
+    expect(checkSignedUrl(tamper(url), { keys, now: () => NOW }).kind).toBe('refused')
   })
 
   it('that another key signed opens nothing, also under the name of this one', async () => {
     const [{ keys }, { urls }] = [await linking(), await linking()]
-    expect(judged(await urls.sign(file('a'), NOW + DAY), { keys, now: () => NOW })).toEqual({ kind: 'refused', why: 'AccessDenied' })
+    expect(checkSignedUrl(await urls.sign(file('a'), NOW + DAY), { keys, now: () => NOW })).toEqual({
+      kind: 'refused',
+      why: 'AccessDenied',
+    })
   })
 
   it('goes on opening while its key is one of two, and no longer', async () => {
     const [before, after] = [await linking('K1'), await linking('K2')]
     const [old, young] = [await before.urls.sign(file('a'), NOW + DAY), await after.urls.sign(file('a'), NOW + DAY)]
-    const within = (keys: Readonly<Record<string, string>>) => [old, young].map((url) => judged(url, { keys, now: () => NOW }).kind)
+    const within = (keys: Readonly<Record<string, string>>) => [old, young].map((url) => checkSignedUrl(url, { keys, now: () => NOW }).kind)
     expect(within({ ...before.keys, ...after.keys })).toEqual(['passed', 'passed'])
     expect(within(after.keys)).toEqual(['refused', 'passed'])
   })

@@ -1,8 +1,8 @@
 /** Bytes packed by a dictionary: they come back as they were, whatever they are, and what is damaged is told or is other bytes, never more. */
 import { describe, expect, it } from '@jest/globals'
-import { LARGEST } from '../../lambdas/adapters/dictionary-codec/format.ts'
+import { MAX_UNPACKED_BYTES } from '../../lambdas/adapters/dictionary-codec/format.ts'
 import { Packer } from '../../lambdas/adapters/dictionary-codec/packer.ts'
-import { NotPacked, unpack } from '../../lambdas/adapters/dictionary-codec/unpack.ts'
+import { UnpackError, unpack } from '../../lambdas/adapters/dictionary-codec/unpack.ts'
 
 const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
@@ -117,13 +117,13 @@ describe('What stays as it is', () => {
         )(numbers(3)),
       ),
     ],
-    ['more than is packed', new Uint8Array(LARGEST + 1)],
+    ['more than is packed', new Uint8Array(MAX_UNPACKED_BYTES + 1)],
   ])('is %s', (_, bytes) => {
     expect(packer.pack(bytes)).toBeUndefined()
   })
 
   it('is not what is as large as can be', () => {
-    const bytes = new Uint8Array(LARGEST)
+    const bytes = new Uint8Array(MAX_UNPACKED_BYTES)
     expect(Buffer.compare(unpack(packer.pack(bytes)!, DICTIONARY), bytes)).toBe(0)
   })
 })
@@ -134,7 +134,7 @@ describe('What is damaged', () => {
   )
 
   it('ends early', () => {
-    for (let end = 0; end < packed.length; end++) expect(() => unpack(packed.subarray(0, end), DICTIONARY)).toThrow(NotPacked)
+    for (let end = 0; end < packed.length; end++) expect(() => unpack(packed.subarray(0, end), DICTIONARY)).toThrow(UnpackError)
   })
 
   it('is told, or becomes no more bytes than may be packed', () => {
@@ -144,9 +144,9 @@ describe('What is damaged', () => {
         const changed = packed.slice()
         changed[at] = byte
         try {
-          expect(unpack(changed, DICTIONARY).length).toBeLessThanOrEqual(LARGEST)
+          expect(unpack(changed, DICTIONARY).length).toBeLessThanOrEqual(MAX_UNPACKED_BYTES)
         } catch (error) {
-          expect(error).toBeInstanceOf(NotPacked)
+          expect(error).toBeInstanceOf(UnpackError)
           told++
         }
       }
@@ -157,7 +157,7 @@ describe('What is damaged', () => {
 
   it('is not told where it is as long as may be', () => {
     const packed = Buffer.from(`80d00f1f61eccf0f${position(DICTIONARY.length)}`, 'hex')
-    expect(unpack(packed, DICTIONARY).length).toBe(LARGEST)
+    expect(unpack(packed, DICTIONARY).length).toBe(MAX_UNPACKED_BYTES)
   })
 
   it.each([
@@ -169,6 +169,6 @@ describe('What is damaged', () => {
     ['a match beyond the dictionary', `0602${position(DICTIONARY.length - 1)}`],
     ['a match of what is not there yet', `0602${position(DICTIONARY.length)}`],
   ])('is told: %s', (_, hex) => {
-    expect(() => unpack(Buffer.from(hex, 'hex'), DICTIONARY)).toThrow(NotPacked)
+    expect(() => unpack(Buffer.from(hex, 'hex'), DICTIONARY)).toThrow(UnpackError)
   })
 })

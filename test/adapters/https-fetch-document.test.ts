@@ -4,13 +4,13 @@ import { createServer as createPlain, type IncomingMessage, type ServerResponse 
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { fetchedKeys } from '../../lambdas/access/verification/jwks-cache.ts'
+import { jwksCache } from '../../lambdas/access/verification/jwks-cache.ts'
 import { fetchDocument } from '../../lambdas/adapters/https/fetch-document.ts'
-import { mayReachOf, notReached, wallBefore } from '../../lambdas/adapters/https/private-hosts.ts'
+import { addressFilterOf, fetchBlockReason, privateAddressMessage } from '../../lambdas/adapters/https/private-hosts.ts'
 import { isPublic } from '../../lambdas/adapters/https/public-address.ts'
 import { hostsOf } from '../../lambdas/ports/security/private-hosts.ts'
 import { readConfig, variableOf } from '../../lambdas/runtime/config.ts'
-import { toldOf } from '../../lambdas/runtime/error-log.ts'
+import { logTextOf } from '../../lambdas/runtime/error-log.ts'
 
 const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8')) as [
   string,
@@ -181,7 +181,7 @@ describe('What is behind our own walls', () => {
 })
 
 describe('What is behind our own walls, and written down', () => {
-  const reaching = (written: string) => fetchDocument({ ca: cert, mayReach: mayReachOf(hostsOf(written)!) })
+  const reaching = (written: string) => fetchDocument({ ca: cert, mayReach: addressFilterOf(hostsOf(written)!) })
   it.each([
     ['127.0.0.1', '127.0.0.1'],
     ['10.0.0.0/8, 127.0.0.0/8', '127.0.0.1'],
@@ -199,13 +199,13 @@ describe('What is behind our own walls, and written down', () => {
     ['localhost', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
     ['127.0.0.2', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
   ])('%p does not open %s, and the log says why', async (written, host, why) => {
-    const said = await reaching(written)(here('/keys', host)).catch(toldOf)
+    const said = await reaching(written)(here('/keys', host)).catch(logTextOf)
     expect(said).toMatch(why)
-    expect(await wallBefore(here('/keys', host), mayReachOf(hostsOf(written)!))).toBe(said)
+    expect(await fetchBlockReason(here('/keys', host), addressFilterOf(hostsOf(written)!))).toBe(said)
     const reported: unknown[] = []
-    const keys = fetchedKeys({ fetchDocument: reaching(written), clock: { now: () => 0 }, report: (error) => reported.push(error) })
+    const keys = jwksCache({ fetchDocument: reaching(written), clock: { now: () => 0 }, report: (error) => reported.push(error) })
     await expect(keys(here('/keys', host), false)).rejects.toThrow('cannot be read')
-    expect(reported.map(toldOf)).toEqual([`the keys of ${here('/keys', host)} cannot be fetched: ${said}`])
+    expect(reported.map(logTextOf)).toEqual([`the keys of ${here('/keys', host)} cannot be fetched: ${said}`])
   })
 
   it('is named by the setting that is said', () => {
@@ -213,13 +213,13 @@ describe('What is behind our own walls, and written down', () => {
     expect(readConfig({ [variableOf('privateHosts')]: 'keycloak.lan, 10.1.0.0/16,fd00::/8' }).privateHosts).toEqual([
       ...['keycloak.lan', '10.1.0.0/16', 'fd00::/8'],
     ])
-    expect(notReached('10.0.0.5', 'a')).toContain(variableOf('privateHosts'))
+    expect(privateAddressMessage('10.0.0.5', 'a')).toContain(variableOf('privateHosts'))
     for (const wrong of ['https://a', 'a b', '10.0.0.0/33', '10.0.0.0/', '10.1', '2130706433', 'a/8', '*'])
       expect(() => readConfig({ FHIR_PRIVATE_HOSTS: wrong })).toThrow(`FHIR_PRIVATE_HOSTS is "${wrong}", but must be names of hosts`)
   })
 
   it('nothing is said of what is public, or of a name that nobody knows', async () => {
     for (const url of ['https://8.8.8.8/keys', 'https://nowhere.invalid/keys'])
-      expect(await wallBefore(url, mayReachOf([]))).toBeUndefined()
+      expect(await fetchBlockReason(url, addressFilterOf([]))).toBeUndefined()
   })
 })

@@ -3,12 +3,12 @@ import { CreateKeyCommand, DescribeKeyCommand, KMSClient, ListResourceTagsComman
 import { describe, expect, it } from '@jest/globals'
 import { type KmsKey, publishedKeys } from '../../lambdas/adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../lambdas/adapters/kms/signing-keys.ts'
-import type { KeptState } from '../../lambdas/ports/rows/shared-state.ts'
+import type { SharedState } from '../../lambdas/ports/rows/shared-state.ts'
 import { isSignedWith, signingKeysContract } from '../contracts/signing-keys.contract.ts'
-import { kmsInMemory } from '../fixtures/kms.ts'
+import { createMemoryKms } from '../fixtures/kms.ts'
 
 /** Several share it; now and then a change is asked for twice, as where an answer was lost. */
-function keptInMemory(): KeptState<readonly KmsKey[]> {
+function keptInMemory(): SharedState<readonly KmsKey[]> {
   let kept = { number: 0, value: '[]' }
   const read = async () => ({ number: kept.number, value: JSON.parse(kept.value) as readonly KmsKey[] })
   return {
@@ -48,8 +48,8 @@ if (endpoint !== undefined) {
     expect((await client.send(new DescribeKeyCommand({ KeyId }))).KeyMetadata?.KeyState).toBe('PendingDeletion')
   })
 } else {
-  const { mock, held } = kmsInMemory()
-  const open = (kept: KeptState<readonly KmsKey[]>) => new KmsSigningKeys({ kept, tags, client: new KMSClient({ region: 'us-east-1' }) })
+  const { mock, held } = createMemoryKms()
+  const open = (kept: SharedState<readonly KmsKey[]>) => new KmsSigningKeys({ kept, tags, client: new KMSClient({ region: 'us-east-1' }) })
 
   signingKeysContract('KMS', async () => {
     const kept = keptInMemory()

@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, it } from '@jest/globals'
 import { fetchArchive } from '../../lambdas/adapters/https/package-registry.ts'
-import { mayReachOf } from '../../lambdas/adapters/https/private-hosts.ts'
-import { atEnd } from '../fixtures/at-end.ts'
+import { addressFilterOf } from '../../lambdas/adapters/https/private-hosts.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
 
 const ARCHIVE = Buffer.from('an archive')
 const hashOf = (algorithm: string, encoding: 'base64' | 'hex'): string => createHash(algorithm).update(ARCHIVE).digest(encoding)
@@ -45,11 +45,11 @@ beforeAll(async () => {
     else response.writeHead(404).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => void server.close())
+  runAtEnd(() => void server.close())
   registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
 
-const fetched = (name: string, version: string) => fetchArchive(name, version, { registry, mayReach: mayReachOf([]) })
+const fetched = (name: string, version: string) => fetchArchive(name, version, { registry, mayReach: addressFilterOf([]) })
 
 it.each([['1.0.0'], ['1.1.0']])('gives the archive that is listed: %s', async (version) => {
   const { archive, version: found } = await fetched('guide', version)
@@ -89,7 +89,7 @@ it.each([
 })
 
 it('elsewhere leads to nothing on this machine', async () => {
-  const elsewhere = { registry: 'https://packages.example.org', mayReach: mayReachOf([]) }
+  const elsewhere = { registry: 'https://packages.example.org', mayReach: addressFilterOf([]) }
   const port = new URL(registry).port
   await expect(fetchArchive('guide', '1.0.0', { ...elsewhere, registry: `https://10.0.0.1:${port}` })).rejects.toThrow('is private')
   await expect(fetchArchive('guide', '1.0.0', { ...elsewhere, registry: 'http://example.org' })).rejects.toThrow('it is not https')

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { observation, patient } from '../fixtures/resources.ts'
-import { type Answer, issues, type Tree, withServer } from './server.ts'
+import { issuesOf, type TestResponse, type Tree, withServer } from './server.ts'
 
 const { post, get } = withServer()
 
@@ -15,18 +15,18 @@ const input = (fhirPath: string, resource: Tree): Tree => ({
 })
 /** Decimals keep their text only where the body is one. */
 const sent = (fhirPath: string, resource: string): string => JSON.stringify(input(fhirPath, 'RESOURCE')).replace('"RESOURCE"', resource)
-const apply = (fhirPath: string, resource: Tree | string): Promise<Answer> =>
+const apply = (fhirPath: string, resource: Tree | string): Promise<TestResponse> =>
   post('/$apply-fhirpath', typeof resource === 'string' ? sent(fhirPath, resource) : input(fhirPath, resource), {
     'content-type': 'application/json',
   })
 
 const partsOf = ({ part }: Tree): Tree =>
   Object.assign({}, ...part.map(({ name, ...value }: Tree) => ({ [name]: Object.values(value)[0] })))
-const named = ({ body }: Answer, name: string): readonly Tree[] => body.parameter.filter((each: Tree) => each.name === name)
-const outcomeOf = (answer: Answer): string => named(answer, 'outcome')[0].valueString
-const results = (answer: Answer): readonly Tree[] => named(answer, 'result').map(partsOf)
-const validationOf = (answer: Answer): readonly string[] => issues({ ...answer, body: named(answer, 'validation')[0].resource })
-const refused = (answer: Answer): readonly unknown[] => [answer.status, issues(answer)]
+const named = ({ body }: TestResponse, name: string): readonly Tree[] => body.parameter.filter((each: Tree) => each.name === name)
+const outcomeOf = (answer: TestResponse): string => named(answer, 'outcome')[0].valueString
+const results = (answer: TestResponse): readonly Tree[] => named(answer, 'result').map(partsOf)
+const validationOf = (answer: TestResponse): readonly string[] => issuesOf({ ...answer, body: named(answer, 'validation')[0].resource })
+const refused = (answer: TestResponse): readonly unknown[] => [answer.status, issuesOf(answer)]
 
 const PERSON = patient('p', {
   active: true,
@@ -146,7 +146,7 @@ describe('conformsTo()', () => {
   const COMPLETE = member('a', { name: [{ family: 'x' }], gender: 'male' })
   const NAMELESS = member('b', { gender: 'male' })
   const bundle = { resourceType: 'Bundle', type: 'collection', entry: [COMPLETE, NAMELESS].map((resource) => ({ resource })) }
-  const text = ({ body }: Answer): string => body.issue[0].details.text
+  const text = ({ body }: TestResponse): string => body.issue[0].details.text
 
   it.each([
     [`conformsTo('${US_CORE}')`, COMPLETE, 'true'],

@@ -6,7 +6,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
-import { clientOf, itOfEmbedded, startServer } from './server.ts'
+import { clientOf, itOnEmbedded, startServer } from './server.ts'
 
 type Written = {
   readonly interaction: string
@@ -126,7 +126,7 @@ it('every request writes one audit record, rejected requests included', async ()
   expect(text).not.toContain('Secret')
 })
 
-itOfEmbedded('its disk is not this one')('a strict record is stored before the response, or the request is rejected with 503', async () => {
+itOnEmbedded('its disk is not this one')('a strict record is stored before the response, or the request is rejected with 503', async () => {
   const folder = newFolder()
   const told: unknown[] = []
   const { embedded, base } = await startServer({ FHIR_AUDIT_DURABILITY: 'strict' }, folder, (error) => told.push(error))
@@ -158,7 +158,7 @@ itOfEmbedded('its disk is not this one')('a strict record is stored before the r
   await embedded.close()
 })
 
-itOfEmbedded('its records are not here')('records name all patients that a response shows, and no parameter values', async () => {
+itOnEmbedded('its records are not here')('records name all patients that a response shows, and no parameter values', async () => {
   const folder = newFolder()
   const { embedded, base } = await startServer({}, folder)
   const client = clientOf(() => base)

@@ -1,7 +1,7 @@
 /** FHIR batch and transaction. https://hl7.org/fhir/R4/http.html#transaction @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { observation, patient } from '../fixtures/resources.ts'
-import { type Answer, isElsewhere, issues, newId, type Tree, withServer } from './server.ts'
+import { isExternalServer, issuesOf, newId, type TestResponse, type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
 
@@ -63,10 +63,10 @@ describe('transaction', () => {
       '/',
       bundle('transaction', putEntry(patient(b)), { resource: patient(a), request: { method: 'POST', url: 'Patient' } }),
     )
-    expect([answer.status, issues(answer)]).toEqual([409, ['error conflict Bundle.entry[1]']])
+    expect([answer.status, issuesOf(answer)]).toEqual([409, ['error conflict Bundle.entry[1]']])
     expect((await get(`/Patient/${b}`)).status).toBe(404)
     const invalid = await post('/', bundle('transaction', putEntry(patient(b)), putEntry(patient(newId(), { gender: 'x', nope: 1 }))))
-    expect([invalid.status, [...issues(invalid)].sort()]).toEqual([
+    expect([invalid.status, [...issuesOf(invalid)].sort()]).toEqual([
       400,
       ['error code-invalid Bundle.entry[1].resource.gender', 'error structure Bundle.entry[1].resource.nope'],
     ])
@@ -159,15 +159,15 @@ describe('transaction', () => {
         request: { method: 'POST', url: 'Observation' },
       }),
     )
-    expect([dangling.status, issues(dangling)]).toEqual([412, ['error not-found Bundle.entry[0].resource.subject.reference']])
+    expect([dangling.status, issuesOf(dangling)]).toEqual([412, ['error not-found Bundle.entry[0].resource.subject.reference']])
   })
   it('rejects a duplicate fullUrl, and one that refers to a wrong type', async () => {
     const fullUrl = `urn:uuid:${crypto.randomUUID()}`
     const of = (organization: string) => putEntry(patient(newId(), { managingOrganization: { reference: organization } }))
     const twice = await post('/', bundle('transaction', putEntry(patient(newId()), { fullUrl }), putEntry(patient(newId()), { fullUrl })))
-    expect([twice.status, issues(twice)]).toEqual([400, ['error duplicate Bundle.entry[1].fullUrl']])
+    expect([twice.status, issuesOf(twice)]).toEqual([400, ['error duplicate Bundle.entry[1].fullUrl']])
     const wrong = await post('/', bundle('transaction', of(fullUrl), putEntry(patient(newId()), { fullUrl })))
-    expect([wrong.status, issues(wrong)]).toEqual([400, ['error value Bundle.entry[0].resource.managingOrganization']])
+    expect([wrong.status, issuesOf(wrong)]).toEqual([400, ['error value Bundle.entry[0].resource.managingOrganization']])
   })
   it('resolves relative references against the fullUrl of the same server', async () => {
     const [p, o, other] = [newId(), newId(), newId()]
@@ -190,7 +190,7 @@ describe('transaction', () => {
       '/',
       bundle('transaction', { resource: patient(id), request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"7"' } }),
     )
-    expect([wrong.status, issues(wrong)]).toEqual([412, ['error conflict Bundle.entry[0]']])
+    expect([wrong.status, issuesOf(wrong)]).toEqual([412, ['error conflict Bundle.entry[0]']])
     expect(
       statuses(
         await post(
@@ -203,7 +203,7 @@ describe('transaction', () => {
   it('rejects two entries for one resource', async () => {
     const id = newId()
     const answer = await post('/', bundle('transaction', putEntry(patient(id)), { request: { method: 'DELETE', url: `Patient/${id}` } }))
-    expect([answer.status, issues(answer)[0]]).toEqual([400, expect.stringMatching(/^error duplicate Bundle.entry\[\d]$/)])
+    expect([answer.status, issuesOf(answer)[0]]).toEqual([400, expect.stringMatching(/^error duplicate Bundle.entry\[\d]$/)])
   })
   it('rejects two conditional creates with the same criteria', async () => {
     const conditional = () => ({
@@ -211,7 +211,7 @@ describe('transaction', () => {
       request: { method: 'POST', url: 'Patient', ifNoneExist: 'identifier=urn:test|same' },
     })
     const answer = await post('/', bundle('transaction', conditional(), conditional()))
-    expect([answer.status, issues(answer)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
+    expect([answer.status, issuesOf(answer)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
     const ordered = (...criteria: readonly string[]) => ({
       resource: patient(newId()),
       request: { method: 'POST', url: 'Patient', ifNoneExist: criteria.join('&') },
@@ -220,10 +220,10 @@ describe('transaction', () => {
       '/',
       bundle('transaction', ordered('identifier=urn:test|o', 'active=true'), ordered('active=true', 'identifier=urn:test|o')),
     )
-    expect([reordered.status, issues(reordered)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
+    expect([reordered.status, issuesOf(reordered)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
   })
   // Elsewhere more than DynamoDB takes at once is what matters, and 29 seconds are few where an emulator takes 25 ms a call.
-  const many = isElsewhere ? 300 : 1_000
+  const many = isExternalServer ? 300 : 1_000
   it(`commits ${many} entries at once, and rejects more than 5,000`, async () => {
     const ids = Array.from({ length: many }, newId)
     const answer = await post('/', bundle('transaction', ...ids.map((id) => putEntry(patient(id)))))
@@ -295,7 +295,7 @@ describe('batch', () => {
     expect(statuses(answer)).toEqual(['201 Created', '404 Not Found', '400 Bad Request', '200 OK', '404 Not Found'])
     expect(answer.body.entry[2].response.outcome.issue[0].expression).toEqual(['Bundle.entry[2].resource.nope'])
     // Entries of a batch do not depend on each other: whether a search sees what another entry writes is the index's affair.
-    if (!isElsewhere) expect(answer.body.entry[3].resource.total).toBe(1)
+    if (!isExternalServer) expect(answer.body.entry[3].resource.total).toBe(1)
   })
 })
 
@@ -306,13 +306,13 @@ describe('a search by POST', () => {
     const [family, id] = [newId(), newId()]
     const resource = patient(newId(), { name: [{ family }] })
     await put(`/Patient/${resource.id}`, resource)
-    const found = ({ body }: Answer) =>
+    const found = ({ body }: TestResponse) =>
       body.entry.flatMap(({ resource }: Tree) => (resource?.entry ?? []).map((each: Tree) => each.resource.id))
     expect(found(await post('/', bundle('batch', search(`Patient/_search?family=${family}`))))).toEqual([resource.id])
     expect(found(await post('/', bundle('batch', search(`_search?_id=${resource.id}&_type=Patient`))))).toEqual([resource.id])
     const after = await post('/', bundle('transaction', search(`Patient/_search?_id=${id}`), putEntry(patient(id))))
     expect(statuses(after)).toEqual(['200 OK', '201 Created'])
-    if (!isElsewhere) expect(found(after)).toEqual([id])
+    if (!isExternalServer) expect(found(after)).toEqual([id])
   })
 
   it('takes its parameters from request.url, and rejects a body', async () => {

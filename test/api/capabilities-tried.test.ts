@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { patient } from '../fixtures/resources.ts'
-import { isElsewhere, issues, itOfEmbedded, newId, type Tree, withServer } from './server.ts'
+import { isExternalServer, issuesOf, itOnEmbedded, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post, patch, send, delete: remove } = withServer({ FHIR_CLIENT_IDS: 'optional' })
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
   statement = (await get('/metadata')).body
   rest = statement.rest[0]
   types = rest.resource
-  tried = isElsewhere ? types.filter(({ type }) => SAMPLE.includes(type)) : types
+  tried = isExternalServer ? types.filter(({ type }) => SAMPLE.includes(type)) : types
 })
 
 const named = (list: readonly Tree[] | undefined): readonly string[] => (list ?? []).map(({ name }) => name)
@@ -51,7 +51,7 @@ describe('Search parameters', () => {
     const typesOf = (some: readonly Tree[]) => new Set(some.flatMap(({ searchParam }) => searchParam.map(({ type }: Tree) => type)))
     const sample = types.filter(({ type }) => SAMPLE.includes(type))
     expect([sample.length, typesOf(sample)]).toEqual([SAMPLE.length, typesOf(types)])
-    expect(tried.length).toBe(isElsewhere ? SAMPLE.length : 146)
+    expect(tried.length).toBe(isExternalServer ? SAMPLE.length : 146)
   })
 
   it('are accepted by each type that claims them, and by no other', async () => {
@@ -79,9 +79,9 @@ describe('Search parameters', () => {
     )
     for (const [type, name] of composites) {
       const answer = await get(`/${type}?${name}=x&_count=0`, STRICT)
-      expect([type, name, answer.status, issues(answer)[0]]).toEqual([type, name, 400, expect.not.stringContaining('not-found')])
+      expect([type, name, answer.status, issuesOf(answer)[0]]).toEqual([type, name, 400, expect.not.stringContaining('not-found')])
     }
-    expect(composites.length).toBeGreaterThan(isElsewhere ? 5 : 20)
+    expect(composites.length).toBeGreaterThan(isExternalServer ? 5 : 20)
   })
 })
 
@@ -94,7 +94,7 @@ describe('Includes', () => {
       ])
         for (const some of chunks<string>(claimed, 50)) {
           const answer = await get(`/${type}?${some.map((value) => `${parameter}=${value}`).join('&')}&_count=1`, STRICT)
-          expect([type, answer.status, issues(answer)]).toEqual([type, 200, []])
+          expect([type, answer.status, issuesOf(answer)]).toEqual([type, 200, []])
         }
   })
 
@@ -118,13 +118,13 @@ describe('Operations', () => {
 
   async function isAnswered(path: string): Promise<boolean> {
     const read = await send('GET', path)
-    if (isThere(read.status, issues(read))) return true
+    if (isThere(read.status, issuesOf(read))) return true
     const posted = await post(path, { resourceType: 'Parameters', parameter: [{ name: 'x', valueString: 'x' }] })
-    return isThere(posted.status, issues(posted))
+    return isThere(posted.status, issuesOf(posted))
   }
 
   const LEVELS = ['', ...['Patient', 'Group', 'DocumentReference', 'Observation'].flatMap((type) => [`/${type}`, `/${type}/none`])].filter(
-    (level) => !isElsewhere || !/(?:Reference|Observation)\/none/.test(level),
+    (level) => !isExternalServer || !/(?:Reference|Observation)\/none/.test(level),
   )
   /** An export is named as its definition too, as clients look for either. */
   const ALIASES = ['patient-export', 'group-export']
@@ -244,7 +244,7 @@ it('System search accepts the claimed parameters, and no others', async () => {
 
 it('Compartments can be searched where they are claimed, and nowhere else', async () => {
   const owners = (rest.compartment as readonly string[]).map((url) => url.split('/').at(-1))
-  for (const { type } of isElsewhere ? types.filter((_, n) => n % 10 === 0).concat(tried) : types) {
+  for (const { type } of isExternalServer ? types.filter((_, n) => n % 10 === 0).concat(tried) : types) {
     const { status } = await get(`/${type}/none/*?_count=1`)
     expect([type, status]).toEqual([type, owners.includes(type.toLowerCase()) ? 200 : 404])
   }
@@ -275,9 +275,9 @@ it('References are accepted as claimed', async () => {
 })
 
 describe('Other settings', () => {
-  const other = withServer({ FHIR_VERSIONING: 'off', ...(isElsewhere ? {} : { FHIR_REFERENTIAL_INTEGRITY: 'on' }) })
+  const other = withServer({ FHIR_VERSIONING: 'off', ...(isExternalServer ? {} : { FHIR_REFERENTIAL_INTEGRITY: 'on' }) })
 
-  itOfEmbedded('AWS has no referential integrity')('enforce references, and claim so', async () => {
+  itOnEmbedded('AWS has no referential integrity')('enforce references, and claim so', async () => {
     expect(policyOf((await other.get('/metadata')).body.rest[0].resource)).toEqual(['literal', 'logical', 'enforced'])
     expect(await storing(other.put, elsewhere)).toBe(201)
     expect(await storing(other.put, logical)).toBe(201)

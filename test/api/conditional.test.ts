@@ -1,7 +1,7 @@
 /** Specification 4.1: conditional create, update, patch and delete. @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { issues, newId, withServer } from './server.ts'
+import { issuesOf, newId, withServer } from './server.ts'
 
 const { get, put, post, patch, delete: remove } = withServer()
 
@@ -23,7 +23,7 @@ describe('If-None-Exist', () => {
     expect(again.headers.get('location')).toMatch(new RegExp(`Patient/${a}/_history/1$`))
     await put(`/Patient/${b}`, identified(b, value))
     const several = await post('/Patient', identified(newId(), value), header)
-    expect([several.status, issues(several)]).toEqual([412, ['error multiple-matches']])
+    expect([several.status, issuesOf(several)]).toEqual([412, ['error multiple-matches']])
   })
   it('creates one resource for 20 concurrent requests', async () => {
     const value = newId()

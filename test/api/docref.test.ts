@@ -1,7 +1,7 @@
 /** $docref over HTTP: the stored documents of a patient. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { patient, ref } from '../fixtures/resources.ts'
-import { type Answer, newId, type Tree, withServer } from './server.ts'
+import { patient, referenceTo } from '../fixtures/resources.ts'
+import { newId, type TestResponse, type Tree, withServer } from './server.ts'
 
 const { put, get, post } = withServer()
 
@@ -15,7 +15,7 @@ const strict = { prefer: 'handling=strict' }
 
 type More = { readonly of?: string; readonly status?: string; readonly code?: string; readonly date: string; readonly during?: Tree }
 const documentOf = (name: string, { of = 'a', status = 'current', code = CCD, date, during, ...more }: More & Tree): Tree => ({
-  ...{ resourceType: 'DocumentReference', id: id(name), status, date, subject: ref(`Patient/${id(of)}`) },
+  ...{ resourceType: 'DocumentReference', id: id(name), status, date, subject: referenceTo(`Patient/${id(of)}`) },
   type: { coding: [{ system: LOINC, code }] },
   content: [{ attachment: { url: 'urn:x' } }],
   ...(during === undefined ? {} : { context: { period: during } }),
@@ -42,7 +42,7 @@ beforeAll(async () => {
 
 const A = () => `patient=${id('a')}`
 const of = (query: string, headers: Record<string, string> = strict) => get(`/DocumentReference/$docref?${query}`, headers)
-const namesIn = ({ status, body }: Answer): readonly string[] => {
+const namesIn = ({ status, body }: TestResponse): readonly string[] => {
   expect([status, body.resourceType, body.type]).toEqual([200, 'Bundle', 'searchset'])
   return (body.entry ?? []).map(({ resource }: Tree) => resource.id.slice(PARTY.length + 1))
 }
@@ -131,7 +131,7 @@ describe('$docref', () => {
 })
 
 it('$docref rejects missing, duplicate, malformed and unknown parameters', async () => {
-  const refused = async (answer: Promise<Answer>, status = 400) => {
+  const refused = async (answer: Promise<TestResponse>, status = 400) => {
     const { status: got, body } = await answer
     expect([got, body.resourceType]).toEqual([status, 'OperationOutcome'])
     return body.issue[0].code

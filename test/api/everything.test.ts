@@ -1,16 +1,16 @@
 /** $everything of a patient over HTTP. https://hl7.org/fhir/R4/patient-operation-everything.html @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { observation, patient, ref } from '../fixtures/resources.ts'
-import { type Answer, issues, newId, type Tree, withServer } from './server.ts'
+import { observation, patient, referenceTo } from '../fixtures/resources.ts'
+import { issuesOf, newId, type TestResponse, type Tree, withServer } from './server.ts'
 
 const { put, get, post, delete: remove } = withServer()
 
 const PARTY = newId()
 const id = (name: string): string => `${PARTY}-${name}`
-const to = (type: string, name: string): Tree => ref(`${type}/${id(name)}`)
+const to = (type: string, name: string): Tree => referenceTo(`${type}/${id(name)}`)
 const A = `Patient/${id('a')}`
 const encounter = (name: string, period: Tree, more: Tree = {}): Tree => ({
-  ...{ resourceType: 'Encounter', id: id(name), status: 'finished', class: { code: 'AMB' }, subject: ref(A) },
+  ...{ resourceType: 'Encounter', id: id(name), status: 'finished', class: { code: 'AMB' }, subject: referenceTo(A) },
   ...(period === undefined ? {} : { period }),
   ...more,
 })
@@ -21,7 +21,7 @@ const provenance = (name: string, target: Tree, more: Tree = {}): Tree => ({
 })
 
 const OWN: readonly Tree[] = [
-  { resourceType: 'Device', id: id('device'), patient: ref(A) },
+  { resourceType: 'Device', id: id('device'), patient: referenceTo(A) },
   encounter('e-2019', { start: '2019-03-01', end: '2019-03-02' }, { serviceProvider: to('Organization', 'clinic') }),
   encounter('e-open', { start: '2018-01-01' }, { location: [{ location: to('Location', 'ward') }] }),
   encounter('e-undated', undefined),
@@ -30,13 +30,13 @@ const OWN: readonly Tree[] = [
     id: id('m'),
     status: 'active',
     intent: 'order',
-    subject: ref(A),
+    subject: referenceTo(A),
     medicationReference: to('Medication', 'pill'),
   },
   observation(id('o-2019'), { subject: A, date: '2019-03-01T10:00:00Z', performer: [to('PractitionerRole', 'role')] }),
   observation(id('o-2021'), { subject: A, date: '2021-06-01', performer: [to('Practitioner', 'never'), to('Practitioner', 'gone')] }),
-  patient(id('linked'), { link: [{ other: ref(A), type: 'seealso' }] }),
-  provenance('p-own', ref(A)),
+  patient(id('linked'), { link: [{ other: referenceTo(A), type: 'seealso' }] }),
+  provenance('p-own', referenceTo(A)),
 ]
 const REFERRED: readonly Tree[] = [
   { resourceType: 'Practitioner', id: id('doctor') },
@@ -62,7 +62,8 @@ const OTHERS: readonly Tree[] = [
 ]
 
 const nameOf = ({ resourceType, id }: Tree): string => `${resourceType}/${id}`
-const namesIn = ({ body }: Pick<Answer, 'body'>): readonly string[] => (body.entry ?? []).map(({ resource }: Tree) => nameOf(resource))
+const namesIn = ({ body }: Pick<TestResponse, 'body'>): readonly string[] =>
+  (body.entry ?? []).map(({ resource }: Tree) => nameOf(resource))
 const PATIENT = patient(id('a'), { generalPractitioner: [to('Practitioner', 'general')] })
 const ALL: readonly string[] = [A, ...OWN.map(nameOf), ...REFERRED.map(nameOf)]
 const without = (...names: readonly string[]): readonly string[] =>
@@ -77,12 +78,12 @@ beforeAll(async () => {
   expect([...new Set(statuses)]).toEqual([201, 204])
 })
 
-const everything = (query = '', headers?: Record<string, string>): Promise<Answer> => get(`/${A}/$everything${query}`, headers)
+const everything = (query = '', headers?: Record<string, string>): Promise<TestResponse> => get(`/${A}/$everything${query}`, headers)
 
-const nextOf = ({ body }: Answer): string | undefined => body.link.find(({ relation }: Tree) => relation === 'next')?.url
+const nextOf = ({ body }: TestResponse): string | undefined => body.link.find(({ relation }: Tree) => relation === 'next')?.url
 
 /** All of them. `between`: before each further one. */
-async function pages(query: string, between?: (nth: number) => Promise<unknown>): Promise<readonly Answer[]> {
+async function pages(query: string, between?: (nth: number) => Promise<unknown>): Promise<readonly TestResponse[]> {
   const all = [await everything(query)]
   for (let next = nextOf(all[0]!); next !== undefined; next = nextOf(all.at(-1)!)) {
     await between?.(all.length)
@@ -185,7 +186,7 @@ describe('$everything', () => {
       [{ resourceType: 'Parameters', parameter: [{ name: 'start' }] }, 'Parameters.parameter[0]'],
     ] as const) {
       const refused = await post(`/${A}/$everything`, body)
-      expect([refused.status, issues(refused)]).toEqual([400, [`error value ${expression}`]])
+      expect([refused.status, issuesOf(refused)]).toEqual([400, [`error value ${expression}`]])
     }
   })
 
@@ -194,7 +195,7 @@ describe('$everything', () => {
     const there = doctors.filter((_, i) => i < 60 || i > 170)
     const much = observation(id('much'), {
       subject: `Patient/${id('many')}`,
-      performer: doctors.map((each) => ref(`Practitioner/${each}`)),
+      performer: doctors.map((each) => referenceTo(`Practitioner/${each}`)),
     })
     const entry = [patient(id('many')), much, ...there.map((each) => ({ resourceType: 'Practitioner', id: each }))].map((resource) => ({
       resource,
@@ -232,7 +233,7 @@ describe('$everything', () => {
       id: id('f'),
       status: 'active',
       code: { text: 'x' },
-      subject: ref(A),
+      subject: referenceTo(A),
     })
     const token = { 'x-index-token': answer.headers.get('x-index-token')! }
     expect(namesIn(await everything('?_type=Flag', token))).toEqual([`Flag/${id('f')}`])
@@ -282,7 +283,7 @@ describe('$everything', () => {
     await put(`/Patient/${id('gone')}`, patient(id('gone')))
     await remove(`/Patient/${id('gone')}`)
     const answer = await get(`/Patient/${id('gone')}/$everything`)
-    expect([answer.status, issues(answer)]).toEqual([404, ['error deleted']])
+    expect([answer.status, issuesOf(answer)]).toEqual([404, ['error deleted']])
   })
 
   it('is claimed for Patient alone', async () => {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { DIFFERENCES } from '../fixtures/fhirpath/differences.ts'
-import { type Answer, type Tree, withServer } from './server.ts'
+import { type TestResponse, type Tree, withServer } from './server.ts'
 
 const { post } = withServer()
 
@@ -27,7 +27,7 @@ type Found = { readonly type: string; readonly value: unknown }
 const SUITE: readonly Test[] = read('suite.json')
 const NO_INPUT: Tree = { resourceType: 'Basic', code: { text: 'x' } }
 
-async function applied({ expression, input }: Test): Promise<Answer> {
+async function applied({ expression, input }: Test): Promise<TestResponse> {
   const parameter = [
     { name: 'fhirPath', valueString: expression },
     { name: 'resource', resource: input === undefined ? NO_INPUT : read(`inputs/${input}.json`) },
@@ -35,7 +35,7 @@ async function applied({ expression, input }: Test): Promise<Answer> {
   return post('/$apply-fhirpath', { resourceType: 'Parameters', parameter })
 }
 
-const foundIn = ({ body }: Answer): readonly Found[] =>
+const foundIn = ({ body }: TestResponse): readonly Found[] =>
   body.parameter.filter(({ name }: Tree) => name === 'result').map(({ part }: Tree) => foundOf(part))
 
 function foundOf(part: readonly Tree[]): Found {

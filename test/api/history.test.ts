@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { eventually } from '../fixtures/eventually.ts'
 import { patient } from '../fixtures/resources.ts'
-import { isElsewhere, newId, stampsAfter, type Tree, withServer } from './server.ts'
+import { isExternalServer, newId, type Tree, waitForStampAfter, withServer } from './server.ts'
 
 const { get, put, post, patch, delete: remove } = withServer()
 
@@ -99,7 +99,7 @@ describe('the history of a resource', () => {
     const times: string[] = []
     for (let i = 0; i < 3; i++) {
       times.push((await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated)
-      await stampsAfter(put, Date.parse(times[i]!))
+      await waitForStampAfter(put, Date.parse(times[i]!))
     }
     for (const [query, total] of [
       ['', 3],
@@ -130,7 +130,7 @@ describe('the history of a resource', () => {
     const times: string[] = []
     for (let i = 0; i < 3; i++) {
       times.push((await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated)
-      await stampsAfter(put, Date.parse(times[i]!) + 5)
+      await waitForStampAfter(put, Date.parse(times[i]!) + 5)
     }
     const versions = async (query: string) =>
       (await get(`/Patient/${id}/_history?${query}`)).body.entry?.map(({ resource }: Tree) => resource.meta.versionId)
@@ -150,7 +150,7 @@ describe('the history of a resource', () => {
 async function shown(path: string, lastUpdated: string): Promise<void> {
   const shownUntil = async (): Promise<string | null> => {
     const { headers } = await get(`${path}?_count=1&_since=${lastUpdated}`)
-    expect(headers.has('x-history-until')).toBe(isElsewhere)
+    expect(headers.has('x-history-until')).toBe(isExternalServer)
     return headers.get('x-history-until')
   }
   await eventually(shownUntil, { until: (instant) => instant === null || Date.parse(instant) > Date.parse(lastUpdated), every: 1_000 })

@@ -1,7 +1,7 @@
 /** The protocol: formats, limits, errors, CORS, bad input. Specification 2.5, 7; never a 500, never a partial write. @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { patient, type Tree } from '../fixtures/resources.ts'
-import { isElsewhere, issues, itOfEmbedded, newId, withServer } from './server.ts'
+import { isExternalServer, issuesOf, itOnEmbedded, newId, withServer } from './server.ts'
 
 const { base, get, put, post, send } = withServer({ FHIR_MAX_BODY_BYTES: '100000' })
 
@@ -12,7 +12,7 @@ describe('routes', () => {
       expect([path, answer.status, answer.body.resourceType]).toEqual([path, 404, 'OperationOutcome'])
     }
   })
-  itOfEmbedded('a gateway answers for paths it does not know')('return 404 for an unknown operation, and suggest others', async () => {
+  itOnEmbedded('a gateway answers for paths it does not know')('return 404 for an unknown operation, and suggest others', async () => {
     const expected: readonly (readonly [path: string, text: RegExp])[] = [
       ['/Patient/1/$evrything', /this path\. Did you mean \$everything\?$/],
       ['/Patient/$apply-fhirpath', /this path\. \$apply-fhirpath is called at \/\$apply-fhirpath$/],
@@ -34,7 +34,7 @@ describe('routes', () => {
       'GET, HEAD, OPTIONS',
       'GET, PUT, PATCH, DELETE, HEAD, OPTIONS',
     ])
-    for (const path of ['/Kangaroo', '/Kangaroo/1', '/_search', ...(isElsewhere ? [] : ['/a/b/c/d/e'])]) {
+    for (const path of ['/Kangaroo', '/Kangaroo/1', '/_search', ...(isExternalServer ? [] : ['/a/b/c/d/e'])]) {
       const [, methods = ''] = /^(?:(.*), )?OPTIONS$/.exec((await allowed(path))!)!
       expect([path, methods]).toEqual([path, path === '/_search' ? 'POST' : ''])
     }
@@ -82,7 +82,7 @@ describe('formats', () => {
     'application/fhir+json; fhirVersion=4',
   ])('are 406 for Accept: %s', async (accept) => {
     const answer = await get('/metadata', { accept })
-    expect([answer.status, issues(answer)]).toEqual([406, ['error not-supported']])
+    expect([answer.status, issuesOf(answer)]).toEqual([406, ['error not-supported']])
   })
   it('allow bodies of FHIR 4.0 only', async () => {
     for (const [version, status] of [
@@ -117,7 +117,7 @@ describe('formats', () => {
     const id = newId()
     for (const value of ['nonsense', 'Strong', 'strong, eventual'])
       for (const answer of [await get('/Patient?_count=0', asking(value)), await post('/Patient', patient(id), asking(value))]) {
-        expect([value, answer.status, issues(answer)]).toEqual([value, 400, ['error value']])
+        expect([value, answer.status, issuesOf(answer)]).toEqual([value, 400, ['error value']])
         expect(answer.body.issue[0].details.text).toBe('X-Consistency is strong or eventual')
       }
     expect((await get(`/Patient/${id}`)).status).toBe(404)
@@ -132,7 +132,7 @@ describe('formats', () => {
       expect((await post('/Patient', patient(newId()), { 'content-type': type })).status).toBe(415)
     expect((await post('/Patient', patient(newId()), { 'content-type': 'application/json; charset=UTF-8' })).status).toBe(201)
   })
-  itOfEmbedded('the edge compresses')('are compressed for clients that accept gzip', async () => {
+  itOnEmbedded('the edge compresses')('are compressed for clients that accept gzip', async () => {
     expect((await get('/metadata', { 'accept-encoding': 'gzip' })).headers.get('content-encoding')).toBe('gzip')
     expect((await get('/metadata', { 'accept-encoding': 'identity' })).headers.get('content-encoding')).toBeNull()
     expect((await get('/metadata', { 'accept-encoding': 'gzip;q=0' })).headers.get('content-encoding')).toBeNull()
@@ -329,13 +329,13 @@ describe('browsers', () => {
   })
   it('may read the headers of FHIR, also of errors', async () => {
     // A gateway answers for paths it does not know, without headers of FHIR.
-    for (const path of ['/metadata', '/Patient/nobody', ...(isElsewhere ? [] : ['/nothing/at/all/there/x'])]) {
+    for (const path of ['/metadata', '/Patient/nobody', ...(isExternalServer ? [] : ['/nothing/at/all/there/x'])]) {
       const { headers } = await get(path, { origin: 'http://localhost:3000' })
       expect(headers.get('access-control-expose-headers')).toContain('ETag')
       expect(headers.get('access-control-expose-headers')).toContain('WWW-Authenticate')
     }
   })
-  itOfEmbedded('only an open server on one machine must fear them')(
+  itOnEmbedded('only an open server on one machine must fear them')(
     'are rejected from foreign origins while the server is open',
     async () => {
       expect((await get('/metadata', { origin: 'http://evil.example' })).status).toBe(403)
@@ -412,7 +412,7 @@ describe('bodies', () => {
       Buffer.of(0xff),
       Buffer.from('"}]}'),
     ])
-    expect(isElsewhere ? [400, 415] : [400]).toContain((await post('/Patient', body)).status)
+    expect(isExternalServer ? [400, 415] : [400]).toContain((await post('/Patient', body)).status)
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
   it('are rejected with the location of every issue', async () => {
@@ -425,7 +425,7 @@ describe('bodies', () => {
       contact: [{ nope: 1 }],
     })
     expect(answer.status).toBe(400)
-    expect([...issues(answer)].sort()).toEqual(
+    expect([...issuesOf(answer)].sort()).toEqual(
       expect.arrayContaining([
         'error code-invalid Patient.gender',
         'error structure Patient.contact[0].nope',

@@ -1,7 +1,7 @@
 /** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { isElsewhere, issues, newId, stampsAfter, withServer } from './server.ts'
+import { isExternalServer, issuesOf, newId, waitForStampAfter, withServer } from './server.ts'
 
 const { get, put, post, send, delete: remove } = withServer()
 
@@ -22,13 +22,13 @@ describe('create', () => {
   })
   it('requires an id', async () => {
     const answer = await post('/Patient', { resourceType: 'Patient', active: true })
-    expect([answer.status, issues(answer)]).toEqual([400, ['error required Patient.id']])
+    expect([answer.status, issuesOf(answer)]).toEqual([400, ['error required Patient.id']])
   })
   it('rejects an existing id', async () => {
     const id = newId()
     await post('/Patient', patient(id))
     const answer = await post('/Patient', patient(id))
-    expect([answer.status, issues(answer)]).toEqual([409, ['error conflict']])
+    expect([answer.status, issuesOf(answer)]).toEqual([409, ['error conflict']])
   })
   it.each(['a b', 'a/b', 'ä', 'x'.repeat(65), '', '.', '..'])('rejects the id %j', async (id) => {
     expect((await post('/Patient', patient(id))).status).toBe(400)
@@ -64,11 +64,11 @@ describe('read', () => {
   })
   it('returns 404 not-found for an unknown resource, 404 deleted for a deleted one', async () => {
     const id = newId()
-    expect(issues(await get(`/Patient/${id}`))).toEqual(['error not-found'])
+    expect(issuesOf(await get(`/Patient/${id}`))).toEqual(['error not-found'])
     await put(`/Patient/${id}`, patient(id))
     await remove(`/Patient/${id}`)
     const answer = await get(`/Patient/${id}`)
-    expect([answer.status, issues(answer)]).toEqual([404, ['error deleted']])
+    expect([answer.status, issuesOf(answer)]).toEqual([404, ['error deleted']])
   })
   it('returns 304 to a client that has the version', async () => {
     const id = newId()
@@ -89,7 +89,7 @@ describe('read', () => {
     expect([await asked(last), await asked(last, { 'if-none-match': (await get(`/Patient/${id}`)).headers.get('etag')! })]).toEqual([
       200, 304,
     ])
-    await stampsAfter(put, Date.parse(last) + 999)
+    await waitForStampAfter(put, Date.parse(last) + 999)
     const next = (await put(`/Patient/${id}`, patient(id))).headers.get('last-modified')!
     expect([next === last, await asked(next)]).toEqual([false, 304])
   })
@@ -99,7 +99,7 @@ describe('read', () => {
     const answer = await send('HEAD', `/Patient/${id}`)
     expect([answer.status, answer.headers.get('etag'), answer.text]).toEqual([200, 'W/"1"', ''])
     // Behind a gateway the length is that of what the gateway was given, which is nothing.
-    if (!isElsewhere) expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(50)
+    if (!isExternalServer) expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(50)
   })
   it('returns 404 for a type outside R4', async () => {
     const answer = await get('/Kangaroo/1')
@@ -223,7 +223,7 @@ describe('a string too long to search', () => {
     const id = newId()
     const family = 'x'.repeat(8001)
     const answer = await put(`/Patient/${id}`, patient(id, { name: [{ given: ['a'] }, { family }] }), { prefer: 'return=minimal' })
-    expect([answer.status, issues(answer)]).toEqual([201, ['warning value Patient.name[1].family']])
+    expect([answer.status, issuesOf(answer)]).toEqual([201, ['warning value Patient.name[1].family']])
     expect(answer.body.issue[0].details.text).toContain('8000')
     expect((await get(`/Patient/${id}`)).body.name[1].family).toBe(family)
     expect((await get(`/Patient?_id=${id}&family=${'x'.repeat(100)}`)).body.total).toBe(0)

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { eventually } from '../fixtures/eventually.ts'
-import { isWhole } from '../fixtures/long-runs.ts'
-import { EXAMPLES } from '../fixtures/us-core/examples.ts'
-import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
+import { isFullRun } from '../fixtures/long-runs.ts'
+import { US_CORE_EXAMPLES } from '../fixtures/us-core/examples.ts'
+import { exampleTextOf, INVALID_EXAMPLES, OFFICIAL_EXAMPLES } from '../fixtures/validation/official.ts'
 import { type Tree, withServer } from './server.ts'
 
 /** The longest of them has 35 MB. */
@@ -24,15 +24,15 @@ const parsed = (text: string): Tree =>
 /** `name`: of its file. `size`: in characters. */
 type Example = { readonly name: string; readonly key: string; readonly size: number }
 const exampleOf = (name: string): Example => {
-  const text = textOf(name)
+  const text = exampleTextOf(name)
   const { resourceType, id } = JSON.parse(text)
   return { name, key: `${resourceType}/${id}`, size: text.length }
 }
 /** All in whole loops; else some, none of them long. */
-const sent: readonly Example[] = OFFICIAL.filter((name, i) => isWhole || name in REFUSED || i % 40 === 0)
+const sent: readonly Example[] = OFFICIAL_EXAMPLES.filter((name, i) => isFullRun || name in INVALID_EXAMPLES || i % 40 === 0)
   .map(exampleOf)
-  .filter(({ size }) => isWhole || size < LONG)
-const stored = sent.filter(({ name }) => !(name in REFUSED) && name !== TOO_LONG)
+  .filter(({ size }) => isFullRun || size < LONG)
+const stored = sent.filter(({ name }) => !(name in INVALID_EXAMPLES) && name !== TOO_LONG)
 const idsOf = (type: string): readonly string[] =>
   stored.flatMap(({ key }) => (key.startsWith(`${type}/`) ? [key.slice(type.length + 1)] : [])).sort()
 const types = [...new Set(stored.map(({ key }) => key.split('/')[0]!))]
@@ -63,14 +63,14 @@ function* batchesOf(examples: readonly Example[]): Generator<readonly Example[]>
 }
 
 const batchOf = (examples: readonly Example[]): string => {
-  const entry = examples.map(({ name, key }) => `{"resource":${textOf(name)},"request":{"method":"PUT","url":"${key}"}}`)
+  const entry = examples.map(({ name, key }) => `{"resource":${exampleTextOf(name)},"request":{"method":"PUT","url":"${key}"}}`)
   return `{"resourceType":"Bundle","type":"batch","entry":[${entry.join(',')}]}`
 }
 
 /** What may be told differently once definitions are stored: what profiles find, and what the server says it can do. */
 const profiled: readonly string[] = [
-  ...sent.flatMap(({ name, size }) => (size < 50_000 ? [textOf(name)] : [])).filter((text) => /"profile": *\[ *"/.test(text)),
-  ...EXAMPLES.filter((_, i) => i % 9 === 0).map((resource) => JSON.stringify(resource)),
+  ...sent.flatMap(({ name, size }) => (size < 50_000 ? [exampleTextOf(name)] : [])).filter((text) => /"profile": *\[ *"/.test(text)),
+  ...US_CORE_EXAMPLES.filter((_, i) => i % 9 === 0).map((resource) => JSON.stringify(resource)),
 ]
 const found = async (): Promise<readonly Tree[]> => {
   const all: Tree[] = []
@@ -101,19 +101,21 @@ it('the official examples are stored, except for faulty ones, with the location 
     const place = expression[0].replace(/^Bundle\.entry\[\d+\](\.resource\.?)?/, '')
     return [name, [status, severity, code, place, details.text]]
   })
-  const faults = Object.entries(REFUSED).map(([name, fault]) => [name, ['400 Bad Request', 'error', ...fault]] as const)
+  const faults = Object.entries(INVALID_EXAMPLES).map(([name, fault]) => [name, ['400 Bad Request', 'error', ...fault]] as const)
   const tooLong = [TOO_LONG, ['413 Payload Too Large', 'error', 'too-long', '', 'The resource is larger than 20000000 bytes']] as const
   const expected = [...faults, tooLong].filter(([name]) => answers.has(name))
-  expect(expected).toHaveLength(isWhole ? 30 : 25)
+  expect(expected).toHaveLength(isFullRun ? 30 : 25)
   expect(Object.fromEntries(refused)).toEqual(Object.fromEntries(expected))
   // No parameter of theirs is another than R4's, and no text is too long for search.
-  const told = [...answers].filter(([name, { outcome }]) => !(name in REFUSED) && !DEFINITION.test(name) && outcome?.issue !== undefined)
+  const told = [...answers].filter(
+    ([name, { outcome }]) => !(name in INVALID_EXAMPLES) && !DEFINITION.test(name) && outcome?.issue !== undefined,
+  )
   expect(told.map(([name, { outcome }]) => [name, outcome.issue])).toEqual(answers.has(TOO_LONG) ? [[TOO_LONG, expect.anything()]] : [])
 })
 
 /** But for what the server says of each. */
 function isAsSent({ meta, ...rest }: Tree, { name }: Example): boolean {
-  const { meta: own, ...sent } = parsed(textOf(name))
+  const { meta: own, ...sent } = parsed(exampleTextOf(name))
   const told = { versionId: meta.versionId, lastUpdated: meta.lastUpdated }
   return isDeepStrictEqual([rest, meta], [sent, { ...own, ...told }])
 }
@@ -214,7 +216,7 @@ describe('Active example SearchParameters on another server', () => {
   const another = withServer({ FHIR_MAX_BODY_BYTES: '40000000' })
 
   it('leave the parameters of R4 unchanged', async () => {
-    const drafts = stored.flatMap(({ key, name }) => (key.startsWith('SearchParameter/') ? [JSON.parse(textOf(name))] : []))
+    const drafts = stored.flatMap(({ key, name }) => (key.startsWith('SearchParameter/') ? [JSON.parse(exampleTextOf(name))] : []))
     const write = async (more: object): Promise<Tree> => {
       const entry = drafts.map((draft) => ({
         resource: { ...draft, ...more },

@@ -1,10 +1,10 @@
 /** Nobody has the server alone: while one client's long request is worked on others are answered, and no answer grows without a bound. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { validateResource } from '../../lambdas/http/steps/validate-resource.ts'
-import { inSlices, inTurn, othersPass } from '../../lambdas/interactions/time-slices.ts'
-import { findingsOf } from '../../lambdas/interactions/validation/structure-findings.ts'
+import { mapInOrder, mapInSlices, yieldIfDue } from '../../lambdas/interactions/time-slices.ts'
+import { structureIssuesOf } from '../../lambdas/interactions/validation/structure-findings.ts'
 import { patient } from '../fixtures/resources.ts'
-import { turnsDuring, turnsPass } from '../fixtures/turns.ts'
+import { countTurnsDuring, waitTurns } from '../fixtures/turns.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
@@ -26,7 +26,7 @@ describe('work in slices', () => {
   let now = 0
   beforeEach(async () => {
     // A slice that an earlier test began ends first.
-    await turnsPass(3)
+    await waitTurns(3)
     jest.spyOn(performance, 'now').mockImplementation(() => now)
   })
   afterEach(() => void jest.restoreAllMocks())
@@ -38,9 +38,9 @@ describe('work in slices', () => {
 
   it('yields when a slice is used up, and keeps the order', async () => {
     const items = Array.from({ length: 10 }, (_, i) => i)
-    for (const sliced of [inSlices, inTurn]) {
+    for (const sliced of [mapInSlices, mapInOrder]) {
       let made: readonly number[] = []
-      const turns = await turnsDuring(async () => {
+      const turns = await countTurnsDuring(async () => {
         made = await sliced(items, (i: number) => {
           work()
           return i * 2
@@ -52,20 +52,20 @@ describe('work in slices', () => {
   })
 
   it('continues at once while there is time', async () => {
-    expect(othersPass()).toBeUndefined()
-    const made = inTurn([1, 2, 3], (i) => i)
-    expect(await turnsDuring(() => made)).toBeLessThanOrEqual(1)
+    expect(yieldIfDue()).toBeUndefined()
+    const made = mapInOrder([1, 2, 3], (i) => i)
+    expect(await countTurnsDuring(() => made)).toBeLessThanOrEqual(1)
   })
 
   it('shares the slices between concurrent tasks', async () => {
     const items = Array.from({ length: 8 }, (_, i) => i).values()
-    const turns = await turnsDuring(() => Promise.all([1, 2, 3, 4].map(() => inTurn(items, work))))
+    const turns = await countTurnsDuring(() => Promise.all([1, 2, 3, 4].map(() => mapInOrder(items, work))))
     expect(turns).toBeGreaterThanOrEqual(6)
   })
 
   it('serves waiting tasks in turn', async () => {
     const order: string[] = []
-    const working = (name: string, count: number) => inTurn(Array(count).keys(), () => order.push(name) && work())
+    const working = (name: string, count: number) => mapInOrder(Array(count).keys(), () => order.push(name) && work())
     await Promise.all([working('long', 6), working('short', 2), working('other', 2)])
     expect(order.filter((name) => name !== 'long')).toEqual(['short', 'other', 'short', 'other'])
   })
@@ -74,12 +74,12 @@ describe('work in slices', () => {
     const rejected: unknown[] = []
     const listen = (reason: unknown) => void rejected.push(reason)
     process.on('unhandledRejection', listen)
-    const made = inSlices([1, 2], (i) => {
+    const made = mapInSlices([1, 2], (i) => {
       work()
       return Promise.reject(new Error(`${i}`))
     })
     await expect(made.then((all) => Promise.all(all))).rejects.toThrow('1')
-    await turnsPass(10)
+    await waitTurns(10)
     process.off('unhandledRejection', listen)
     expect(rejected).toEqual([])
   })
@@ -91,17 +91,18 @@ describe('validation', () => {
   const step = (resource: object): unknown => validateResource.before!({ event: { fhir: { resource } } } as never)
 
   it('yields before the rules of a large resource', async () => {
-    const turns = await turnsDuring(async () => expect(await findingsOf(questionnaire(3_000))).toEqual([]))
+    const turns = await countTurnsDuring(async () => expect(await structureIssuesOf(questionnaire(3_000))).toEqual([]))
     expect(turns).toBeGreaterThanOrEqual(3)
     expect(step(questionnaire(3_000))).toBeInstanceOf(Promise)
   })
 
-  it('does not yield for a small resource', () => expect([findingsOf(questionnaire(10)), step(questionnaire(10))]).toEqual([[], undefined]))
+  it('does not yield for a small resource', () =>
+    expect([structureIssuesOf(questionnaire(10)), step(questionnaire(10))]).toEqual([[], undefined]))
 })
 
 it('at most 32 tasks wait at once, and all complete', async () => {
   let [underWay, most] = [0, 0]
-  const made = await inSlices(
+  const made = await mapInSlices(
     Array.from({ length: 200 }, (_, i) => i),
     async (i) => {
       most = Math.max(most, ++underWay)

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { issues, itOfEmbedded, type Tree, withServer } from './server.ts'
+import { issuesOf, itOnEmbedded, type Tree, withServer } from './server.ts'
 
 const client = withServer({ FHIR_CLIENT_IDS: 'optional' })
 const { get, put, post, patch } = client
@@ -29,7 +29,7 @@ const stored = async (resource: Tree): Promise<Tree> => {
 /** `status severity code expression …` of what is checked against it. */
 async function checked(resource: Tree, url: string): Promise<readonly unknown[]> {
   const answer = await post(`/${resource.resourceType}/$validate?profile=${encodeURIComponent(url)}`, resource)
-  return [answer.status, ...issues(answer)]
+  return [answer.status, ...issuesOf(answer)]
 }
 
 /** `status code …` of what $apply-fhirpath finds besides. */
@@ -125,7 +125,7 @@ describe('A stored profile', () => {
       const nominated = await post(`/Patient/$validate?profile=${encodeURIComponent(canonical)}`, someone())
       expect([nominated.status, JSON.stringify(nominated.body)]).toEqual([422, expect.stringMatching(/is retired/)])
       const named = await post('/Patient/$validate', someone({ meta: { profile: [canonical] } }))
-      expect([issues(named), JSON.stringify(named.body)]).toEqual([
+      expect([issuesOf(named), JSON.stringify(named.body)]).toEqual([
         ['warning processing Patient.meta.profile[0]'],
         expect.stringContaining('is retired'),
       ])
@@ -141,9 +141,9 @@ describe('A stored profile', () => {
     const extension = profile(url, said, { ...about, baseDefinition: `${BASE}Extension` })
     await stored({ ...extension, status: 'retired' })
     const having = someone({ extension: [{ url, valueString: 'x' }] })
-    expect(issues(await post('/Patient/$validate', having))).toEqual(['warning not-supported Patient.extension[0]'])
+    expect(issuesOf(await post('/Patient/$validate', having))).toEqual(['warning not-supported Patient.extension[0]'])
     await stored(extension)
-    expect(issues(await post('/Patient/$validate', having))).toEqual([expect.stringMatching(/^error .* Patient\.extension\[0\]/)])
+    expect(issuesOf(await post('/Patient/$validate', having))).toEqual([expect.stringMatching(/^error .* Patient\.extension\[0\]/)])
   })
 
   it('is reported as unusable if its base is missing or circular', async () => {
@@ -154,7 +154,7 @@ describe('A stored profile', () => {
     for (const url of [lost, first, second]) {
       expect((await checked(someone(), url))[0]).toBe(422)
       const answer = await post('/Patient/$validate', someone({ meta: { profile: [url] } }))
-      expect([answer.status, ...issues(answer)]).toEqual([200, 'warning processing Patient.meta.profile[0]'])
+      expect([answer.status, ...issuesOf(answer)]).toEqual([200, 'warning processing Patient.meta.profile[0]'])
     }
   })
 
@@ -215,7 +215,7 @@ describe('Stored value sets and code systems', () => {
 })
 
 describe('A definition beside R4 and packages', () => {
-  const told = async (resource: Tree) => issues(await put(`/${resource.resourceType}/${resource.id}`, resource, EVERYTHING))
+  const told = async (resource: Tree) => issuesOf(await put(`/${resource.resourceType}/${resource.id}`, resource, EVERYTHING))
   const US_CORE_PATIENT = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
   const MEANS_NOTHING = 'warning business-rule'
 
@@ -236,7 +236,7 @@ describe('A definition beside R4 and packages', () => {
     expect(await told({ resourceType: 'ValueSet', id: randomUUID(), url, status: 'active', compose: { include } })).toContain(
       `${MEANS_NOTHING} ValueSet.url`,
     )
-    expect(issues(await post('/Patient/$validate', someone({ gender: 'male' })))).toEqual(['information informational'])
+    expect(issuesOf(await post('/Patient/$validate', someone({ gender: 'male' })))).toEqual(['information informational'])
   })
 
   it.each([
@@ -256,7 +256,7 @@ describe('A definition beside R4 and packages', () => {
     const resource = profile(newUrl(), elements)
     const place = `${MEANS_NOTHING} StructureDefinition.differential.element[0]`
     expect(await told(resource)).toEqual([place])
-    expect(issues(await post('/StructureDefinition/$validate', resource))).toContain(place)
+    expect(issuesOf(await post('/StructureDefinition/$validate', resource))).toContain(place)
   })
 
   it('causes no warning if it is used', async () => {
@@ -270,7 +270,7 @@ describe('The CapabilityStatement', () => {
   const supported = async (type: string): Promise<readonly string[]> =>
     resourcesOf(await get('/metadata')).find((each) => each.type === type)!.supportedProfile ?? []
 
-  itOfEmbedded(onlyPackages)('names stored profiles as they are created, changed, retired, deleted and recreated', async () => {
+  itOnEmbedded(onlyPackages)('names stored profiles as they are created, changed, retired, deleted and recreated', async () => {
     const [url, other] = [newUrl(), newUrl()]
     const before = await supported('Patient')
     expect(before).not.toContain(url)
@@ -291,7 +291,7 @@ describe('The CapabilityStatement', () => {
     expect(await supported('Patient')).toContain(url)
   })
 
-  itOfEmbedded(onlyPackages)('names no other definitions, and keeps the profiles of packages', async () => {
+  itOnEmbedded(onlyPackages)('names no other definitions, and keeps the profiles of packages', async () => {
     const all = async () => resourcesOf(await get('/metadata')).flatMap(({ supportedProfile = [] }) => supportedProfile)
     const before = await all()
     await stored(profile(newUrl(), { 'Patient.birthDate': { min: 1 } }, { status: 'retired' }))
@@ -303,7 +303,7 @@ describe('The CapabilityStatement', () => {
     expect(await all()).toEqual(before)
   })
 
-  itOfEmbedded(onlyPackages)('omits stored profiles without a token', async () => {
+  itOnEmbedded(onlyPackages)('omits stored profiles without a token', async () => {
     const url = newUrl()
     await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
     const answer = await fetch(`${client.base()}/metadata`)

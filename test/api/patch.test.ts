@@ -1,7 +1,7 @@
 /** Specification 4.1: PATCH by JSON Patch and by FHIRPath Patch. @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { issues, newId, type Tree, withServer } from './server.ts'
+import { issuesOf, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, patch, send, delete: remove } = withServer()
 
@@ -200,7 +200,7 @@ describe('FHIRPath Patch', () => {
   ])('rejects %j with %i and its location', async (change, status) => {
     const path = await given({ name: [{ family: 'a' }, { family: 'b' }] })
     const answer = await fhirPath(path, change)
-    expect([answer.status, issues(answer)[0]]).toEqual([status, expect.stringContaining('Parameters.parameter[0]')])
+    expect([answer.status, issuesOf(answer)[0]]).toEqual([status, expect.stringContaining('Parameters.parameter[0]')])
     expect((await get(path)).body.meta.versionId).toBe('1')
   })
 })

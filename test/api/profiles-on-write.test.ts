@@ -1,12 +1,12 @@
 /** What profiles say of what is written, as the setting validateProfiles has it. https://hl7.org/fhir/R4/validation.html */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { example, US_CORE } from '../fixtures/us-core/findings.ts'
-import { textOf } from '../fixtures/validation/official.ts'
-import { type Answer, issues, type Tree, withServer } from './server.ts'
+import { copyExample, US_CORE } from '../fixtures/us-core/findings.ts'
+import { exampleTextOf } from '../fixtures/validation/official.ts'
+import { issuesOf, type TestResponse, type Tree, withServer } from './server.ts'
 
 const LAB = `${US_CORE}us-core-observation-lab`
-const right = (): Tree => ({ ...example('Observation/serum-sodium'), id: randomUUID() })
+const right = (): Tree => ({ ...copyExample('Observation/serum-sodium'), id: randomUUID() })
 const wrong = (): Tree => ({ ...right(), category: [{ text: 'x' }] })
 const MISSING = 'required Observation.category'
 
@@ -20,7 +20,7 @@ const EVERYTHING = { prefer: 'return=OperationOutcome' }
 
 describe('validateProfiles=enforce', () => {
   const { get, post, put, patch } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
-  const told = (answer: Answer): readonly unknown[] => [answer.status, issues(answer).filter((text) => text.startsWith('error'))]
+  const told = (answer: TestResponse): readonly unknown[] => [answer.status, issuesOf(answer).filter((text) => text.startsWith('error'))]
   const REFUSED = [422, [`error ${MISSING}`]]
 
   it('stores a resource that conforms to its profiles', async () => {
@@ -60,11 +60,11 @@ describe('validateProfiles=enforce', () => {
   it('stores a resource with an unknown profile, with a warning', async () => {
     const resource = { ...right(), meta: { profile: ['http://example.org/unheard-of'] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
-    expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning not-found Observation.meta.profile[0]'])])
+    expect([answer.status, issuesOf(answer)]).toEqual([201, expect.arrayContaining(['warning not-found Observation.meta.profile[0]'])])
   })
 
   it('stores a profile with a snapshot', async () => {
-    const published = JSON.parse(textOf('StructureDefinition-bodyheight'))
+    const published = JSON.parse(exampleTextOf('StructureDefinition-bodyheight'))
     const own = { ...published, id: 'height', url: 'http://example.org/StructureDefinition/height' }
     expect(told(await put('/StructureDefinition/height', own))).toEqual([201, []])
   })
@@ -75,7 +75,7 @@ describe('validateProfiles=enforce', () => {
     const unknown = { ...plain, modifierExtension: [{ url: 'http://unknown.test/not', valueBoolean: true }] }
     const answer = await put(`/Observation/${plain.id}`, unknown, EVERYTHING)
     const named = 'information not-supported Observation.modifierExtension[0]'
-    expect([answer.status, issues(answer)]).toEqual([200, expect.arrayContaining([named])])
+    expect([answer.status, issuesOf(answer)]).toEqual([200, expect.arrayContaining([named])])
   })
 })
 
@@ -124,7 +124,7 @@ describe('validateProfiles=enforce with two profiles that bind the same value se
         ...{ resourceType: 'Patient', id: 'bound', meta: { profile: named.map((strength) => `http://example.org/${strength}`) } },
         maritalStatus: { coding: [{ system: 'http://example.org/own', code: 'x' }] },
       })
-      expect([answer.status, issues(answer)]).toEqual([422, expect.arrayContaining(['error code-invalid Patient.maritalStatus'])])
+      expect([answer.status, issuesOf(answer)]).toEqual([422, expect.arrayContaining(['error code-invalid Patient.maritalStatus'])])
     }
   })
 })
@@ -141,7 +141,7 @@ describe('validateProfiles=enforce with unusable profiles', () => {
     })
     const resource = { ...right(), meta: { profile: [url] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
-    expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning processing Observation.meta.profile[0]'])])
+    expect([answer.status, issuesOf(answer)]).toEqual([201, expect.arrayContaining(['warning processing Observation.meta.profile[0]'])])
     expect(JSON.stringify(answer.body)).toContain('it is retired')
   })
 
@@ -149,7 +149,7 @@ describe('validateProfiles=enforce with unusable profiles', () => {
     const named = async (...profile: readonly string[]) => {
       const resource = { ...right(), meta: { profile } }
       const answer = await put(`/Observation/${resource.id}`, resource)
-      return [answer.status, issues(answer).filter((text) => text.startsWith('error'))]
+      return [answer.status, issuesOf(answer).filter((text) => text.startsWith('error'))]
     }
     const BASE = 'http://hl7.org/fhir/StructureDefinition/'
     const US_CORE_PATIENT = `${US_CORE}us-core-patient`
@@ -204,9 +204,9 @@ describe('validateProfiles=warn', () => {
     const quiet = await post('/Observation', resource)
     expect([quiet.status, quiet.body.resourceType]).toEqual([201, 'Observation'])
     const told = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
-    expect([told.status, issues(told)]).toEqual([200, expect.arrayContaining([`warning ${MISSING}`])])
+    expect([told.status, issuesOf(told)]).toEqual([200, expect.arrayContaining([`warning ${MISSING}`])])
     const { body } = await post('/', bundle('transaction', entry(wrong(), 'POST')))
-    expect(issues({ ...told, body: body.entry[0].response.outcome })).toContain(`warning ${MISSING}`)
+    expect(issuesOf({ ...told, body: body.entry[0].response.outcome })).toContain(`warning ${MISSING}`)
   })
 })
 
@@ -216,6 +216,6 @@ describe('validateProfiles=off', () => {
   it('ignores profiles', async () => {
     const resource = { ...wrong(), meta: { profile: [LAB] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
-    expect([answer.status, issues(answer)]).toEqual([201, ['information informational']])
+    expect([answer.status, issuesOf(answer)]).toEqual([201, ['information informational']])
   })
 })

@@ -1,7 +1,7 @@
 /** Conditional references, on every write. https://hl7.org/fhir/R4/http.html#trules @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { observation, patient } from '../fixtures/resources.ts'
-import { type Answer, issues, newId, type Tree, withServer } from './server.ts'
+import { issuesOf, newId, type TestResponse, type Tree, withServer } from './server.ts'
 
 const { get, put, post, patch } = withServer()
 
@@ -39,8 +39,8 @@ const fhirPathPatch = (reference: string): Tree => ({
   ],
 })
 
-type Write = (id: string, reference: string) => Promise<Answer>
-const stored = async (id: string): Promise<Answer> => {
+type Write = (id: string, reference: string) => Promise<TestResponse>
+const stored = async (id: string): Promise<TestResponse> => {
   await put(`/Patient/${id}`, patient(id))
   return get(`/Patient/${id}`)
 }
@@ -80,7 +80,7 @@ const CASES = [
 ]
 
 /** The outcome of the only entry of a batch, or of the whole request. */
-function outcomeOf({ status, body, ...rest }: Answer): Answer {
+function outcomeOf({ status, body, ...rest }: TestResponse): TestResponse {
   const response = body?.type === 'batch-response' ? body.entry[0].response : undefined
   return { ...rest, status: response === undefined ? status : Number(response.status.slice(0, 3)), body: response?.outcome ?? body }
 }
@@ -95,12 +95,12 @@ describe('a conditional reference', () => {
   it.each(CASES)('is rejected without a match, with its location: %s', async (_, write, place) => {
     const id = newId()
     const answer = outcomeOf(await write(id, await organizations()))
-    expect([answer.status, issues(answer)]).toEqual([412, [`error not-found ${place}`]])
+    expect([answer.status, issuesOf(answer)]).toEqual([412, [`error not-found ${place}`]])
     expect((await get(`/Patient/${id}`)).body.managingOrganization).toBeUndefined()
   })
   it.each(CASES)('is rejected for several matches, with its location: %s', async (_, write, place) => {
     const answer = outcomeOf(await write(newId(), await organizations(newId(), newId())))
-    expect([answer.status, issues(answer)]).toEqual([412, [`error multiple-matches ${place}`]])
+    expect([answer.status, issuesOf(answer)]).toEqual([412, [`error multiple-matches ${place}`]])
   })
   it.each([
     'Organization?nonsense=1',
@@ -200,7 +200,7 @@ describe('a conditional reference', () => {
         entry('POST', 'Patient', of('Organization?nonsense=1')),
       ),
     )
-    expect([answer.status, issues(answer)]).toEqual([
+    expect([answer.status, issuesOf(answer)]).toEqual([
       412,
       ['error multiple-matches Bundle.entry[1].resource.managingOrganization.reference'],
     ])

@@ -3,22 +3,22 @@
  * the searches of US Core (specification 4.3), each with every patient of the sample.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { sourcesOf } from '../../bin/load/file-reader.ts'
+import { findSourceFiles } from '../../bin/load/file-reader.ts'
 import { load } from '../../bin/load/load.ts'
-import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
+import type { EmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { type Json, QUERIES, readData } from '../fixtures/count-synthea.ts'
-import { type Client, clientOf, startServer } from './server.ts'
+import { clientOf, startServer, type TestClient } from './server.ts'
 
 const FOLDER = process.env.FHIR_SYNTHEA ?? 'test/fixtures/sample'
 const data = readData(FOLDER)
-let embedded: Embedded
-let client: Client
+let embedded: EmbeddedServer
+let client: TestClient
 
 beforeAll(async () => {
   const started = await startServer()
   embedded = started.embedded
   client = clientOf(() => started.base)
-  const { failures } = await load(sourcesOf([FOLDER]), { base: started.base, concurrency: 4, onProgress: () => undefined })
+  const { failures } = await load(findSourceFiles([FOLDER]), { base: started.base, concurrency: 4, onProgress: () => undefined })
   expect(failures).toEqual([])
 }, 300_000)
 afterAll(() => embedded.close())

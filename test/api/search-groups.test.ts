@@ -1,6 +1,6 @@
 /** Specification 4.2, grouping; and the links, weights and explanations of pages. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { SEARCH_GROUP } from '../../lambdas/fhir/own-extensions.ts'
+import { SEARCH_GROUP_EXTENSION } from '../../lambdas/fhir/own-extensions.ts'
 import { observation } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'
 
@@ -88,10 +88,10 @@ describe('_group', () => {
     expect(body.issue[0].details.text).toContain('not a search parameter or an element with one of Observation')
     const { body: found } = await get('/Observation?_group=code&code=a')
     expect(found.entry[0].search.extension).toMatchObject([
-      { url: SEARCH_GROUP, extension: [{ url: 'key' }, { url: 'size', valueInteger: 2 }] },
+      { url: SEARCH_GROUP_EXTENSION, extension: [{ url: 'key' }, { url: 'size', valueInteger: 2 }] },
     ])
     const { contained } = (await get('/metadata')).body
-    expect(contained.map(({ url }: Tree) => url)).toContain(SEARCH_GROUP)
+    expect(contained.map(({ url }: Tree) => url)).toContain(SEARCH_GROUP_EXTENSION)
   })
 
   it('counts the resources that match, grouped or not', async () => {

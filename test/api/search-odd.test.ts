@@ -1,7 +1,7 @@
 /** No search, however odd, is answered by a 500 or keeps the server busy: names, modifiers, chains and values put together at random. */
 import { beforeAll, expect, it } from '@jest/globals'
 import { randomOf } from '../contracts/generated-search.ts'
-import { firstSeed, isWhole, timesOf } from '../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed, isFullRun } from '../fixtures/long-runs.ts'
 import { type Tree, withServer } from './server.ts'
 import { worstRequests } from './worst-requests.ts'
 
@@ -116,7 +116,7 @@ it('random searches never return 500', async () => {
           random.pick(NAMES) + random.pick(ENDS),
           Array.from({ length: 1 + random.below(3) }, () => random.pick(VALUES)).join(random.pick([',', '', '|', '$'])),
         ]
-  for (let round = 0; round < timesOf(300, 5_000); round++) {
+  for (let round = 0; round < caseCountOf(300, 5_000); round++) {
     const query = new URLSearchParams(Array.from({ length: 1 + random.below(4) }, pair)).toString()
     const path = random.pick(['/Observation', '/Patient', '', '/Patient/a/Observation', '/Location'])
     const prefer = random.pick(['handling=strict', 'handling=lenient', 'explain', 'pagination=offset-page'])
@@ -164,7 +164,7 @@ it('wildcards and patterns are matched as plain text', async () => {
 })
 
 it('small versions of the worst requests never return 500', async () => {
-  for (const { name, method, path, headers, body } of worstRequests(isWhole ? 0.1 : 0.002)) {
+  for (const { name, method, path, headers, body } of worstRequests(isFullRun ? 0.1 : 0.002)) {
     const { status, body: answer } = await send(method, path, body, headers)
     expect([name, status >= 200 && (status < 500 || status === 503)]).toEqual([name, true])
     if (status >= 400) expect([name, answer.resourceType]).toEqual([name, 'OperationOutcome'])

@@ -3,15 +3,15 @@ import { subscribe } from 'node:diagnostics_channel'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import type { EmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { isWhole, timesOf } from '../fixtures/long-runs.ts'
+import { caseCountOf, isFullRun } from '../fixtures/long-runs.ts'
 import { patient } from '../fixtures/resources.ts'
-import { type Client, clientOf, issues, newId, startServer, type Tree } from './server.ts'
+import { clientOf, issuesOf, newId, startServer, type TestClient, type Tree } from './server.ts'
 
-let embedded: Embedded
-let client: Client
+let embedded: EmbeddedServer
+let client: TestClient
 const reports: string[] = []
 /** Those that were started since the server was. */
 const threads: unknown[] = []
@@ -44,8 +44,8 @@ const define = async (resource: Tree): Promise<void> => {
   await settled()
 }
 /** Repeats the request while the index is behind. Many slow expressions keep it behind for minutes. */
-async function got(...asked: Parameters<Client['get']>): ReturnType<Client['get']> {
-  const ask = async (): ReturnType<Client['get']> => {
+async function got(...asked: Parameters<TestClient['get']>): ReturnType<TestClient['get']> {
+  const ask = async (): ReturnType<TestClient['get']> => {
     const answer = await client.get(...asked)
     if (answer.status === 503) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
     return answer
@@ -91,7 +91,7 @@ beforeAll(async () => {
   await put(nicknamed('member', 'Zed', { extension }))
   for (const each of [NICKNAME, ...OF_EXTENSIONS]) await define(each)
 })
-atEnd(() => embedded.close())
+runAtEnd(() => embedded.close())
 afterEach(() => expect(reports.splice(0)).toEqual([]))
 
 const NICKNAMES = { expression: "Patient.name.where(use = 'nickname').given" }
@@ -331,7 +331,7 @@ describe('an expression that is not compiled', () => {
   it.each([
     ['slow-pattern', 'TookTooLong', "Patient.name.family.where($this.matches('^(a+)+$'))"],
     ['doubled', 'TooCostly', `Patient.name.where(family = 'ends').family${'.select($this & $this)'.repeat(28)}`],
-    ...(isWhole ? LONG : []),
+    ...(isFullRun ? LONG : []),
   ])('is stopped if it takes too long (%s), and delays nothing else', async (code, reason, expression) => {
     await put({ resourceType: 'Patient', id: 'trap', name: [{ family: `${'a'.repeat(60)}b` }, { family: 'ends' }] })
     await define(parameter(code, { type: code === 'endless' ? 'number' : 'string', expression }))
@@ -360,7 +360,7 @@ describe('an expression that is not compiled', () => {
       await create('slow:missing=true&active=true'),
       await client.delete('/Patient?slow=aaaN'),
     ]
-    expect(undecided.map((answer) => [answer.status, issues(answer)])).toEqual(Array(4).fill([403, ['error too-costly']]))
+    expect(undecided.map((answer) => [answer.status, issuesOf(answer)])).toEqual(Array(4).fill([403, ['error too-costly']]))
     expect(undecided[0]!.text).toContain('The parameter slow has no values of some Patient resources')
     expect([(await create('family=nobody')).status, await found('Patient?slow=aaaN')]).toEqual([201, ''])
     const { id } = again.body
@@ -372,7 +372,7 @@ describe('an expression that is not compiled', () => {
   })
 })
 
-const MANY = timesOf(6, 300)
+const MANY = caseCountOf(6, 300)
 it('many slow parameters block no search, and are reported', async () => {
   const many = Array.from({ length: MANY }, (_, i) => parameter(`many-${i}`, { expression: `Patient.name.repeat(given).where(matches('^(a+)+${i}$'))` })) // biome-ignore format: one parameter
   const poison = { resourceType: 'Patient', id: 'poison', name: [{ family: 'Poison', given: Array(20).fill(`${'a'.repeat(40)}!`) }] }

@@ -1,12 +1,12 @@
 /** Specification 4.2: quantities with their units, composites, positions. Rows of query → ids. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { coded, observation } from '../fixtures/resources.ts'
-import { issues, type Tree, withServer } from './server.ts'
+import { codeableConceptOf, observation } from '../fixtures/resources.ts'
+import { issuesOf, type Tree, withServer } from './server.ts'
 
 const { get, put } = withServer()
 
 const UCUM = 'http://unitsofmeasure.org'
-const code = (code: string, system = 'http://loinc.org') => coded(code, system)
+const code = (code: string, system = 'http://loinc.org') => codeableConceptOf(code, system)
 const quantity = (value: number, unit: string, coded = true) => ({ value, unit, ...(coded ? { system: UCUM, code: unit } : {}) })
 /** Samples in volts above 2. */
 const sampled = (more: object) => ({ origin: quantity(2, 'V'), period: 10, dimensions: 1, ...more })
@@ -236,5 +236,5 @@ it.each([
   'Location?near=1|1|-1',
 ])('a search is rejected with 400: %s', async (query) => {
   const answer = await get(`/${query}`)
-  expect([answer.status, issues(answer).length]).toEqual([400, 1])
+  expect([answer.status, issuesOf(answer).length]).toEqual([400, 1])
 })

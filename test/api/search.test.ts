@@ -1,6 +1,6 @@
 /** Specification 4.2: search by token, string, date, reference, uri and number; sorting, paging, strictness. Rows of query → ids. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { issues, type Tree, withServer } from './server.ts'
+import { issuesOf, type Tree, withServer } from './server.ts'
 
 const { get, put, post, delete: remove } = withServer()
 
@@ -304,7 +304,7 @@ describe('strictness', () => {
   })
   it('rejects unknown parameters if strict', async () => {
     const answer = await get('/Patient?nonsense=1', { prefer: 'handling=strict' })
-    expect([answer.status, issues(answer)]).toEqual([400, ['error not-found']])
+    expect([answer.status, issuesOf(answer)]).toEqual([400, ['error not-found']])
     expect(answer.body.issue[0].details.text).toContain('nonsense')
   })
   it.each([

@@ -5,37 +5,37 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
+import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { type Credentials, tokensOf } from '../fixtures/given-tokens.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
+import { type Credentials, tokenProviderOf } from '../fixtures/given-tokens.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
 export type { Tree }
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly body: Tree; readonly text: string }
+export type TestResponse = { readonly status: number; readonly headers: Headers; readonly body: Tree; readonly text: string }
 
-export type Client = {
+export type TestClient = {
   readonly base: () => string
   /** As it is answered, body unread. */
   readonly raw: (path: string, init?: RequestInit) => Promise<Response>
-  readonly send: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
-  readonly get: (path: string, headers?: Record<string, string>) => Promise<Answer>
-  readonly put: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Answer>
-  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Answer>
-  readonly patch: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Answer>
-  readonly delete: (path: string, headers?: Record<string, string>) => Promise<Answer>
+  readonly send: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<TestResponse>
+  readonly get: (path: string, headers?: Record<string, string>) => Promise<TestResponse>
+  readonly put: (path: string, body: unknown, headers?: Record<string, string>) => Promise<TestResponse>
+  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<TestResponse>
+  readonly patch: (path: string, body: unknown, headers?: Record<string, string>) => Promise<TestResponse>
+  readonly delete: (path: string, headers?: Record<string, string>) => Promise<TestResponse>
 }
 
 /** Started before the tests of the file, closed after them, and asked with an administrator's token. `settings`: environment variables. */
-export function withServer(settings: Readonly<Record<string, string>> = {}): Client {
+export function withServer(settings: Readonly<Record<string, string>> = {}): TestClient {
   let base = process.env.FHIR_BASE_URL ?? ''
   let access: Access = () => undefined
-  let embedded: Embedded | undefined
+  let embedded: EmbeddedServer | undefined
   beforeAll(async () => {
     if (base !== '') {
       const administrator = await emptied(settings)
-      if (administrator !== undefined) access = tokensOf(base, administrator)
+      if (administrator !== undefined) access = tokenProviderOf(base, administrator)
       return
     }
     const started = await startServer({ FHIR_ACCESS: 'token', ...settings })
@@ -53,11 +53,11 @@ export function withServer(settings: Readonly<Record<string, string>> = {}): Cli
 }
 
 /** Whether the server is another than the embedded one: its index may follow the store, and an edge stands before it. */
-export const isElsewhere = process.env.FHIR_BASE_URL !== undefined
+export const isExternalServer = process.env.FHIR_BASE_URL !== undefined
 
 /** For tests of what only the embedded home does itself. */
-export function itOfEmbedded(reason: string): (name: string, test: () => Promise<void>) => void {
-  if (!isElsewhere) return it
+export function itOnEmbedded(reason: string): (name: string, test: () => Promise<void>) => void {
+  if (!isExternalServer) return it
   return (name) => {
     process.stderr.write(`Not tested at FHIR_BASE_URL: "${name}": ${reason}\n`)
     it.skip(name, () => {})
@@ -77,10 +77,10 @@ async function emptied(settings: Readonly<Record<string, string>>): Promise<Cred
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
   dataFolder?: string,
-  report: (error: unknown) => void = neverReports,
-): Promise<{ readonly embedded: Embedded; readonly base: string }> {
+  report: (error: unknown) => void = failOnReport,
+): Promise<{ readonly embedded: EmbeddedServer; readonly base: string }> {
   const baseUrl = 'http://127.0.0.1/fhir'
-  const embedded = await openEmbedded({
+  const embedded = await openEmbeddedServer({
     config: readConfig({ FHIR_ACCESS: 'open', ...settings }),
     baseUrl,
     ...(dataFolder === undefined ? {} : { dataFolder }),
@@ -99,13 +99,13 @@ const MOST_AGAIN = 10
 type Access = () => string | undefined | Promise<string | undefined>
 
 /** Sends each X-Index-Token it got until a search was answered, so that it finds what it wrote wherever the index follows the store. */
-export function clientOf(base: () => string, access: Access = () => undefined): Client {
+export function clientOf(base: () => string, access: Access = () => undefined): TestClient {
   let tokens: readonly string[] = []
   const authorization = async (): Promise<Record<string, string>> => {
     const token = await access()
     return token === undefined ? {} : { authorization: `Bearer ${token}` }
   }
-  const send: Client['send'] = async (method, path, body, headers = {}) => {
+  const send: TestClient['send'] = async (method, path, body, headers = {}) => {
     const allowed = await authorization()
     const sent = tokens
     const isText = typeof body === 'string' || body instanceof Uint8Array
@@ -124,7 +124,7 @@ export function clientOf(base: () => string, access: Access = () => undefined): 
       })
     let response = await ask()
     // On a busy machine the index may be behind for longer than a search waits, which then says when to ask again; a Bundle before it does anything.
-    const waits = method === 'GET' || (isElsewhere && method === 'POST' && (path === '/' || path.endsWith('/_search')))
+    const waits = method === 'GET' || (isExternalServer && method === 'POST' && (path === '/' || path.endsWith('/_search')))
     const isBehind = response.status === 503 && ((sent.length > 0 && waits) || (await isTableIndexBehind(response)))
     if (isBehind) {
       let seconds = MOST_AGAIN * Number(response.headers.get('retry-after') ?? 1)
@@ -163,7 +163,7 @@ let counter = 0
 export const newId = (): string => `t-${process.pid}-${Date.now().toString(36)}-${++counter}`
 
 /** Waits until the server stamps a write with an instant after this one, given in milliseconds. The writes are those of another resource. */
-export async function stampsAfter(put: Client['put'], instant: number): Promise<void> {
+export async function waitForStampAfter(put: TestClient['put'], instant: number): Promise<void> {
   const id = newId()
   const stamp = async (): Promise<string> =>
     (await put(`/Binary/${id}`, { resourceType: 'Binary', id, contentType: 'text/plain' })).body.meta.lastUpdated
@@ -171,5 +171,5 @@ export async function stampsAfter(put: Client['put'], instant: number): Promise<
 }
 
 /** The codes of an OperationOutcome, `severity code expression`. */
-export const issues = ({ body }: Answer): readonly string[] =>
+export const issuesOf = ({ body }: TestResponse): readonly string[] =>
   (body?.issue ?? []).map(({ severity, code, expression }: Tree) => [severity, code, ...(expression ?? [])].join(' '))

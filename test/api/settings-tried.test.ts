@@ -4,17 +4,17 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import { readConfig, SETTINGS, type SettingKind, variableOf } from '../../lambdas/runtime/config.ts'
-import { fhirUnder } from '../bin/process.ts'
-import { isWhole } from '../fixtures/long-runs.ts'
+import { runFhirWithEnvironment } from '../bin/process.ts'
+import { isFullRun } from '../fixtures/long-runs.ts'
 import * as access from './settings-tried/access.ts'
 import * as keeping from './settings-tried/keeping.ts'
 import * as requests from './settings-tried/requests.ts'
-import type { Trial } from './settings-tried/served.ts'
+import type { SettingTrial } from './settings-tried/served.ts'
 
 type Name = (typeof SETTINGS)[number]['name']
 
 /** `wrong`: values that are none, and what the start says of them after the name of the variable. */
-type Tried = { readonly trials: readonly Trial[]; readonly wrong: Readonly<Record<string, string>> }
+type Tried = { readonly trials: readonly SettingTrial[]; readonly wrong: Readonly<Record<string, string>> }
 
 const none = (value: string, expected: string): string => ` is "${value}", but must be ${expected}`
 const wrong = (expected: string, ...values: readonly string[]): Readonly<Record<string, string>> =>
@@ -71,7 +71,7 @@ const STARTED = new Set([
     .map(([first]) => first!.variable),
   'FHIR_EXPORT_ADDITIONAL_RESOURCES',
 ])
-if (!isWhole)
+if (!isFullRun)
   process.stderr.write(
     'One wrong value of each kind of setting is tried by starting the server: npm run test:full tries one of each setting\n',
   )
@@ -87,10 +87,10 @@ describe.each(settings)('$variable', ({ kind, variable, trials, wrong }) => {
   it.each(trials)('=%s: %s', (value, _, proof) => proof(value))
 
   // Every start says it; one for each kind of setting is enough where there is no time.
-  if (isWhole || STARTED.has(variable))
+  if (isFullRun || STARTED.has(variable))
     it('ends the start with one line of error for a wrong value', async () => {
       const [[value, told] = ['', '']] = Object.entries(wrong)
-      const { code, out, err } = await fhirUnder({ ...process.env, [variable]: value }, 'start', '--memory', '--port', '1')
+      const { code, out, err } = await runFhirWithEnvironment({ ...process.env, [variable]: value }, 'start', '--memory', '--port', '1')
       expect([code, out, err.startsWith(`fhir: ${variable}${told}`), err.trim().split('\n').length]).toEqual([1, '', true, 1])
     })
 

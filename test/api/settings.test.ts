@@ -1,9 +1,9 @@
 /** Answers a deployment may choose otherwise. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { dateRange } from '../../lambdas/fhir/date-range.ts'
-import { observation, patient, ref } from '../fixtures/resources.ts'
-import { issues, type Tree, withServer } from './server.ts'
+import { parseDateRange } from '../../lambdas/fhir/date-range.ts'
+import { observation, patient, referenceTo } from '../fixtures/resources.ts'
+import { issuesOf, type Tree, withServer } from './server.ts'
 
 const transaction = (...entry: readonly object[]) => ({ resourceType: 'Bundle', type: 'transaction', entry })
 const putEntry = (resource: { resourceType: string; id: string }) => ({
@@ -31,15 +31,15 @@ describe('timeZone', () => {
 
   it('determines the length of a day', () => {
     const hours = (text: string, zone?: string) => {
-      const range = dateRange(text, zone)!
+      const range = parseDateRange(text, zone)!
       return (range.high - range.low) / 3_600_000
     }
     expect(hours('2023-03-26', 'Europe/Berlin')).toBe(23)
     expect(hours('2023-10-29', 'Europe/Berlin')).toBe(25)
     expect(hours('2023-10-29')).toBe(24)
-    expect(dateRange('2023-01-01', 'America/New_York')!.low).toBe(Date.parse('2023-01-01T05:00:00Z'))
-    expect(dateRange('2023-01-01', 'Asia/Kathmandu')!.low).toBe(Date.parse('2022-12-31T18:15:00Z'))
-    expect(dateRange('2023-01-01T00:00:00Z', 'Asia/Kathmandu')!.low).toBe(Date.parse('2023-01-01T00:00:00Z'))
+    expect(parseDateRange('2023-01-01', 'America/New_York')!.low).toBe(Date.parse('2023-01-01T05:00:00Z'))
+    expect(parseDateRange('2023-01-01', 'Asia/Kathmandu')!.low).toBe(Date.parse('2022-12-31T18:15:00Z'))
+    expect(parseDateRange('2023-01-01T00:00:00Z', 'Asia/Kathmandu')!.low).toBe(Date.parse('2023-01-01T00:00:00Z'))
   })
 })
 
@@ -226,7 +226,10 @@ describe('referentialIntegrity', () => {
 
   it('rejects a dangling reference with its location, and writes nothing', async () => {
     const id = randomUUID()
-    const refused = await put(`/Observation/${id}`, observation(id, { subject: 'Patient/nobody', performer: [ref('Practitioner/none')] }))
+    const refused = await put(
+      `/Observation/${id}`,
+      observation(id, { subject: 'Patient/nobody', performer: [referenceTo('Practitioner/none')] }),
+    )
     expect(refused.status).toBe(422)
     expect(refused.body.issue.map(({ code, expression }: Tree) => [code, expression])).toEqual([
       ['business-rule', ['Observation.subject.reference']],
@@ -254,7 +257,7 @@ describe('referentialIntegrity', () => {
     await put(`/Patient/${p}`, patient(p))
     await put(`/Observation/${o}`, {
       ...observation(o, { subject: `Patient/${p}` }),
-      note: [{ text: 'x', authorReference: ref(`Patient/${p}`) }],
+      note: [{ text: 'x', authorReference: referenceTo(`Patient/${p}`) }],
     })
     const refused = await remove(`/Patient/${p}`)
     expect([refused.status, refused.body.issue[0].code]).toEqual([409, 'conflict'])
@@ -280,7 +283,7 @@ describe('referentialIntegrity', () => {
     const [p, o] = [randomUUID(), randomUUID()]
     await put(`/Patient/${p}`, patient(p))
     await put(`/Observation/${o}`, observation(o, { subject: `Patient/${p}` }))
-    const faults = async (path: string, body: Tree) => issues(await post(path, body)).filter((text) => !text.startsWith('warning'))
+    const faults = async (path: string, body: Tree) => issuesOf(await post(path, body)).filter((text) => !text.startsWith('warning'))
     const lost = observation(o, { subject: 'Patient/nobody' })
     for (const path of ['Observation/$validate?mode=update', `Observation/${o}/$validate?mode=update`])
       expect(await faults(`/${path}`, lost)).toEqual(['error business-rule Observation.subject.reference'])

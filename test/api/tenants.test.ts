@@ -5,13 +5,13 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
+import type { EmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { patient } from '../fixtures/resources.ts'
-import { type Answer, type Client, clientOf, startServer, type Tree } from './server.ts'
+import { clientOf, startServer, type TestClient, type TestResponse, type Tree } from './server.ts'
 
-type World = { readonly embedded: Embedded; readonly of: (tenant: string) => Promise<Client>; readonly base: string }
+type World = { readonly embedded: EmbeddedServer; readonly of: (tenant: string) => Promise<TestClient>; readonly base: string }
 
 async function worldOf(folder?: string): Promise<World> {
   const { embedded, base } = await startServer(
@@ -19,7 +19,7 @@ async function worldOf(folder?: string): Promise<World> {
     folder,
     () => undefined,
   )
-  const of = async (tenant: string): Promise<Client> => {
+  const of = async (tenant: string): Promise<TestClient> => {
     const token = await embedded.issue({ isAdministrator: true, tenant })
     return clientOf(
       () => base,
@@ -50,7 +50,7 @@ const profile = (id: string, required: string): Tree => ({
 
 const transaction = (...entry: readonly Tree[]): Tree => ({ resourceType: 'Bundle', type: 'transaction', entry })
 
-async function settled(client: Client): Promise<void> {
+async function settled(client: TestClient): Promise<void> {
   const unfinished = async (): Promise<readonly Tree[]> => {
     const { body } = await client.get('/$reindex-status')
     const parts = body.parameter.flatMap(({ part = [] }: Tree) => part)
@@ -59,11 +59,11 @@ async function settled(client: Client): Promise<void> {
   await eventually(unfinished, { until: ({ length }) => length === 0, every: 10 })
 }
 
-const linkOf = ({ body }: Answer, wanted: string): string | undefined =>
+const linkOf = ({ body }: TestResponse, wanted: string): string | undefined =>
   body.link.find(({ relation }: Tree) => relation === wanted)?.url.replace(/^http:\/\/127\.0\.0\.1\/fhir/, '')
 
 /** The same ids, the same identifiers, the same codes of parameters, with another meaning; things that fail; and much of it. */
-async function fillOther(client: Client): Promise<void> {
+async function fillOther(client: TestClient): Promise<void> {
   await client.put('/SearchParameter/nick', parameter('nick', 'Patient.name.family'))
   await client.put(
     '/SearchParameter/bad',
@@ -85,7 +85,7 @@ async function fillOther(client: Client): Promise<void> {
 }
 
 /** What the tenant that is looked at has. */
-async function fill(client: Client): Promise<void> {
+async function fill(client: TestClient): Promise<void> {
   await client.put('/SearchParameter/nick', parameter('nick', 'Patient.name.given'))
   await client.put('/StructureDefinition/own', profile('own', 'photo'))
   for (let i = 0; i < 5; i++) {
@@ -170,7 +170,7 @@ const WRITES: readonly Sent[] = [
 const PASSING = new Set(['date', 'x-request-id', 'x-index-token', 'last-modified', 'connection', 'keep-alive', 'transfer-encoding'])
 
 /** Without instants, seals and names of requests. */
-const told = ({ status, headers, text }: Answer) => ({
+const told = ({ status, headers, text }: TestResponse) => ({
   status,
   headers: Object.fromEntries([...headers].filter(([name]) => !PASSING.has(name))),
   body: text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'INSTANT').replace(/_cursor=[\w-]+/g, '_cursor=SEAL'),
@@ -184,9 +184,9 @@ const lengthless = ({ headers: { 'content-length': _, etag, ...headers }, ...res
 describe('A tenant', () => {
   let alone: World
   let shared: World
-  let one: Client
-  let same: Client
-  let other: Client
+  let one: TestClient
+  let same: TestClient
+  let other: TestClient
   beforeAll(async () => {
     alone = await worldOf()
     shared = await worldOf()
@@ -223,7 +223,7 @@ describe('A tenant', () => {
         [one, same].map(async (client) => {
           const pages: unknown[] = []
           for (let next: string | undefined = path; next !== undefined; ) {
-            const page: Answer = await client.get(next)
+            const page: TestResponse = await client.get(next)
             pages.push(lengthless(told(page)))
             next = linkOf(page, 'next')
           }
@@ -254,7 +254,7 @@ describe('A tenant', () => {
   })
 
   it('has separate failures in $reindex-status', async () => {
-    const failures = async (client: Client) =>
+    const failures = async (client: TestClient) =>
       (await client.get('/$reindex-status')).body.parameter.filter(({ name }: Tree) => name === 'unreadable')
     expect((await failures(other)).length).toBeGreaterThan(0)
     expect(await failures(same)).toEqual([])
@@ -293,7 +293,7 @@ describe('A tenant', () => {
   })
 
   it('sees only its own profiles, and clients without a token see none', async () => {
-    const profilesIn = async (client?: Client): Promise<readonly string[]> => {
+    const profilesIn = async (client?: TestClient): Promise<readonly string[]> => {
       const { rest } = (client ? (await client.get('/metadata')).body : await (await fetch(`${shared.base}/metadata`)).json()) as Tree
       return rest[0].resource
         .flatMap(({ supportedProfile = [] }: Tree) => supportedProfile)
@@ -341,7 +341,7 @@ it('Profiles of a tenant do not affect tenants without profiles', async () => {
   const world = await worldOf()
   const [mine, other, third] = [await world.of('mine'), await world.of('other'), await world.of('third')]
   const named = patient('p', { meta: { profile: ['http://example.org/own'] } })
-  const isLoaded = async (client: Client) =>
+  const isLoaded = async (client: TestClient) =>
     !told(await client.post('/Patient/$validate', named)).body.includes('http://example.org/own is not loaded')
   await mine.post('/Patient/$validate', patient('p'))
   await mine.put('/StructureDefinition/own', profile('own', 'photo'))

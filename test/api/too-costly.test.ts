@@ -1,7 +1,7 @@
 /** Small requests that would take very long, or all memory: refused, and everybody else is answered. */
 import { expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { issues, newId, type Tree, withServer } from './server.ts'
+import { issuesOf, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post, patch } = withServer()
 
@@ -32,7 +32,7 @@ it.each<[string, Tree]>([
   const path = `/Patient/${newId()}`
   await put(path, patient(path.slice(9), { name: [{ family: `${times(40, 'a')}!`, given: ['a', 'b'] }, { family: 'b' }] }))
   const [answer, other] = await Promise.all([patch(path, document), get('/metadata')])
-  expect([answer.status, issues(answer), other.status]).toEqual([422, ['error too-costly'], 200])
+  expect([answer.status, issuesOf(answer), other.status]).toEqual([422, ['error too-costly'], 200])
   expect((await get(path)).body.meta.versionId).toBe('1')
 })
 
@@ -57,7 +57,7 @@ it.each<[string, string]>([
     put('/SearchParameter/costly', { ...definition, code: 'costly', base: ['Patient'], type: 'string', expression }),
     get('/metadata'),
   ])
-  expect([answer.status, issues(answer), other.status]).toEqual([422, ['error too-costly SearchParameter.expression'], 200])
+  expect([answer.status, issuesOf(answer), other.status]).toEqual([422, ['error too-costly SearchParameter.expression'], 200])
 })
 
 it('more than 200 parameters of a type are unused in a transaction, and rejected alone', async () => {
@@ -85,7 +85,7 @@ it('more than 200 parameters of a type are unused in a transaction, and rejected
   expect((await status('unreadable')).map(({ part }) => [part[0].valueReference.reference, part[1].valueString])).toEqual([
     ['SearchParameter/many-200/_history/1', 'TooManyParameters'],
   ])
-  expect(issues(await put('/SearchParameter/many-201', parameter(201)))).toEqual(['error too-costly SearchParameter.base'])
+  expect(issuesOf(await put('/SearchParameter/many-201', parameter(201)))).toEqual(['error too-costly SearchParameter.base'])
   // One that is there already may change.
   expect((await put('/SearchParameter/many-7', parameter(7))).status).toBe(200)
 })

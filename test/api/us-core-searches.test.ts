@@ -1,8 +1,8 @@
 /** The searches of US Core that the specification names, each row of its table over US Core's own examples. Specification 4.3 @cloud:here */
 import { beforeAll, expect, it } from '@jest/globals'
-import { EXAMPLES } from '../fixtures/us-core/examples.ts'
-import { meets } from '../fixtures/us-core/searched.ts'
-import { itOfEmbedded, type Tree, withServer } from './server.ts'
+import { US_CORE_EXAMPLES } from '../fixtures/us-core/examples.ts'
+import { meetsCriterion } from '../fixtures/us-core/searched.ts'
+import { itOnEmbedded, type Tree, withServer } from './server.ts'
 
 const { base, get, post } = withServer()
 
@@ -11,7 +11,7 @@ const STATUSES: Readonly<Record<string, readonly string[]>> = {
   Observation: ['preliminary', 'amended', 'final', 'entered-in-error'],
   Procedure: ['in-progress', 'not-done'],
 }
-const searched: readonly Tree[] = EXAMPLES.filter(({ resourceType }) => resourceType in STATUSES)
+const searched: readonly Tree[] = US_CORE_EXAMPLES.filter(({ resourceType }) => resourceType in STATUSES)
 const others = searched.map((resource, i): Tree => {
   const statuses = STATUSES[resource.resourceType]!
   const { effectiveDateTime, ...rest } = resource
@@ -22,7 +22,7 @@ const others = searched.map((resource, i): Tree => {
 const stored: readonly Tree[] = [...searched, ...others]
 
 beforeAll(async () => {
-  const patients = EXAMPLES.filter(({ resourceType }) => resourceType === 'Patient')
+  const patients = US_CORE_EXAMPLES.filter(({ resourceType }) => resourceType === 'Patient')
   const all = [...patients, ...stored]
   const entry = all.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } }))
   const { body } = await post('/', { resourceType: 'Bundle', type: 'batch', entry }, { 'x-consistency': 'strong' })
@@ -90,7 +90,9 @@ it.each(ROWS.map((row) => [row.type, Object.keys(row.with).join(', '), row.level
       const text = `${type}?${new URLSearchParams([...query.map(([name, value]): [string, string] => [name, value]), ['_count', '1000']])}`
       const { status, body } = await get(`/${text}`, { prefer: 'handling=strict' })
       expect([text, status, body.resourceType, body.type]).toEqual([text, 200, 'Bundle', 'searchset'])
-      const expected = stored.filter((each) => each.resourceType === type && query.every(([name, values]) => meets(each, name, values)))
+      const expected = stored.filter(
+        (each) => each.resourceType === type && query.every(([name, values]) => meetsCriterion(each, name, values)),
+      )
       const found: readonly Tree[] = (body.entry ?? []).map(({ resource }: Tree) => resource)
       expect([text, found.map(({ id }) => id).toSorted()]).toEqual([text, expected.map(({ id }) => id).toSorted()])
       expect([text, body.total]).toEqual([text, expected.length])
@@ -109,7 +111,7 @@ it('a Procedure is read by its id as it was stored', async () => {
   expect(await get('/Procedure/never')).toMatchObject({ status: 404, body: { resourceType: 'OperationOutcome' } })
 })
 
-itOfEmbedded('whether a stage asks for tokens is a setting')('each search and read requires a token', async () => {
+itOnEmbedded('whether a stage asks for tokens is a setting')('each search and read requires a token', async () => {
   for (const path of ['/Observation?patient=example&category=laboratory', '/Procedure?patient=example', '/Procedure/rehab']) {
     const { status } = await fetch(base() + path)
     expect([path, status]).toEqual([path, 401])

@@ -1,6 +1,6 @@
 /** US Core over HTTP: what the CapabilityStatement says of it, and its own search parameters. https://hl7.org/fhir/us/core/STU6.1/ @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { EXAMPLES, SEARCH_PARAMETERS } from '../fixtures/us-core/examples.ts'
+import { US_CORE_EXAMPLES, US_CORE_SEARCH_PARAMETERS } from '../fixtures/us-core/examples.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, post } = withServer()
@@ -10,7 +10,7 @@ const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement
 const strict = { prefer: 'handling=strict' }
 
 /** What takes part in searches alone: a Bundle of the package holds what stands beside it, too. */
-const stored: readonly Tree[] = EXAMPLES.filter(({ resourceType }) => resourceType !== 'Bundle')
+const stored: readonly Tree[] = US_CORE_EXAMPLES.filter(({ resourceType }) => resourceType !== 'Bundle')
 
 beforeAll(async () => {
   const entry = stored.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } }))
@@ -54,7 +54,7 @@ describe('the CapabilityStatement', () => {
       `${CORE}/StructureDefinition/us-core-condition-problems-health-concerns`,
     ])
     expect(of('Account').supportedProfile).toBeUndefined()
-    const named = EXAMPLES.flatMap(({ meta }) => (meta?.profile as readonly string[] | undefined) ?? []).filter((url) =>
+    const named = US_CORE_EXAMPLES.flatMap(({ meta }) => (meta?.profile as readonly string[] | undefined) ?? []).filter((url) =>
       url.startsWith(CORE),
     )
     expect(named.filter((url) => !all.includes(url))).toEqual([])
@@ -130,10 +130,13 @@ describe('a search parameter of US Core', () => {
 })
 
 it('parameters of R4 that US Core redefines stay unchanged, without a rebuild', async () => {
-  const entry = SEARCH_PARAMETERS.map((resource) => ({ resource, request: { method: 'PUT', url: `SearchParameter/${resource.id}` } }))
+  const entry = US_CORE_SEARCH_PARAMETERS.map((resource) => ({
+    resource,
+    request: { method: 'PUT', url: `SearchParameter/${resource.id}` },
+  }))
   const { body } = await post('/', { resourceType: 'Bundle', type: 'batch', entry })
   const told = body.entry.map(({ response }: Tree) => [response.status.slice(0, 3), response.outcome.issue[0].code])
-  expect(told).toEqual(SEARCH_PARAMETERS.map(() => ['201', 'business-rule']))
+  expect(told).toEqual(US_CORE_SEARCH_PARAMETERS.map(() => ['201', 'business-rule']))
   const status = await get('/$reindex-status')
   expect(status.body.parameter.filter(({ name }: Tree) => name !== 'lag')).toEqual([])
 })

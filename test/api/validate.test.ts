@@ -1,7 +1,7 @@
 /** FHIR $validate of a type and of a resource that is there, in every form. https://hl7.org/fhir/R4/resource-operation-validate.html @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import * as resources from '../fixtures/resources.ts'
-import { type Answer, issues, newId, type Tree, withServer } from './server.ts'
+import { issuesOf, newId, type TestResponse, type Tree, withServer } from './server.ts'
 
 const { get, put, post, delete: remove } = withServer()
 
@@ -11,7 +11,7 @@ const patient = (id: string, more: Tree = {}): Tree => ({ ...resources.patient(i
 const observation = (id: string, more: Tree = {}): Tree => ({ ...resources.observation(id, more), text })
 
 const NOTHING = ['information informational']
-const found = (answer: Answer): readonly unknown[] => [answer.status, issues(answer)]
+const found = (answer: TestResponse): readonly unknown[] => [answer.status, issuesOf(answer)]
 const input = (...parameter: readonly Tree[]): Tree => ({ resourceType: 'Parameters', parameter })
 const sent = (resource: Tree): Tree => ({ name: 'resource', resource })
 const wrong = (id: string): Tree => patient(id, { gender: 'none', birthDate: 'yesterday' })
@@ -120,7 +120,7 @@ describe('$validate of a stored resource', () => {
 })
 
 describe('a profile', () => {
-  const ways: readonly (readonly [string, (canonical: string, resource: Tree) => Promise<Answer>])[] = [
+  const ways: readonly (readonly [string, (canonical: string, resource: Tree) => Promise<TestResponse>])[] = [
     ['the URL', (canonical, resource) => post(`/Patient/$validate?profile=${encodeURIComponent(canonical)}`, resource)],
     ['the body', (canonical, resource) => post('/Patient/$validate', input(sent(resource), { name: 'profile', valueUri: canonical }))],
   ]
@@ -156,7 +156,7 @@ describe('a profile', () => {
 describe('a nested resource', () => {
   const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition'
   const person = (profile: string): Tree => ({ resourceType: 'Patient', text, meta: { profile: [profile] }, active: true })
-  const ours = (answer: Answer): readonly unknown[] => issues(answer).filter((each) => !each.includes('information'))
+  const ours = (answer: TestResponse): readonly unknown[] => issuesOf(answer).filter((each) => !each.includes('information'))
 
   it.each([
     ['Bundle', 'Bundle.entry[0].resource', (resource: Tree) => ({ resourceType: 'Bundle', type: 'collection', entry: [{ resource }] })],

@@ -1,7 +1,7 @@
 /** Warnings of what is stored all the same: of long strings always told, of others to who asks. Specification 2.5, 4.2, 7, 8 @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { issues, newId, type Tree, withServer } from './server.ts'
+import { issuesOf, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post, patch } = withServer()
 
@@ -27,7 +27,7 @@ describe('a warning about a string too long to search', () => {
       await patch(`/Patient/${two}`, add, headers),
       await put(`/Patient?_id=${two}`, patient(two, { name }), headers),
     ]
-    expect(answers.map((answer) => [answer.status, issues(answer)])).toEqual([201, 200, 200, 200].map((status) => [status, WARNINGS]))
+    expect(answers.map((answer) => [answer.status, issuesOf(answer)])).toEqual([201, 200, 200, 200].map((status) => [status, WARNINGS]))
   })
   it.each(['batch', 'transaction'])('is returned beside the resource, by each entry of a %s', async (type) => {
     const [one, two, three] = [newId(), newId(), newId()]
@@ -58,7 +58,7 @@ describe('a warning about an unused SearchParameter', () => {
     for (const preference of PREFERENCES) {
       const answer = await put(`/SearchParameter/${id}`, parameter(id), { prefer: `return=${preference}` })
       types.push(answer.body?.resourceType)
-      if (preference === 'OperationOutcome') expect(issues(answer)).toEqual(TOLD)
+      if (preference === 'OperationOutcome') expect(issuesOf(answer)).toEqual(TOLD)
     }
     expect(types).toEqual([undefined, 'SearchParameter', 'OperationOutcome'])
   })
@@ -80,7 +80,7 @@ describe('a warning about an unused SearchParameter', () => {
     const id = newId()
     const { body } = await post('/', bundle('batch', entry('PUT', `SearchParameter/${id}`, parameter(id))))
     expect(body.entry[0].response.outcome.issue[0]).toMatchObject({ severity: 'warning', expression: ['SearchParameter.code'] })
-    expect(issues(await get(`/SearchParameter/${id}/$validate`))).toEqual(expect.arrayContaining(TOLD))
+    expect(issuesOf(await get(`/SearchParameter/${id}/$validate`))).toEqual(expect.arrayContaining(TOLD))
   })
 })
 
@@ -94,11 +94,11 @@ it('an active Subscription is stored as requested, with a warning on request', a
   const plain = await post('/Subscription', of(one))
   expect([plain.status, plain.body.resourceType, plain.body.status]).toEqual([201, 'Subscription', 'requested'])
   const told = ['warning not-supported Subscription.status']
-  expect(issues(await put(`/Subscription/${one}`, of(one), asks))).toEqual(told)
-  expect(issues(await patch(`/Subscription/${one}`, [{ op: 'replace', path: '/status', value: 'active' }], asks))).toEqual(told)
+  expect(issuesOf(await put(`/Subscription/${one}`, of(one), asks))).toEqual(told)
+  expect(issuesOf(await patch(`/Subscription/${one}`, [{ op: 'replace', path: '/status', value: 'active' }], asks))).toEqual(told)
   const { body } = await post('/', bundle('batch', entry('PUT', `Subscription/${two}`, of(two))))
   expect(body.entry[0].response.outcome.issue[0].expression).toEqual(['Subscription.status'])
   for (const id of [one, two]) expect((await get(`/Subscription/${id}`)).body.status).toBe('requested')
-  expect(issues(await put(`/Subscription/${off}`, of(off, 'off'), asks))).toEqual(['information informational'])
+  expect(issuesOf(await put(`/Subscription/${off}`, of(off, 'off'), asks))).toEqual(['information informational'])
   expect((await get(`/Subscription/${off}`)).body.status).toBe('off')
 })

@@ -12,10 +12,10 @@ export type WorstRequest = {
 }
 
 /** What `worstRequests` counts on being there. */
-export const SEEDED = { patients: 100, conditions: 3_000, heavy: 30 } as const
+export const SEED_COUNTS = { patients: 100, conditions: 3_000, heavy: 30 } as const
 
 /** Bundles that make it. */
-export function seed(): readonly object[] {
+export function seedBundles(): readonly object[] {
   const put = (resource: { readonly resourceType: string; readonly id: string }) => ({
     resource,
     request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` },
@@ -24,12 +24,12 @@ export function seed(): readonly object[] {
   const transaction = (entry: readonly object[]) => ({ resourceType: 'Bundle', type: 'transaction', entry })
   return [
     transaction(
-      many(SEEDED.patients, (i) =>
+      many(SEED_COUNTS.patients, (i) =>
         put({ resourceType: 'Patient', id: `p${i}`, name: [{ family: `Family${i}` }], birthDate: '1970-01-01' } as never),
       ),
     ),
     transaction(
-      many(SEEDED.conditions, (i) =>
+      many(SEED_COUNTS.conditions, (i) =>
         put({
           resourceType: 'Condition',
           id: `c${i}`,
@@ -40,7 +40,7 @@ export function seed(): readonly object[] {
       ),
     ),
     transaction(
-      many(SEEDED.heavy, (i) =>
+      many(SEED_COUNTS.heavy, (i) =>
         put({
           resourceType: 'Basic',
           id: `b${i}`,
@@ -216,7 +216,7 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield bundle('transaction of 100,000 entries', 'transaction', 100_000, (i) => reading(`Patient/p${i}`))
     yield bundle('batch of 5,000 updates', 'batch', 5_000, (i) => writing('PUT', `Basic/t${i}`, { resourceType: 'Basic', id: `t${i}`, code: { text: 'x' } }))
     yield bundle('batch of 5,000 reads', 'batch', 5_000, (i) => reading(`Patient/p${i % 50}`))
-    yield bundle('batch of 5,000 reads of 300 kB', 'batch', 5_000, (i) => reading(`Basic/b${i % SEEDED.heavy}`))
+    yield bundle('batch of 5,000 reads of 300 kB', 'batch', 5_000, (i) => reading(`Basic/b${i % SEED_COUNTS.heavy}`))
     yield bundle('batch of 5,000 reads of nothing', 'batch', 5_000, (i) => reading(`Patient/none${i}`))
     yield bundle('batch of 5,000 histories', 'batch', 5_000, () => reading('Patient/_history?_count=100'))
     yield bundle('batch of 5,000 searches', 'batch', 5_000, () => reading('Condition?_count=1000'))

@@ -6,7 +6,7 @@ import type { AuthChoices, AuthPorts, FoundPatient } from '../../lambdas/auth/en
 import { endpoints } from '../../lambdas/auth/endpoints/endpoints.ts'
 import type { KeySource } from '../../lambdas/auth/key-source.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
-import { openToAll } from '../../lambdas/http/authenticators.ts'
+import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest } from '../../lambdas/http/exchange.ts'
 import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
 import { type Serve, server } from '../../lambdas/http/server.ts'
@@ -19,24 +19,24 @@ import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
 import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
-export const BASE = 'https://fhir.example/fhir'
-export const T0 = Date.UTC(2026, 0, 1)
+export const BASE_URL = 'https://fhir.example/fhir'
+export const START_TIME = Date.UTC(2026, 0, 1)
 
-export type Answer = {
+export type TestResponse = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
   readonly body: Tree
 }
 
-export type Sent = {
+export type RequestContent = {
   readonly form?: Readonly<Record<string, string>> | string
   readonly query?: Readonly<Record<string, string>> | string
   readonly headers?: Readonly<Record<string, string>>
   readonly address?: string
 }
 
-export type Settings = {
+export type AuthorizationSettings = {
   readonly choices?: Partial<AuthChoices>
   readonly patients?: readonly FoundPatient[]
   /** `of`: the id of a patient. */
@@ -52,15 +52,15 @@ const noKeys: KeySource = async () => {
   throw new Error('nothing is fetched here')
 }
 
-export async function authorization({
+export async function createAuthorization({
   choices,
   patients = [],
   encounters = [],
   keySource = noKeys,
-  baseUrl = BASE,
+  baseUrl = BASE_URL,
   loopbackOnly = false,
-  wall = () => T0,
-}: Settings = {}) {
+  wall = () => START_TIME,
+}: AuthorizationSettings = {}) {
   let passed = 0
   let ids = 0
   const clock = { now: () => wall() + passed, newId: () => `id-${++ids}` }
@@ -68,7 +68,7 @@ export async function authorization({
   const reported: unknown[] = []
   const [clients, users, keys] = [new MemoryClients(), new MemoryUsers(), new MemorySigningKeys()]
   const [grants, revocations] = [new MemoryGrants(clock.now), new MemoryRevocations(clock.now)]
-  await keys.make(T0 - 3_600_000)
+  await keys.make(START_TIME - 3_600_000)
   const checked: string[] = []
   const acting = new Map<string, readonly string[]>()
   const ports: AuthPorts = {
@@ -95,7 +95,7 @@ export async function authorization({
   }
   const steps = authorizingSteps({
     audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
-    ...{ clock, authenticator: openToAll, origins: '*', loopbackOnly },
+    ...{ clock, authenticator: openAuthenticator, origins: '*', loopbackOnly },
     report: (error) => void reported.push(error),
   })
   const serve = server({ interactions: {}, endpoints: endpoints(ports), steps, site: { baseUrl, reading: () => ({}) as never } })
@@ -105,28 +105,28 @@ export async function authorization({
     later(milliseconds: number) {
       passed += milliseconds
     },
-    ask: (method: string, path: string, sent?: Sent) => ask(serve, method, path, sent),
+    ask: (method: string, path: string, sent?: RequestContent) => ask(serve, method, path, sent),
     addClient: (id: string, more: Partial<Client> = {}) => clients.change(id, () => clientOf(id, more)),
     addUser: (name: string, more: Partial<User> = {}) => users.change(name, () => userOf(name, more)),
   }
 }
 
-export type Authorization = Awaited<ReturnType<typeof authorization>>
+export type TestAuthorization = Awaited<ReturnType<typeof createAuthorization>>
 
 const isIn = (tenants: readonly string[], { tenant }: { readonly tenant?: string }): boolean =>
   tenant === undefined || tenants.includes('*') || tenants.includes(tenant)
 
-export const SECRET = 'the-secret-of-a-client'
+export const CLIENT_SECRET = 'the-secret-of-a-client'
 
 const clientOf = (id: string, more: Partial<Client>): Client => ({
   id,
   name: `The app ${id}`,
-  authentication: { kind: 'secret', hashes: [fingerprintOf(SECRET)] },
+  authentication: { kind: 'secret', hashes: [fingerprintOf(CLIENT_SECRET)] },
   scopes: ['system/*.rs'],
   redirectUris: [],
   tenants: ['*'],
   mayIntrospect: false,
-  changedAt: T0,
+  changedAt: START_TIME,
   ...more,
 })
 
@@ -136,14 +136,19 @@ const userOf = (name: string, more: Partial<User>): User => ({
   password: `password-of-${name}`,
   tenants: ['*'],
   scopes: ['user/*.cruds'],
-  changedAt: T0,
+  changedAt: START_TIME,
   ...more,
 })
 
 const encoded = (pairs: Readonly<Record<string, string>> | string): string =>
   typeof pairs === 'string' ? pairs : new URLSearchParams(pairs).toString()
 
-async function ask(serve: Serve, method: string, path: string, { form, query = '', headers = {}, address }: Sent = {}): Promise<Answer> {
+async function ask(
+  serve: Serve,
+  method: string,
+  path: string,
+  { form, query = '', headers = {}, address }: RequestContent = {},
+): Promise<TestResponse> {
   const type: Record<string, string> = form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }
   const request: HttpRequest = {
     ...{ method, path, query: encoded(query), headers: { ...type, ...headers } },

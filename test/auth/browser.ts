@@ -1,7 +1,7 @@
 /** As much of a browser as the pages need: cookies, forms, redirects to pages of the server. It does not follow where it is sent back to. */
-import { type Answer, type Authorization, BASE } from './authorization.ts'
+import { BASE_URL, type TestAuthorization, type TestResponse } from './authorization.ts'
 
-export type Form = { readonly method: string; readonly action: string; readonly fields: readonly (readonly [string, string])[] }
+export type HtmlForm = { readonly method: string; readonly action: string; readonly fields: readonly (readonly [string, string])[] }
 
 const unescaped = (text: string): string => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
 const attribute = (tag: string, name: string): string | undefined => {
@@ -10,7 +10,7 @@ const attribute = (tag: string, name: string): string | undefined => {
 }
 
 /** Hidden fields, and boxes that are ticked. */
-export const formsOf = ({ text }: Answer): readonly Form[] =>
+export const formsOf = ({ text }: TestResponse): readonly HtmlForm[] =>
   [...text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)].map(([, head = '', inside = '']) => ({
     method: attribute(head, 'method')!.toUpperCase(),
     action: attribute(head, 'action')!,
@@ -21,16 +21,16 @@ export const formsOf = ({ text }: Answer): readonly Form[] =>
   }))
 
 /** `uri` and `sent`: where it is sent back to, and with what. */
-export type Back = { readonly uri: string; readonly sent: Readonly<Record<string, string>> }
+export type Redirect = { readonly uri: string; readonly sent: Readonly<Record<string, string>> }
 
 /** Whatever answers as the server does. */
-export type Asked = Pick<Authorization, 'ask'>
+export type AuthorizationServer = Pick<TestAuthorization, 'ask'>
 
-export function browser(auth: Asked, base = BASE) {
+export function openBrowser(auth: AuthorizationServer, base = BASE_URL) {
   const cookies = new Map<string, string>()
-  const visited: Answer[] = []
+  const visited: TestResponse[] = []
 
-  const send = async (method: string, url: string, form?: string): Promise<Answer> => {
+  const send = async (method: string, url: string, form?: string): Promise<TestResponse> => {
     const { pathname, search } = new URL(url)
     const path = pathname.slice(new URL(base).pathname.length)
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -50,11 +50,11 @@ export function browser(auth: Asked, base = BASE) {
       send('GET', `${base}${path}?${new URLSearchParams(query)}`),
     /** `fields`: what is typed or chosen; undefined: a box that is no longer ticked. */
     submit(
-      answer: Answer,
+      answer: TestResponse,
       fields: readonly (readonly [string, string])[] = [],
       which = 0,
       without: readonly string[] = [],
-    ): Promise<Answer> {
+    ): Promise<TestResponse> {
       const { method, action, fields: own } = formsOf(answer)[which]!
       const sent = new URLSearchParams(
         [...own.filter(([, value]) => !without.includes(value)), ...fields].map(([a, b]) => [a, b] as [string, string]),
@@ -64,19 +64,19 @@ export function browser(auth: Asked, base = BASE) {
   }
 }
 
-export type Browser = ReturnType<typeof browser>
+export type Browser = ReturnType<typeof openBrowser>
 
-export function backOf({ status, headers }: Answer): Back {
+export function redirectOf({ status, headers }: TestResponse): Redirect {
   if (status !== 303) throw new Error(`not sent back, but ${status}`)
   const [uri = '', query] = headers.location!.split('?')
   return { uri, sent: Object.fromEntries(new URLSearchParams(query)) }
 }
 
-export const logIn = (user: Browser, page: Answer, name: string, password = `password-of-${name}`): Promise<Answer> =>
+export const logIn = (user: Browser, page: TestResponse, name: string, password = `password-of-${name}`): Promise<TestResponse> =>
   user.submit(page, [
     ['username', name],
     ['password', password],
   ])
 
-export const allow = (user: Browser, page: Answer, without: readonly string[] = []): Promise<Answer> =>
+export const allowAccess = (user: Browser, page: TestResponse, without: readonly string[] = []): Promise<TestResponse> =>
   user.submit(page, [['decision', 'allow']], 0, without)

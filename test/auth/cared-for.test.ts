@@ -1,7 +1,7 @@
 /** The patients that a user acts for: in tokens, and among the patients to choose from. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import type { User } from '../../lambdas/ports/rows/users.ts'
-import { BASE, openSite, operatorOf, type Site } from './site.ts'
+import { BASE_URL, openSite, operatorOf, type Site } from './site.ts'
 
 let site: Site
 beforeAll(async () => {
@@ -26,7 +26,7 @@ async function person(more: object): Promise<User> {
 
 it.each([
   ['the patient', {}, ['own']],
-  ['a patient with the base URL of the server', { patient: { reference: `${BASE}/Patient/own` } }, ['own']],
+  ['a patient with the base URL of the server', { patient: { reference: `${BASE_URL}/Patient/own` } }, ['own']],
   ['no patient of another server', { patient: { reference: 'https://elsewhere.example/fhir/Patient/own' } }, []],
   ['no patient that has only a display', { patient: { display: 'own' } }, []],
   ['no patient while inactive', { active: false }, []],
@@ -52,7 +52,7 @@ it('a Patient acts for itself, also before it is stored, until it is deleted', a
   const user = userOf('Patient/passing')
   expect(await patientsOf(user)).toEqual(['passing'])
   await site.ask(operatorOf('north'), 'PUT', '/Patient/passing', { body: { resourceType: 'Patient', id: 'passing' } })
-  for (const fhirUser of [user.fhirUser!, `${BASE}/${user.fhirUser}`]) expect(await patientsOf(userOf(fhirUser))).toEqual(['passing'])
+  for (const fhirUser of [user.fhirUser!, `${BASE_URL}/${user.fhirUser}`]) expect(await patientsOf(userOf(fhirUser))).toEqual(['passing'])
   await site.ask(operatorOf('north'), 'DELETE', '/Patient/passing')
   expect(await patientsOf(user)).toEqual([])
 })
@@ -67,7 +67,7 @@ it.each(['Practitioner/1', 'Person/1', 'https://elsewhere.example/fhir/Patient/o
 it.each([
   ['Practitioner/1', ['other', 'own']],
   ['Patient/own', ['own']],
-  [`${BASE}/Patient/own`, ['own']],
+  [`${BASE_URL}/Patient/own`, ['own']],
   ['Person/own', []],
 ])('%s may choose from %j', async (fhirUser, expected) => {
   expect((await site.patients.find(userOf(fhirUser), ['north'], '')).map(({ id }) => id).sort()).toEqual(expected)

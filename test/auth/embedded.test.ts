@@ -1,26 +1,26 @@
 /** Apps, users and patients of the embedded server: who logs in, what may be chosen, and what the tokens open. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { addClient, addUser, launchFrom, openAdministration } from '../../lambdas/runtime/control/administration.ts'
-import type { Embedded } from '../../lambdas/runtime/embedded/server.ts'
+import { addClient, addLaunch, addUser, openAdministration } from '../../lambdas/runtime/control/administration.ts'
+import type { EmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { startServer } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { timesOf } from '../fixtures/long-runs.ts'
-import type { Answer, Sent } from './authorization.ts'
-import { type Asked, allow, backOf, browser, logIn } from './browser.ts'
+import { caseCountOf } from '../fixtures/long-runs.ts'
+import type { RequestContent, TestResponse } from './authorization.ts'
+import { type AuthorizationServer, allowAccess, logIn, openBrowser, redirectOf } from './browser.ts'
 
 const ISSUER = 'http://127.0.0.1/fhir'
 const BACK = 'https://app.example/back'
 const SCOPES = ['launch', 'launch/patient', 'openid', 'offline_access', 'patient/*.rs', 'user/*.rs', 'user/*.cruds']
 const PASSWORD = 'correct horse battery'
 
-let embedded: Embedded
+let embedded: EmbeddedServer
 let base: string
 let secret: string
 let launch: string
 let asLoader: Readonly<Record<string, string>>
 
-const server: Asked = {
-  async ask(method, path, { query = '', form, headers = {} }: Sent = {}): Promise<Answer> {
+const server: AuthorizationServer = {
+  async ask(method, path, { query = '', form, headers = {} }: RequestContent = {}): Promise<TestResponse> {
     const search = new URLSearchParams(query).toString()
     const body = form === undefined ? {} : { body: new URLSearchParams(form) }
     const response = await fetch(`${base}${path}?${search}`, { method, headers, redirect: 'manual', ...body })
@@ -70,7 +70,7 @@ beforeAll(async () => {
   ])
   await addUser(ports, { name: 'niece', scopes: ['patient/*.rs'], tenants: ['default'], fhirUser: 'RelatedPerson/9' }, PASSWORD)
   await addUser(ports, { name: 'nobody', scopes: ['user/*.rs'], tenants: ['default'] }, PASSWORD)
-  launch = await launchFrom(ports, { client: 'app', patient: '1' })
+  launch = await addLaunch(ports, { client: 'app', patient: '1' })
   await ports.close()
   const started = await startServer({ FHIR_ACCESS: 'token' }, data)
   embedded = started.embedded
@@ -107,18 +107,18 @@ afterAll(() => embedded?.close())
 const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: ISSUER, prompt: 'consent' }
 
 async function enter(name: string, scope: string, more: Record<string, string> = {}) {
-  const user = browser(server, ISSUER)
+  const user = openBrowser(server, ISSUER)
   return { user, page: await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope, ...more }), name, PASSWORD) }
 }
 
-async function tokensOf(page: Answer, user: ReturnType<typeof browser>): Promise<Answer['body']> {
-  const { sent } = backOf(await allow(user, page))
+async function tokensOf(page: TestResponse, user: ReturnType<typeof openBrowser>): Promise<TestResponse['body']> {
+  const { sent } = redirectOf(await allowAccess(user, page))
   const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: secret, code: sent.code!, redirect_uri: BACK }
   return (await server.ask('POST', '/auth/token', { form })).body
 }
 
 /** Ids of the Observations that a token opens. */
-async function seen({ access_token }: Answer['body']): Promise<readonly string[]> {
+async function seen({ access_token }: TestResponse['body']): Promise<readonly string[]> {
   const response = await fetch(`${base}/Observation?_sort=_id`, { headers: { authorization: `Bearer ${access_token}` } })
   const { entry = [] } = (await response.json()) as { entry?: { resource: { id: string } }[] }
   return entry.map(({ resource }) => resource.id)
@@ -175,9 +175,9 @@ it('a scope is granted only with a condition that one resource can meet', async 
     '_tag=a&subject:Patient.name=a',
   ])
     expect([bad, await granted(`patient/*.rs?${bad}`)]).toEqual([bad, 'invalid_scope'])
-  const user = browser(server, ISSUER)
+  const user = openBrowser(server, ISSUER)
   const page = await user.open('/auth/authorize', { ...ASKED, scope: 'user/Observation.rs?subject.name=a' })
-  expect(backOf(await logIn(user, page, 'doctor', PASSWORD)).sent.error).toBe('invalid_scope')
+  expect(redirectOf(await logIn(user, page, 'doctor', PASSWORD)).sent.error).toBe('invalid_scope')
 })
 
 it('a user without fhirUser is offered no patients', async () => {
@@ -239,9 +239,9 @@ it('40 people log in at the same moment from one address', async () => {
 it('many concurrent logins are throttled before the password check, and reads go on', async () => {
   const { page, user } = await enter('doctor', 'user/*.cruds')
   const tokens = await tokensOf(page, user)
-  const robot = browser(server, ISSUER)
+  const robot = openBrowser(server, ISSUER)
   const form = await robot.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
-  const logins = Array.from({ length: timesOf(200, 1_000) }, (_, i) =>
+  const logins = Array.from({ length: caseCountOf(200, 1_000) }, (_, i) =>
     logIn(robot, form, `user${i}`, 'wrong password').then(({ status }) => status),
   )
   const reads = await Promise.all(Array.from({ length: 50 }, () => seen(tokens)))

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, expect } from '@jest/globals'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { addClient, addUser, openAdministration } from '../../lambdas/runtime/control/administration.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
+import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
+import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
-const itInBrowser = itNeeding('chromium', works(CHROMIUM, '--version'))
+const itInBrowser = itRequiring('chromium', isProgramUsable(CHROMIUM, '--version'))
 /** Nothing of it asks the network for anything of its own. */
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
 const FHIRCLIENT = readFileSync('node_modules/fhirclient/build/fhir-client.min.js')
@@ -20,7 +20,7 @@ const SCOPE = 'launch/patient openid fhirUser offline_access patient/Patient.rs'
 
 const PASSWORD = 'correct horse battery'
 
-let embedded: Embedded
+let embedded: EmbeddedServer
 let base: string
 let app: Server
 let origin: string
@@ -68,7 +68,7 @@ async function openSite(): Promise<void> {
   await ports.close()
   base = `http://127.0.0.1:${port}/fhir`
   const report = (error: unknown): void => void process.stderr.write(`${error}\n`)
-  embedded = await openEmbedded({ config: readConfig({}), baseUrl: base, dataFolder: data, report })
+  embedded = await openEmbeddedServer({ config: readConfig({}), baseUrl: base, dataFolder: data, report })
   await new Promise<void>((resolve) => embedded.server.listen(port, '127.0.0.1', resolve))
   const authorization = `Bearer ${await embedded.issue({ isAdministrator: false })}`
   const body = JSON.stringify({ resourceType: 'Patient', id: 'a', name: [{ family: 'Bell', given: ['Ann'] }] })

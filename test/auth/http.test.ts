@@ -1,21 +1,21 @@
 /** The authorization server over HTTP: where it is found, in which form it refuses, and what it knows of who asks. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { pathBelow } from '../../lambdas/http/base-path.ts'
+import { pathBelowBase } from '../../lambdas/http/base-path.ts'
 import { requestOf } from '../../lambdas/http/gateway-event.ts'
-import { dial } from '../http/front.ts'
-import { claimsOf, SECRET } from './authorization.ts'
-import { type Served, served } from './served.ts'
+import { openConnection } from '../http/front.ts'
+import { CLIENT_SECRET, claimsOf } from './authorization.ts'
+import { type AuthServer, startAuthServer } from './served.ts'
 
-let there: Served
+let there: AuthServer
 
 beforeAll(async () => {
-  there = await served()
+  there = await startAuthServer()
   await there.auth.addClient('app')
 })
 
 afterAll(() => there.close())
 
-const FORM = { client_id: 'app', client_secret: SECRET, grant_type: 'client_credentials' }
+const FORM = { client_id: 'app', client_secret: CLIENT_SECRET, grant_type: 'client_credentials' }
 
 it('its configuration is also served at the root of the origin', async () => {
   const { base, origin } = there
@@ -34,7 +34,7 @@ it('its configuration is also served at the root of the origin', async () => {
     '/auth/token',
   ])
     expect([path, (await fetch(origin + path)).status]).toEqual([path, 404])
-  expect([pathBelow('/.well-known/openid-configuration', ''), pathBelow('/a', '/ab'), pathBelow('/ab/c', '/ab')]).toEqual([
+  expect([pathBelowBase('/.well-known/openid-configuration', ''), pathBelowBase('/a', '/ab'), pathBelowBase('/ab/c', '/ab')]).toEqual([
     '/.well-known/openid-configuration',
     undefined,
     '/c',
@@ -51,7 +51,7 @@ it('a token names the address of its client', async () => {
 })
 
 it('overload is answered 503, as an OAuth error or an OperationOutcome', async () => {
-  const busy = await served({}, 0)
+  const busy = await startAuthServer({}, 0)
   try {
     const response = await fetch(`${busy.base}/auth/token`, { method: 'POST', body: new URLSearchParams(FORM) })
     expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([
@@ -74,7 +74,7 @@ it('a form above 64 kB is rejected with 413 while it arrives', async () => {
   expect([(await post(padded(65_536))).status, (await post(padded(65_537))).status]).toEqual([200, 413])
   const head = ['POST /fhir/auth/token HTTP/1.1', 'host: 127.0.0.1', 'content-length: 900000', '', ''].join('\r\n')
   // What is beyond is waited for a while, for who sends reads last; not to its end.
-  const line = dial(Number(new URL(there.origin).port), head + 'x'.repeat(4 * 65_536 + 1))
+  const line = openConnection(Number(new URL(there.origin).port), head + 'x'.repeat(4 * 65_536 + 1))
   expect(await line.ended).toMatch(/^HTTP\/1\.1 413 .*connection: close.*"error":"invalid_request"/is)
   const event = { httpMethod: 'POST', resource: '/auth/token', body: padded(65_537) }
   expect((await there.auth.serve(requestOf(event), 'id')).status).toBe(413)

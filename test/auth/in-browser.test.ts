@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
-import { SECRET } from './authorization.ts'
-import { type Served, served } from './served.ts'
+import { CLIENT_SECRET } from './authorization.ts'
+import { type AuthServer, startAuthServer } from './served.ts'
 
 const CHROMIUM = '/usr/bin/chromium'
 const isThere = existsSync(CHROMIUM)
@@ -40,7 +40,7 @@ class App {
 const NARROW = { width: 360, height: 740 }
 
 ;(isThere ? describe : describe.skip)('the pages in a browser', () => {
-  let there: Served
+  let there: AuthServer
   let browser: Browser
   let context: BrowserContext
   const [app, elsewhere] = [new App(), new App()]
@@ -51,7 +51,7 @@ const NARROW = { width: 360, height: 740 }
       { id: '1', name: 'Ann Bell', birthDate: '1970-01-01', sex: 'female', number: '58c297c4-d684-4677-8024-01131d93835e' },
       { id: '2', name: `Bob ${'von der Langen-Straße '.repeat(4)}`, birthDate: '1980-02-02', number: '123456789012345678901234567890' },
     ]
-    there = await served({ patients, choices: { organizationName: 'Example Hospital' } })
+    there = await startAuthServer({ patients, choices: { organizationName: 'Example Hospital' } })
     const scopes = ['openid', 'fhirUser', 'launch/patient', 'offline_access', 'patient/*.rs', 'user/*.cruds']
     await there.auth.addClient('app', { name: 'Growth Chart', redirectUris: [`${app.origin}/back`], scopes })
     await there.auth.addUser('dr.ann', { fhirUser: 'Practitioner/7' })
@@ -94,7 +94,7 @@ const NARROW = { width: 360, height: 740 }
     const { searchParams } = new URL(page.url())
     expect([searchParams.get('state'), searchParams.get('iss')]).toEqual(['s-1', there.base])
     const form = { grant_type: 'authorization_code', code: searchParams.get('code')!, redirect_uri: `${app.origin}/back` }
-    const body = new URLSearchParams({ ...form, client_id: 'app', client_secret: SECRET })
+    const body = new URLSearchParams({ ...form, client_id: 'app', client_secret: CLIENT_SECRET })
     const tokens = (await (await fetch(`${there.base}/auth/token`, { method: 'POST', body })).json()) as Record<string, unknown>
     expect(tokens).toMatchObject({ patient: '1', scope: 'openid launch/patient patient/*.rs' })
     const [cookie] = await context.cookies()

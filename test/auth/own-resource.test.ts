@@ -1,8 +1,8 @@
 /** The resource that is the user of a token: what `openid fhirUser` opens of it. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { clauseRule } from '../../lambdas/access/rules.ts'
-import type { Who } from './isolation/oracle.ts'
-import { BASE, openSite, operatorOf, type Site } from './site.ts'
+import { ruleOfClause } from '../../lambdas/access/rules.ts'
+import type { Caller } from './isolation/oracle.ts'
+import { BASE_URL, openSite, operatorOf, type Site } from './site.ts'
 
 let site: Site
 beforeAll(async () => {
@@ -17,16 +17,16 @@ beforeAll(async () => {
 afterAll(() => site.close())
 
 let clients = 0
-const user = (fhirUser: string, scopes = 'openid fhirUser'): Who => ({
+const user = (fhirUser: string, scopes = 'openid fhirUser'): Caller => ({
   ...{ tenant: 'north', client: `app-${++clients}`, isUser: true, fhirUser, scopes },
   ...(fhirUser.includes('RelatedPerson') ? { actsFor: ['other'] } : {}),
 })
-const statusOf = async (who: Who, method: string, target: string, sent?: object) => (await site.ask(who, method, target, sent)).status
+const statusOf = async (who: Caller, method: string, target: string, sent?: object) => (await site.ask(who, method, target, sent)).status
 
-it.each(['Practitioner/own', 'Patient/own', 'RelatedPerson/own', `${BASE}/Practitioner/own`])(
+it.each(['Practitioner/own', 'Patient/own', 'RelatedPerson/own', `${BASE_URL}/Practitioner/own`])(
   'a token with openid fhirUser reads %s',
   async (fhirUser) => {
-    const target = `/${fhirUser.replace(`${BASE}/`, '')}`
+    const target = `/${fhirUser.replace(`${BASE_URL}/`, '')}`
     for (const scopes of ['openid fhirUser', 'openid fhirUser patient/Observation.rs', 'openid fhirUser user/Practitioner.s?active=true'])
       expect([scopes, await statusOf(user(fhirUser, scopes), 'GET', target)]).toEqual([scopes, 200])
     expect(await statusOf(user(fhirUser), 'GET', target, { headers: { 'if-none-match': '*' } })).toBe(304)
@@ -68,5 +68,5 @@ it('entries of a Bundle are no plain reads', async () => {
 
 it('a clause of one resource opens no other of its type', () => {
   const clause = { type: 'Practitioner', letters: ['r'], query: '', id: 'own' } as const
-  expect(clauseRule(clause, 'Practitioner', { baseUrl: BASE })).toEqual({ kind: 'key', field: '_id:code', oneOf: ['own'] })
+  expect(ruleOfClause(clause, 'Practitioner', { baseUrl: BASE_URL })).toEqual({ kind: 'key', field: '_id:code', oneOf: ['own'] })
 })

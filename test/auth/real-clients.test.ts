@@ -5,16 +5,16 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { Client as FhirKitClient } from 'fhir-kit-client'
 import { exportJWK } from 'jose'
 import * as openid from 'openid-client'
-import { SECRET } from './authorization.ts'
-import { allow, backOf, browser, logIn } from './browser.ts'
-import { type Served, served } from './served.ts'
+import { CLIENT_SECRET } from './authorization.ts'
+import { allowAccess, logIn, openBrowser, redirectOf } from './browser.ts'
+import { type AuthServer, startAuthServer } from './served.ts'
 
 const BACK = 'https://app.example/back'
-let there: Served
+let there: AuthServer
 let keys: { readonly key: openid.CryptoKey; readonly kid: string }
 
 beforeAll(async () => {
-  there = await served({ patients: [{ id: '1', name: 'Ann' }] })
+  there = await startAuthServer({ patients: [{ id: '1', name: 'Ann' }] })
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2_048 })
   const kind = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-384' }
   const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' })
@@ -32,8 +32,8 @@ afterAll(() => there.close())
 
 /** How it proves who it is, and what is to be expected of it. */
 const CLIENTS = {
-  'a secret in the body': { id: 'secretive', auth: () => openid.ClientSecretPost(SECRET), life: 3_600 },
-  'a secret by Basic': { id: 'secretive', auth: () => openid.ClientSecretBasic(SECRET), life: 3_600 },
+  'a secret in the body': { id: 'secretive', auth: () => openid.ClientSecretPost(CLIENT_SECRET), life: 3_600 },
+  'a secret by Basic': { id: 'secretive', auth: () => openid.ClientSecretBasic(CLIENT_SECRET), life: 3_600 },
   'a signed assertion': { id: 'signer', auth: () => openid.PrivateKeyJwt(keys), life: 300 },
   'its name alone': { id: 'native', auth: () => openid.None(), life: 3_600 },
 }
@@ -55,9 +55,9 @@ it.each(names)('a client with %s obtains, refreshes, introspects and revokes tok
     ...{ state, nonce, code_challenge: await openid.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
   }
   const url = openid.buildAuthorizationUrl(config, { ...asked, prompt: 'consent' })
-  const user = browser(there.auth, there.base)
+  const user = openBrowser(there.auth, there.base)
   const picker = await logIn(user, await user.open('/auth/authorize', Object.fromEntries(url.searchParams)), 'ann')
-  const { uri, sent } = backOf(await allow(user, await user.submit(picker, [['chosen_patient', '1']], 1)))
+  const { uri, sent } = redirectOf(await allowAccess(user, await user.submit(picker, [['chosen_patient', '1']], 1)))
   const back = new URL(`${uri}?${new URLSearchParams(sent)}`)
   const tokens = await openid.authorizationCodeGrant(config, back, {
     ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },

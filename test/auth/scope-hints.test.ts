@@ -1,6 +1,6 @@
 /** What is out of scope is refused with a scope that would allow it: one that who asks could be given. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Who } from './isolation/oracle.ts'
+import type { Caller } from './isolation/oracle.ts'
 import { openSite, type Site } from './site.ts'
 
 let site: Site
@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => site.close())
 
-const hintOf = async (who: Partial<Who>, target: string): Promise<readonly unknown[]> => {
+const hintOf = async (who: Partial<Caller>, target: string): Promise<readonly unknown[]> => {
   const { status, headers, body } = await site.ask({ tenant: 'a', client: 'app', scopes: '', ...who }, 'GET', target)
   return [status, headers['www-authenticate'], body.issue[0].details?.text ?? body.issue[0].diagnostics]
 }
@@ -24,7 +24,7 @@ const hint = (scope: string) => [
 
 const USER = { isUser: true, fhirUser: 'Practitioner/1' }
 
-it.each<[string, Partial<Who>, string]>([
+it.each<[string, Partial<Caller>, string]>([
   ['a program', { scopes: 'system/Patient.rs' }, 'system/'],
   ['a program with patient scopes', { scopes: 'patient/Patient.rs' }, 'patient/'],
   ['a user', { ...USER, scopes: 'openid user/Patient.rs' }, 'user/'],

@@ -1,29 +1,34 @@
 /** The authorization server on a port of this machine. Like its clients, it reads the clock of this machine. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { openToAll } from '../../lambdas/http/authenticators.ts'
+import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { nodeServer } from '../../lambdas/http/node-server.ts'
 import { admission } from '../../lambdas/http/steps/authenticate.ts'
-import { type Authorization, authorization, type Settings } from './authorization.ts'
+import { type AuthorizationSettings, createAuthorization, type TestAuthorization } from './authorization.ts'
 
-export type Served = { readonly auth: Authorization; readonly base: string; readonly origin: string; readonly close: () => Promise<void> }
+export type AuthServer = {
+  readonly auth: TestAuthorization
+  readonly base: string
+  readonly origin: string
+  readonly close: () => Promise<void>
+}
 
-export async function served(settings: Settings = {}, maxRequests = 100): Promise<Served> {
-  let auth: Authorization | undefined
+export async function startAuthServer(settings: AuthorizationSettings = {}, maxRequests = 100): Promise<AuthServer> {
+  let auth: TestAuthorization | undefined
   const http = nodeServer((request, id) => auth!.serve(request, id), {
     ...{
       basePath: '/fhir',
       maxBody: 1_000_000,
       maxRequests,
       newRequestId: () => 'made-id',
-      admit: admission(openToAll),
+      admit: admission(openAuthenticator),
       report: () => undefined,
     },
   })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-  auth = await authorization({ ...settings, baseUrl: `${origin}/fhir`, loopbackOnly: true, wall: Date.now })
+  auth = await createAuthorization({ ...settings, baseUrl: `${origin}/fhir`, loopbackOnly: true, wall: Date.now })
   const close = async () => {
     http.closeAllConnections()
     await new Promise((resolve) => http.close(resolve))

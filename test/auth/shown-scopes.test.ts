@@ -1,10 +1,10 @@
 /** What the page of consent shows is what the token has: asked, registered, and within what the user may. */
 import { expect, it } from '@jest/globals'
-import { type Authorization, authorization, BASE, SECRET } from './authorization.ts'
-import { allow, backOf, browser, formsOf, logIn } from './browser.ts'
+import { BASE_URL, CLIENT_SECRET, createAuthorization, type TestAuthorization } from './authorization.ts'
+import { allowAccess, formsOf, logIn, openBrowser, redirectOf } from './browser.ts'
 
 const BACK = 'https://app.example/back'
-const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE }
+const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE_URL }
 
 type Case = {
   readonly asked: string
@@ -61,19 +61,19 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 }
 
-async function cameOf(auth: Authorization, scope: string): Promise<{ readonly comes: string; readonly shown?: readonly string[] }> {
-  const user = browser(auth)
+async function cameOf(auth: TestAuthorization, scope: string): Promise<{ readonly comes: string; readonly shown?: readonly string[] }> {
+  const user = openBrowser(auth)
   const first = await user.open('/auth/authorize', { ...ASKED, scope })
   const page = first.status === 303 ? first : await logIn(user, first, 'ann')
-  if (page.status === 303) return { comes: backOf(page).sent.error_description! }
+  if (page.status === 303) return { comes: redirectOf(page).sent.error_description! }
   const shown = formsOf(page)[0]!.fields.flatMap(([name, value]) => (name === 'keep' ? [value] : []))
-  const { code = '' } = backOf(await allow(user, page)).sent
-  const form = { ...{ grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET }, code, redirect_uri: BACK }
+  const { code = '' } = redirectOf(await allowAccess(user, page)).sent
+  const form = { ...{ grant_type: 'authorization_code', client_id: 'app', client_secret: CLIENT_SECRET }, code, redirect_uri: BACK }
   return { comes: (await auth.ask('POST', '/auth/token', { form })).body.scope, shown }
 }
 
 it.each(Object.entries(CASES))('consent shows and grants the same scopes: %s', async (_, { asked, registered, fhirUser, may, comes }) => {
-  const auth = await authorization({ patients: [{ id: '1', name: 'Ann' }] })
+  const auth = await createAuthorization({ patients: [{ id: '1', name: 'Ann' }] })
   await auth.addClient('app', { redirectUris: [BACK], scopes: registered.split(' ') })
   await auth.addUser('ann', { scopes: may.split(' '), ...(fhirUser === undefined ? {} : { fhirUser }) })
   const came = await cameOf(auth, asked)

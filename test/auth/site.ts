@@ -9,29 +9,29 @@ import { join } from 'node:path'
 import type { PersonReader } from '../../lambdas/access/user-patients.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
-import { WatchedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
+import { CheckedClock } from '../../lambdas/adapters/in-process/checked-clock.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
-import { byToken } from '../../lambdas/http/authenticators.ts'
+import { tokenAuthenticator } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import type { Serve } from '../../lambdas/http/server.ts'
 import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import type { QueryDigest } from '../../lambdas/ports/security/query-digest.ts'
 import type { Seal } from '../../lambdas/ports/security/seal.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Home, type HomeParts, homeOn } from '../../lambdas/runtime/embedded/composition.ts'
+import { composeServerCore, type ServerCore, type ServerCoreParts } from '../../lambdas/runtime/embedded/composition.ts'
 import { openExports } from '../../lambdas/runtime/embedded/exports.ts'
 import { openStores, type Stores } from '../../lambdas/runtime/embedded/stores.ts'
-import { readingOf } from '../../lambdas/runtime/search-context.ts'
-import { BASE, SECOND, world } from '../access/issuing.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
+import { searchContextOf } from '../../lambdas/runtime/search-context.ts'
+import { BASE_URL, createTestIssuer, SECOND_MS } from '../access/issuing.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
 import type { Tree } from '../fixtures/resources.ts'
-import type { Who } from './isolation/oracle.ts'
+import type { Caller } from './isolation/oracle.ts'
 
-export { BASE }
+export { BASE_URL }
 
-export type Sent = { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
+export type RequestContent = { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
 
-export type Answer = {
+export type TestResponse = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
@@ -39,30 +39,30 @@ export type Answer = {
 }
 
 /** Asks as somebody. `target`: path and query below the base. */
-export type Ask = (who: Who, method: string, target: string, sent?: Sent) => Promise<Answer>
+export type CallerRequest = (who: Caller, method: string, target: string, sent?: RequestContent) => Promise<TestResponse>
 
 export type Site = {
-  readonly ask: Ask
+  readonly ask: CallerRequest
   /** Asks without a look at where references lead. */
-  readonly load: Ask
-  readonly patients: Home['patients']
-  readonly patientsOf: Home['patientsOf']
+  readonly load: CallerRequest
+  readonly patients: ServerCore['patients']
+  readonly patientsOf: ServerCore['patientsOf']
   readonly audited: AuditRecord[]
   readonly close: () => Promise<void>
 }
 
 /** Who may do everything in a tenant. */
-export const operatorOf = (tenant: string): Who => ({ tenant, client: 'operator', scopes: 'system/*.cruds system/admin' })
+export const operatorOf = (tenant: string): Caller => ({ tenant, client: 'operator', scopes: 'system/*.cruds system/admin' })
 
 /** Tokens of a server: one for each who. */
-export function tokens(patientsOf: PersonReader) {
-  const issuer = world({ tenancy: true, patientsOf, clock: { now: () => Date.now() } })
+export function createTokens(patientsOf: PersonReader) {
+  const issuer = createTestIssuer({ tenancy: true, patientsOf, clock: { now: () => Date.now() } })
   issuer.now = Date.now()
-  const made = new Map<Who, string>()
-  const tokenOf = (who: Who): string => {
+  const made = new Map<Caller, string>()
+  const tokenOf = (who: Caller): string => {
     const { client, scopes: scope, patient, fhirUser, actsFor: acts_for } = who
     const isOfUser = who.isUser === true
-    const exp = Math.floor(issuer.now / SECOND) + 36_000
+    const exp = Math.floor(issuer.now / SECOND_MS) + 36_000
     const token =
       made.get(who) ??
       issuer.token({
@@ -79,20 +79,20 @@ export function tokens(patientsOf: PersonReader) {
     made.set(who, token)
     return token
   }
-  return { authenticator: byToken(issuer.verify), tokenOf }
+  return { authenticator: tokenAuthenticator(issuer.verify), tokenOf }
 }
 
-export function claimOf({ tenant, claim }: Who): string | readonly string[] {
+export function claimOf({ tenant, claim }: Caller): string | readonly string[] {
   if (claim === undefined) return tenant
   return claim === 'array of one' ? [tenant] : [tenant, tenant === 'north' ? 'south' : 'north']
 }
 
 /** Returns the header by which a token of two tenants chooses one. */
-export const choosing = ({ tenant, claim }: Who): Readonly<Record<string, string>> =>
+export const tenantHeaderOf = ({ tenant, claim }: Caller): Readonly<Record<string, string>> =>
   claim === 'array of two' ? { 'x-tenant-id': tenant } : {}
 
 /** Asks what serves. */
-export function asking(serve: Serve, tokenOf: (who: Who) => string): Ask {
+export function callerRequests(serve: Serve, tokenOf: (who: Caller) => string): CallerRequest {
   let requests = 0
   return async (who, method, target, { body, headers = {} } = {}) => {
     const [path = '', query = ''] = target.split(/\?(.*)/s)
@@ -102,7 +102,7 @@ export function asking(serve: Serve, tokenOf: (who: Who) => string): Ask {
       headers: {
         ...(body === undefined || isBytes ? {} : { 'content-type': typeof body === 'string' ? FORM : 'application/fhir+json' }),
         authorization: `Bearer ${tokenOf(who)}`,
-        ...choosing(who),
+        ...tenantHeaderOf(who),
         ...headers,
       },
       body: body === undefined ? new Uint8Array() : isBytes ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
@@ -129,7 +129,7 @@ const FORM = 'application/x-www-form-urlencoded'
 export type SiteOptions = {
   /** Environment variables. */
   readonly settings?: Readonly<Record<string, string>>
-  readonly clock?: WatchedClock
+  readonly clock?: CheckedClock
   readonly seal?: Seal & QueryDigest
   /** Watches what is asked of the stores. */
   readonly around?: (stores: Stores) => Stores
@@ -139,36 +139,36 @@ export type SiteOptions = {
 
 export async function openSite({
   settings = {},
-  clock = new WatchedClock(),
+  clock = new CheckedClock(),
   seal,
   around = (stores) => stores,
-  report = neverReports,
+  report = failOnReport,
 }: SiteOptions = {}): Promise<Site> {
   const folder = await mkdtemp(join(tmpdir(), 'fhir-site-'))
   const data = await openDataFolder(folder)
   const audited: AuditRecord[] = []
-  const { authenticator, tokenOf } = tokens((...asked) => home.patientsOf(...asked))
+  const { authenticator, tokenOf } = createTokens((...asked) => home.patientsOf(...asked))
   const config = readConfig({ FHIR_ACCESS: 'token', FHIR_TENANCY: 'on', ...settings })
   const stores = await openStores({
     path: data.path,
     now: () => clock.now(),
-    reading: readingOf(config, { baseUrl: BASE }),
+    reading: searchContextOf(config, { baseUrl: BASE_URL }),
     budget: config.searchBudget,
     report,
   })
   const parts = {
-    ...{ config, baseUrl: BASE, bases: { baseUrl: BASE }, clock, report },
-    authorization: { authenticator, endpoints: {}, clients: { get: async () => undefined } } as unknown as HomeParts['authorization'],
-    audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as HomeParts['audit'],
+    ...{ config, baseUrl: BASE_URL, bases: { baseUrl: BASE_URL }, clock, report },
+    authorization: { authenticator, endpoints: {}, clients: { get: async () => undefined } } as unknown as ServerCoreParts['authorization'],
+    audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as ServerCoreParts['audit'],
     seal: seal ?? new AesSeal(randomBytes(32)),
     blobs: new FilesystemBlobStore(data.path('blobs')),
   }
   const exports = await openExports({ ...parts, path: data.path, stores, key: randomBytes(32) })
-  const home: Omit<Home, 'close'> = homeOn(around(stores), { ...parts, exports })
-  const loading = homeOn(stores, { ...parts, exports, config: { ...config, referentialIntegrity: false } })
+  const home: Omit<ServerCore, 'close'> = composeServerCore(around(stores), { ...parts, exports })
+  const loading = composeServerCore(stores, { ...parts, exports, config: { ...config, referentialIntegrity: false } })
   return {
-    ask: asking(home.serve, tokenOf),
-    load: asking(loading.serve, tokenOf),
+    ask: callerRequests(home.serve, tokenOf),
+    load: callerRequests(loading.serve, tokenOf),
     patients: home.patients,
     patientsOf: home.patientsOf,
     audited,

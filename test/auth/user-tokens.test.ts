@@ -4,11 +4,20 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
 import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
-import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET, type Settings, T0 } from './authorization.ts'
-import { allow, backOf, browser, logIn } from './browser.ts'
+import {
+  type AuthorizationSettings,
+  BASE_URL,
+  CLIENT_SECRET,
+  claimsOf,
+  createAuthorization,
+  START_TIME,
+  type TestAuthorization,
+  type TestResponse,
+} from './authorization.ts'
+import { allowAccess, logIn, openBrowser, redirectOf } from './browser.ts'
 
 const BACK = 'https://app.example/back'
-const AS = { client_id: 'app', client_secret: SECRET }
+const AS = { client_id: 'app', client_secret: CLIENT_SECRET }
 const SCOPES = [
   'openid',
   'fhirUser',
@@ -21,10 +30,10 @@ const SCOPES = [
   'system/admin',
 ]
 
-let auth: Authorization
+let auth: TestAuthorization
 
-async function started(settings: Settings = {}): Promise<Authorization> {
-  const made = await authorization(settings)
+async function started(settings: AuthorizationSettings = {}): Promise<TestAuthorization> {
+  const made = await createAuthorization(settings)
   await made.addClient('app', { redirectUris: [BACK], scopes: SCOPES })
   await made.addClient('other', { redirectUris: [BACK], scopes: SCOPES })
   await made.addClient('native', { redirectUris: [BACK], scopes: SCOPES, authentication: { kind: 'public' } })
@@ -38,14 +47,14 @@ beforeEach(async () => {
 
 /** A code for these scopes, and the browser that got it. */
 async function codeFor(scope: string, more: Record<string, string> = {}) {
-  const user = browser(auth)
-  const asked = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope, prompt: 'consent', ...more }
+  const user = openBrowser(auth)
+  const asked = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE_URL, scope, prompt: 'consent', ...more }
   const page = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
-  const { sent } = backOf(await allow(user, page))
+  const { sent } = redirectOf(await allowAccess(user, page))
   return { user, code: sent.code! }
 }
 
-const send = (form: Record<string, string>): Promise<Answer> => auth.ask('POST', '/auth/token', { form })
+const send = (form: Record<string, string>): Promise<TestResponse> => auth.ask('POST', '/auth/token', { form })
 const exchange = (code: string, more: Record<string, string> = {}) =>
   send({ ...AS, grant_type: 'authorization_code', code, redirect_uri: BACK, ...more })
 const refresh = (refresh_token: string, more: Record<string, string> = {}) =>
@@ -62,11 +71,11 @@ it('a patient user of several tenants gets no code, and no tokens by refresh', a
   const { user, code } = await codeFor('offline_access user/*.rs')
   const { body } = await exchange(code)
   expect(claimsOf(body.access_token).tenant).toBe('a')
-  const asked = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope: 'user/*.rs' }
+  const asked = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE_URL, scope: 'user/*.rs' }
   for (const tenants of [['*'], ['a', 'b']]) {
     await of(tenants)
     expect(await refresh(body.refresh_token)).toMatchObject(INVALID)
-    expect(backOf(await user.open('/auth/authorize', asked)).sent.error).toBe('access_denied')
+    expect(redirectOf(await user.open('/auth/authorize', asked)).sent.error).toBe('access_denied')
   }
   await of(['a'])
   expect((await refresh(body.refresh_token)).status).toBe(200)
@@ -89,11 +98,11 @@ describe('a code', () => {
       scope: 'openid fhirUser offline_access user/Observation.rs user/Patient.rs',
     })
     expect(claimsOf(body.access_token)).toEqual({
-      iss: BASE,
-      aud: BASE,
+      iss: BASE_URL,
+      aud: BASE_URL,
       sub: 'subject-of-ann',
-      iat: T0 / 1000,
-      exp: T0 / 1000 + 3_600,
+      iat: START_TIME / 1000,
+      exp: START_TIME / 1000 + 3_600,
       jti: expect.any(String),
       typ: 'Bearer',
       azp: 'app',
@@ -175,8 +184,8 @@ describe('a code', () => {
     }
     await gone(() => auth.users.change('ann', () => undefined))
     await gone(() => auth.users.change('ann', (user) => ({ ...user!, subject: 'another' })))
-    await gone(() => auth.revocations.revoke({ mark: 'user:subject-of-ann', before: T0, until: T0 * 2 }))
-    await gone(() => auth.revocations.revoke({ mark: 'client:app', before: T0, until: T0 * 2 }))
+    await gone(() => auth.revocations.revoke({ mark: 'user:subject-of-ann', before: START_TIME, until: START_TIME * 2 }))
+    await gone(() => auth.revocations.revoke({ mark: 'client:app', before: START_TIME, until: START_TIME * 2 }))
   })
 
   it('is valid for a public client by client_id alone', async () => {
@@ -231,7 +240,7 @@ describe('PKCE', () => {
 })
 
 describe('a refresh token', () => {
-  const refreshable = async (scope = 'openid offline_access user/*.rs'): Promise<Answer['body']> =>
+  const refreshable = async (scope = 'openid offline_access user/*.rs'): Promise<TestResponse['body']> =>
     (await exchange((await codeFor(scope)).code)).body
 
   it('yields new tokens of the same session, and the next refresh token', async () => {
@@ -363,7 +372,7 @@ describe('a refresh token', () => {
 
   it('stays valid, as does a code, if the next one cannot be stored', async () => {
     const { code } = await codeFor('offline_access user/*.rs')
-    const failing = async (work: () => Promise<Answer>) => {
+    const failing = async (work: () => Promise<TestResponse>) => {
       const { add, replace } = auth.grants
       const fail = async () => Promise.reject(new Unavailable('full'))
       Object.assign(auth.grants, { add: fail, replace: fail })
@@ -381,7 +390,7 @@ describe('a refresh token', () => {
 
   it('stays valid, as does a code, if a token cannot be signed', async () => {
     const { code } = await codeFor('openid offline_access user/*.rs')
-    const failing = async (work: () => Promise<Answer>) => {
+    const failing = async (work: () => Promise<TestResponse>) => {
       const { sign } = auth.keys
       let signed = 0
       // The second is the ID token.
@@ -499,23 +508,23 @@ describe('an ID token', () => {
   it('names the user, the login time and the request', async () => {
     const body = await idToken('openid fhirUser profile', { nonce: 'n-1' })
     const jwks = (await auth.ask('GET', '/auth/jwks')).body
-    const options = { issuer: BASE, audience: 'app', algorithms: ['RS256'], currentDate: new Date(T0) }
+    const options = { issuer: BASE_URL, audience: 'app', algorithms: ['RS256'], currentDate: new Date(START_TIME) }
     const { payload } = await jwtVerify(body.id_token, createLocalJWKSet(jwks), options)
     expect(payload).toEqual({
-      iss: BASE,
+      iss: BASE_URL,
       aud: 'app',
       sub: 'subject-of-ann',
-      iat: T0 / 1000,
-      exp: T0 / 1000 + 3_600,
+      iat: START_TIME / 1000,
+      exp: START_TIME / 1000 + 3_600,
       typ: 'ID',
       azp: 'app',
       sid: body.session_state,
       acr: '1',
-      auth_time: T0 / 1000,
+      auth_time: START_TIME / 1000,
       at_hash: createHash('sha256').update(body.access_token).digest().subarray(0, 16).toString('base64url'),
       nonce: 'n-1',
       preferred_username: 'ann',
-      fhirUser: `${BASE}/Practitioner/7`,
+      fhirUser: `${BASE_URL}/Practitioner/7`,
     })
   })
 
@@ -533,8 +542,8 @@ describe('an ID token', () => {
     const { body } = await refresh(first.refresh_token)
     const claims = claimsOf(body.id_token)
     expect([claims.auth_time, claims.iat, claims.nonce, claims.sub, claims.acr]).toEqual([
-      T0 / 1000,
-      T0 / 1000 + 7_200,
+      START_TIME / 1000,
+      START_TIME / 1000 + 7_200,
       undefined,
       'subject-of-ann',
       '0',

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifier } from '../../lambdas/access/verification/verifier.ts'
 import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
-import { BASE, KEY, SECOND, signedBy } from '../access/issuing.ts'
-import { ask, start, stop, stopAll } from './served.ts'
+import { BASE_URL, KEY, SECOND_MS, signToken } from '../access/issuing.ts'
+import { sendRequest, startServer, stopAll, stopProcess } from './served.ts'
 
 const READS = 40_000
 const REMEMBERED = 300_000
@@ -24,16 +24,16 @@ const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 /** Microseconds of processor time of a read, by all threads of the server, which is asked with a token where it wants one. */
 async function read(access: 'open' | 'token'): Promise<number> {
   process.env.FHIR_ACCESS = access
-  const { child } = await start(PORT, join(scratch, access))
+  const { child } = await startServer(PORT, join(scratch, access))
   const url = `http://127.0.0.1:${PORT}/fhir/Patient/a`
   const headers = { 'content-type': 'application/fhir+json' }
   const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
-  await ask(url, { agent, method: 'PUT', headers, body: patient })
+  await sendRequest(url, { agent, method: 'PUT', headers, body: patient })
   const many = async (count: number): Promise<void> => {
     let left = count
     const one = async (): Promise<void> => {
       while (left-- > 0) {
-        const [status] = await ask(url, { agent })
+        const [status] = await sendRequest(url, { agent })
         if (status !== 200) throw new Error(`a read was answered by ${status}`)
       }
     }
@@ -43,7 +43,7 @@ async function read(access: 'open' | 'token'): Promise<number> {
   const before = ticksOf(child.pid!)
   await many(READS)
   const spent = ticksOf(child.pid!) - before
-  await stop(child)
+  await stopProcess(child)
   return (spent * 10_000) / READS
 }
 
@@ -63,7 +63,7 @@ async function spentOn(count: number, each: (i: number) => Promise<unknown>): Pr
 
 /** As a user's app has them, some 900 characters long. */
 const headerOf = (i: number): string => {
-  const [iat, exp] = [Date.now() / SECOND, Date.now() / SECOND + 3_600].map(Math.floor) as [number, number]
+  const [iat, exp] = [Date.now() / SECOND_MS, Date.now() / SECOND_MS + 3_600].map(Math.floor) as [number, number]
   const who = {
     sub: crypto.randomUUID(),
     azp: 'app',
@@ -73,15 +73,26 @@ const headerOf = (i: number): string => {
     patient: 'p-1',
   }
   const sid = crypto.randomUUID()
-  const claims = { iss: BASE, aud: BASE, iat, exp, jti: `${i}`, typ: 'Bearer', sid, session_state: sid, acr: '1', client_auth: 'none' }
-  return `Bearer ${signedBy(KEY, { ...claims, ...who, scope: 'launch/patient openid fhirUser offline_access patient/*.rs user/*.cruds' })}`
+  const claims = {
+    iss: BASE_URL,
+    aud: BASE_URL,
+    iat,
+    exp,
+    jti: `${i}`,
+    typ: 'Bearer',
+    sid,
+    session_state: sid,
+    acr: '1',
+    client_auth: 'none',
+  }
+  return `Bearer ${signToken(KEY, { ...claims, ...who, scope: 'launch/patient openid fhirUser offline_access patient/*.rs user/*.cruds' })}`
 }
 
 async function verification(): Promise<{ readonly first: number; readonly again: number; readonly length: number }> {
   const stores = openGrants(join(scratch, 'grants.db'), Date.now)
   const { verify } = verifier({
-    issuer: BASE,
-    audience: BASE,
+    issuer: BASE_URL,
+    audience: BASE_URL,
     keys: { list: async () => [{ key: KEY.published, madeAt: 0 }] },
     revocations: stores.revocations,
     revocationLag: 0,

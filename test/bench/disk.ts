@@ -10,9 +10,9 @@ import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import type { LiveIndices } from '../../lambdas/ports/search/serving-indices.ts'
+import type { ServingIndices } from '../../lambdas/ports/search/serving-indices.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const FOLDER = 'test/fixtures/sample'
 /** The patients of the folder, so many times. */
@@ -32,7 +32,7 @@ function copyOf(text: string, copy: number): readonly IndexDocument[] {
   const types = new Map((JSON.parse(renamed) as Bundle).entry.map(({ resource }) => [resource.id, resource.resourceType]))
   const referring = renamed.replace(/"urn:uuid:([^"]+)"/g, (_, id: string) => `"${types.get(id)}/${id}"`)
   return (JSON.parse(referring) as Bundle).entry.map(({ resource: body }) =>
-    extract(versionOf(writeOf(keyOf('one', body.resourceType, body.id), { body })), body, {}),
+    extract(versionOf(writeOf(resourceKeyOf('one', body.resourceType, body.id), { body })), body, {}),
   )
 }
 
@@ -44,7 +44,7 @@ const sizes = async (): Promise<ReadonlyMap<string, number>> => {
 }
 
 const settings = { auto_expand_replicas: '0-1', 'index.store.stats_refresh_interval': '0ms' }
-let live: LiveIndices = { identity: 'disk', types: {}, lacking: [], former: [] }
+let live: ServingIndices = { identity: 'disk', types: {}, lacking: [], former: [] }
 const register = {
   begun: async (types: readonly string[], identity: string) => {
     live = { ...live, types: { ...live.types, ...Object.fromEntries(types.map((type) => [type, identity])) } }

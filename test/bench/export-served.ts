@@ -5,9 +5,9 @@ import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { sourcesOf } from '../../bin/load/file-reader.ts'
+import { findSourceFiles } from '../../bin/load/file-reader.ts'
 import { load } from '../../bin/load/load.ts'
-import { ask, type Running, start, stop } from './served.ts'
+import { type StartedServer, sendRequest, startServer, stopProcess } from './served.ts'
 
 const PORT = 18_084
 const BASE = `http://127.0.0.1:${PORT}/fhir`
@@ -37,18 +37,18 @@ export async function besideExports(folder: string): Promise<readonly Row[]> {
 async function filled(data: string, folder: string): Promise<void> {
   await served(data, async ({ authorize }) => {
     const to = { base: BASE, ...(authorize === undefined ? {} : { authorize }), concurrency: 4, onProgress: () => undefined }
-    const { failures } = await load(sourcesOf([folder]), to)
+    const { failures } = await load(findSourceFiles([folder]), to)
     if (failures.length > 0) throw new Error(failures[0]!.reason)
     const member = (await patients()).map((id) => ({ entity: { reference: `Patient/${id}` } }))
     const group = { resourceType: 'Group', id: 'all', type: 'person', actual: true, member }
-    const [status, body] = await ask(`${BASE}/Group/all`, { agent, method: 'PUT', headers: JSON_TYPE, body: JSON.stringify(group) })
+    const [status, body] = await sendRequest(`${BASE}/Group/all`, { agent, method: 'PUT', headers: JSON_TYPE, body: JSON.stringify(group) })
     if (status !== 201) throw new Error(`the Group is not written: ${status} ${body}`)
   })
 }
 
-async function served<T>(data: string, use: (running: Running) => Promise<T>): Promise<T> {
-  const running = await start(PORT, data)
-  return use(running).finally(() => stop(running.child))
+async function served<T>(data: string, use: (running: StartedServer) => Promise<T>): Promise<T> {
+  const running = await startServer(PORT, data)
+  return use(running).finally(() => stopProcess(running.child))
 }
 
 type Page = {
@@ -60,7 +60,7 @@ type Page = {
 async function patients(): Promise<readonly string[]> {
   const ids: string[] = []
   for (let next: string | undefined = `${BASE}/Patient?_count=1000`; next !== undefined; ) {
-    const [status, body] = await ask(next, { agent })
+    const [status, body] = await sendRequest(next, { agent })
     if (status !== 200) {
       await wait(1_000)
       continue
@@ -100,7 +100,7 @@ const memoryOf = ({ pid }: ChildProcess): number =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024)
 
 /** Its lines. Its files are removed. */
-async function exported({ authorize }: Running, asked: string, { isWanted = (): boolean => true } = {}): Promise<number> {
+async function exported({ authorize }: StartedServer, asked: string, { isWanted = (): boolean => true } = {}): Promise<number> {
   const sent = async (url: string, method = 'GET') => fetch(url, { method, headers: { ...ASYNC, ...(await authorize?.({ method, url })) } })
   const begun = await sent(`${BASE}/${asked}`)
   const job = begun.headers.get('content-location')
@@ -137,7 +137,7 @@ async function rateRows(data: string): Promise<readonly Row[]> {
 }
 
 /** Exports follow each other until the work is done. */
-async function besideOne<T>(running: Running, work: () => Promise<T>): Promise<T> {
+async function besideOne<T>(running: StartedServer, work: () => Promise<T>): Promise<T> {
   let isWanted = true
   const exports = (async () => {
     while (isWanted) await exported(running, '$export', { isWanted: () => isWanted })
@@ -160,7 +160,7 @@ const creates = (ms: number): Promise<number> =>
   })
 
 async function asked(url: string, body?: string): Promise<void> {
-  const [status, answer] = await ask(url, { agent, ...(body === undefined ? {} : { method: 'PUT', headers: JSON_TYPE, body }) })
+  const [status, answer] = await sendRequest(url, { agent, ...(body === undefined ? {} : { method: 'PUT', headers: JSON_TYPE, body }) })
   if (status >= 400) throw new Error(`${url}: ${status} ${answer}`)
 }
 

@@ -12,11 +12,11 @@ import { gunzipSync } from 'node:zlib'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
-import { SqliteKeptRows } from '../../lambdas/adapters/sqlite-rows/rows.ts'
+import { SqliteRows } from '../../lambdas/adapters/sqlite-rows/rows.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
-import type { AskedExport, Level } from '../../lambdas/export/export-request.ts'
-import { JOBS, type Job } from '../../lambdas/export/job/job.ts'
+import type { ExportLevel, ExportRequest } from '../../lambdas/export/export-request.ts'
+import { JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
 import { startJob } from '../../lambdas/export/job/job-sweep.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
@@ -24,7 +24,7 @@ import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 import { parseJson, writeJson } from '../../lambdas/fhir/json.ts'
 import { replaceReferences } from '../../lambdas/fhir/references.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { stamp } from '../../lambdas/fhir/version.ts'
+import { stampResource } from '../../lambdas/fhir/version.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
 import { besideExports } from './export-served.ts'
 
@@ -37,7 +37,7 @@ const WRITTEN = Date.UTC(2026, 0, 1)
 const folder = process.argv[3] ?? 'test/fixtures/sample'
 const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const store = await SqliteResourceStore.open({ file: join(scratch, 'store.db') })
-const rows = new SqliteKeptRows(join(scratch, 'rows.db'))
+const rows = new SqliteRows(join(scratch, 'rows.db'))
 const floorFile = join(scratch, 'floor.db')
 
 let written = WRITTEN
@@ -103,7 +103,7 @@ function writesOf(bytes: Buffer, isPacked: boolean): readonly Write[] {
     if (seen.has(`${key.type}/${key.id}`)) return []
     seen.add(`${key.type}/${key.id}`)
     const lastUpdated = ++written
-    const stamped = stamp(
+    const stamped = stampResource(
       replaceReferences(resource, (reference) => names.get(reference)),
       key.id,
       1,
@@ -150,17 +150,17 @@ async function floor(): Promise<void> {
 let jobs = 0
 let lines = 0
 
-async function exported(level: Level, asked: Partial<AskedExport> = {}): Promise<void> {
+async function exported(level: ExportLevel, asked: Partial<ExportRequest> = {}): Promise<void> {
   const now = Date.now()
   const job: Job = {
     ...{ id: `bench-${jobs++}`, tenant: 'default', client: 'bench', access: WHOLE_ACCESS, request: '', baseUrl: BASE, level },
     ...{ transactionTime: now, state: 'in-progress', attempt: 1 },
     asked: { elements: [], patients: [], filters: [], passedOver: [], ...asked },
   }
-  await rows.change<Job>(JOBS, job.id, () => job)
+  await rows.change<Job>(JOB_ROWS, job.id, () => job)
   await startJob(workflow, job)
   for (;;) {
-    const { state, files = [] } = (await rows.read<Job>(JOBS, job.id))!
+    const { state, files = [] } = (await rows.read<Job>(JOB_ROWS, job.id))!
     if (state === 'error') throw new Error('the export failed')
     if (state === 'complete') {
       lines = files.reduce((sum, { count }) => sum + count, 0)

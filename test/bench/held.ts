@@ -2,7 +2,7 @@
 import { isMainThread } from 'node:worker_threads'
 
 /** Microseconds. `longest`: between two turns of the event loop. */
-export type Held = { readonly longest: number; readonly all: number }
+export type EventLoopDelays = { readonly longest: number; readonly all: number }
 
 /** Milliseconds: what takes less is not told apart. */
 const TICK = 2
@@ -21,7 +21,7 @@ if (isMainThread && process.send !== undefined) {
   setInterval(look, TICK).unref()
   process.on('message', () => {
     look()
-    process.send!({ longest, all: last - began } satisfies Held)
+    process.send!({ longest, all: last - began } satisfies EventLoopDelays)
     ;[began, longest] = [last, 0]
   })
   process.channel?.unref()

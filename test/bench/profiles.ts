@@ -1,16 +1,16 @@
 /** `npm run bench -- profiles`: what the check against US Core takes, in microseconds a resource, base validation not counted: the shortest of many rounds. */
 import { checkProfiles } from '../../lambdas/fhir/profile/check/profile-check.ts'
-import { Known } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
+import { LoadingLibrary } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
-import { canonicalOf, isUnit } from '../../lambdas/search/types/ucum.ts'
-import { EXAMPLES } from '../fixtures/us-core/examples.ts'
+import { isUnit, toBaseUnits } from '../../lambdas/search/types/ucum.ts'
+import { US_CORE_EXAMPLES } from '../fixtures/us-core/examples.ts'
 
 const ROUNDS = 1_000
 const EACH = 10
 const KEYS = ['Observation/serum-sodium', 'Procedure/rehab', 'Patient/example', 'Observation/blood-pressure']
 
-const known = new Known(definitionsOf(), { isUnit, inBaseUnits: canonicalOf })
+const known = new LoadingLibrary(definitionsOf(), { isUnit, inBaseUnits: toBaseUnits })
 
 function check(resource: Resource): void {
   const named = (resource.meta?.profile ?? []) as readonly string[]
@@ -21,7 +21,7 @@ function check(resource: Resource): void {
 
 console.log('| example of US Core | µs |\n|---|---|')
 for (const key of KEYS) {
-  const resource = EXAMPLES.find(({ resourceType, id }) => `${resourceType}/${id}` === key)!
+  const resource = US_CORE_EXAMPLES.find(({ resourceType, id }) => `${resourceType}/${id}` === key)!
   do check(resource)
   while ((await known.load()) > 0)
   let best = Number.POSITIVE_INFINITY

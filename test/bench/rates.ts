@@ -8,10 +8,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sourcesOf } from '../../bin/load/file-reader.ts'
+import { findSourceFiles } from '../../bin/load/file-reader.ts'
 import { load } from '../../bin/load/load.ts'
-import { bareServer, type Compared, compareSearches, ratiosOf, searchesOf, together } from './searches.ts'
-import { ask, start, stop, stopAll } from './served.ts'
+import { averageComparison, bareServer, compareSearches, ratiosOf, type SearchComparison, searchesOf } from './searches.ts'
+import { sendRequest, startServer, stopAll, stopProcess } from './served.ts'
 import { TOKEN } from './shapes.ts'
 
 const HEADERS = { 'content-type': 'application/fhir+json' }
@@ -24,7 +24,7 @@ const rows: (readonly [what: string, figure: string, ratio: string])[] = []
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
 async function send(url: string, method = 'GET', body?: string): Promise<number> {
-  const [status] = await ask(url, { agent, method, ...(body === undefined ? {} : { headers: HEADERS, body }) })
+  const [status] = await sendRequest(url, { agent, method, ...(body === undefined ? {} : { headers: HEADERS, body }) })
   return status
 }
 
@@ -50,20 +50,20 @@ const rss = (child: ChildProcess): number => {
 }
 
 async function benchRead(): Promise<void> {
-  const { child } = await start(PORT, join(scratch, 'read'))
+  const { child } = await startServer(PORT, join(scratch, 'read'))
   const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
   await send(`${base}/Patient/a`, 'PUT', patient)
-  const [, bytes] = await ask(`${base}/Patient/a`, { agent })
+  const [, bytes] = await sendRequest(`${base}/Patient/a`, { agent })
   const bare = await bareServer(PORT + 1)
   const floor = await throughput(16, 20_000, () => send(`http://127.0.0.1:${PORT + 1}/${bytes.length}`))
   const read = await throughput(16, 20_000, () => send(`${base}/Patient/a`))
-  await stop(bare)
+  await stopProcess(bare)
   rows.push([
     'read over HTTP, 16 connections',
     `${Math.round(read)}/s`,
     `${(read / floor).toFixed(2)} of a bare node:http server (${Math.round(floor)}/s)`,
   ])
-  await stop(child)
+  await stopProcess(child)
 }
 
 /** Counted where the kernel tells of nothing else: to stop at every call would slow the creates down to fewer a flush. */
@@ -74,7 +74,7 @@ async function benchCreate(): Promise<void> {
     return void rows.push(['creates per flush', '–', 'not measured: strace does not work here'])
   for (const clients of [1, 32]) {
     const log = join(scratch, `strace-${clients}`)
-    const { child } = await start(PORT, join(scratch, `create-${clients}`), 'strace', ...ONLY_FLUSHES, '-o', log)
+    const { child } = await startServer(PORT, join(scratch, `create-${clients}`), 'strace', ...ONLY_FLUSHES, '-o', log)
     const total = clients === 1 ? 300 : 3_000
     // strace ends with what it traces, which would go on without it.
     const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
@@ -148,16 +148,16 @@ function diskRow(data: string, resources: number): void {
 
 async function benchLoad(): Promise<void> {
   // The floor and the load both find the files in memory.
-  for (const { file } of sourcesOf([folder])) readFileSync(file)
+  for (const { file } of findSourceFiles([folder])) readFileSync(file)
   const floorRun = spawnSync(process.execPath, ['test/bench/floor-load.ts', folder, join(scratch, 'floor.db')], { encoding: 'utf8' })
   const floor = JSON.parse(floorRun.stdout) as { resources: number; ms: number }
   const data = join(scratch, 'load')
-  const { child, authorize } = await start(PORT, data)
+  const { child, authorize } = await startServer(PORT, data)
   const small = await createRate()
   const began = performance.now()
   const tenths: number[] = []
   let sent = 0
-  const { failures } = await load(sourcesOf([folder]), {
+  const { failures } = await load(findSourceFiles([folder]), {
     base,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency: 4,
@@ -197,27 +197,27 @@ async function benchLoad(): Promise<void> {
     `${Math.round(large)}/s`,
     `${(small / large).toFixed(2)} of the time at 2,000 (${Math.round(small)}/s)`,
   ])
-  await stop(child)
+  await stopProcess(child)
   diskRow(data, floor.resources + 2 * CREATES)
-  const again = await start(PORT, data)
+  const again = await startServer(PORT, data)
   rows.push([`start with ${floor.resources} resources`, `${Math.round(again.ready)} ms`, ''])
   await benchSearches(again.child)
-  await stop(again.child)
+  await stopProcess(again.child)
 }
 
 async function benchSearches(child: ChildProcess): Promise<void> {
-  const [, body] = await ask(`${base}/Patient?_count=1000`, { agent })
+  const [, body] = await sendRequest(`${base}/Patient?_count=1000`, { agent })
   const { entry } = JSON.parse(body.toString()) as { readonly entry: readonly { readonly resource: { readonly id: string } }[] }
   const compared = await compareSearches(
     { base, child },
     PORT + 1,
     entry.map(({ resource }) => resource.id),
   )
-  const row = (what: string, of: Omit<Compared, 'name'>): void => {
+  const row = (what: string, of: Omit<SearchComparison, 'name'>): void => {
     const [wall, processor] = ratiosOf(of)
     rows.push([what, `${Math.round(1_000 / of.ours.wall)}/s`, `${wall} of a bare node:http server, ${processor} by processor time`])
   }
-  row('searches of 16 shapes, 8 connections', together(searchesOf(compared)))
+  row('searches of 16 shapes, 8 connections', averageComparison(searchesOf(compared)))
   const token = compared.find(({ name }) => name === TOKEN)!
   row(`… those of 20 Observations by code, ${Math.round(token.bytes)} bytes`, token)
 }

@@ -7,20 +7,20 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sourcesOf } from '../../bin/load/file-reader.ts'
+import { findSourceFiles } from '../../bin/load/file-reader.ts'
 import { load } from '../../bin/load/load.ts'
-import { compareSearches, ratiosOf, searchesOf, together } from './searches.ts'
-import { ask, start, stopAll } from './served.ts'
+import { averageComparison, compareSearches, ratiosOf, searchesOf } from './searches.ts'
+import { sendRequest, startServer, stopAll } from './served.ts'
 import { pick, SHAPES } from './shapes.ts'
 
 const [folder = 'test/fixtures/sample', rounds = '200'] = process.argv.slice(2)
 const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const PORT = 18_082
 const base = `http://127.0.0.1:${PORT}/fhir`
-const { child, authorize } = await start(PORT, data)
+const { child, authorize } = await startServer(PORT, data)
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-const get = (query: string) => ask(`${base}/${query}`, { agent, headers: { prefer: 'handling=strict' } })
+const get = (query: string) => sendRequest(`${base}/${query}`, { agent, headers: { prefer: 'handling=strict' } })
 
 type Found = { readonly entry?: readonly { readonly resource: { readonly id: string } }[] }
 const found = ([status, body]: readonly [status: number, body: Buffer], query: string): Found => {
@@ -38,7 +38,7 @@ async function indexed(query: string): Promise<Found> {
 
 try {
   const began = performance.now()
-  const { resources, failures } = await load(sourcesOf([folder]), {
+  const { resources, failures } = await load(findSourceFiles([folder]), {
     base,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency: 4,
@@ -66,7 +66,7 @@ try {
   }
   const compared = await compareSearches({ base, child }, PORT + 1, patients)
   console.log('\n| search, 8 at once | bytes | of a bare server | by processor time | ms of the processors |\n|---|---|---|---|---|')
-  for (const each of [...compared, { name: 'all', ...together(searchesOf(compared)) }])
+  for (const each of [...compared, { name: 'all', ...averageComparison(searchesOf(compared)) }])
     console.log(`| ${[each.name, Math.round(each.bytes), ...ratiosOf(each), each.ours.processor.toFixed(2)].join(' | ')} |`)
 } finally {
   agent.destroy()

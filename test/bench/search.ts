@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { all, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
+import { and, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
@@ -87,7 +87,7 @@ function latency(index: SqliteSearchIndex, query: string) {
   const plan: Plan = {
     tenant: 't',
     types,
-    where: all(...(asked.where as readonly Predicate[])),
+    where: and(...(asked.where as readonly Predicate[])),
     access: 'everything',
     order: asked.order,
     limit: asked.count,

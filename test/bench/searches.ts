@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { Agent } from 'node:http'
-import { ask, ofBench, stop } from './served.ts'
+import { sendRequest, stopProcess, trackProcess } from './served.ts'
 import { pick, READ, SHAPES } from './shapes.ts'
 
 const CLIENTS = 8
@@ -24,18 +24,18 @@ type Cost = { wall: number; processor: number }
 const newCost = (): Cost => ({ wall: Number.POSITIVE_INFINITY, processor: Number.POSITIVE_INFINITY })
 
 /** Of a shape: of the server, and of the bare one; `bytes`: of an answer, on the average. */
-export type Compared = { readonly name: string; readonly bytes: number; readonly ours: Cost; readonly bare: Cost }
+export type SearchComparison = { readonly name: string; readonly bytes: number; readonly ours: Cost; readonly bare: Cost }
 
 /** `base`: of the server, whose process is `child`; `port`: a free one. `patients`: ids of those it has. */
 export async function compareSearches(
   { base, child }: { readonly base: string; readonly child: ChildProcess },
   port: number,
   patients: readonly string[],
-): Promise<readonly Compared[]> {
+): Promise<readonly SearchComparison[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
   const bare = await bareServer(port)
   try {
-    const compared: Compared[] = []
+    const compared: SearchComparison[] = []
     const queries = await queriesOf(base, agent, patients)
     for (const [name, of] of queries)
       compared.push({
@@ -61,21 +61,22 @@ export async function compareSearches(
     return compared
   } finally {
     agent.destroy()
-    await stop(bare)
+    await stopProcess(bare)
   }
 }
 
-export const searchesOf = (compared: readonly Compared[]): readonly Compared[] => compared.filter(({ name }) => name !== READ)
+export const searchesOf = (compared: readonly SearchComparison[]): readonly SearchComparison[] =>
+  compared.filter(({ name }) => name !== READ)
 
 /** Of several shapes together, each as often. */
-export const together = (compared: readonly Compared[]): Omit<Compared, 'name'> => {
-  const mean = (of: (each: Compared) => number): number => compared.reduce((sum, each) => sum + of(each), 0) / compared.length
+export const averageComparison = (compared: readonly SearchComparison[]): Omit<SearchComparison, 'name'> => {
+  const mean = (of: (each: SearchComparison) => number): number => compared.reduce((sum, each) => sum + of(each), 0) / compared.length
   const cost = (side: 'ours' | 'bare'): Cost => ({ wall: mean((each) => each[side].wall), processor: mean((each) => each[side].processor) })
   return { bytes: mean(({ bytes }) => bytes), ours: cost('ours'), bare: cost('bare') }
 }
 
 /** Of the bare server's rate, by the clock and by processor time. */
-export const ratiosOf = ({ ours, bare }: Omit<Compared, 'name'>): readonly [wall: string, processor: string] => [
+export const ratiosOf = ({ ours, bare }: Omit<SearchComparison, 'name'>): readonly [wall: string, processor: string] => [
   (bare.wall / ours.wall).toFixed(2),
   (bare.processor / ours.processor).toFixed(2),
 ]
@@ -94,7 +95,7 @@ async function queriesOf(base: string, agent: Agent, patients: readonly string[]
 }
 
 async function lengthOf(url: string, agent: Agent): Promise<number> {
-  const [status, body] = await ask(url, { agent })
+  const [status, body] = await sendRequest(url, { agent })
   if (status !== 200) throw new Error(`${url}: ${status} ${body}`)
   return body.length
 }
@@ -128,7 +129,7 @@ export async function bareServer(port: number): Promise<ChildProcess> {
       outgoing.end(bytes.subarray(0, length))
     }).listen(${port}, '127.0.0.1', () => console.log('listening'))`,
   ]
-  const bare = ofBench(spawn(process.execPath, program))
+  const bare = trackProcess(spawn(process.execPath, program))
   const ended = once(bare, 'exit').then(() => Promise.reject(new Error(`no bare server listens on port ${port}`)))
   await Promise.race([once(bare.stdout!, 'data'), ended])
   ended.catch(() => undefined)

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
 import type { Authorize } from '../../bin/client/http-post.ts'
-import { renewed } from '../../bin/client/token-renewal.ts'
-import { tokenOfServer } from '../../lambdas/runtime/control/token-command.ts'
+import { renewingAuthorizer } from '../../bin/client/token-renewal.ts'
+import { requestServerToken } from '../../lambdas/runtime/control/token-command.ts'
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: { readonly start: string } }
 /** What follows `node`. */
@@ -14,10 +14,10 @@ const ofStart = scripts.start.replace(/^exec node /, '').split(' ')
 const AUTHORIZED = new Map<string, Authorize>()
 
 /** Requests to the server carry an administrator's token from now on. */
-export function authorized(port: number, data: string): Authorize | undefined {
+export function authorizeRequests(port: number, data: string): Authorize | undefined {
   if (process.env.FHIR_ACCESS === 'open') return undefined
-  const get = async () => (await tokenOfServer({ folder: data }, { isAdministrator: true, tenant: 'default' })) ?? ''
-  const authorize = renewed(get)
+  const get = async () => (await requestServerToken({ folder: data }, { isAdministrator: true, tenant: 'default' })) ?? ''
+  const authorize = renewingAuthorizer(get)
   AUTHORIZED.set(String(port), authorize)
   return authorize
 }
@@ -26,15 +26,15 @@ export function authorized(port: number, data: string): Authorize | undefined {
 const STARTED = new Set<ChildProcess>()
 
 /** It is ended with the bench, by `stopAll`, whatever became of what was measured. */
-export function ofBench(child: ChildProcess): ChildProcess {
+export function trackProcess(child: ChildProcess): ChildProcess {
   STARTED.add(child)
   return child.once('exit', () => STARTED.delete(child))
 }
 
-export const stopAll = async (): Promise<void> => void (await Promise.all([...STARTED].map(stop)))
+export const stopAll = async (): Promise<void> => void (await Promise.all([...STARTED].map(stopProcess)))
 
 /** `ready`: milliseconds until it answers. `authorize`: where it asks for a token. */
-export type Running = { readonly child: ChildProcess; readonly ready: number; readonly authorize?: Authorize }
+export type StartedServer = { readonly child: ChildProcess; readonly ready: number; readonly authorize?: Authorize }
 
 /** The command that starts the server: node and its arguments. */
 export const startCommand = (port: number, data: string): readonly string[] => [
@@ -47,28 +47,28 @@ export const startCommand = (port: number, data: string): readonly string[] => [
 ]
 
 /** `before`: a command the server is started by, with its arguments: it is to end the server when it is ended. Rejects where it ends before it answers. */
-export function start(port: number, data: string, ...before: readonly string[]): Promise<Running> {
+export function startServer(port: number, data: string, ...before: readonly string[]): Promise<StartedServer> {
   const began = performance.now()
   const [command, ...args] = [...before, ...startCommand(port, data)]
-  const child = ofBench(spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] }))
+  const child = trackProcess(spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] }))
   return new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error(`the server on port ${port} ended before it answered`)))
     child.stdout!.on('data', (text) => {
       if (!String(text).includes('FHIR R4 server')) return
-      const authorize = authorized(port, data)
+      const authorize = authorizeRequests(port, data)
       resolve({ child, ready: performance.now() - began, ...(authorize === undefined ? {} : { authorize }) })
     })
   })
 }
 
-export const stop = (child: ChildProcess): Promise<void> =>
+export const stopProcess = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
     if (!STARTED.has(child)) return resolve()
     child.once('exit', () => resolve())
     child.kill('SIGTERM')
   })
 
-export type Asked = {
+export type BenchRequest = {
   readonly agent: Agent
   readonly method?: string
   readonly headers?: OutgoingHttpHeaders
@@ -76,9 +76,9 @@ export type Asked = {
 }
 
 /** Status and body, when the last byte is there; an Error with its code when that does not come. */
-export async function ask(
+export async function sendRequest(
   url: string,
-  { agent, method = 'GET', headers = {}, body }: Asked,
+  { agent, method = 'GET', headers = {}, body }: BenchRequest,
 ): Promise<readonly [status: number, body: Buffer]> {
   const sent = { ...(await AUTHORIZED.get(new URL(url).port)?.({ method, url })), ...headers }
   return new Promise((resolve, reject) => {

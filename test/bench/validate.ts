@@ -5,7 +5,7 @@ import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
-import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
+import { PACKAGE_FOLDER } from '../../search-mappings/generate/hl7.ts'
 
 const TYPES = [
   'Patient',
@@ -38,8 +38,8 @@ function cost<T>(items: readonly T[], work: (item: T) => unknown): number {
 
 console.log(['type', 'kB', 'parse µs', ...Object.keys(WORK)].map((text) => text.padEnd(14)).join(''))
 for (const type of TYPES) {
-  const names = readdirSync(PACKAGE).filter((name) => name.startsWith(`${type}-`))
-  const resources = names.map((name) => JSON.parse(readFileSync(join(PACKAGE, name), 'utf8')) as Resource)
+  const names = readdirSync(PACKAGE_FOLDER).filter((name) => name.startsWith(`${type}-`))
+  const resources = names.map((name) => JSON.parse(readFileSync(join(PACKAGE_FOLDER, name), 'utf8')) as Resource)
   const texts = resources.map((resource) => JSON.stringify(resource))
   const size = texts.reduce((sum, { length }) => sum + length, 0) / texts.length / 1024
   const parse = cost(texts, (text) => JSON.parse(text))

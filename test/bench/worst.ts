@@ -9,10 +9,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { seed, type WorstRequest, worstRequests } from '../api/worst-requests.ts'
-import type { Held } from './held.ts'
+import { seedBundles, type WorstRequest, worstRequests } from '../api/worst-requests.ts'
+import type { EventLoopDelays } from './held.ts'
 import { otherProcesses, ticksOf } from './other-processes.ts'
-import { ask, authorized, ofBench, startCommand, stop } from './served.ts'
+import { authorizeRequests, sendRequest, startCommand, stopProcess, trackProcess } from './served.ts'
 
 const PORT = 18_084
 const base = `http://127.0.0.1:${PORT}/fhir`
@@ -39,26 +39,26 @@ let child = await served()
 
 function served(): Promise<ChildProcess> {
   const [node = '', ...args] = startCommand(PORT, join(scratch, 'data'))
-  const started = ofBench(spawn(node, ['--import', './test/bench/held.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }))
+  const started = trackProcess(spawn(node, ['--import', './test/bench/held.ts', ...args], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }))
   return new Promise((resolve, reject) => {
     started.once('exit', () => reject(new Error('the server ended before it answered')))
     started.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve(started))
   }).then(() => {
-    authorized(PORT, join(scratch, 'data'))
+    authorizeRequests(PORT, join(scratch, 'data'))
     return started
   })
 }
 
-const held = (): Promise<Held> =>
+const held = (): Promise<EventLoopDelays> =>
   new Promise((resolve) => {
-    child.once('message', (message) => resolve(message as Held))
+    child.once('message', (message) => resolve(message as EventLoopDelays))
     child.send('tell')
   })
 
 /** Starts a new server on the same data, because memory that a row leaves behind would count for the next one. */
 async function restart(): Promise<void> {
   const former = child
-  const gone = stop(former)
+  const gone = stopProcess(former)
   await Promise.race([gone, patience().then(() => former.kill('SIGKILL'))])
   await gone
   child = await served()
@@ -90,7 +90,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const patience = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, PATIENCE).unref())
 
 async function send({ method, path, headers = {}, body }: WorstRequest): Promise<string> {
-  const asked = ask(base + path, { agent, method, headers, ...(body === undefined ? {} : { body }) })
+  const asked = sendRequest(base + path, { agent, method, headers, ...(body === undefined ? {} : { body }) })
   const answered = asked.then(([status, { length }]) => `${status}, ${Math.ceil(length / 1000)} kB`).catch(({ code }) => String(code))
   return Promise.race([answered, patience().then(() => 'none')])
 }
@@ -102,7 +102,7 @@ function reads(): () => Promise<number> {
   const done = (async () => {
     while (going) {
       const began = performance.now()
-      await Promise.race([ask(`${base}/Patient/p1`, { agent: bystander }).catch(() => undefined), patience()])
+      await Promise.race([sendRequest(`${base}/Patient/p1`, { agent: bystander }).catch(() => undefined), patience()])
       longest = Math.max(longest, performance.now() - began)
       await pause(5)
     }
@@ -119,7 +119,7 @@ async function indexed(): Promise<number> {
   const began = performance.now()
   const since = (): number => performance.now() - began
   const counted = (): Promise<boolean> =>
-    Promise.race([ask(`${base}/Basic?_summary=count`, { agent }).then(([status]) => status === 200), patience().then(() => false)])
+    Promise.race([sendRequest(`${base}/Basic?_summary=count`, { agent }).then(([status]) => status === 200), patience().then(() => false)])
   while (!(await counted().catch(() => false)) && since() < PATIENCE && !hasEnded()) await pause(100)
   return since()
 }
@@ -167,8 +167,8 @@ async function measure(request: WorstRequest, smaller: WorstRequest): Promise<Ro
 
 try {
   const headers = { 'content-type': 'application/fhir+json' }
-  for (const bundle of seed()) await ask(`${base}/`, { agent, method: 'POST', headers, body: JSON.stringify(bundle) })
-  await ask(`${base}/Condition?_summary=count`, { agent })
+  for (const bundle of seedBundles()) await sendRequest(`${base}/`, { agent, method: 'POST', headers, body: JSON.stringify(bundle) })
+  await sendRequest(`${base}/Condition?_summary=count`, { agent })
   console.log(
     '| request | answer | held, ms | used, ms | others waited, ms | indexed after, ms | memory before, MB | at most, MB | other processes, % | |\n|---|---|---|---|---|---|---|---|---|---|',
   )

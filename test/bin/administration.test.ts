@@ -9,26 +9,26 @@ import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing
 import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
-import { type Ended, fhir, startedWithTokens, typed } from './process.ts'
+import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
+import { type ProcessResult, runFhir, runFhirWithInput, startTokenServer } from './process.ts'
 
 const APP = ['--secret', '--scope', 'system/*.rs']
 
 /** As a server has it open. */
 function opened(data: string): OpenedGrants {
   const grants = openGrants(join(data, 'grants.db'), () => Date.now())
-  atEnd(() => grants.close())
+  runAtEnd(() => grants.close())
   return grants
 }
 
-const failing = (err: string): Ended => ({ code: 1, out: '', err: `fhir: ${err}\n` })
+const failing = (err: string): ProcessResult => ({ code: 1, out: '', err: `fhir: ${err}\n` })
 
 describe('fhir client', () => {
   it('registers a client before the first start, shows its secret once, and keeps a digest for the folder’s owner alone', async () => {
     const data = join(newFolder(), 'data')
-    const { code, out, err } = await fhir('client', 'add', 'app', ...APP, '--data', data)
+    const { code, out, err } = await runFhir('client', 'add', 'app', ...APP, '--data', data)
     expect(err).toBe(`fhir: there was no data in ${data}, and it is made, for a server that is started with --data ${data}\n`)
     const secret = /client_secret {2}(\S{43})\n/.exec(out)?.[1] ?? ''
     expect([code, out.split('\n')[0]]).toEqual([0, 'The client app is registered'])
@@ -42,7 +42,7 @@ describe('fhir client', () => {
         ...{ registeredAt: expect.any(Number), changedAt: expect.any(Number), generation: expect.any(String) },
       },
     ])
-    const listed = await fhir('client', 'list', '--data', data)
+    const listed = await runFhir('client', 'list', '--data', data)
     expect([listed.out.includes('app'), listed.out.includes(secret), listed.out.includes(fingerprintOf(secret))]).toEqual([
       true,
       false,
@@ -56,23 +56,44 @@ describe('fhir client', () => {
     ['--scope', 'system/*.rs', '--tenant', 'a b'],
   ])('makes nothing where it cannot register: %s %s %s %s', async (...wrong) => {
     const data = join(newFolder(), 'data')
-    const { code, out } = await fhir('client', 'add', 'app', '--secret', ...wrong, '--data', data)
+    const { code, out } = await runFhir('client', 'add', 'app', '--secret', ...wrong, '--data', data)
     expect([code, out, existsSync(data)]).toEqual([1, '', false])
   })
 
   it('says of who is of other tenants when nothing opens, also of a user', async () => {
     const data = newFolder()
     const why = 'is let in only where the server is started with FHIR_TENANCY=on'
-    const added = await fhir('client', 'add', 'app', ...APP, '--tenant', 'north', '--data', data)
+    const added = await runFhir('client', 'add', 'app', ...APP, '--tenant', 'north', '--data', data)
     expect([added.code, added.err.split('\n').at(-2)]).toEqual([0, expect.stringContaining(`app ${why}`)])
-    const both = await fhir('client', 'add', 'both', ...APP, '--tenant', 'north', '--tenant', 'default', '--data', data)
+    const both = await runFhir('client', 'add', 'both', ...APP, '--tenant', 'north', '--tenant', 'default', '--data', data)
     expect([both.code, both.err]).toEqual([0, ''])
-    const user = await typed('secret-of-jane', 'user', 'add', 'jane', '--scope', 'user/*.rs', '--tenant', 'north', '--data', data)
+    const user = await runFhirWithInput(
+      'secret-of-jane',
+      'user',
+      'add',
+      'jane',
+      '--scope',
+      'user/*.rs',
+      '--tenant',
+      'north',
+      '--data',
+      data,
+    )
     expect([user.code, user.err]).toEqual([0, expect.stringContaining(`jane ${why}`)])
   })
 
   it('says where a server would find a wall before the keys of a client', async () => {
-    const added = await fhir('client', 'add', 'app', '--jwks-uri', 'https://10.0.0.5/keys', '--scope', 'system/*.rs', '--data', newFolder())
+    const added = await runFhir(
+      'client',
+      'add',
+      'app',
+      '--jwks-uri',
+      'https://10.0.0.5/keys',
+      '--scope',
+      'system/*.rs',
+      '--data',
+      newFolder(),
+    )
     const why = 'its keys will not be fetched: address 10.0.0.5 is private; see FHIR_PRIVATE_HOSTS of the server'
     expect([added.code, added.err.split('\n').at(-2)]).toEqual([0, `fhir: ${why}`])
   })
@@ -87,20 +108,20 @@ describe('fhir client', () => {
       ...['--name', 'An app', '--scope', 'launch openid', '--scope', 'patient/*.rs', '--redirect-uri', 'https://a.example/'],
       ...['--redirect-uri', 'http://127.0.0.1:3000/', '--tenant', 'a', '--introspect', '--json'],
     ]
-    const keyed = await fhir('client', 'add', 'keyed', '--jwks', jwks, ...said, '--patient', 'p1', '--data', data)
+    const keyed = await runFhir('client', 'add', 'keyed', '--jwks', jwks, ...said, '--patient', 'p1', '--data', data)
     expect(JSON.parse(keyed.out)).toEqual({
       ...{ client_id: 'keyed', client_name: 'An app', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key] } },
       ...{ scope: 'launch openid patient/*.rs', redirect_uris: ['https://a.example/', 'http://127.0.0.1:3000/'], tenants: ['a'] },
       ...{ patient: 'Patient/p1', may_introspect: true },
     })
-    const many = await fhir('client', 'add', 'many', '--jwks', jwks, ...said, '--tenant', 'b', '--data', data)
+    const many = await runFhir('client', 'add', 'many', '--jwks', jwks, ...said, '--tenant', 'b', '--data', data)
     expect(JSON.parse(many.out).tenants).toEqual(['a', 'b'])
-    const secret = await fhir('client', 'add', 'secret', ...APP, '--consistency', 'strong', '--json', '--data', data)
+    const secret = await runFhir('client', 'add', 'secret', ...APP, '--consistency', 'strong', '--json', '--data', data)
     expect(JSON.parse(secret.out)).toMatchObject({
       ...{ client_id: 'secret', client_secret: expect.stringMatching(/^[\w-]{43}$/), consistency: 'strong' },
     })
     expect(secret.out.trim().split('\n')).toHaveLength(1)
-    const listed = (await fhir('client', 'list', '--json', '--data', data)).out.trim().split('\n')
+    const listed = (await runFhir('client', 'list', '--json', '--data', data)).out.trim().split('\n')
     expect(listed.map((line) => JSON.parse(line).client_id)).toEqual(['keyed', 'many', 'secret'])
     expect(listed.join('')).not.toContain('client_secret"')
   })
@@ -123,15 +144,15 @@ describe('fhir client', () => {
         'Keys are published under an https URL without a user and a fragment',
       ],
     ] as const)
-      expect(await fhir('client', 'add', ...args, '--data', data)).toEqual(failing(err))
-    expect((await fhir('client', 'add', 'a', ...APP, '--public', '--data', data)).code).toBe(1)
+      expect(await runFhir('client', 'add', ...args, '--data', data)).toEqual(failing(err))
+    expect((await runFhir('client', 'add', 'a', ...APP, '--public', '--data', data)).code).toBe(1)
     expect(await opened(data).clients.list()).toEqual([])
   })
 
   it('updates the given fields of a client and reports whether its tokens are revoked', async () => {
     const data = newFolder()
-    await fhir('client', 'add', 'app', ...APP, '--patient', 'p', '--introspect', '--data', data)
-    const update = (...args: readonly string[]) => fhir('client', 'update', 'app', ...args, '--data', data)
+    await runFhir('client', 'add', 'app', ...APP, '--patient', 'p', '--introspect', '--data', data)
+    const update = (...args: readonly string[]) => runFhir('client', 'update', 'app', ...args, '--data', data)
     expect(await update()).toMatchObject({ code: 1, out: '', err: expect.stringContaining('Nothing was changed: give --name, ') })
     const renamed = await update('--name', 'Renamed', '--redirect-uri', 'https://a.example/')
     expect(renamed).toEqual({
@@ -154,30 +175,30 @@ describe('fhir client', () => {
 
   it('rotates a secret with time to take over, ends the one before, and removes: older tokens are refused', async () => {
     const data = newFolder()
-    const first = JSON.parse((await fhir('client', 'add', 'app', ...APP, '--json', '--data', data)).out).client_secret
-    const next = JSON.parse((await fhir('client', 'rotate', 'app', '--json', '--data', data)).out).client_secret
+    const first = JSON.parse((await runFhir('client', 'add', 'app', ...APP, '--json', '--data', data)).out).client_secret
+    const next = JSON.parse((await runFhir('client', 'rotate', 'app', '--json', '--data', data)).out).client_secret
     const { clients, revocations } = opened(data)
     const hashes = async () => (await clients.get('app'))?.authentication
     expect(await hashes()).toEqual({ kind: 'secret', hashes: [next, first].map(fingerprintOf) })
     expect(await revocations.revoked(['client:app'])).toEqual(new Map())
-    expect((await fhir('client', 'rotate', 'app', '--data', data)).err).toContain('has two secrets')
-    const ended = await fhir('client', 'rotate', 'app', '--end', '--data', data)
+    expect((await runFhir('client', 'rotate', 'app', '--data', data)).err).toContain('has two secrets')
+    const ended = await runFhir('client', 'rotate', 'app', '--end', '--data', data)
     expect([ended.code, ended.out]).toEqual([0, expect.stringContaining('the second alone counts; its tokens of before')])
     expect(await hashes()).toEqual({ kind: 'secret', hashes: [fingerprintOf(next)] })
-    expect((await fhir('client', 'rotate', 'app', '--end', '--data', data)).err).toContain('has one secret, and it is left as it is')
+    expect((await runFhir('client', 'rotate', 'app', '--end', '--data', data)).err).toContain('has one secret, and it is left as it is')
     const before = (await revocations.revoked(['client:app'])).get('client:app')!
     expect(before).toBeGreaterThan(0)
-    expect((await fhir('client', 'remove', 'app', '--data', data)).code).toBe(0)
+    expect((await runFhir('client', 'remove', 'app', '--data', data)).code).toBe(0)
     expect([await clients.list(), (await revocations.revoked(['client:app'])).get('client:app')! > before]).toEqual([[], true])
-    expect(await fhir('client', 'remove', 'app', '--data', data)).toEqual(failing('There is no client app'))
-    expect(await fhir('client', 'rotate', 'app', '--data', data)).toEqual(failing('There is no client app'))
+    expect(await runFhir('client', 'remove', 'app', '--data', data)).toEqual(failing('There is no client app'))
+    expect(await runFhir('client', 'rotate', 'app', '--data', data)).toEqual(failing('There is no client app'))
   })
 })
 
 describe('fhir user', () => {
   it('takes a password from a pipe, keeps its hash, changes it, and removes the user: older tokens are refused', async () => {
     const data = newFolder()
-    const added = await typed(
+    const added = await runFhirWithInput(
       'correct horse\n',
       'user',
       'add',
@@ -194,49 +215,49 @@ describe('fhir user', () => {
     const { subject, password } = (await users.get('alice'))!
     const passwords = new Passwords()
     expect([await passwords.check('correct horse', password), await users.list()]).toMatchObject([true, [{ fhirUser: 'Practitioner/1' }]])
-    const listed = await fhir('user', 'list', '--json', '--data', data)
+    const listed = await runFhir('user', 'list', '--json', '--data', data)
     expect(JSON.parse(listed.out)).toEqual({
       ...{ name: 'alice', subject, fhirUser: 'Practitioner/1', tenants: ['default'], scopes: ['user/*.rs'] },
     })
-    expect((await typed('another horse', 'user', 'password', 'alice', '--data', data)).code).toBe(0)
+    expect((await runFhirWithInput('another horse', 'user', 'password', 'alice', '--data', data)).code).toBe(0)
     expect(await passwords.check('another horse', (await users.get('alice'))!.password)).toBe(true)
     expect((await revocations.revoked([`user:${subject}`])).size).toBe(1)
-    expect((await fhir('user', 'remove', 'alice', '--data', data)).code).toBe(0)
+    expect((await runFhir('user', 'remove', 'alice', '--data', data)).code).toBe(0)
     expect(await users.list()).toEqual([])
-    expect(await fhir('user', 'remove', 'alice', '--data', data)).toEqual(failing('There is no user alice'))
+    expect(await runFhir('user', 'remove', 'alice', '--data', data)).toEqual(failing('There is no user alice'))
   })
 
   it('says what is wrong, and changes nothing', async () => {
     const data = newFolder()
     const add = ['user', 'add', 'alice', '--scope', 'user/*.rs', '--data', data]
-    expect(await typed('short\n', ...add)).toEqual(failing('A password has 8 to 1000 characters'))
+    expect(await runFhirWithInput('short\n', ...add)).toEqual(failing('A password has 8 to 1000 characters'))
     const none = failing('No password came: type it, or send it through a pipe, as one line')
-    for (const input of ['', '\n', '\ncorrect horse\n']) expect(await typed(input, ...add)).toEqual(none)
-    expect((await typed('correct horse', ...add, '--password', 'x')).err).toContain("unknown option '--password'")
+    for (const input of ['', '\n', '\ncorrect horse\n']) expect(await runFhirWithInput(input, ...add)).toEqual(none)
+    expect((await runFhirWithInput('correct horse', ...add, '--password', 'x')).err).toContain("unknown option '--password'")
     // Before anybody types.
-    expect((await typed('', 'user', 'add', 'alice', '--scope', 'none', '--data', data)).err).toBe(
+    expect((await runFhirWithInput('', 'user', 'add', 'alice', '--scope', 'none', '--data', data)).err).toBe(
       'fhir: "none" is no scope of this server\n',
     )
     expect(await opened(data).users.list()).toEqual([])
-    expect((await typed('', 'user', 'password', 'bob', '--data', data)).err).toBe('fhir: There is no user bob\n')
+    expect((await runFhirWithInput('', 'user', 'password', 'bob', '--data', data)).err).toBe('fhir: There is no user bob\n')
   })
 
   it('tells of a user and of an app that are good for nothing yet', async () => {
     const data = newFolder()
     for (const [name, ...who] of [['bob'], ['per', '--fhir-user', 'Person/1']])
-      expect((await typed('correct horse', 'user', 'add', name!, '--scope', 'user/*.rs', ...who, '--data', data)).err).toContain(
+      expect((await runFhirWithInput('correct horse', 'user', 'add', name!, '--scope', 'user/*.rs', ...who, '--data', data)).err).toContain(
         `fhir: tokens of ${name} open nothing: --fhir-user says who the user is, as Practitioner/1\n`,
       )
-    expect((await fhir('client', 'add', 'app', '--public', '--scope', 'launch', '--data', data)).err).toBe(
+    expect((await runFhir('client', 'add', 'app', '--public', '--scope', 'launch', '--data', data)).err).toBe(
       'fhir: nobody can log in with app without a --redirect-uri\n',
     )
   })
 
   /** As a person types at a terminal: an answer to each question. */
-  const atTerminal = (answers: readonly string[], ...args: readonly string[]): Promise<Ended> => {
+  const atTerminal = (answers: readonly string[], ...args: readonly string[]): Promise<ProcessResult> => {
     const command = [process.execPath, 'bin/fhir.js', ...args].map((part) => `'${part}'`).join(' ')
     const child = spawn('script', ['-qec', command, '/dev/null'])
-    atEnd(() => child.kill('SIGKILL'))
+    runAtEnd(() => child.kill('SIGKILL'))
     // Who was interrupted reads no more.
     child.stdin.on('error', () => undefined)
     const left = [...answers]
@@ -249,7 +270,7 @@ describe('fhir user', () => {
     return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err: '' })))
   }
   const asked = (out: string): number => out.match(/(?:assword of alice|Once more): /g)?.length ?? 0
-  const itAtTerminal = itNeeding('script', works('script', '-qec', 'true', '/dev/null'))
+  const itAtTerminal = itRequiring('script', isProgramUsable('script', '-qec', 'true', '/dev/null'))
   const add = (data: string) => ['user', 'add', 'alice', '--scope', 'user/*.rs', '--data', data]
   const isPassword = async (data: string, typed: string) =>
     new Passwords().check(typed, (await opened(data).users.get('alice'))?.password ?? 'none')
@@ -283,17 +304,17 @@ describe('fhir keys', () => {
   it('rotates: the first signs at once, the next in ten minutes or seconds', async () => {
     const data = newFolder()
     const keys = new FilesystemSigningKeys(join(data, 'signing-keys'))
-    expect((await fhir('client', 'add', 'app', ...APP, '--data', data)).code).toBe(0)
-    expect((await fhir('keys', 'list', '--data', data)).out).toContain('There are no keys')
+    expect((await runFhir('client', 'add', 'app', ...APP, '--data', data)).code).toBe(0)
+    expect((await runFhir('keys', 'list', '--data', data)).out).toContain('There are no keys')
     const said: string[] = []
-    for (const args of [[], [], ['--now']]) said.push((await fhir('keys', 'rotate', ...args, '--data', data)).out)
+    for (const args of [[], [], ['--now']]) said.push((await runFhir('keys', 'rotate', ...args, '--data', data)).out)
     const kids = (await keys.list()).map(({ key }) => key.kid)
     expect(said).toEqual(
       kids.map(
         (kid, i) => `The key ${kid} is made and published, and signs ${['from now on', 'in ten minutes', 'in fifteen seconds'][i]}\n`,
       ),
     )
-    const rows = (await fhir('keys', 'list', '--data', data)).out.trim().split('\n')
+    const rows = (await runFhir('keys', 'list', '--data', data)).out.trim().split('\n')
     expect(rows.slice(1).map((row) => [row.split(' ')[0], row.endsWith('signs')])).toEqual(kids.map((kid, i) => [kid, i === 0]))
     const retiring = (await keys.list()).map(({ madeAt, retiredAt }) => (retiredAt === undefined ? undefined : retiredAt - madeAt))
     expect([retiring[0]! > 15_000, retiring[1]! < 60_000, retiring[2]]).toEqual([true, true, undefined])
@@ -303,16 +324,16 @@ describe('fhir keys', () => {
 describe('What says who may use a server', () => {
   it('is changed beside a running one, is not in a backup, and stays where one is restored', async () => {
     const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
-    const server = await startedWithTokens('--data', data)
+    const server = await startTokenServer('--data', data)
     const published = async (): Promise<readonly string[]> => {
       const { keys } = (await (await fetch(`${server.base}/auth/jwks`)).json()) as { readonly keys: readonly { readonly kid: string }[] }
       return keys.map(({ kid }) => kid)
     }
     const known = await published()
-    expect((await fhir('client', 'add', 'before-it', ...APP, '--data', data)).code).toBe(0)
-    expect((await fhir('keys', 'rotate', '--data', data)).code).toBe(0)
+    expect((await runFhir('client', 'add', 'before-it', ...APP, '--data', data)).code).toBe(0)
+    expect((await runFhir('keys', 'rotate', '--data', data)).code).toBe(0)
     expect([known.length, (await published()).filter((kid) => !known.includes(kid)).length]).toEqual([1, 1])
-    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    expect((await runFhir('backup', file, '--data', data)).code).toBe(0)
     const { clients } = opened(data)
     const { authentication } = (await clients.get('before-it'))!
     const [kid] = (await new FilesystemSigningKeys(join(data, 'signing-keys')).list()).map(({ key }) => key.kid)
@@ -321,20 +342,20 @@ describe('What says who may use a server', () => {
       expect(secret.length).toBeGreaterThan(3)
       expect(bytes.includes(secret)).toBe(false)
     }
-    expect((await fhir('client', 'add', 'after-it', ...APP, '--data', data)).code).toBe(0)
-    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
+    expect((await runFhir('client', 'add', 'after-it', ...APP, '--data', data)).code).toBe(0)
+    expect((await runFhir('restore', file, '--data', data)).code).toBe(0)
     expect((await clients.list()).map(({ id }) => id)).toEqual(expect.arrayContaining(['before-it', 'after-it']))
     expect(readdirSync(join(data, 'signing-keys'))).toContain(`${kid}.json`)
     expect(await server.stop()).toBe(0)
-    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
-    expect((await fhir('client', 'list', '--data', data)).out).toContain('after-it')
+    expect((await runFhir('restore', file, '--data', data)).code).toBe(0)
+    expect((await runFhir('client', 'list', '--data', data)).out).toContain('after-it')
   })
 
   it('counts for a running server as soon as the command has ended, for tokens it issued within seconds', async () => {
     const data = newFolder()
-    const { base, stop } = await startedWithTokens('--data', data)
+    const { base, stop } = await startTokenServer('--data', data)
     const add = ['client', 'add', 'app', '--secret', '--scope', 'system/Patient.rs', '--json', '--data', data]
-    const { client_secret: first } = JSON.parse((await fhir(...add)).out) as { readonly client_secret: string }
+    const { client_secret: first } = JSON.parse((await runFhir(...add)).out) as { readonly client_secret: string }
     const asked = (secret: string) =>
       fetch(`${base}/auth/token`, {
         method: 'POST',
@@ -349,34 +370,34 @@ describe('What says who may use a server', () => {
     }
     const before = await tokenOf(first)
     expect(await status(before)).toBe(200)
-    const { client_secret: second } = JSON.parse((await fhir('client', 'rotate', 'app', '--now', '--json', '--data', data)).out)
+    const { client_secret: second } = JSON.parse((await runFhir('client', 'rotate', 'app', '--now', '--json', '--data', data)).out)
     expect([(await asked(first)).status, await status(await tokenOf(second))]).toEqual([401, 200])
     await refused(before)
     const last = await tokenOf(second)
-    expect((await fhir('keys', 'rotate', '--now', '--data', data)).code).toBe(0)
+    expect((await runFhir('keys', 'rotate', '--now', '--data', data)).code).toBe(0)
     expect([await status(last), await status(await tokenOf(second))]).toEqual([200, 200])
-    expect((await fhir('client', 'remove', 'app', '--data', data)).code).toBe(0)
+    expect((await runFhir('client', 'remove', 'app', '--data', data)).code).toBe(0)
     expect((await asked(second)).status).toBe(400)
     await refused(last)
     await stop()
   })
 
   const isRoot = process.getuid?.() === 0
-  itNeeding('root', isRoot)('is the owner’s of the folder, also where root made it', async () => {
+  itRequiring('root', isRoot)('is the owner’s of the folder, also where root made it', async () => {
     const data = join(newFolder(), 'data')
     mkdirSync(data)
     chownSync(data, 65_534, 65_534)
     chmodSync(data, 0o700)
-    expect((await fhir('client', 'add', 'app', ...APP, '--data', data)).code).toBe(0)
-    expect((await fhir('keys', 'rotate', '--data', data)).code).toBe(0)
+    expect((await runFhir('client', 'add', 'app', ...APP, '--data', data)).code).toBe(0)
+    expect((await runFhir('keys', 'rotate', '--data', data)).code).toBe(0)
     const ours = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(data, name)).uid)
     expect([ours.length >= 3, new Set(ours)]).toEqual([true, new Set([65_534])])
   })
 
   it('leaves audit records beside those of a server, on disk, which are removed with those', async () => {
     const data = newFolder()
-    const { stop } = await startedWithTokens('--data', data)
-    await Promise.all(['a', 'b', 'c'].map((id) => fhir('client', 'add', id, ...APP, '--data', data)))
+    const { stop } = await startTokenServer('--data', data)
+    await Promise.all(['a', 'b', 'c'].map((id) => runFhir('client', 'add', id, ...APP, '--data', data)))
     await stop()
     const folder = join(data, 'audit')
     const name = readdirSync(folder).find((each) => each.endsWith('.commands.jsonl'))!
@@ -394,7 +415,7 @@ describe('What says who may use a server', () => {
     expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
     chmodSync(folder, 0o700)
     writeFileSync(join(folder, '2020-01-01.commands.jsonl'), '{}\n')
-    const again = await startedWithTokens('--data', data)
+    const again = await startTokenServer('--data', data)
     await fetch(`${again.base}/metadata`)
     await eventually(() => !existsSync(join(folder, '2020-01-01.commands.jsonl')))
     expect(existsSync(join(folder, name))).toBe(true)
@@ -402,17 +423,17 @@ describe('What says who may use a server', () => {
     const taken = newFolder()
     writeFileSync(join(taken, 'audit'), '')
     const refused = `audit records cannot be written to ${join(taken, 'audit')}, and without one nothing is changed`
-    expect(await fhir('client', 'add', 'a', ...APP, '--data', taken)).toEqual(failing(refused))
+    expect(await runFhir('client', 'add', 'a', ...APP, '--data', taken)).toEqual(failing(refused))
     expect(await opened(taken).clients.list()).toEqual([])
   })
 
   it('is not looked for in what is no file', async () => {
     const data = newFolder()
     mkdirSync(join(data, 'grants.db'))
-    expect(await fhir('client', 'list', '--data', data)).toEqual(failing(`${join(data, 'grants.db')} is not a file: move it away`))
+    expect(await runFhir('client', 'list', '--data', data)).toEqual(failing(`${join(data, 'grants.db')} is not a file: move it away`))
     const text = newFolder()
     writeFileSync(join(text, 'grants.db'), 'of my bicycle: 4711')
     const file = join(text, 'grants.db')
-    expect(await fhir('client', 'list', '--data', text)).toEqual(failing(`${file} is damaged, or is no file of this server`))
+    expect(await runFhir('client', 'list', '--data', text)).toEqual(failing(`${file} is damaged, or is no file of this server`))
   })
 })

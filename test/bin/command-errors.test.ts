@@ -5,11 +5,11 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { InvalidArgumentError } from 'commander'
-import { baseUrl } from '../../bin/commands/options.ts'
+import { parseBaseUrl } from '../../bin/commands/options.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding } from '../fixtures/needing.ts'
-import { fhir, started } from './process.ts'
+import { itRequiring } from '../fixtures/needing.ts'
+import { runFhir, startOpenServer } from './process.ts'
 
 describe('The command fhir', () => {
   it('says in one line what is wrong', async () => {
@@ -18,7 +18,7 @@ describe('The command fhir', () => {
     const file = join(newFolder(), 'file')
     writeFileSync(file, '')
     const data = newFolder()
-    const server = await started('--data', data, '--base-url', 'http://[::1]:8080/fhir')
+    const server = await startOpenServer('--data', data, '--base-url', 'http://[::1]:8080/fhir')
     // Some shells look for files named as what is in brackets.
     expect(
       server
@@ -55,7 +55,7 @@ describe('The command fhir', () => {
       [['load', newFolder()], /^fhir: No \.json or \.ndjson files, also as \.gz, are in .*\n$/],
     ]
     for (const [args, message] of cases) {
-      const { code, err } = await fhir(...args)
+      const { code, err } = await runFhir(...args)
       expect([args.join(' '), code, err]).toEqual([args.join(' '), 1, expect.stringMatching(message)])
     }
     taken.close()
@@ -69,26 +69,26 @@ describe('The command fhir', () => {
     'https://h/fhir#x',
     'https://u:p@h/fhir',
     'https://h/my fhir',
-  ])('refuses %s as its base: no path can be put after it', (url) => expect(() => baseUrl(url)).toThrow(InvalidArgumentError))
+  ])('refuses %s as its base: no path can be put after it', (url) => expect(() => parseBaseUrl(url)).toThrow(InvalidArgumentError))
   it('takes a base with and without a slash at the end', () =>
-    expect([baseUrl('https://h/a/b/'), baseUrl('http://[::1]:8080')]).toEqual(['https://h/a/b', 'http://[::1]:8080']))
+    expect([parseBaseUrl('https://h/a/b/'), parseBaseUrl('http://[::1]:8080')]).toEqual(['https://h/a/b', 'http://[::1]:8080']))
   const old = (process.env.PATH ?? '')
     .split(':')
     .map((folder) => join(folder, 'node'))
     .find((node) => /^v(?:1\d|2[0-3])\./.test(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? ''))
-  itNeeding('a Node older than 24', old !== undefined)('says in one line that Node is too old', () => {
+  itRequiring('a Node older than 24', old !== undefined)('says in one line that Node is too old', () => {
     const { status, stderr } = spawnSync(old!, ['bin/fhir.js', 'start'], { encoding: 'utf8' })
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^fhir: Node 24 or newer is needed, this is v\d+\..*\n$/)])
   })
   it('explains every command, and what there is where none is named, or one that is not', async () => {
-    expect(await fhir()).toMatchObject({ code: 1, out: '', err: expect.stringContaining('load [options] <paths...>') })
-    expect(await fhir('lod', 'x')).toMatchObject({
+    expect(await runFhir()).toMatchObject({ code: 1, out: '', err: expect.stringContaining('load [options] <paths...>') })
+    expect(await runFhir('lod', 'x')).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^error: unknown command 'lod'\n\(Did you mean load\?\)/),
     })
-    expect(await fhir('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
+    expect(await runFhir('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
     for (const command of ['start', 'token', 'launch', 'load', 'backup', 'accept-clock', 'restore']) {
-      const { code, out } = await fhir(command, '--help')
+      const { code, out } = await runFhir(command, '--help')
       expect([command, code, out]).toEqual([command, 0, expect.stringContaining(`Usage: fhir ${command}`)])
     }
   })

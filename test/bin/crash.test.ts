@@ -3,11 +3,11 @@ import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { timesOf } from '../fixtures/long-runs.ts'
-import { printedRandom } from '../fixtures/printed-random.ts'
-import { json, started } from './process.ts'
+import { caseCountOf } from '../fixtures/long-runs.ts'
+import { createPrintedRandom } from '../fixtures/printed-random.ts'
+import { fetchJson, startOpenServer } from './process.ts'
 
-const ROUNDS = timesOf(3, 30)
+const ROUNDS = caseCountOf(3, 30)
 const ENTRIES = 25
 
 const headers = { 'content-type': 'application/fhir+json' }
@@ -20,7 +20,7 @@ describe('SIGKILL under load', () => {
     /** Groups of resources one transaction writes → the highest round acknowledged. */
     const groups = new Map<string, number>()
     let [round, acknowledged] = [0, 0]
-    const random = printedRandom('kills of a server under load')
+    const random = createPrintedRandom('kills of a server under load')
     const update = async (base: string, id: string): Promise<void> => {
       const n = ++round
       const { status } = await fetch(`${base}/Patient/${id}`, {
@@ -56,7 +56,7 @@ describe('SIGKILL under load', () => {
       groups.set(group, n)
     }
     for (let kill = 0; kill < ROUNDS; kill++) {
-      const server = await started('--data', data)
+      const server = await startOpenServer('--data', data)
       let running = true
       const client = async (work: () => Promise<void>): Promise<void> => {
         while (running) await work().catch(() => undefined)
@@ -77,26 +77,26 @@ describe('SIGKILL under load', () => {
 })
 
 async function check(data: string, updates: ReadonlyMap<string, number>, groups: ReadonlyMap<string, number>): Promise<void> {
-  const server = await started('--data', data)
+  const server = await startOpenServer('--data', data)
   const { base } = server
   for (const [id, n] of updates) {
-    const patient = await json(`${base}/Patient/${id}`)
+    const patient = await fetchJson(`${base}/Patient/${id}`)
     expect([id, patient.multipleBirthInteger >= n]).toEqual([id, true])
-    const found = await json(`${base}/Patient?family:exact=n${patient.multipleBirthInteger}`)
+    const found = await fetchJson(`${base}/Patient?family:exact=n${patient.multipleBirthInteger}`)
     expect(found.entry.map(({ resource }: Tree) => resource.id)).toEqual([id])
-    const versions = (await json(`${base}/Patient/${id}/_history?_count=1000`)).entry.map(({ resource }: Tree) =>
+    const versions = (await fetchJson(`${base}/Patient/${id}/_history?_count=1000`)).entry.map(({ resource }: Tree) =>
       Number(resource.meta.versionId),
     )
     expect(versions).toEqual(versions.map((_: number, i: number) => versions.length - i))
   }
   for (const [group, n] of groups) {
-    const there = (await json(`${base}/Basic?identifier=urn:group|${group}&_count=1000`)).entry.map(({ resource }: Tree) => resource)
+    const there = (await fetchJson(`${base}/Basic?identifier=urn:group|${group}&_count=1000`)).entry.map(({ resource }: Tree) => resource)
     expect(there).toHaveLength(ENTRIES)
     const rounds = new Set<number>(there.map(({ identifier }: Tree) => Number(identifier[0].value)))
     expect(rounds.size).toBe(1)
     expect([...rounds][0]).toBeGreaterThanOrEqual(n)
-    expect((await json(`${base}/Basic?identifier=urn:round|${[...rounds][0]}&_summary=count`)).total).toBe(ENTRIES)
-    for (const { id, identifier } of there) expect((await json(`${base}/Basic/${id}`)).identifier).toEqual(identifier)
+    expect((await fetchJson(`${base}/Basic?identifier=urn:round|${[...rounds][0]}&_summary=count`)).total).toBe(ENTRIES)
+    for (const { id, identifier } of there) expect((await fetchJson(`${base}/Basic/${id}`)).identifier).toEqual(identifier)
   }
   await server.stop()
 }

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
 import { patient, type Tree } from '../fixtures/resources.ts'
-import { fhir, type Running, started } from './process.ts'
+import { type RunningServer, runFhir, startOpenServer } from './process.ts'
 
 describe('A server whose store has three Patients with changed bytes', () => {
   const data = newFolder()
   const file = join(data, 'store.db')
-  let server: Running
+  let server: RunningServer
   const statusOf = async (...request: Sent) => (await send(server, ...request)).status
 
   beforeAll(async () => {
-    const first = await started('--data', data)
+    const first = await startOpenServer('--data', data)
     for (const id of ['changed', 'rotten', 'doomed', 'sound'])
       await send(first, 'PUT', `Patient/${id}`, patient(id, { family: `Family-of-${id}` }))
     await first.stop()
@@ -21,7 +21,7 @@ describe('A server whose store has three Patients with changed bytes', () => {
     const bytes = readFileSync(file)
     for (const id of ['changed', 'rotten', 'doomed']) bytes.write('A', bytes.indexOf(`Family-of-${id}`))
     writeFileSync(file, bytes)
-    server = await started('--data', data)
+    server = await startOpenServer('--data', data)
   })
   afterAll(() => server.stop())
 
@@ -55,7 +55,7 @@ describe('A server whose store has three Patients with changed bytes', () => {
 
   it('makes no backup', async () => {
     const copy = join(newFolder(), 'backup.db')
-    expect(await fhir('backup', copy, '--data', data)).toMatchObject({ code: 1, err: `fhir: ${file} is damaged: no backup was made\n` })
+    expect(await runFhir('backup', copy, '--data', data)).toMatchObject({ code: 1, err: `fhir: ${file} is damaged: no backup was made\n` })
     expect(existsSync(copy)).toBe(false)
   })
 
@@ -81,7 +81,10 @@ describe('A server whose store has three Patients with changed bytes', () => {
 
 type Sent = readonly [method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>]
 
-async function send({ base }: Running, ...[method, path, body, headers]: Sent): Promise<{ readonly status: number; readonly body: Tree }> {
+async function send(
+  { base }: RunningServer,
+  ...[method, path, body, headers]: Sent
+): Promise<{ readonly status: number; readonly body: Tree }> {
   const type = Array.isArray(body) ? 'application/json-patch+json' : 'application/fhir+json'
   const response = await fetch(`${base}/${path}`, {
     method,

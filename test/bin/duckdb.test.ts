@@ -6,9 +6,9 @@ import { beforeAll, describe, expect } from '@jest/globals'
 import { cacheFolder } from '../engines/engine.ts'
 import { installOnce } from '../engines/install.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
+import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { blockOf } from '../fixtures/pages.ts'
-import { type Running, startedWithTokens } from './process.ts'
+import { type RunningServer, startTokenServer } from './process.ts'
 
 const VERSION = '1.5.6'
 const installed = join(cacheFolder, `duckdb-cli-${VERSION}`)
@@ -19,7 +19,7 @@ await installOnce(installed, [
   { command: join(installed, 'bin', 'pip'), arguments: ['install', '--quiet', `duckdb-cli==${VERSION}`] },
 ]).catch((error: Error) => process.stderr.write(`DuckDB cannot be installed: ${error.message}\n`))
 
-const itWithDuckDb = itNeeding('duckdb-cli', works(duckdb, '--version'))
+const itWithDuckDb = itRequiring('duckdb-cli', isProgramUsable(duckdb, '--version'))
 
 const QUERIES = [...readFileSync('lambdas/export/duckdb/README.md', 'utf8').matchAll(/^```sql\n([\s\S]*?)^```$/gm)].map(
   ([, query]) => query!,
@@ -29,12 +29,12 @@ const PATIENT = '58c297c4-d684-4677-8024-01131d93835e'
 
 describe('The recipe for DuckDB', () => {
   const folder = newFolder()
-  let server: Running
+  let server: RunningServer
   let headers: Readonly<Record<string, string>>
 
   beforeAll(async () => {
     const data = join(newFolder(), 'data')
-    server = await startedWithTokens('--sample', '--data', data)
+    server = await startTokenServer('--sample', '--data', data)
     // A checkout as the commands see it: npm, the sources, DuckDB.
     const bin = join(folder, 'bin')
     mkdirSync(bin)

@@ -2,19 +2,19 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { faultIn } from '../../bin/output.ts'
+import { errorMessageOf } from '../../bin/output.ts'
 import type { Manifest } from '../../lambdas/export/job/manifest.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { type Answered, bulkServer, rangedFile } from './export/bulk-server.ts'
-import { fhir } from './process.ts'
+import { type PreparedResponse, rangeResponder, startBulkServer } from './export/bulk-server.ts'
+import { runFhir } from './process.ts'
 
 const PATIENT = '{"resourceType":"Patient","id":"1"}\n'
 const outcome = (severity: string): string =>
   `${JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity, code: 'exception', details: { text: 'Patient/3 is damaged' } }] })}\n`
 
-const KICKED: Answered = { status: 202, headers: { 'content-location': '{base}/export/1' } }
-const done = (error: readonly object[], more: object = {}): Answered => ({
+const KICKED: PreparedResponse = { status: 202, headers: { 'content-location': '{base}/export/1' } }
+const done = (error: readonly object[], more: object = {}): PreparedResponse => ({
   status: 200,
   body: JSON.stringify({
     ...{ transactionTime: '2026-11-22T10:00:00.000Z', requiresAccessToken: false, error },
@@ -25,14 +25,14 @@ const done = (error: readonly object[], more: object = {}): Answered => ({
 
 const exportFrom = (base: string, ...more: readonly string[]) => {
   const folder = newFolder()
-  return fhir('export', '--to', folder, '--from', base, '--data', join(folder, 'none'), ...more).then((ended) => ({ ...ended, folder }))
+  return runFhir('export', '--to', folder, '--from', base, '--data', join(folder, 'none'), ...more).then((ended) => ({ ...ended, folder }))
 }
 
 /** `severity`: of what is in its file of errors, where it has one. */
-async function exportOf(answer: Answered, severity = 'error') {
-  const { base } = await bulkServer({
-    'GET /files/patients': rangedFile(PATIENT, '"a"'),
-    'GET /files/error': rangedFile(outcome(severity), '"e"'),
+async function exportOf(answer: PreparedResponse, severity = 'error') {
+  const { base } = await startBulkServer({
+    'GET /files/patients': rangeResponder(PATIENT, '"a"'),
+    'GET /files/error': rangeResponder(outcome(severity), '"e"'),
     'GET /Patient/$export': [KICKED],
     'GET /export/1': [answer],
   })
@@ -86,13 +86,13 @@ describe('An export that', () => {
   })
 
   it('is refused ends with 3, and says that no token was sent', async () => {
-    const server = await bulkServer({ 'GET /$export': [{ status: 401 }] })
+    const server = await startBulkServer({ 'GET /$export': [{ status: 401 }] })
     const { code, err } = await exportFrom(server.base)
     expect([code, err]).toEqual([3, expect.stringContaining('The export is refused: 401 (no token was sent: no server runs on ')])
   })
 
   it('is refused for what it asks says nothing of tokens', async () => {
-    const server = await bulkServer({ 'GET /$export': [{ status: 400 }] })
+    const server = await startBulkServer({ 'GET /$export': [{ status: 400 }] })
     expect(await exportFrom(server.base)).toMatchObject({ code: 3, err: 'fhir: The export is refused: 400\n' })
   })
 
@@ -102,13 +102,13 @@ describe('An export that', () => {
     [['--to', 'x', '--key', 'missing.json', '--client', 'c'], 'missing.json cannot be read'],
     [['--to', 'x', '--since', '2026-01-01T00:00:00Z', '--since-last'], 'cannot be used with'],
   ])('is asked for wrongly ends with 2: %j', async (options, reason) => {
-    expect(await fhir('export', ...options)).toMatchObject({ code: 2, err: expect.stringContaining(reason) })
+    expect(await runFhir('export', ...options)).toMatchObject({ code: 2, err: expect.stringContaining(reason) })
     expect(existsSync('x')).toBe(false)
   })
 })
 
 it('A disk that is full is told with the folder', () => {
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' })
-  expect(faultIn(full, 'nightly')).toBe('nightly cannot be written to (ENOSPC, write)')
-  expect(faultIn(Object.assign(full, { path: 'a' }), 'nightly')).toBe('a cannot be used (ENOSPC, write)')
+  expect(errorMessageOf(full, 'nightly')).toBe('nightly cannot be written to (ENOSPC, write)')
+  expect(errorMessageOf(Object.assign(full, { path: 'a' }), 'nightly')).toBe('a cannot be used (ENOSPC, write)')
 })

@@ -6,8 +6,8 @@ import { beforeAll, describe, expect } from '@jest/globals'
 import { cacheFolder } from '../engines/engine.ts'
 import { installOnce } from '../engines/install.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
-import { type Ended, fhir, type Running, startedWithTokens } from './process.ts'
+import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
+import { type ProcessResult, type RunningServer, runFhir, startTokenServer } from './process.ts'
 
 const VERSION = '1.0.3'
 const installed = join(cacheFolder, `smart-fetch-${VERSION}`)
@@ -18,10 +18,10 @@ await installOnce(installed, [
   { command: join(installed, 'bin', 'pip'), arguments: ['install', '--quiet', `smart-fetch==${VERSION}`] },
 ]).catch((error: Error) => process.stderr.write(`smart-fetch cannot be installed: ${error.message}\n`))
 
-const itWithSmartFetch = itNeeding('smart-fetch', works(smartFetch, '--version'))
-const itWithCurl = itNeeding('curl', works('curl', '--version'))
+const itWithSmartFetch = itRequiring('smart-fetch', isProgramUsable(smartFetch, '--version'))
+const itWithCurl = itRequiring('curl', isProgramUsable('curl', '--version'))
 
-function run(command: string, ...args: readonly string[]): Promise<Ended> {
+function run(command: string, ...args: readonly string[]): Promise<ProcessResult> {
   const child = spawn(command, args)
   let [out, err] = ['', '']
   child.stdout.on('data', (data) => (out += data))
@@ -34,15 +34,15 @@ const linesOf = (file: string): number => readFileSync(file, 'utf8').trimEnd().s
 describe('A client that others wrote exports', () => {
   const folder = newFolder()
   const [data, key, keys] = [join(folder, 'data'), join(folder, 'key.json'), join(folder, 'keys.jwks')]
-  let server: Running
+  let server: RunningServer
   const expected = new Map<string, number>()
 
   beforeAll(async () => {
-    server = await startedWithTokens('--sample', '--data', data)
-    await fhir('client', 'add', 'other', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
+    server = await startTokenServer('--sample', '--data', data)
+    await runFhir('client', 'add', 'other', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
     writeFileSync(keys, JSON.stringify({ keys: [JSON.parse(readFileSync(key, 'utf8'))] }))
     const own = join(folder, 'own')
-    expect(await fhir('export', '--to', own, '--from', server.base, '--client', 'other', '--key', key)).toMatchObject({ code: 0 })
+    expect(await runFhir('export', '--to', own, '--from', server.base, '--client', 'other', '--key', key)).toMatchObject({ code: 0 })
     for (const name of readdirSync(own)) if (name.endsWith('.ndjson')) expected.set(name.replace('.ndjson', ''), linesOf(join(own, name)))
   }, 60_000)
 
@@ -62,7 +62,7 @@ describe('A client that others wrote exports', () => {
   })
 
   itWithCurl('curl', async () => {
-    const { out: token } = await fhir('token', '--data', data)
+    const { out: token } = await runFhir('token', '--data', data)
     const curl = async (...args: readonly string[]): Promise<string> =>
       (await run('curl', '-sS', '-H', `Authorization: Bearer ${token.trim()}`, ...args)).out
     const kicked = await curl('-i', '-H', 'Accept: application/fhir+json', '-H', 'Prefer: respond-async', `${server.base}/Patient/$export`)

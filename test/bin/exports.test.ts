@@ -2,15 +2,15 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { assertionToken, signingKeyOf } from '../../bin/client/assertion-token.ts'
+import { parseSigningKey, requestAssertionToken } from '../../bin/client/assertion-token.ts'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { timesOf } from '../fixtures/long-runs.ts'
-import { printedRandom } from '../fixtures/printed-random.ts'
-import { fhir, type Running, started, startedWithTokens } from './process.ts'
+import { caseCountOf } from '../fixtures/long-runs.ts'
+import { createPrintedRandom } from '../fixtures/printed-random.ts'
+import { type RunningServer, runFhir, startOpenServer, startTokenServer } from './process.ts'
 
-const ROUNDS = timesOf(2, 50)
+const ROUNDS = caseCountOf(2, 50)
 
 /** `Type/id/version` of all lines of the files of a folder. */
 const namesIn = (folder: string): readonly string[] =>
@@ -42,12 +42,12 @@ describe('A program with a key', () => {
   const folder = newFolder()
   const [data, key] = [join(folder, 'data'), join(folder, 'key.json')]
   const to = (name: string): string => join(folder, name)
-  let server: Running
+  let server: RunningServer
 
   beforeAll(async () => {
-    server = await startedWithTokens('--data', data)
-    await fhir('client', 'add', 'nightly', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
-    const { out } = await fhir('token', '--data', data)
+    server = await startTokenServer('--data', data)
+    await runFhir('client', 'add', 'nightly', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
+    const { out } = await runFhir('token', '--data', data)
     const patients = ['a', 'b', 'c'].map((id) => ({ resourceType: 'Patient', id }))
     const observations = ['a', 'b', 'c'].map((id) => ({
       ...{ resourceType: 'Observation', id: `of-${id}`, status: 'final', code: { text: 'x' } },
@@ -62,7 +62,7 @@ describe('A program with a key', () => {
   })
 
   const exported = (name: string, ...options: readonly string[]) =>
-    fhir('export', '--from', server.base, '--client', 'nightly', '--key', key, '--to', to(name), ...options)
+    runFhir('export', '--from', server.base, '--client', 'nightly', '--key', key, '--to', to(name), ...options)
 
   it.each([
     ['system', [], 'Group/g Observation/of-a Observation/of-b Observation/of-c Organization/o Patient/a Patient/b Patient/c'],
@@ -77,21 +77,21 @@ describe('A program with a key', () => {
 
   it('is loaded into another server: all is there, and what else is in the folder is told', async () => {
     await exported('all')
-    const another = await started('--data', to('another'))
-    const loaded = await fhir('load', to('all'), '--to', another.base, '--data', to('another'))
+    const another = await startOpenServer('--data', to('another'))
+    const loaded = await runFhir('load', to('all'), '--to', another.base, '--data', to('another'))
     expect(loaded).toMatchObject({ code: 0, out: expect.stringMatching(/^8 resources of 4 files loaded/) })
     const books = ['export-state.json is not loaded: how far an export is', 'manifest.json is not loaded: the manifest of an export']
     expect(loaded.err).toBe(books.map((line) => `${join(to('all'), line)}\n`).join(''))
-    expect(await fhir('export', '--from', another.base, '--data', to('another'), '--to', to('again'))).toMatchObject({ code: 0 })
+    expect(await runFhir('export', '--from', another.base, '--data', to('another'), '--to', to('again'))).toMatchObject({ code: 0 })
     expect(namesIn(to('again'))).toEqual(namesIn(to('all')))
     await another.stop()
   })
 
   it('has a key for its owner alone, which is never written over', async () => {
     expect(statSync(key).mode & 0o077).toBe(0)
-    const again = await fhir('client', 'add', 'another', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
+    const again = await runFhir('client', 'add', 'another', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
     expect(again).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
-    const taken = await fhir('client', 'add', 'nightly', '--new-key', to('none.json'), '--scope', 'system/*.rs', '--data', data)
+    const taken = await runFhir('client', 'add', 'nightly', '--new-key', to('none.json'), '--scope', 'system/*.rs', '--data', data)
     expect([taken.code, existsSync(to('none.json'))]).toEqual([1, false])
   })
 
@@ -105,10 +105,10 @@ describe('A program with a key', () => {
     const whole = readFileSync(join(to('parts'), 'Patient.ndjson'), 'utf8')
     const part = await fetch(output[0].url, { headers: { range: 'bytes=5-14' } })
     expect([part.status, await part.text()]).toEqual([206, whole.slice(5, 15)])
-    const token = await assertionToken({
+    const token = await requestAssertionToken({
       base: server.base,
       client: 'nightly',
-      key: signingKeyOf(readFileSync(key, 'utf8')),
+      key: parseSigningKey(readFileSync(key, 'utf8')),
       scope: 'system/*.rs',
     })
     const withToken = await fetch(output[0].url, { headers: { authorization: `Bearer ${token}` } })
@@ -117,7 +117,7 @@ describe('A program with a key', () => {
 
   it('gets what was changed since the last time', async () => {
     await exported('since', '--since-last')
-    const { out } = await fhir('token', '--data', data)
+    const { out } = await runFhir('token', '--data', data)
     const authorization = `Bearer ${out.trim()}`
     await put(server.base, [{ resourceType: 'Patient', id: 'd' }], authorization)
     expect(await exported('since', '--since-last')).toMatchObject({ code: 0 })
@@ -135,9 +135,9 @@ describe('SIGKILL of the server during an export', () => {
   it(`${ROUNDS} times: the next server goes on by itself, and the files hold what was current at the kick-off, each once`, async () => {
     const data = newFolder()
     const versions = new Map<string, number>()
-    const random = printedRandom('kills of a server during an export')
+    const random = createPrintedRandom('kills of a server during an export')
     for (let round = 0; round < ROUNDS; round++) {
-      const first = await started('--data', data)
+      const first = await startOpenServer('--data', data)
       const ids = Array.from({ length: PATIENTS }, (_, i) => `p${i}`).filter((_, i) => round === 0 || i % 3 === round % 3)
       await put(
         first.base,
@@ -152,7 +152,7 @@ describe('SIGKILL of the server during an export', () => {
       for (let left = random.below(300); left > 0; left--) await (await fetch(link)).text()
       await first.stop('SIGKILL')
       await late
-      const second = await started('--data', data)
+      const second = await startOpenServer('--data', data)
       const found = await exportedBy(link.replace(first.base, second.base), second.base)
       expect(found.filter((name) => !name.startsWith('Basic/'))).toEqual(expected)
       expect(new Set(found).size).toBe(found.length)

@@ -4,15 +4,15 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
-import { fhir, type Running, started, startedUnder } from './process.ts'
+import { type RunningServer, runFhir, startOpenServer, startOpenServerUnder } from './process.ts'
 
 const headers = { 'content-type': 'application/fhir+json' }
 
 /** The status of a write, and what its answer says. */
-async function put({ base }: Running, id: string, text = 'x'): Promise<{ readonly status: number; readonly body: Tree }> {
+async function put({ base }: RunningServer, id: string, text = 'x'): Promise<{ readonly status: number; readonly body: Tree }> {
   const body = JSON.stringify({ resourceType: 'Basic', id, code: { text } })
   const response = await fetch(`${base}/Basic/${id}`, { method: 'PUT', headers: { ...headers, 'x-request-id': id }, body })
   return { status: response.status, body: await response.json() }
@@ -27,7 +27,7 @@ const recordsIn = (data: string): readonly Tree[] =>
   )
 
 /** Each acknowledged write is there and has one record; no line stands twice. */
-async function expectKept(server: Running, data: string, acknowledged: readonly string[]): Promise<void> {
+async function expectKept(server: RunningServer, data: string, acknowledged: readonly string[]): Promise<void> {
   for (const id of acknowledged) expect([id, (await fetch(`${server.base}/Basic/${id}`)).status]).toEqual([id, 200])
   await server.stop()
   const written = recordsIn(data).filter(({ interaction }) => interaction === 'update')
@@ -49,7 +49,7 @@ describe.each(['strict', 'batched'])('With %s audit records', (durability) => {
       const data = newFolder()
       const faults = join(newFolder(), 'faults')
       const disk = Object.entries({ ...FAULTY_DISK, DISK_UNDER: data, DISK_EIO: faults }).map(([name, value]) => `${name}=${value}`)
-      const server = await startedUnder([...settings, ...disk], '--data', data)
+      const server = await startOpenServerUnder([...settings, ...disk], '--data', data)
       const acknowledged: string[] = []
       const attempt = async (from: number): Promise<readonly number[]> => {
         const statuses: number[] = []
@@ -80,7 +80,7 @@ describe.each(['strict', 'batched'])('With %s audit records', (durability) => {
   itOnSmallDisk('a server whose disk gets full loses nothing it acknowledged, and goes on when there is room', async () => {
     const disk = smallDisk()
     const data = join(disk, 'data')
-    const server = await startedUnder(settings, '--data', data)
+    const server = await startOpenServerUnder(settings, '--data', data)
     const acknowledged: string[] = []
     const attempt = async (name: string): Promise<void> => {
       for (let i = 0; i < 20; i++) if ((await put(server, `${name}${i}`, 'x'.repeat(5_000))).status < 300) acknowledged.push(`${name}${i}`)
@@ -103,15 +103,15 @@ itOnSmallDisk('A first start on a full disk is refused in one line, and is a fir
   const disk = smallDisk()
   const data = join(disk, 'data')
   fill(disk)
-  const { code, err } = await fhir('start', '--data', data, '--port', '1')
+  const { code, err } = await runFhir('start', '--data', data, '--port', '1')
   expect([code, err]).toEqual([1, expect.stringMatching(`^fhir: .*${data}.*\n$`)])
   rmSync(join(disk, 'filler'))
-  const server = await started('--data', data)
+  const server = await startOpenServer('--data', data)
   expect((await put(server, 'a')).status).toBe(201)
   await server.stop()
   fill(disk)
   const saved = join(disk, 'saved.db')
-  expect(await fhir('backup', saved, '--data', data)).toMatchObject({
+  expect(await runFhir('backup', saved, '--data', data)).toMatchObject({
     code: 1,
     err: `fhir: ${saved} cannot be written: database or disk is full\n`,
   })
@@ -126,7 +126,7 @@ function smallDisk(): string {
 /** False where one may not mount. */
 function mounted(folder: string): boolean {
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=700', 'none', folder])
-  if (status === 0) atEnd(() => spawnSync('umount', ['-l', folder]))
+  if (status === 0) runAtEnd(() => spawnSync('umount', ['-l', folder]))
   return status === 0
 }
 

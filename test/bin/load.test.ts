@@ -8,11 +8,11 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { fhir, json, started } from './process.ts'
+import { fetchJson, runFhir, startOpenServer } from './process.ts'
 
 describe('load', () => {
   it('takes Bundles, resources and NDJSON, each also as .gz, twice, and says what failed', async () => {
-    const server = await started('--memory')
+    const server = await startOpenServer('--memory')
     const folder = newFolder()
     mkdirSync(join(folder, 'below'))
     const bundle = {
@@ -38,10 +38,10 @@ describe('load', () => {
       Array.from({ length: 30 }, (_, i) => `{"resourceType":"Basic","id":"b${i}","code":{"text":"x"}}`).join('\n'),
     )
     for (const version of ['1', '2']) {
-      const { code, out, err } = await fhir('load', folder, '--to', server.base)
+      const { code, out, err } = await runFhir('load', folder, '--to', server.base)
       expect([code, out, err]).toEqual([0, expect.stringContaining('33 resources of 3 files loaded'), ''])
-      expect((await json(`${server.base}/Observation/o1`)).subject.reference).toBe('Patient/p1')
-      expect((await json(`${server.base}/Basic/b7`)).meta.versionId).toBe(version)
+      expect((await fetchJson(`${server.base}/Observation/o1`)).subject.reference).toBe('Patient/p1')
+      expect((await fetchJson(`${server.base}/Basic/b7`)).meta.versionId).toBe(version)
     }
     writeFileSync(
       join(folder, 'wrong.ndjson'),
@@ -54,7 +54,7 @@ describe('load', () => {
     writeFileSync(join(folder, 'dangling.ndjson'), dangling.join('\n'))
     writeFileSync(join(folder, 'escape.json'), '{"resourceType":"Basic","id":"\\u001b[31mred","code":{"text":"x"}}')
     const list = join(newFolder(), 'failures')
-    const { code, err } = await fhir('load', folder, '--to', server.base, '--failures', list)
+    const { code, err } = await runFhir('load', folder, '--to', server.base, '--failures', list)
     expect(code).toBe(1)
     expect(err).toContain('dangling.ndjson:1 Location/l1: Organization?name=X matches nothing (and 1 more of the file)')
     const [first] = readFileSync(list, 'utf8')
@@ -71,7 +71,7 @@ describe('load', () => {
     expect(err).toContain('broken.json')
     expect(err).toContain('escape.json Basic/ [31mred: 400')
     expect(err).toContain('6 failed')
-    expect((await json(`${server.base}/Basic/ok2`)).id).toBe('ok2')
+    expect((await fetchJson(`${server.base}/Basic/ok2`)).id).toBe('ok2')
     await server.stop()
   })
   it('says that the server cannot be reached, and before that, that failures cannot be written into a file', async () => {
@@ -82,9 +82,9 @@ describe('load', () => {
       [join(folder, '.', 'one.json'), 'is to be loaded: write the failures elsewhere'],
       [join(folder, 'nowhere', 'f'), 'cannot be written (ENOENT)'],
     ] as const)
-      expect(await fhir('load', folder, '--failures', failures)).toEqual({ code: 1, out: '', err: `fhir: ${failures} ${reason}\n` })
+      expect(await runFhir('load', folder, '--failures', failures)).toEqual({ code: 1, out: '', err: `fhir: ${failures} ${reason}\n` })
     expect(readFileSync(file, 'utf8')).toContain('Patient')
-    const { code, err } = await fhir('load', file, '--to', `http://127.0.0.1:${await freePort()}/fhir`)
+    const { code, err } = await runFhir('load', file, '--to', `http://127.0.0.1:${await freePort()}/fhir`)
     expect([code, err]).toEqual([1, expect.stringContaining('cannot be reached (ECONNREFUSED)')])
   })
   it('says once that there is no FHIR base, also where everything is answered 200', async () => {
@@ -92,13 +92,13 @@ describe('load', () => {
     for (const id of ['p', 'q']) writeFileSync(join(folder, `${id}.json`), `{"resourceType":"Patient","id":"${id}","active":true}`)
     const site = createHttpServer((_, response) => response.end('<html>Welcome</html>')).listen(0, '127.0.0.1')
     await once(site, 'listening')
-    const server = await started('--memory')
+    const server = await startOpenServer('--memory')
     const elsewhere = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
     for (const [base, status] of [
       [server.base.replace('/fhir', '/fihr'), 404],
       [elsewhere, 200],
     ] as const)
-      expect(await fhir('load', folder, '--to', base)).toEqual({
+      expect(await runFhir('load', folder, '--to', base)).toEqual({
         code: 1,
         out: '',
         err: `fhir: ${base} is no FHIR base: ${base}/metadata answers ${status}, and no CapabilityStatement\n`,

@@ -6,22 +6,32 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
-import { timesOf } from '../fixtures/long-runs.ts'
-import { archiveFile, archiveOf, COLORS, canonical, colored, guide, NAME, profile } from '../fixtures/packages.ts'
-import { fhir, fhirUnder, type Running, started } from './process.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
+import { caseCountOf } from '../fixtures/long-runs.ts'
+import {
+  basicWithColor,
+  COLORS_VALUE_SET,
+  GUIDE_NAME,
+  guideCanonicalOf,
+  guideFilesOf,
+  packArchive,
+  profile,
+  writeArchiveFile,
+} from '../fixtures/packages.ts'
+import { type RunningServer, runFhir, runFhirWithEnvironment, startOpenServer } from './process.ts'
 
-const ADDED = `${NAME} 1.0.0 is added: 2 profiles and extensions, 0 value sets, 0 code systems\n`
+const ADDED = `${GUIDE_NAME} 1.0.0 is added: 2 profiles and extensions, 0 value sets, 0 code systems\n`
 
 describe('A package that is added to a running server', () => {
-  let server: Running
+  let server: RunningServer
   let data: string
-  const run = (...args: readonly string[]) => fhir('package', ...args, '--data', data)
-  const add = async (version: string, more: Readonly<Record<string, unknown>> = {}) => run('add', await archiveFile(guide(version, more)))
+  const run = (...args: readonly string[]) => runFhir('package', ...args, '--data', data)
+  const add = async (version: string, more: Readonly<Record<string, unknown>> = {}) =>
+    run('add', await writeArchiveFile(guideFilesOf(version, more)))
 
   /** The status of `$validate` against a profile, and what it says. */
   async function validated(name: string, resource: Tree): Promise<readonly unknown[]> {
-    const response = await fetch(`${server.base}/Basic/$validate?profile=${encodeURIComponent(canonical(name))}`, {
+    const response = await fetch(`${server.base}/Basic/$validate?profile=${encodeURIComponent(guideCanonicalOf(name))}`, {
       method: 'POST',
       headers: { 'content-type': 'application/fhir+json' },
       body: JSON.stringify(resource),
@@ -38,10 +48,10 @@ describe('A package that is added to a running server', () => {
 
   beforeAll(async () => {
     data = newFolder()
-    server = await started('--data', data)
+    server = await startOpenServer('--data', data)
     // The first package creates the folders of packages and of audit records.
     await add('1.0.0')
-    await run('remove', `${NAME}@1.0.0`)
+    await run('remove', `${GUIDE_NAME}@1.0.0`)
   })
 
   afterEach(() => {
@@ -50,12 +60,12 @@ describe('A package that is added to a running server', () => {
   })
 
   it('takes part at once, until it is removed', async () => {
-    expect(await validated('with-subject', colored('red'))).toEqual(NOT_LOADED)
+    expect(await validated('with-subject', basicWithColor('red'))).toEqual(NOT_LOADED)
     expect(await add('1.0.0')).toEqual({ code: 0, out: ADDED, err: '' })
-    expect(await validated('with-subject', colored('red'))).toEqual([200, 'error required'])
-    expect((await run('remove', `${NAME}@1.0.0`)).out).toBe(`${NAME} 1.0.0 is removed\n`)
-    expect(await validated('with-subject', colored('red'))).toEqual(NOT_LOADED)
-    expect((await run('remove', `${NAME}@1.0.0`)).err).toContain('is not there')
+    expect(await validated('with-subject', basicWithColor('red'))).toEqual([200, 'error required'])
+    expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).out).toBe(`${GUIDE_NAME} 1.0.0 is removed\n`)
+    expect(await validated('with-subject', basicWithColor('red'))).toEqual(NOT_LOADED)
+    expect((await run('remove', `${GUIDE_NAME}@1.0.0`)).err).toContain('is not there')
   })
 
   it('is removed by its name alone where it is the only one, and never another', async () => {
@@ -65,25 +75,28 @@ describe('A package that is added to a running server', () => {
     }
     await add('1.0.0')
     await add('1.0.1')
-    const several = `There are several versions of ${NAME}: say which, ${NAME}@1.0.0 or ${NAME}@1.0.1`
-    expect(await removed(NAME)).toEqual([1, expect.stringContaining(several)])
-    for (const text of [`${NAME}@1.0`, `${NAME}@1`, NAME.slice(0, -1)])
+    const several = `There are several versions of ${GUIDE_NAME}: say which, ${GUIDE_NAME}@1.0.0 or ${GUIDE_NAME}@1.0.1`
+    expect(await removed(GUIDE_NAME)).toEqual([1, expect.stringContaining(several)])
+    for (const text of [`${GUIDE_NAME}@1.0`, `${GUIDE_NAME}@1`, GUIDE_NAME.slice(0, -1)])
       expect(await removed(text)).toEqual([1, expect.stringContaining('is not there')])
     for (const text of ['hl7.fhir.us.core', 'hl7.fhir.us.core@6.1.0'])
       expect(await removed(text)).toEqual([1, expect.stringContaining('is part of the server')])
-    expect(await removed(`${NAME}@1.0.1`)).toEqual([0, `${NAME} 1.0.1 is removed\n`])
-    expect(await removed(NAME)).toEqual([0, `${NAME} 1.0.0 is removed\n`])
+    expect(await removed(`${GUIDE_NAME}@1.0.1`)).toEqual([0, `${GUIDE_NAME} 1.0.1 is removed\n`])
+    expect(await removed(GUIDE_NAME)).toEqual([0, `${GUIDE_NAME} 1.0.0 is removed\n`])
   })
 
   it('says what of it is retired, which takes no part and is not named by the server', async () => {
     const retired = { ...profile('retired', '1.0.0', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }]), status: 'retired' }
-    const { err } = await add('1.0.0', { 'package/retired.json': retired, 'package/colors.json': { ...COLORS, status: 'retired' } })
-    for (const { url } of [retired, COLORS]) expect(err).toContain(`${url} is not used: It is retired`)
-    for (const name of ['retired', 'retired|1.0.0']) expect(await validated(name, colored('red'))).toEqual([422, 'error processing'])
-    expect(await validated('with-color', colored('blue'))).toEqual([200, 'warning not-supported'])
+    const { err } = await add('1.0.0', {
+      'package/retired.json': retired,
+      'package/colors.json': { ...COLORS_VALUE_SET, status: 'retired' },
+    })
+    for (const { url } of [retired, COLORS_VALUE_SET]) expect(err).toContain(`${url} is not used: It is retired`)
+    for (const name of ['retired', 'retired|1.0.0']) expect(await validated(name, basicWithColor('red'))).toEqual([422, 'error processing'])
+    expect(await validated('with-color', basicWithColor('blue'))).toEqual([200, 'warning not-supported'])
     const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
     const { supportedProfile } = statement.rest[0].resource.find(({ type }: Tree) => type === 'Basic')
-    expect(supportedProfile).toEqual([canonical('with-color'), canonical('with-subject')])
+    expect(supportedProfile).toEqual([guideCanonicalOf('with-color'), guideCanonicalOf('with-subject')])
   })
 
   it('has profiles that the server names, while it is there', async () => {
@@ -93,18 +106,18 @@ describe('A package that is added to a running server', () => {
     }
     expect(await supported()).toBeUndefined()
     await add('1.0.0')
-    expect(await supported()).toEqual([canonical('with-color'), canonical('with-subject')])
-    await run('remove', `${NAME}@1.0.0`)
+    expect(await supported()).toEqual([guideCanonicalOf('with-color'), guideCanonicalOf('with-subject')])
+    await run('remove', `${GUIDE_NAME}@1.0.0`)
     expect(await supported()).toBeUndefined()
   })
 
   it('decides what was unknown by the value sets it brings', async () => {
     await add('1.0.0')
-    expect(await validated('with-color', colored('blue'))).toEqual([200, 'information not-supported'])
-    const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS }
-    expect((await run('add', await archiveFile(values))).code).toBe(0)
-    expect(await validated('with-color', colored('blue'))).toEqual([200, 'error code-invalid'])
-    expect(await validated('with-color', colored('red'))).toEqual(NO_ISSUES)
+    expect(await validated('with-color', basicWithColor('blue'))).toEqual([200, 'information not-supported'])
+    const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS_VALUE_SET }
+    expect((await run('add', await writeArchiveFile(values))).code).toBe(0)
+    expect(await validated('with-color', basicWithColor('blue'))).toEqual([200, 'error code-invalid'])
+    expect(await validated('with-color', basicWithColor('red'))).toEqual(NO_ISSUES)
   })
 
   it('stays beside its other versions: the newest counts, each by its version', async () => {
@@ -115,9 +128,9 @@ describe('A package that is added to a running server', () => {
     }
     await add('1.9.0')
     expect((await add('1.10.0', relaxed)).code).toBe(0)
-    expect(await validated('with-subject', colored('red'))).toEqual(NO_ISSUES)
-    expect(await validated('with-subject|1.9.0', colored('red'))).toEqual([200, 'error required'])
-    expect(await validated('with-subject|1.9', colored('red'))).toEqual(NOT_LOADED)
+    expect(await validated('with-subject', basicWithColor('red'))).toEqual(NO_ISSUES)
+    expect(await validated('with-subject|1.9.0', basicWithColor('red'))).toEqual([200, 'error required'])
+    expect(await validated('with-subject|1.9', basicWithColor('red'))).toEqual(NOT_LOADED)
     expect((await run('list')).out).toMatch(
       /core +4\.0\.1 .* built in\n.*us\.core +6\.1\.0 .* built in\nus-value-sets +1\.0\.0 .* built in\nexample\.guide +1\.10\.0 +2 +0 +0\nexample\.guide +1\.9\.0 +2 +0 +0\n$/,
     )
@@ -125,7 +138,7 @@ describe('A package that is added to a running server', () => {
 
   it('does not say what R4 says', async () => {
     const url = 'http://hl7.org/fhir/ValueSet/administrative-gender'
-    const gender = { ...COLORS, id: 'gender', url, version: '9.0.0', compose: { include: [{ system: 'http://example.org' }] } }
+    const gender = { ...COLORS_VALUE_SET, id: 'gender', url, version: '9.0.0', compose: { include: [{ system: 'http://example.org' }] } }
     const basic = {
       ...profile('Basic', '4.0.1', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }]),
       url: 'http://hl7.org/fhir/StructureDefinition/Basic',
@@ -137,13 +150,13 @@ describe('A package that is added to a running server', () => {
   })
 
   it('is told what of it is not used, and what it depends on', async () => {
-    const manifest = { name: NAME, version: '1.0.0', dependencies: { 'hl7.fhir.us.core': '6.1.x', 'example.other': '2.0.0' } }
+    const manifest = { name: GUIDE_NAME, version: '1.0.0', dependencies: { 'hl7.fhir.us.core': '6.1.x', 'example.other': '2.0.0' } }
     const odd = {
       'package/package.json': manifest,
       'package/up.json': { ...profile('up', '1.0.0', [{ id: 'a', path: 'a' }]), type: '../../up' },
       'package/r5.json': { ...profile('r5', '1.0.0', [{ id: 'Basic', path: 'Basic' }]), fhirVersion: '5.0.0' },
       'package/none.json': { ...profile('none', '1.0.0', []) },
-      'package/far.json': profile('far', '1.0.0', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }], canonical('unheard-of')),
+      'package/far.json': profile('far', '1.0.0', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }], guideCanonicalOf('unheard-of')),
       'package/empty.json': { resourceType: 'ValueSet', url: 'http://example.org/empty' },
     }
     const { code, err } = await add('1.0.0', odd)
@@ -151,21 +164,21 @@ describe('A package that is added to a running server', () => {
       0,
       [
         'fhir: http://example.org/empty is not used: It does not say which codes it has',
-        `fhir: ${canonical('far')} is not used: It differs from ${canonical('unheard-of')}, which is not there`,
-        `fhir: ${canonical('none')} is not used: It has neither a snapshot nor a differential`,
-        `fhir: ${canonical('r5')} is not used: It is of FHIR 5.0.0`,
-        `fhir: ${canonical('up')} is not used: R4 has no type ../../up`,
+        `fhir: ${guideCanonicalOf('far')} is not used: It differs from ${guideCanonicalOf('unheard-of')}, which is not there`,
+        `fhir: ${guideCanonicalOf('none')} is not used: It has neither a snapshot nor a differential`,
+        `fhir: ${guideCanonicalOf('r5')} is not used: It is of FHIR 5.0.0`,
+        `fhir: ${guideCanonicalOf('up')} is not used: R4 has no type ../../up`,
         'fhir: it depends on example.other@2.0.0, which is not there: add it, too',
       ],
     ])
-    expect(await validated('far', colored('red'))).toEqual([422, 'error processing'])
-    expect(await validated('with-subject', colored('red'))).toEqual([200, 'error required'])
+    expect(await validated('far', basicWithColor('red'))).toEqual([422, 'error processing'])
+    expect(await validated('with-subject', basicWithColor('red'))).toEqual([200, 'error required'])
   })
 
   it.each([
-    ['of another FHIR', { name: NAME, version: '1.0.0', fhirVersions: ['5.0.0'] }, 'is of FHIR 5.0.0, and this server of R4'],
+    ['of another FHIR', { name: GUIDE_NAME, version: '1.0.0', fhirVersions: ['5.0.0'] }, 'is of FHIR 5.0.0, and this server of R4'],
     ['with a name that leads elsewhere', { name: '../../up', version: '1.0.0' }, 'no name and version'],
-    ['with a version that leads elsewhere', { name: NAME, version: '1/../..' }, 'no name and version'],
+    ['with a version that leads elsewhere', { name: GUIDE_NAME, version: '1/../..' }, 'no name and version'],
     ['that a server has already', { name: 'hl7.fhir.us.core', version: '6.1.0' }, 'hl7.fhir.us.core 6.1.0 is there already'],
   ])('is refused: %s', async (_, manifest, text) => {
     const { code, err } = await add('1.0.0', { 'package/package.json': manifest })
@@ -174,10 +187,10 @@ describe('A package that is added to a running server', () => {
   })
 
   it('comes from a registry', async () => {
-    const fetching = await registryOf({ [NAME]: { '1.0.0': guide('1.0.0') } })
-    expect(await fetching(`${NAME}@1.0.0`)).toEqual({ code: 0, out: ADDED, err: '' })
-    expect((await fetching(`${NAME}@1.0.0`)).err).toContain('is there already')
-    expect((await fetching(`${NAME}@3.0.0`)).err).toContain('it has 1.0.0')
+    const fetching = await registryOf({ [GUIDE_NAME]: { '1.0.0': guideFilesOf('1.0.0') } })
+    expect(await fetching(`${GUIDE_NAME}@1.0.0`)).toEqual({ code: 0, out: ADDED, err: '' })
+    expect((await fetching(`${GUIDE_NAME}@1.0.0`)).err).toContain('is there already')
+    expect((await fetching(`${GUIDE_NAME}@3.0.0`)).err).toContain('it has 1.0.0')
     expect((await run('add', 'no-such-file.tgz')).err).toContain('There is no file')
     expect((await run('remove', 'hl7.fhir.us.core@6.1.0')).err).toContain('is part of the server')
   })
@@ -189,18 +202,18 @@ describe('A package that is added to a running server', () => {
       const versions = packages[name]
       if (versions === undefined) return void response.writeHead(404).end()
       const dist = (each: string) => ({ dist: { tarball: `${at}/${name}/${each}` } })
-      if (version !== undefined) return void response.end(await archiveOf(versions[version]!))
+      if (version !== undefined) return void response.end(await packArchive(versions[version]!))
       response.end(JSON.stringify({ versions: Object.fromEntries(Object.keys(versions).map((each) => [each, dist(each)])) }))
     })
     await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
-    atEnd(() => void registry.close())
+    runAtEnd(() => void registry.close())
     const at = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
     const env = { ...process.env, FHIR_PACKAGE_REGISTRY: `${at}/` }
-    return (...args: readonly string[]) => fhirUnder(env, 'package', 'add', ...args, '--data', data)
+    return (...args: readonly string[]) => runFhirWithEnvironment(env, 'package', 'add', ...args, '--data', data)
   }
 
   const depending = (name: string, version: string, dependencies: Tree) => ({
-    ...guide(version),
+    ...guideFilesOf(version),
     'package/package.json': { name, version, dependencies },
   })
 
@@ -256,25 +269,25 @@ describe('A package that is added to a running server', () => {
     const before = audit().length
     await add('1.0.0')
     await add('1.0.0')
-    await run('remove', `${NAME}@1.0.0`)
+    await run('remove', `${GUIDE_NAME}@1.0.0`)
     expect(audit().slice(before)).toMatchObject([
-      { interaction: 'package add', key: `${NAME}@1.0.0`, outcome: 'done', operator: expect.any(String) },
-      { interaction: 'package remove', key: `${NAME}@1.0.0`, outcome: 'done' },
+      { interaction: 'package add', key: `${GUIDE_NAME}@1.0.0`, outcome: 'done', operator: expect.any(String) },
+      { interaction: 'package remove', key: `${GUIDE_NAME}@1.0.0`, outcome: 'done' },
     ])
   })
 
   it('that is damaged is told by answers, the log and the list, and is mended by removing and adding it', async () => {
     await add('1.0.0')
-    const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS }
-    await run('add', await archiveFile(values))
-    const file = join(data, 'packages', `${NAME}-1.0.0`, 'Basic.json')
+    const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS_VALUE_SET }
+    await run('add', await writeArchiveFile(values))
+    const file = join(data, 'packages', `${GUIDE_NAME}-1.0.0`, 'Basic.json')
     writeFileSync(file, readFileSync(file, 'utf8').slice(0, 100))
-    const damaged = `The package ${NAME} 1.0.0 is damaged: Basic.json is not as it was. Remove it, and add it again`
-    expect(await validated('with-subject', colored('red'))).toEqual([422, 'error not-found', 'warning incomplete'])
-    expect(await validated('with-color', { ...colored('red'), meta: { profile: [canonical('with-subject')] } })).toEqual([
+    const damaged = `The package ${GUIDE_NAME} 1.0.0 is damaged: Basic.json is not as it was. Remove it, and add it again`
+    expect(await validated('with-subject', basicWithColor('red'))).toEqual([422, 'error not-found', 'warning incomplete'])
+    expect(await validated('with-color', { ...basicWithColor('red'), meta: { profile: [guideCanonicalOf('with-subject')] } })).toEqual([
       ...[422, 'error not-found', 'warning incomplete'],
     ])
-    const naming = JSON.stringify({ ...colored('red'), meta: { profile: [canonical('with-subject')] } })
+    const naming = JSON.stringify({ ...basicWithColor('red'), meta: { profile: [guideCanonicalOf('with-subject')] } })
     const named = await fetch(`${server.base}/Basic/$validate`, {
       method: 'POST',
       headers: { 'content-type': 'application/fhir+json' },
@@ -287,9 +300,9 @@ describe('A package that is added to a running server', () => {
     expect((await run('list')).out).toMatch(
       /example\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +damaged: remove it, and add it again\n/,
     )
-    await run('remove', `${NAME}@1.0.0`)
+    await run('remove', `${GUIDE_NAME}@1.0.0`)
     await add('1.0.0')
-    expect(await validated('with-subject', colored('red'))).toEqual([200, 'error required'])
+    expect(await validated('with-subject', basicWithColor('red'))).toEqual([200, 'error required'])
   })
 })
 
@@ -298,23 +311,23 @@ async function large(): Promise<string> {
   const types = ['Patient', 'Observation', 'Condition', 'Encounter', 'Procedure', 'Basic', 'Goal', 'Device', 'Group', 'Flag']
   const differential = { element: [{ id: 'x', path: 'x', patternString: 'x'.repeat(200_000), min: 1 }] }
   const profiles = types.map((type) => ({ ...profile(`on-${type}`, '1.0.0', []), type, differential }))
-  return archiveFile(guide('1.0.0', Object.fromEntries(profiles.map((each) => [`package/${each.id}.json`, each]))))
+  return writeArchiveFile(guideFilesOf('1.0.0', Object.fromEntries(profiles.map((each) => [`package/${each.id}.json`, each]))))
 }
 
-const finished = (data: string): readonly string[] => readdirSync(join(data, 'packages')).filter((name) => name === `${NAME}-1.0.0`)
+const finished = (data: string): readonly string[] => readdirSync(join(data, 'packages')).filter((name) => name === `${GUIDE_NAME}-1.0.0`)
 
 describe('A package is there whole or not at all', () => {
   it('where the command is killed, wherever it is', async () => {
     const data = newFolder()
     const file = await large()
     let left = 0
-    for (let step = 0; step < timesOf(3, 20); step++) {
+    for (let step = 0; step < caseCountOf(3, 20); step++) {
       const child = spawn(process.execPath, ['bin/fhir.js', 'package', 'add', file, '--data', data])
       const ended = new Promise((resolve) => child.on('close', resolve))
       // It has begun to write: what is there is not finished.
       const isWriting = () => {
         try {
-          return readdirSync(join(data, 'packages')).some((name) => name.startsWith(NAME))
+          return readdirSync(join(data, 'packages')).some((name) => name.startsWith(GUIDE_NAME))
         } catch {
           return false
         }
@@ -323,19 +336,21 @@ describe('A package is there whole or not at all', () => {
       child.kill('SIGKILL')
       await ended
       left += readdirSync(join(data, 'packages')).filter((name) => name.endsWith('.unfinished')).length
-      const { out } = await fhir('package', 'list', '--data', data)
-      expect(out.split('\n').filter((line) => line.startsWith(NAME))).toEqual(finished(data).map(() => expect.stringMatching(/ 12 +0 +0$/)))
-      if (finished(data).length > 0) rmSync(join(data, 'packages', `${NAME}-1.0.0`), { recursive: true })
+      const { out } = await runFhir('package', 'list', '--data', data)
+      expect(out.split('\n').filter((line) => line.startsWith(GUIDE_NAME))).toEqual(
+        finished(data).map(() => expect.stringMatching(/ 12 +0 +0$/)),
+      )
+      if (finished(data).length > 0) rmSync(join(data, 'packages', `${GUIDE_NAME}-1.0.0`), { recursive: true })
     }
     expect(left).toBeGreaterThan(0)
-    expect((await fhir('package', 'add', file, '--data', data)).code).toBe(0)
-    expect(readdirSync(join(data, 'packages')).toSorted()).toEqual([`${NAME}-1.0.0`, 'lock.db'])
+    expect((await runFhir('package', 'add', file, '--data', data)).code).toBe(0)
+    expect(readdirSync(join(data, 'packages')).toSorted()).toEqual([`${GUIDE_NAME}-1.0.0`, 'lock.db'])
   })
 
   it('where two commands add it at once: one does', async () => {
     const data = newFolder()
     const file = await large()
-    const results = await Promise.all([1, 2].map(() => fhir('package', 'add', file, '--data', data)))
+    const results = await Promise.all([1, 2].map(() => runFhir('package', 'add', file, '--data', data)))
     expect(results.map(({ code }) => code).toSorted()).toEqual([0, 1])
     expect(results.find(({ code }) => code === 1)!.err).toContain('is there already')
     expect(finished(data)).toHaveLength(1)
@@ -343,22 +358,22 @@ describe('A package is there whole or not at all', () => {
 
   const small = newFolder()
   const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]).status === 0
-  if (isMounted) atEnd(() => void spawnSync('umount', [small]))
+  if (isMounted) runAtEnd(() => void spawnSync('umount', [small]))
   else process.stderr.write('Only root can make a small disk: that packages are whole on a full one is not tested\n')
   const itOnSmallDisk = isMounted ? it : it.skip
 
   itOnSmallDisk('where the disk is full', async () => {
-    const { code, err } = await fhir('package', 'add', await large(), '--data', small)
+    const { code, err } = await runFhir('package', 'add', await large(), '--data', small)
     expect([code, err]).toEqual([1, expect.stringContaining('ENOSPC')])
     expect(readdirSync(join(small, 'packages'))).toEqual(['lock.db'])
   })
 
   it('and what somebody damaged is told by the list, and can be removed', async () => {
     const data = newFolder()
-    mkdirSync(join(data, 'packages', `${NAME}-1.0.0`), { recursive: true })
-    writeFileSync(join(data, 'packages', `${NAME}-1.0.0`, 'index.json'), '{')
-    expect((await fhir('package', 'list', '--data', data)).out).toMatch(/example\.guide +1\.0\.0 +damaged: remove it/)
-    expect((await fhir('package', 'remove', `${NAME}@1.0.0`, '--data', data)).code).toBe(0)
+    mkdirSync(join(data, 'packages', `${GUIDE_NAME}-1.0.0`), { recursive: true })
+    writeFileSync(join(data, 'packages', `${GUIDE_NAME}-1.0.0`, 'index.json'), '{')
+    expect((await runFhir('package', 'list', '--data', data)).out).toMatch(/example\.guide +1\.0\.0 +damaged: remove it/)
+    expect((await runFhir('package', 'remove', `${GUIDE_NAME}@1.0.0`, '--data', data)).code).toBe(0)
     expect(finished(data)).toEqual([])
   })
 })

@@ -4,8 +4,8 @@ import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding } from '../fixtures/needing.ts'
-import { type Ended, fhir, startedWithTokens, typed } from './process.ts'
+import { itRequiring } from '../fixtures/needing.ts'
+import { type ProcessResult, runFhir, runFhirWithInput, startTokenServer } from './process.ts'
 
 const ADD = ['client', 'add', 'app', '--secret', '--scope', 'system/*.rs']
 const USER = ['user', 'add', 'ann', '--scope', 'user/*.rs', '--fhir-user', 'Practitioner/1']
@@ -27,7 +27,7 @@ describe('A command', () => {
     const [empty, nowhere] = [newFolder(), join(newFolder(), 'nowhere')]
     for (const args of CHANGES)
       for (const folder of args[1] === 'list' ? [empty, nowhere] : [empty])
-        expect(await typed('correct horse\n', ...args, '--data', folder)).toEqual({
+        expect(await runFhirWithInput('correct horse\n', ...args, '--data', folder)).toEqual({
           ...{ code: 1, out: '' },
           err: `fhir: There is no data in ${folder}: name the data folder of a server by --data, or the port of one that keeps nothing by --port\n`,
         })
@@ -37,48 +37,48 @@ describe('A command', () => {
   it('tells that it made a data folder, once', async () => {
     const data = join(newFolder(), 'of', 'nobody')
     const made = `fhir: there was no data in ${data}, and it is made, for a server that is started with --data ${data}\n`
-    expect((await fhir(...ADD, '--data', data)).err).toBe(made)
-    expect((await typed('correct horse\n', ...USER, '--data', data)).err).toBe('')
-    expect((await fhir('keys', 'rotate', '--data', data)).err).toBe('')
+    expect((await runFhir(...ADD, '--data', data)).err).toBe(made)
+    expect((await runFhirWithInput('correct horse\n', ...USER, '--data', data)).err).toBe('')
+    expect((await runFhir('keys', 'rotate', '--data', data)).err).toBe('')
   })
 
   it('names the folder that is none, or cannot be made', async () => {
     const file = join(newFolder(), 'file')
     writeFileSync(file, '')
-    expect((await fhir(...ADD, '--data', file)).err).toBe(`fhir: ${file} is not a folder: move it away\n`)
-    expect((await fhir(...ADD, '--data', join(file, 'below'))).err).toBe(
+    expect((await runFhir(...ADD, '--data', file)).err).toBe(`fhir: ${file} is not a folder: move it away\n`)
+    expect((await runFhir(...ADD, '--data', join(file, 'below'))).err).toBe(
       `fhir: ${join(file, 'below')} cannot be read and written (ENOTDIR)\n`,
     )
   })
 
-  itNeeding('Linux', process.platform === 'linux')('ends where the system makes no folder, and says so', async () => {
+  itRequiring('Linux', process.platform === 'linux')('ends where the system makes no folder, and says so', async () => {
     for (const folder of ['/proc/nothing', '/proc/nothing/below'])
-      expect([(await fhir(...ADD, '--data', folder)).err, (await fhir('start', '--data', folder)).err]).toEqual([
+      expect([(await runFhir(...ADD, '--data', folder)).err, (await runFhir('start', '--data', folder)).err]).toEqual([
         `fhir: The data folder ${folder} cannot be made (ENOENT)\n`,
         `fhir: The data folder ${folder} is not writable (ENOENT)\n`,
       ])
   })
 
   it('reaches a server that keeps nothing by its port, and no other', async () => {
-    const { base, stop } = await startedWithTokens('--memory')
+    const { base, stop } = await startTokenServer('--memory')
     const at = ['--port', new URL(base).port]
-    const { client_id, client_secret } = JSON.parse((await fhir(...ADD, '--json', ...at)).out)
+    const { client_id, client_secret } = JSON.parse((await runFhir(...ADD, '--json', ...at)).out)
     const form = { grant_type: 'client_credentials', client_id, client_secret }
     expect((await fetch(`${base}/auth/token`, { method: 'POST', body: new URLSearchParams(form) })).status).toBe(200)
-    expect(await typed('correct horse\n', ...USER, ...at)).toMatchObject({ code: 0, err: '' })
-    expect(await fhir('keys', 'rotate', ...at)).toMatchObject({ code: 0, err: '' })
-    const listed = await Promise.all(['client', 'user', 'keys'].map((what) => fhir(what, 'list', ...at)))
+    expect(await runFhirWithInput('correct horse\n', ...USER, ...at)).toMatchObject({ code: 0, err: '' })
+    expect(await runFhir('keys', 'rotate', ...at)).toMatchObject({ code: 0, err: '' })
+    const listed = await Promise.all(['client', 'user', 'keys'].map((what) => runFhir(what, 'list', ...at)))
     expect(listed.map(({ out }) => out.trim().split('\n').length)).toEqual([3, 2, 3])
-    expect((await fhir('client', 'list', ...at, '--data', newFolder())).err).toContain("option '--port <number>' cannot be used with")
+    expect((await runFhir('client', 'list', ...at, '--data', newFolder())).err).toContain("option '--port <number>' cannot be used with")
     await stop()
-    expect(await fhir('client', 'list', ...at)).toEqual({
+    expect(await runFhir('client', 'list', ...at)).toEqual({
       ...{ code: 1, out: '' },
       err: `fhir: No server started with --memory runs on port ${at[1]}\n`,
     })
   })
 
   const NOBODY = 65_534
-  const asNobody = (...args: readonly string[]): Promise<Ended> => {
+  const asNobody = (...args: readonly string[]): Promise<ProcessResult> => {
     const child = spawn(process.execPath, ['bin/fhir.js', ...args], { uid: NOBODY, gid: NOBODY })
     let [out, err] = ['', '']
     child.stdout.on('data', (data) => (out += data))
@@ -86,9 +86,9 @@ describe('A command', () => {
     return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
   }
 
-  itNeeding('root', process.getuid?.() === 0)('says of another user’s folder and server that they are', async () => {
+  itRequiring('root', process.getuid?.() === 0)('says of another user’s folder and server that they are', async () => {
     const data = newFolder()
-    const { stop } = await startedWithTokens('--data', data)
+    const { stop } = await startTokenServer('--data', data)
     for (const mode of [0o700, 0o755]) {
       chmodSync(data, mode)
       for (const [args, fault] of [
@@ -119,14 +119,14 @@ describe('load', () => {
       [['--client', 'app'], both],
       [['--secret-file', file], both],
     ] as const)
-      expect(await fhir('load', file, ...args)).toEqual({ code: 1, out: '', err: `fhir: ${fault}\n` })
+      expect(await runFhir('load', file, ...args)).toEqual({ code: 1, out: '', err: `fhir: ${fault}\n` })
   })
 })
 
 describe('export', () => {
   it('names --key and --secret-file for a client without either', async () => {
     const err = 'fhir: --client needs --key FILE (its private JSON Web Key) or --secret-file FILE (its secret, - for standard input)\n'
-    expect(await fhir('export', '--to', newFolder(), '--from', 'http://127.0.0.1:1/fhir', '--client', 'app')).toEqual({
+    expect(await runFhir('export', '--to', newFolder(), '--from', 'http://127.0.0.1:1/fhir', '--client', 'app')).toEqual({
       code: 2,
       out: '',
       err,

@@ -2,28 +2,28 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
-import { atEnd } from '../fixtures/at-end.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
 
-export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
+export type ProcessResult = { readonly code: number | null; readonly out: string; readonly err: string }
 
 /** Runs to its end. */
-export function fhir(...args: readonly string[]): Promise<Ended> {
+export function runFhir(...args: readonly string[]): Promise<ProcessResult> {
   const child = spawn(process.execPath, ['bin/fhir.js', ...args])
   return ended(child)
 }
 
 /** As `fhir`, in another environment. */
-export const fhirUnder = (env: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> =>
+export const runFhirWithEnvironment = (env: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<ProcessResult> =>
   ended(spawn(process.execPath, ['bin/fhir.js', ...args], { env }))
 
 /** As `fhir`, with what is written to its standard input. */
-export function typed(input: string, ...args: readonly string[]): Promise<Ended> {
+export function runFhirWithInput(input: string, ...args: readonly string[]): Promise<ProcessResult> {
   const child = spawn(process.execPath, ['bin/fhir.js', ...args])
   child.stdin.end(input)
   return ended(child)
 }
 
-function ended(child: ChildProcess): Promise<Ended> {
+function ended(child: ChildProcess): Promise<ProcessResult> {
   let out = ''
   let err = ''
   child.stdout!.on('data', (data) => (out += data))
@@ -31,7 +31,7 @@ function ended(child: ChildProcess): Promise<Ended> {
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
 }
 
-export type Running = {
+export type RunningServer = {
   readonly child: ChildProcess
   readonly base: string
   readonly out: () => string
@@ -40,19 +40,19 @@ export type Running = {
 }
 
 /** `fhir start --open` on a free port; resolves when it has greeted. */
-export const started = (...args: readonly string[]): Promise<Running> => startedUnder([], ...args)
+export const startOpenServer = (...args: readonly string[]): Promise<RunningServer> => startOpenServerUnder([], ...args)
 
 /** `fhir start`, which asks for tokens. */
-export const startedWithTokens = async (...args: readonly string[]): Promise<Running> => startedOn(await freePort(), [], args)
+export const startTokenServer = async (...args: readonly string[]): Promise<RunningServer> => startedOn(await freePort(), [], args)
 
 /** As `started`, by a command that gets the program and its arguments as its last ones. */
-export const startedUnder = async (command: readonly string[], ...args: readonly string[]): Promise<Running> =>
+export const startOpenServerUnder = async (command: readonly string[], ...args: readonly string[]): Promise<RunningServer> =>
   startedOn(await freePort(), command, ['--open', ...args])
 
-async function startedOn(port: number, command: readonly string[], args: readonly string[]): Promise<Running> {
+async function startedOn(port: number, command: readonly string[], args: readonly string[]): Promise<RunningServer> {
   const [program, ...rest] = [...command, process.execPath, 'bin/fhir.js', 'start', '--port', String(port), ...args]
   const child = spawn(program!, rest)
-  atEnd(() => child.kill('SIGKILL'))
+  runAtEnd(() => child.kill('SIGKILL'))
   let out = ''
   let err = ''
   child.stderr.on('data', (data) => (err += data))
@@ -73,4 +73,4 @@ async function startedOn(port: number, command: readonly string[], args: readonl
 }
 
 /** Returns the body of a response, whatever its status. */
-export const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
+export const fetchJson = async (url: string): Promise<Tree> => (await fetch(url)).json()

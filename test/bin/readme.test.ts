@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import type { Answer } from '../auth/authorization.ts'
-import { type Asked, allow, backOf, browser, formsOf, logIn } from '../auth/browser.ts'
+import type { TestResponse } from '../auth/authorization.ts'
+import { type AuthorizationServer, allowAccess, formsOf, logIn, openBrowser, redirectOf } from '../auth/browser.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
+import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { BLOCKS, blockOf, PAGES } from '../fixtures/pages.ts'
-import { fhir, type Running, startedWithTokens } from './process.ts'
+import { type RunningServer, runFhir, startTokenServer } from './process.ts'
 
 /** What stands there for itself is run by .ci/run, by the tests of a deployment, or by stage.test.ts. */
 const ELSEWHERE = [
@@ -70,15 +70,15 @@ it('the README says where the right Node comes with the packages', () => {
 })
 
 const SAMPLE = '58c297c4-d684-4677-8024-01131d93835e'
-const itWithCurl = itNeeding('curl', works('curl', '--version'))
+const itWithCurl = itRequiring('curl', isProgramUsable('curl', '--version'))
 
 describe('Of the pages', () => {
-  let server: Running
+  let server: RunningServer
   let path: string
 
   beforeAll(async () => {
     const data = newFolder()
-    server = await startedWithTokens('--sample', '--data', data)
+    server = await startTokenServer('--sample', '--data', data)
     path = join(newFolder(), 'npm')
     writeFileSync(
       path,
@@ -132,8 +132,8 @@ describe('Of the pages', () => {
     expect(JSON.parse(await printed([ask], '', { SECRET: secret }))).toMatchObject({ token_type: 'Bearer', scope: 'system/Observation.rs' })
   })
 
-  const network: Asked = {
-    async ask(method, path, { query = '', form, headers = {} } = {}): Promise<Answer> {
+  const network: AuthorizationServer = {
+    async ask(method, path, { query = '', form, headers = {} } = {}): Promise<TestResponse> {
       const body = form === undefined ? {} : { body: new URLSearchParams(form) }
       const url = `${server.base}${path}?${new URLSearchParams(query)}`
       const response = await fetch(url, { method, headers, redirect: 'manual', ...body })
@@ -147,10 +147,10 @@ describe('Of the pages', () => {
     )
     expect(await printed([add])).toBe('The client my-app is registered\n')
     expect(await printed([user], 'correct horse battery\n')).toBe('The user jane is added\n')
-    const jane = browser(network, server.base)
+    const jane = openBrowser(network, server.base)
     const open = async (lines: readonly string[]) => jane.open('/auth/authorize', new URL(await printed(lines)).search)
-    const tokens = async (page: Answer) => {
-      const { uri, sent } = backOf(await allow(jane, page))
+    const tokens = async (page: TestResponse) => {
+      const { uri, sent } = redirectOf(await allowAccess(jane, page))
       expect(uri).toBe('http://127.0.0.1:3000/callback')
       return JSON.parse(await printed([exchange], '', { CODE: sent.code! }))
     }
@@ -178,7 +178,7 @@ it.each([...COMMANDS.map((each) => [each]), ...BELOW])(
   'the help of %s %s ends with an example that names options it has',
   async (...names) => {
     const command = names.filter((each) => typeof each === 'string')
-    const { code, out } = await fhir(...command, '--help')
+    const { code, out } = await runFhir(...command, '--help')
     const [options = '', examples = ''] = out.split('For example:\n')
     const own = examples.split('\n').filter((line) => line.includes(` -- ${command.join(' ')}`) || line.includes('npm start '))
     expect([code, own.length > 0]).toEqual([0, true])

@@ -7,20 +7,20 @@ import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/rows/revocations.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
+import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/random-secret.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
-import { archiveFile, COLORS, guide, NAME } from '../fixtures/packages.ts'
+import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { COLORS_VALUE_SET, GUIDE_NAME, guideFilesOf, writeArchiveFile } from '../fixtures/packages.ts'
 import { blockOf } from '../fixtures/pages.ts'
-import { bucketInMemory } from '../fixtures/s3.ts'
+import { createMemoryBucket } from '../fixtures/s3.ts'
 import { serveBucket } from '../fixtures/s3-server.ts'
-import type { Ended } from './process.ts'
+import type { ProcessResult } from './process.ts'
 
 const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
 
-await onDynamo(async (engine) => {
+await runOnDynamo(async (engine) => {
   const folder = newFolder()
   mkdirSync(join(folder, '.fhir'))
   /** Returns the name of the stage's table. */
@@ -32,17 +32,17 @@ await onDynamo(async (engine) => {
   const table = await newStage('test')
   writeFileSync(join(folder, '.fhir', 'old.json'), JSON.stringify({ 'fhir-old-data': { StateTableName: table } }))
   writeFileSync(join(folder, '.fhir', 'empty.json'), JSON.stringify({ 'fhir-empty-service': {} }))
-  const bucket = bucketInMemory(() => Date.now())
+  const bucket = createMemoryBucket(() => Date.now())
   const environment = {
     AWS_ENDPOINT_URL_S3: await serveBucket(bucket.client),
     ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     ...(process.env.KMS_ENDPOINT === undefined ? {} : { AWS_ENDPOINT_URL_KMS: process.env.KMS_ENDPOINT }),
   }
-  const dynamoOf = (name: string) => new Dynamo(engine.client, name, { attempts: 3, patience: 60_000 })
+  const dynamoOf = (name: string) => new TableClient(engine.client, name, { attempts: 3, patience: 60_000 })
   const users = new DynamoDbUsers(dynamoOf(table))
   afterAll(() => engine.stop())
 
-  function fhir(input: string, ...args: readonly string[]): Promise<Ended> {
+  function fhir(input: string, ...args: readonly string[]): Promise<ProcessResult> {
     const child = spawn(process.execPath, [program, ...args], { cwd: folder, env: { ...process.env, ...environment } })
     let [out, err] = ['', '']
     child.stdout.on('data', (data) => (out += data))
@@ -107,9 +107,9 @@ await onDynamo(async (engine) => {
     })
 
     it('packages are added, listed and removed, whoever else does, and recorded', async () => {
-      const label = `${NAME}@1.0.0`
-      const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS }
-      const files = [await archiveFile(guide('1.0.0')), await archiveFile(values)]
+      const label = `${GUIDE_NAME}@1.0.0`
+      const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS_VALUE_SET }
+      const files = [await writeArchiveFile(guideFilesOf('1.0.0')), await writeArchiveFile(values)]
       const added = await Promise.all(files.map((file) => fhir('', 'package', 'add', file, '--stage', 'test')))
       expect(added.map(({ code, err }) => [code, err])).toEqual([
         [0, ''],
@@ -117,14 +117,14 @@ await onDynamo(async (engine) => {
       ])
       expect(await fhir('', 'package', 'add', files[0]!, '--stage', 'test')).toMatchObject({
         code: 1,
-        err: `fhir: ${NAME} 1.0.0 is there already\n`,
+        err: `fhir: ${GUIDE_NAME} 1.0.0 is there already\n`,
       })
       const list = async () => (await fhir('', 'package', 'list', '--stage', 'test')).out
       expect(await list()).toMatch(/us-value-sets .* built in\nexample\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +2 +0 +0\n$/)
       bucket.objects.delete([...bucket.objects.keys()].find((key) => key.endsWith('/Basic.json'))!)
       expect(await list()).toMatch(/example\.guide +1\.0\.0 +damaged: remove it, and add it again\n$/)
-      expect((await fhir('', 'package', 'remove', label, '--stage', 'test')).out).toBe(`${NAME} 1.0.0 is removed\n`)
-      expect([...bucket.objects.keys()].filter((key) => key.includes(NAME))).toEqual([])
+      expect((await fhir('', 'package', 'remove', label, '--stage', 'test')).out).toBe(`${GUIDE_NAME} 1.0.0 is removed\n`)
+      expect([...bucket.objects.keys()].filter((key) => key.includes(GUIDE_NAME))).toEqual([])
       const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: table }))
       const records = Items.filter(({ pk, key }) => String(pk).startsWith('AUDIT#') && key === label)
       expect(records.map(({ interaction, outcome }) => [interaction, outcome]).toSorted()).toEqual([

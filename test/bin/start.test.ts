@@ -7,14 +7,14 @@ import { createInterface } from 'node:readline'
 import { describe, expect, it } from '@jest/globals'
 import { freePort } from '../engines/engine.ts'
 import { isAlive } from '../fixtures/alive.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
+import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
 import { PAGES } from '../fixtures/pages.ts'
-import { json, started, startedUnder } from './process.ts'
+import { fetchJson, startOpenServer, startOpenServerUnder } from './process.ts'
 
 describe('start', () => {
-  itNeeding('curl', works('curl', '--version'))('--sample greets with four curl lines that work when pasted', async () => {
-    const server = await started('--sample', '--data', newFolder())
+  itRequiring('curl', isProgramUsable('curl', '--version'))('--sample greets with four curl lines that work when pasted', async () => {
+    const server = await startOpenServer('--sample', '--data', newFolder())
     const lines = server
       .out()
       .split('\n')
@@ -37,25 +37,25 @@ describe('start', () => {
       [1, false],
       [1, true],
     ] as const) {
-      const server = await started('--sample', '--data', data)
-      expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(3)
-      expect((await json(`${server.base}/Patient/58c297c4-d684-4677-8024-01131d93835e/_history`)).entry).toHaveLength(versions)
+      const server = await startOpenServer('--sample', '--data', data)
+      expect((await fetchJson(`${server.base}/Patient?_summary=count`)).total).toBe(3)
+      expect((await fetchJson(`${server.base}/Patient/58c297c4-d684-4677-8024-01131d93835e/_history`)).entry).toHaveLength(versions)
       expect(server.out()).toContain('/Patient/58c297c4')
       if (deletes) await fetch(`${server.base}/Patient/58c297c4-d684-4677-8024-01131d93835e`, { method: 'DELETE' })
       await server.stop()
     }
-    const server = await started('--sample', '--data', data)
-    expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(2)
+    const server = await startOpenServer('--sample', '--data', data)
+    expect((await fetchJson(`${server.base}/Patient?_summary=count`)).total).toBe(2)
     expect(server.out()).not.toContain('58c297c4')
     await server.stop()
   })
   it('--memory keeps nothing, and greets with calls that work without the sample; a variable that only reads like a setting is told', async () => {
-    const server = await startedUnder(['env', 'FHIR_CLIENT_ID=optional'], '--memory')
+    const server = await startOpenServerUnder(['env', 'FHIR_CLIENT_ID=optional'], '--memory')
     expect(server.err()).toBe(
       'fhir: FHIR_CLIENT_ID is no setting of this server (lambdas/runtime/README.md lists them): it changes nothing\n',
     )
     const calls = [...server.out().matchAll(/^ {2}curl '?([^' \n]+)'?$/gm)].map(([, url]) => url!)
-    expect(await Promise.all(calls.map(async (url) => (await json(url)).resourceType))).toEqual(['CapabilityStatement', 'Bundle'])
+    expect(await Promise.all(calls.map(async (url) => (await fetchJson(url)).resourceType))).toEqual(['CapabilityStatement', 'Bundle'])
     expect(
       (
         await fetch(`${server.base}/Patient/1`, {
@@ -68,7 +68,7 @@ describe('start', () => {
     expect(await server.stop()).toBe(0)
   })
   it('--open rejects requests that a proxy forwards', async () => {
-    const server = await started('--memory')
+    const server = await startOpenServer('--memory')
     const statusOf = async (headers: Record<string, string>) => (await fetch(`${server.base}/metadata`, { headers })).status
     expect([await statusOf({}), await statusOf({ 'x-forwarded-for': '192.0.2.1' })]).toEqual([200, 403])
     await server.stop()
@@ -79,14 +79,14 @@ describe('start', () => {
     const port = await freePort()
     const npm = spawn('npm', ['start', '--', '--memory', '--port', String(port)], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
     // The group outlives npm only if the signal did not reach the server.
-    atEnd(() => isAlive(-npm.pid!) && process.kill(-npm.pid!, 'SIGKILL'))
+    runAtEnd(() => isAlive(-npm.pid!) && process.kill(-npm.pid!, 'SIGKILL'))
     for await (const line of createInterface(npm.stdout)) if (line.startsWith('Stop it with')) break
     npm.kill('SIGTERM')
     await once(npm, 'exit')
     expect(isAlive(-npm.pid!)).toBe(false)
   })
   it('answers what is under way before it ends', async () => {
-    const server = await started('--memory')
+    const server = await startOpenServer('--memory')
     const answers = Array.from({ length: 50 }, (_, i) =>
       fetch(`${server.base}/Patient/${i}`, {
         method: 'PUT',
@@ -111,7 +111,7 @@ it('the pages name no command that takes whatever Node is on the path', () => {
 
 it('writes one audit record per request, without content', async () => {
   const data = newFolder()
-  const server = await started('--data', data)
+  const server = await startOpenServer('--data', data)
   const sentinel = 'Sentinel'
   await fetch(`${server.base}/Patient/1`, {
     method: 'PUT',

@@ -5,8 +5,8 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding, works } from '../fixtures/needing.ts'
-import { fhir, type Running, started, startedWithTokens } from './process.ts'
+import { isProgramUsable, itRequiring } from '../fixtures/needing.ts'
+import { type RunningServer, runFhir, startOpenServer, startTokenServer } from './process.ts'
 
 const SAMPLE = '58c297c4-d684-4677-8024-01131d93835e'
 
@@ -15,15 +15,15 @@ const statusOf = async (url: string, init?: RequestInit): Promise<number> => (aw
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
 
 async function token(...args: readonly string[]): Promise<string> {
-  const { code, out, err } = await fhir('token', ...args)
+  const { code, out, err } = await runFhir('token', ...args)
   expect([code, err]).toEqual([0, ''])
   return out
 }
 
 describe('A server that asks for tokens', () => {
-  itNeeding('curl', works('curl', '--version'))('greets with lines that work when pasted', async () => {
+  itRequiring('curl', isProgramUsable('curl', '--version'))('greets with lines that work when pasted', async () => {
     const data = newFolder()
-    const server = await startedWithTokens('--sample', '--data', data)
+    const server = await startTokenServer('--sample', '--data', data)
     const lines = server
       .out()
       .split('\n')
@@ -38,8 +38,8 @@ describe('A server that asks for tokens', () => {
 
   it('lets nobody in without one, and goes on with those it gave when it starts again', async () => {
     const data = newFolder()
-    const first = await startedWithTokens('--sample', '--data', data)
-    const patient = (server: Running) => `${server.base}/Patient/${SAMPLE}`
+    const first = await startTokenServer('--sample', '--data', data)
+    const patient = (server: RunningServer) => `${server.base}/Patient/${SAMPLE}`
     const [plain, admin] = [await token('--data', data), await token('--data', data, '--admin')]
     expect(await statusOf(patient(first))).toBe(401)
     expect(await statusOf(patient(first), bearer(plain))).toBe(200)
@@ -54,7 +54,7 @@ describe('A server that asks for tokens', () => {
     const headers = { ...bearer(plain).headers, 'content-type': 'application/fhir+json' }
     expect(await statusOf(`${first.base}/SearchParameter/a`, { method: 'PUT', headers, body: JSON.stringify(parameter) })).toBe(403)
     await first.stop()
-    const again = await startedWithTokens('--data', data)
+    const again = await startTokenServer('--data', data)
     // Its base URL is another, and so are its tokens.
     expect(await statusOf(patient(again), bearer(plain))).toBe(401)
     expect(await statusOf(patient(again), bearer(await token('--data', data)))).toBe(200)
@@ -62,25 +62,25 @@ describe('A server that asks for tokens', () => {
   })
 
   it('is found by its port where it keeps nothing; one that is open gives none, and none is not there', async () => {
-    const server = await startedWithTokens('--memory')
+    const server = await startTokenServer('--memory')
     const port = new URL(server.base).port
     expect(server.out()).toContain(`token --port ${port})`)
     const given = await token('--port', port, '--tenant', 'default')
     expect(await statusOf(`${server.base}/Patient`, bearer(given))).toBe(200)
-    const other = await fhir('token', '--port', port, '--tenant', 'a')
+    const other = await runFhir('token', '--port', port, '--tenant', 'a')
     expect([other.code, other.out, other.err]).toEqual([
       1,
       '',
       expect.stringContaining('There is no tenant a: this server keeps no tenants'),
     ])
     await server.stop()
-    expect(await fhir('token', '--port', port)).toEqual({
+    expect(await runFhir('token', '--port', port)).toEqual({
       ...{ code: 1, out: '' },
       err: `fhir: No server started with --memory runs on port ${port}: start one, or name another by --data or --port\n`,
     })
     const data = newFolder()
-    const open = await started('--data', data)
-    const refused = await fhir('token', '--data', data)
+    const open = await startOpenServer('--data', data)
+    const refused = await runFhir('token', '--data', data)
     expect([refused.code, refused.err]).toEqual([1, 'fhir: The server asks nobody for a token: it was started with --open\n'])
     await open.stop()
   })
@@ -89,25 +89,25 @@ describe('A server that asks for tokens', () => {
     const [data, files, to] = [newFolder(), newFolder(), join(newFolder(), 'exported')]
     mkdirSync(files, { recursive: true })
     writeFileSync(join(files, 'patients.ndjson'), '{"resourceType":"Patient","id":"a"}\n')
-    const server = await startedWithTokens('--data', data)
-    expect((await fhir('load', files, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
-    expect((await fhir('export', '--to', to, '--data', data)).out).toMatch(/^1 resource in 1 file /)
+    const server = await startTokenServer('--data', data)
+    expect((await runFhir('load', files, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
+    expect((await runFhir('export', '--to', to, '--data', data)).out).toMatch(/^1 resource in 1 file /)
     await server.stop()
     const nobody = `fhir: No server runs on ${data}: start one, or give its base URL\n`
-    expect(await fhir('load', files, '--data', data)).toEqual({ code: 1, out: '', err: nobody })
-    expect(await fhir('export', '--to', to, '--data', data)).toEqual({ code: 2, out: '', err: nobody })
+    expect(await runFhir('load', files, '--data', data)).toEqual({ code: 1, out: '', err: nobody })
+    expect(await runFhir('export', '--to', to, '--data', data)).toEqual({ code: 2, out: '', err: nobody })
   })
 
   it('is loaded with a token of its own, which goes nowhere else', async () => {
     const [data, files] = [newFolder(), newFolder()]
     mkdirSync(files, { recursive: true })
     writeFileSync(join(files, 'patients.ndjson'), '{"resourceType":"Patient","id":"a"}\n{"resourceType":"SearchParameter","id":"b"}\n')
-    const [server, other] = [await startedWithTokens('--data', data), await startedWithTokens('--data', newFolder())]
-    const passing = await startedWithTokens('--memory')
-    const loaded = await fhir('load', files, '--to', server.base, '--data', data)
+    const [server, other] = [await startTokenServer('--data', data), await startTokenServer('--data', newFolder())]
+    const passing = await startTokenServer('--memory')
+    const loaded = await runFhir('load', files, '--to', server.base, '--data', data)
     expect(loaded.out).toMatch(/^1 resource of 1 file loaded/m)
     expect(await statusOf(`${server.base}/Patient/a`, bearer(await token('--data', data)))).toBe(200)
-    const elsewhere = await fhir('load', files, '--to', other.base, '--data', data)
+    const elsewhere = await runFhir('load', files, '--to', other.base, '--data', data)
     expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('401')])
     const advice = `For ${other.base} give its data folder with --data, or --client)`
     expect(elsewhere.err).toContain(
@@ -122,12 +122,12 @@ describe('A server that asks for tokens', () => {
       ],
     ]
     for (const [options, reason] of hints)
-      expect((await fhir('reindex', '--to', other.base, ...options)).err).toContain(`(no token was sent: ${reason}${advice}`)
+      expect((await runFhir('reindex', '--to', other.base, ...options)).err).toContain(`(no token was sent: ${reason}${advice}`)
     // Found by the port it is loaded at.
-    expect((await fhir('load', files, '--to', passing.base, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
-    const open = await started('--memory')
+    expect((await runFhir('load', files, '--to', passing.base, '--data', data)).out).toMatch(/^1 resource of 1 file loaded/m)
+    const open = await startOpenServer('--memory')
     for (const to of [server.base, open.base]) {
-      const { code, err } = await fhir('load', files, '--to', to, '--data', data, '--tenant', 'north')
+      const { code, err } = await runFhir('load', files, '--to', to, '--data', data, '--tenant', 'north')
       expect([code, err]).toEqual([1, expect.stringContaining(`this server keeps no tenants but "default"`)])
     }
     await Promise.all([server, other, passing, open].map(({ stop }) => stop()))
@@ -135,7 +135,7 @@ describe('A server that asks for tokens', () => {
 
   it('writes down who was given a token, and launches apps that are there', async () => {
     const data = newFolder()
-    const server = await startedWithTokens('--data', data)
+    const server = await startTokenServer('--data', data)
     const headers = { ...bearer(await token('--data', data, '--admin')).headers, 'content-type': 'application/fhir+json' }
     for (const [type, id, more] of [
       ['Patient', 'a', {}],
@@ -146,10 +146,10 @@ describe('A server that asks for tokens', () => {
       expect(await statusOf(`${server.base}/${type}/${id}`, { method: 'PUT', headers, body })).toBe(201)
     }
     for (const context of [['--patient', 'a'], ['--encounter', 'e'], []]) {
-      const launched = await fhir('launch', '--client', 'demo', ...context, '--data', data)
+      const launched = await runFhir('launch', '--client', 'demo', ...context, '--data', data)
       expect([launched.code, launched.out]).toEqual([0, expect.stringMatching(/^[\w-]{43}\n$/)])
     }
-    expect((await fhir('client', 'add', 'plain', '--public', '--scope', 'patient/*.rs', '--data', data)).code).toBe(0)
+    expect((await runFhir('client', 'add', 'plain', '--public', '--scope', 'patient/*.rs', '--data', data)).code).toBe(0)
     for (const [args, message] of [
       [['--client', 'nobody'], 'There is no client nobody'],
       [['--client', 'demo', '--user', 'nobody'], 'There is no user nobody'],
@@ -159,11 +159,11 @@ describe('A server that asks for tokens', () => {
       [['--client', 'demo', '--encounter', 'c'], 'There is no Encounter/c'],
       [['--client', 'demo', '--patient', 'b', '--encounter', 'e'], 'Encounter/e is not of Patient/b'],
     ] as const) {
-      const { code, err } = await fhir('launch', ...args, '--data', data)
+      const { code, err } = await runFhir('launch', ...args, '--data', data)
       expect([code, err]).toEqual([1, `fhir: ${message}\n`])
     }
     await server.stop()
-    const stopped = await fhir('launch', '--client', 'demo', '--data', data)
+    const stopped = await runFhir('launch', '--client', 'demo', '--data', data)
     expect(stopped.err).toBe(`fhir: No server runs on ${data}: a launch counts for ten minutes, of one that runs\n`)
     const file = readdirSync(join(data, 'audit')).find((name) => !name.includes('commands'))!
     const records = readFileSync(join(data, 'audit', file), 'utf8')
@@ -187,8 +187,8 @@ describe('A server that asks for tokens', () => {
 
   it('gives a program a token for what it is registered for, as the README has it', async () => {
     const data = newFolder()
-    const server = await startedWithTokens('--sample', '--data', data)
-    const { out } = await fhir('client', 'add', 'reporting', '--secret', '--scope', 'system/Observation.rs', '--json', '--data', data)
+    const server = await startTokenServer('--sample', '--data', data)
+    const { out } = await runFhir('client', 'add', 'reporting', '--secret', '--scope', 'system/Observation.rs', '--json', '--data', data)
     const { client_id, client_secret } = JSON.parse(out)
     const asked = { grant_type: 'client_credentials', client_id, client_secret, scope: 'system/Observation.rs' }
     const answer = await fetch(`${server.base}/auth/token`, { method: 'POST', body: new URLSearchParams(asked) })
@@ -199,19 +199,19 @@ describe('A server that asks for tokens', () => {
     writeFileSync(secret, client_secret)
     const [client, file] = [['--client', 'reporting', '--secret-file', secret], join(data, 'a.ndjson')]
     writeFileSync(file, '{"resourceType":"Patient","id":"z"}\n')
-    const refused = await fhir('load', file, '--to', server.base, ...client)
+    const refused = await runFhir('load', file, '--to', server.base, ...client)
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('403 This needs a scope for Patient.u')])
-    await fhir('client', 'add', 'loading', '--secret', '--scope', 'system/*.cruds', '--json', '--data', data).then((added) =>
+    await runFhir('client', 'add', 'loading', '--secret', '--scope', 'system/*.cruds', '--json', '--data', data).then((added) =>
       writeFileSync(secret, JSON.parse(added.out).client_secret),
     )
-    const loaded = await fhir('load', file, '--to', server.base, '--client', 'loading', '--secret-file', secret, '--data', newFolder())
+    const loaded = await runFhir('load', file, '--to', server.base, '--client', 'loading', '--secret-file', secret, '--data', newFolder())
     expect([loaded.code, loaded.out]).toEqual([0, expect.stringMatching(/^1 resource of 1 file loaded/)])
     await server.stop()
   })
 
   it('has keys and clients for its owner alone, and tells its base URL in tokens', async () => {
     const data = newFolder()
-    const server = await startedWithTokens('--data', data)
+    const server = await startTokenServer('--data', data)
     const claims = claimsOf(await token('--data', data))
     expect([claims.iss, claims.aud, claims.scope, claims.typ]).toEqual([server.base, server.base, 'system/*.cruds', 'Bearer'])
     expect(claims.exp - claims.iat).toBe(3_600)

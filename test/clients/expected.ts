@@ -29,16 +29,16 @@ export function transactionOf(name: string): Tree {
 }
 
 /** `Type/id` of what the entries made. */
-export const madeBy = (answer: Tree): readonly string[] =>
+export const createdKeysOf = (answer: Tree): readonly string[] =>
   answer.entry.map(({ response }: Tree) => new URL(response.location, 'http://x/fhir/').pathname.split('/').slice(-4, -2).join('/'))
 
-export function isSame(found: unknown, expected: unknown): void {
+export function expectSame(found: unknown, expected: unknown): void {
   const [one, other] = [JSON.stringify(found), JSON.stringify(expected)]
   if (one !== other) throw new Error(`${one} in the place of ${other}`)
 }
 
 /** The status a client says it was refused with. */
-export async function refused(asked: Promise<unknown>, says: (error: Tree) => unknown): Promise<unknown> {
+export async function rejectionStatusOf(asked: Promise<unknown>, says: (error: Tree) => unknown): Promise<unknown> {
   return asked.then(
     () => 'not refused',
     (error) => says(error),

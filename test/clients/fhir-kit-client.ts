@@ -1,7 +1,7 @@
 /** https://github.com/Vermonster/fhir-kit-client */
 import { Client } from 'fhir-kit-client'
 import type { Tree } from '../fixtures/resources.ts'
-import { criterion, isSame, madeBy, person, refused, SYSTEM, transactionOf } from './expected.ts'
+import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, SYSTEM, transactionOf } from './expected.ts'
 import type { ClientSteps } from './steps.ts'
 
 const NAME = 'fhir-kit-client'
@@ -20,52 +20,52 @@ export function fhirKitClient(base: string): ClientSteps {
   return {
     capabilities: async () => {
       const { fhirVersion, rest }: Tree = await client.capabilityStatement()
-      isSame([fhirVersion, rest[0].mode], ['4.0.1', 'server'])
+      expectSame([fhirVersion, rest[0].mode], ['4.0.1', 'server'])
     },
     create: async () => {
       const { id, meta } = await create('create')
-      isSame([typeof id, meta.versionId], ['string', '1'])
+      expectSame([typeof id, meta.versionId], ['string', '1'])
       const read: Tree = await client.read({ resourceType, id })
-      isSame(read.name[0].family, `${NAME}-create`)
+      expectSame(read.name[0].family, `${NAME}-create`)
     },
     'update with If-Match': async () => {
       const made = await create('update')
       const changed = await put({ ...made, gender: 'female' }, 'W/"1"')
-      isSame([changed.gender, changed.meta.versionId], ['female', '2'])
+      expectSame([changed.gender, changed.meta.versionId], ['female', '2'])
       const first: Tree = await client.vread({ resourceType, id: made.id, version: '1' })
-      isSame(first.gender, undefined)
+      expectSame(first.gender, undefined)
     },
     'a stale If-Match is refused': async () => {
       const made = await create('stale')
       await put({ ...made, gender: 'female' }, 'W/"1"')
-      isSame(await refused(put(made, 'W/"1"'), statusOf), 412)
+      expectSame(await rejectionStatusOf(put(made, 'W/"1"'), statusOf), 412)
     },
     'conditional create': async () => {
       const headers = { 'if-none-exist': criterion(NAME, 'conditional') }
       const [one, two] = [await create('conditional', headers), await create('conditional', headers)]
-      isSame([two.id, await countOf('conditional')], [one.id, 1])
+      expectSame([two.id, await countOf('conditional')], [one.id, 1])
     },
     'conditional update': async () => {
       const body = person(NAME, 'upsert')
       const searchParams = { identifier: `${SYSTEM}|${NAME}-upsert` }
       const one: Tree = await client.update({ resourceType, searchParams, body })
       const two: Tree = await client.update({ resourceType, searchParams, body: { ...body, gender: 'male' } })
-      isSame([two.id, two.meta.versionId, two.gender], [one.id, '2', 'male'])
+      expectSame([two.id, two.meta.versionId, two.gender], [one.id, '2', 'male'])
     },
     'conditional delete': async () => {
       await create('gone')
       await client.request(`Patient?${criterion(NAME, 'gone')}`, { method: 'DELETE' })
-      isSame(await countOf('gone'), 0)
+      expectSame(await countOf('gone'), 0)
     },
     patch: async () => {
       const { id } = await create('patch')
       const patched: Tree = await client.patch({ resourceType, id, jsonPatch: [{ op: 'add', path: '/active', value: true }] })
-      isSame([patched.active, patched.meta.versionId], [true, '2'])
+      expectSame([patched.active, patched.meta.versionId], [true, '2'])
     },
     delete: async () => {
       const { id } = await create('delete')
       await client.delete({ resourceType, id })
-      isSame(await refused(client.read({ resourceType, id }), statusOf), 404)
+      expectSame(await rejectionStatusOf(client.read({ resourceType, id }), statusOf), 404)
     },
     'paged search': async () => {
       for (const gender of ['male', 'female', 'other', 'unknown', 'male'])
@@ -74,7 +74,7 @@ export function fhirKitClient(base: string): ClientSteps {
       let page: Tree = await search({ identifier: `${SYSTEM}|${NAME}-page`, _count: 2, _sort: 'gender' })
       for (; page !== undefined; page = await client.nextPage({ bundle: page }))
         found.push(...page.entry.map(({ resource }: Tree) => resource.id))
-      isSame([found.length, new Set(found).size], [5, 5])
+      expectSame([found.length, new Set(found).size], [5, 5])
     },
     _include: async () => {
       const { id } = await create('include')
@@ -83,26 +83,26 @@ export function fhirKitClient(base: string): ClientSteps {
         body: { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: `Patient/${id}` } },
       })
       const { entry } = await search({ patient: id, _include: 'Observation:patient' }, 'Observation')
-      isSame(
+      expectSame(
         entry.map(({ search: { mode } }: Tree) => mode),
         ['match', 'include'],
       )
     },
     transaction: async () => {
-      const [patient, observation] = madeBy(await client.transaction({ body: transactionOf(NAME) as never }))
+      const [patient, observation] = createdKeysOf(await client.transaction({ body: transactionOf(NAME) as never }))
       const made: Tree = await client.read({ resourceType: 'Observation', id: observation!.split('/')[1]! })
-      isSame(made.subject.reference, patient)
+      expectSame(made.subject.reference, patient)
     },
     history: async () => {
       const { id } = await create('history')
       await client.delete({ resourceType, id })
       const { entry }: Tree = await client.history({ resourceType, id })
-      isSame(
+      expectSame(
         entry.map(({ request: { method } }: Tree) => method),
         ['DELETE', 'POST'],
       )
       const all: Tree = await client.systemHistory()
-      isSame(all.type, 'history')
+      expectSame(all.type, 'history')
     },
   }
 }

@@ -1,7 +1,7 @@
 /** Of SMART Health IT. https://github.com/smart-on-fhir/client-js */
 import imported from 'fhirclient/lib/FhirClient.js'
 import type { Tree } from '../fixtures/resources.ts'
-import { criterion, isSame, madeBy, person, refused, transactionOf } from './expected.ts'
+import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expected.ts'
 import type { ClientSteps } from './steps.ts'
 
 /** Its module is of CommonJS, whose default is a member. */
@@ -31,26 +31,26 @@ export function fhirclientJs(base: string): ClientSteps {
   const found = (key: string): Promise<Tree> => client.fhirRequest(`Patient?${criterion(NAME, key)}`)
   return {
     capabilities: async () => {
-      isSame([await client.getFhirVersion(), await client.getFhirRelease()], ['4.0.1', 4])
+      expectSame([await client.getFhirVersion(), await client.getFhirRelease()], ['4.0.1', 4])
     },
     create: async () => {
       const { id, meta } = await client.create(person(NAME, 'create'))
-      isSame([typeof id, meta.versionId, (await read(id)).name[0].family], ['string', '1', `${NAME}-create`])
+      expectSame([typeof id, meta.versionId, (await read(id)).name[0].family], ['string', '1', `${NAME}-create`])
     },
     'update with If-Match': async () => {
       const made = await create('update')
       const changed = await put({ ...made, gender: 'female' }, 'W/"1"')
-      isSame([changed.gender, changed.meta.versionId], ['female', '2'])
+      expectSame([changed.gender, changed.meta.versionId], ['female', '2'])
     },
     'a stale If-Match is refused': async () => {
       const made = await create('stale')
       await put({ ...made, gender: 'female' }, 'W/"1"')
-      isSame(await refused(put(made, 'W/"1"'), statusOf), 412)
+      expectSame(await rejectionStatusOf(put(made, 'W/"1"'), statusOf), 412)
     },
     'conditional create': async () => {
       const headers = { 'if-none-exist': criterion(NAME, 'conditional') }
       const [one, two] = [await create('conditional', headers), await create('conditional', headers)]
-      isSame([two.id, (await found('conditional')).total], [one.id, 1])
+      expectSame([two.id, (await found('conditional')).total], [one.id, 1])
     },
     'conditional update': async () => {
       const upsert = (more: Tree) =>
@@ -60,28 +60,28 @@ export function fhirclientJs(base: string): ClientSteps {
           body: JSON.stringify(person(NAME, 'upsert', more)),
         })
       const [one, two] = [await upsert({}), await upsert({ gender: 'male' })]
-      isSame([two.id, two.meta.versionId, two.gender], [one.id, '2', 'male'])
+      expectSame([two.id, two.meta.versionId, two.gender], [one.id, '2', 'male'])
     },
     'conditional delete': async () => {
       await create('gone')
       await client.delete(`Patient?${criterion(NAME, 'gone')}`)
-      isSame((await found('gone')).total, 0)
+      expectSame((await found('gone')).total, 0)
     },
     patch: async () => {
       const { id } = await create('patch')
       const patched = await client.patch(`Patient/${id}`, [{ op: 'add', path: '/active', value: true }])
-      isSame([patched.active, patched.meta.versionId], [true, '2'])
+      expectSame([patched.active, patched.meta.versionId], [true, '2'])
     },
     delete: async () => {
       const { id } = await create('delete')
       await client.delete(`Patient/${id}`)
-      isSame(await refused(read(id), statusOf), 404)
+      expectSame(await rejectionStatusOf(read(id), statusOf), 404)
     },
     'paged search': async () => {
       for (let i = 0; i < 5; i++) await create('page')
       const ids: string[] = []
       for await (const { id } of client.resources(`Patient?${criterion(NAME, 'page')}&_count=2`)) ids.push(id)
-      isSame([ids.length, new Set(ids).size], [5, 5])
+      expectSame([ids.length, new Set(ids).size], [5, 5])
     },
     _include: async () => {
       const { id } = await create('include')
@@ -91,11 +91,11 @@ export function fhirclientJs(base: string): ClientSteps {
       }
       const made = await client.create(observation)
       const { entry } = await client.fhirRequest(`Observation?patient=${id}&_include=Observation:patient`)
-      isSame(
+      expectSame(
         entry.map(({ search }: Tree) => search.mode),
         ['match', 'include'],
       )
-      isSame((await client.getReferences(made, ['subject']))[`Patient/${id}`].id, id)
+      expectSame((await client.getReferences(made, ['subject']))[`Patient/${id}`].id, id)
     },
     transaction: async () => {
       const answer = await client.fhirRequest(base, {
@@ -103,14 +103,14 @@ export function fhirclientJs(base: string): ClientSteps {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(transactionOf(NAME)),
       })
-      const [patient, observation] = madeBy(answer)
-      isSame((await client.fhirRequest(observation!)).subject.reference, patient)
+      const [patient, observation] = createdKeysOf(answer)
+      expectSame((await client.fhirRequest(observation!)).subject.reference, patient)
     },
     history: async () => {
       const { id } = await create('history')
       await client.delete(`Patient/${id}`)
       const { entry } = await client.fhirRequest(`Patient/${id}/_history`)
-      isSame(
+      expectSame(
         entry.map(({ request }: Tree) => request.method),
         ['DELETE', 'POST'],
       )

@@ -1,18 +1,18 @@
 /** What HAPI's client does, its parser strict: each step by name. https://hapifhir.io/hapi-fhir/docs/client/generic_client.html */
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { commandOf, installed, type JavaProgram } from '../engines/java.ts'
-import { reasonAgainst, toldBy } from './programs.ts'
-import { servedToClients } from './served.ts'
-import { STEPS, type Told } from './steps.ts'
+import { commandOf, installProgram, type JavaProgram } from '../engines/java.ts'
+import { installBlockReason, runProgram } from './programs.ts'
+import { serveToClients } from './served.ts'
+import { STEPS, type StepResults } from './steps.ts'
 
 const CLIENT: JavaProgram = {
   source: join(import.meta.dirname, 'HapiClient.java'),
   hapi: ['hapi-fhir-client', 'hapi-fhir-structures-r4', 'hapi-fhir-caching-caffeine'],
 }
 
-const base = servedToClients()
-const reason = await reasonAgainst(() => installed(CLIENT))
+const base = serveToClients()
+const reason = await installBlockReason(() => installProgram(CLIENT))
 if (reason !== undefined) process.stderr.write(`HAPI's client is not tried: ${reason}\n`)
 const trying = reason === undefined ? it : it.skip
 
@@ -20,9 +20,9 @@ describe.each([
   ['HAPI’s client', []],
   ['HAPI’s client with an encoding set', ['encoding']],
 ])('%s', (_, given) => {
-  let done: Told
+  let done: StepResults
   beforeAll(async () => {
-    if (reason === undefined) done = await toldBy({ command: 'java', arguments: [...(await commandOf(CLIENT)), base(), ...given] })
+    if (reason === undefined) done = await runProgram({ command: 'java', arguments: [...(await commandOf(CLIENT)), base(), ...given] })
   }, 600_000)
 
   trying.each(STEPS)('%s', (step) => {

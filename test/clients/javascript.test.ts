@@ -3,17 +3,17 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { fhirKitClient } from './fhir-kit-client.ts'
 import { fhirclientJs } from './fhirclient.ts'
 import { medplum } from './medplum.ts'
-import { servedToClients } from './served.ts'
-import { STEPS, type Told, told } from './steps.ts'
+import { serveToClients } from './served.ts'
+import { runSteps, STEPS, type StepResults } from './steps.ts'
 
-const base = servedToClients()
+const base = serveToClients()
 
 const CLIENTS = { 'fhir-kit-client': fhirKitClient, 'fhirclient.js': fhirclientJs, 'Medplum’s client': medplum }
 
 describe.each(Object.entries(CLIENTS))('%s', (_, client) => {
-  let done: Told
+  let done: StepResults
   beforeAll(async () => {
-    done = await told(client(base()))
+    done = await runSteps(client(base()))
   })
 
   it.each(STEPS)('%s', (step) => {

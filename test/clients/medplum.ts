@@ -1,6 +1,6 @@
 /** https://www.medplum.com/docs/sdk/core.medplumclient */
 import type { Tree } from '../fixtures/resources.ts'
-import { criterion, isSame, madeBy, person, refused, transactionOf } from './expected.ts'
+import { createdKeysOf, criterion, expectSame, person, rejectionStatusOf, transactionOf } from './expected.ts'
 import type { ClientSteps } from './steps.ts'
 
 /** By a name that is no literal: its types need a package of their own, of all that R4 defines. */
@@ -19,55 +19,55 @@ export function medplum(base: string): ClientSteps {
   return {
     capabilities: async () => {
       const { fhirVersion, rest }: Tree = await client.get(client.fhirUrl('metadata'))
-      isSame([fhirVersion, rest[0].mode], ['4.0.1', 'server'])
+      expectSame([fhirVersion, rest[0].mode], ['4.0.1', 'server'])
     },
     create: async () => {
       const { id, meta } = await create('create')
-      isSame([typeof id, meta.versionId, (await read(id)).name[0].family], ['string', '1', `${NAME}-create`])
+      expectSame([typeof id, meta.versionId, (await read(id)).name[0].family], ['string', '1', `${NAME}-create`])
     },
     'update with If-Match': async () => {
       const made = await create('update')
       const changed = await put({ ...made, gender: 'female' }, 'W/"1"')
-      isSame([changed.gender, changed.meta.versionId], ['female', '2'])
+      expectSame([changed.gender, changed.meta.versionId], ['female', '2'])
       const first: Tree = await client.readVersion('Patient', made.id, '1')
-      isSame(first.gender, undefined)
+      expectSame(first.gender, undefined)
     },
     'a stale If-Match is refused': async () => {
       const made = await create('stale')
       await put({ ...made, gender: 'female' }, 'W/"1"')
-      isSame(await refused(put({ ...made, gender: 'male' }, 'W/"1"'), codeOf), 'conflict')
+      expectSame(await rejectionStatusOf(put({ ...made, gender: 'male' }, 'W/"1"'), codeOf), 'conflict')
     },
     'conditional create': async () => {
       const createOnce = (): Promise<Tree> => client.createResourceIfNoneExist(person(NAME, 'conditional'), criterion(NAME, 'conditional'))
       const [one, two] = [await createOnce(), await createOnce()]
-      isSame([two.id, (await found('conditional')).total], [one.id, 1])
+      expectSame([two.id, (await found('conditional')).total], [one.id, 1])
     },
     'conditional update': async () => {
       const upsert = (more: Tree): Promise<Tree> => client.upsertResource(person(NAME, 'upsert', more), criterion(NAME, 'upsert'))
       const [one, two] = [await upsert({}), await upsert({ gender: 'male' })]
-      isSame([two.id, two.meta.versionId, two.gender], [one.id, '2', 'male'])
+      expectSame([two.id, two.meta.versionId, two.gender], [one.id, '2', 'male'])
     },
     'conditional delete': async () => {
       await create('gone')
       await client.delete(`${client.fhirUrl('Patient')}?${criterion(NAME, 'gone')}`)
-      isSame((await found('gone')).total, 0)
+      expectSame((await found('gone')).total, 0)
     },
     patch: async () => {
       const { id } = await create('patch')
       const patched: Tree = await client.patchResource('Patient', id, [{ op: 'add', path: '/active', value: true }])
-      isSame([patched.active, patched.meta.versionId], [true, '2'])
+      expectSame([patched.active, patched.meta.versionId], [true, '2'])
     },
     delete: async () => {
       const { id } = await create('delete')
       await client.deleteResource('Patient', id)
-      isSame(await refused(read(id), codeOf), 'deleted')
+      expectSame(await rejectionStatusOf(read(id), codeOf), 'deleted')
     },
     'paged search': async () => {
       for (let i = 0; i < 5; i++) await create('page')
       const ids: string[] = []
       for await (const page of client.searchResourcePages('Patient', `${criterion(NAME, 'page')}&_count=2`))
         ids.push(...page.map(({ id }: Tree) => id))
-      isSame([ids.length, new Set(ids).size], [5, 5])
+      expectSame([ids.length, new Set(ids).size], [5, 5])
     },
     _include: async () => {
       const { id } = await create('include')
@@ -78,21 +78,21 @@ export function medplum(base: string): ClientSteps {
         subject: { reference: `Patient/${id}` },
       })
       const { entry }: Tree = await client.search('Observation', `patient=${id}&_include=Observation:patient`)
-      isSame(
+      expectSame(
         entry.map(({ search }: Tree) => search.mode),
         ['match', 'include'],
       )
     },
     transaction: async () => {
-      const [patient, observation] = madeBy(await client.executeBatch(transactionOf(NAME)))
+      const [patient, observation] = createdKeysOf(await client.executeBatch(transactionOf(NAME)))
       const made: Tree = await client.readResource('Observation', observation!.split('/')[1]!)
-      isSame(made.subject.reference, patient)
+      expectSame(made.subject.reference, patient)
     },
     history: async () => {
       const { id } = await create('history')
       await client.deleteResource('Patient', id)
       const { entry }: Tree = await client.readHistory('Patient', id)
-      isSame(
+      expectSame(
         entry.map(({ request }: Tree) => request.method),
         ['DELETE', 'POST'],
       )

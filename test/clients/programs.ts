@@ -1,11 +1,11 @@
 /** Clients that are programs of their own: started with the server's base URL, they write a line for each step. */
 import { spawn } from 'node:child_process'
-import type { Told } from './steps.ts'
+import type { StepResults } from './steps.ts'
 
 export type Program = { readonly command: string; readonly arguments: readonly string[] }
 
 /** `step`, a tab, and what went wrong. */
-export async function toldBy({ command, arguments: given }: Program): Promise<Told> {
+export async function runProgram({ command, arguments: given }: Program): Promise<StepResults> {
   const child = spawn(command, given, { stdio: ['ignore', 'pipe', 'pipe'] })
   const said = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (data) => (said[name] += data))
@@ -16,7 +16,7 @@ export async function toldBy({ command, arguments: given }: Program): Promise<To
 }
 
 /** Why it cannot be installed here; undefined: it is. In CI that is a fault of the run. */
-export async function reasonAgainst(install: () => Promise<unknown>): Promise<string | undefined> {
+export async function installBlockReason(install: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await install()
     return undefined

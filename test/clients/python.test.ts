@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { cacheFolder } from '../engines/engine.ts'
 import { installOnce } from '../engines/install.ts'
-import { reasonAgainst, toldBy } from './programs.ts'
-import { servedToClients } from './served.ts'
-import { STEPS, type Step, type Told } from './steps.ts'
+import { installBlockReason, runProgram } from './programs.ts'
+import { serveToClients } from './served.ts'
+import { STEPS, type Step, type StepResults } from './steps.ts'
 
 const PACKAGES = ['fhirclient==4.4.0', 'fhirpy==2.3.1']
 const folder = join(cacheFolder, `python-clients-${createHash('sha256').update(PACKAGES.join()).digest('hex').slice(0, 8)}`)
 const python = join(folder, 'bin', 'python')
 
-const base = servedToClients()
-const reason = await reasonAgainst(() =>
+const base = serveToClients()
+const reason = await installBlockReason(() =>
   installOnce(folder, [
     { command: 'python3', arguments: ['-m', 'venv', folder] },
     { command: python, arguments: ['-m', 'pip', 'install', '--quiet', ...PACKAGES] },
@@ -29,9 +29,10 @@ describe.each([
   ['fhirclient', OF_SMART],
   ['fhirpy', STEPS satisfies readonly Step[]],
 ] as const)('%s', (name, steps) => {
-  let done: Told
+  let done: StepResults
   beforeAll(async () => {
-    if (reason === undefined) done = await toldBy({ command: python, arguments: [join(import.meta.dirname, 'clients.py'), name, base()] })
+    if (reason === undefined)
+      done = await runProgram({ command: python, arguments: [join(import.meta.dirname, 'clients.py'), name, base()] })
   }, 600_000)
 
   trying.each(steps)('%s', (step) => {

@@ -11,9 +11,9 @@ export type Step = (typeof STEPS)[number]
 export type ClientSteps = Readonly<Partial<Record<Step, () => Promise<void>>>>
 
 /** Step → what went wrong, '' where nothing did. */
-export type Told = ReadonlyMap<string, string>
+export type StepResults = ReadonlyMap<string, string>
 
-export async function told(steps: ClientSteps): Promise<Told> {
+export async function runSteps(steps: ClientSteps): Promise<StepResults> {
   const done = new Map<string, string>()
   for (const [step, run] of Object.entries(steps))
     done.set(

@@ -3,11 +3,11 @@
  * stage in KMS. What stands in texts for the server's base is exchanged for the real one, both ways.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { openDeployment } from '../../lambdas/runtime/aws/administration.ts'
-import { encoded } from '../access/issuing.ts'
-import type { Who } from '../auth/isolation/oracle.ts'
-import { type Answer, type Ask, BASE, choosing, claimOf, operatorOf } from '../auth/site.ts'
-import type { Described } from './cloud.ts'
+import { openDeploymentAdministration } from '../../lambdas/runtime/aws/administration.ts'
+import { base64UrlOf } from '../access/issuing.ts'
+import type { Caller } from '../auth/isolation/oracle.ts'
+import { BASE_URL, type CallerRequest, claimOf, operatorOf, type TestResponse, tenantHeaderOf } from '../auth/site.ts'
+import type { DeploymentDescription } from './cloud.ts'
 
 /** Seconds. */
 const LONG = 3_600
@@ -18,15 +18,15 @@ const MOST_AGAIN = 10
 /** Of a connection, or of one answer among equal ones. */
 const PASSING = /^(?:date|connection|keep-alive|transfer-encoding|content-length|x-amz.*)$/
 
-export function askingDeployed(cloud: Described): Ask {
+export function deployedCallerRequests(cloud: DeploymentDescription): CallerRequest {
   const base = process.env.FHIR_BASE_URL!
   const tokenOf = signing(cloud, base)
-  const fromTheServer = (text: string): string => text.replaceAll(base, BASE)
-  const toTheServer = (text: string): string => text.replaceAll(BASE, base)
+  const fromTheServer = (text: string): string => text.replaceAll(base, BASE_URL)
+  const toTheServer = (text: string): string => text.replaceAll(BASE_URL, base)
   /** By tenant, what the index may not have come to yet. */
   const written = new Map<string, string[]>()
 
-  const send: Ask = async (who, method, target, { body, headers = {} } = {}) => {
+  const send: CallerRequest = async (who, method, target, { body, headers = {} } = {}) => {
     const isBytes = body instanceof Uint8Array
     const type = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/fhir+json'
     const response = await fetch(base + toTheServer(target), {
@@ -36,7 +36,7 @@ export function askingDeployed(cloud: Described): Ask {
           accept: 'application/fhir+json',
           'accept-encoding': 'identity',
           authorization: `Bearer ${await tokenOf(who)}`,
-          ...choosing(who),
+          ...tenantHeaderOf(who),
         },
         ...(body === undefined || isBytes ? {} : { 'content-type': type }),
         ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, toTheServer(value)])),
@@ -47,7 +47,7 @@ export function askingDeployed(cloud: Described): Ask {
     })
     const text = fromTheServer(await response.text())
     const answered = [...response.headers].filter(([name]) => !PASSING.test(name)).map(([name, value]) => [name, fromTheServer(value)])
-    const answer: Answer = {
+    const answer: TestResponse = {
       status: response.status,
       headers: Object.fromEntries(answered),
       text,
@@ -86,20 +86,20 @@ export function askingDeployed(cloud: Described): Ask {
   }
 }
 
-function signing({ awsEndpoint, deployment }: Described, base: string): (who: Who) => Promise<string> {
+function signing({ awsEndpoint, deployment }: DeploymentDescription, base: string): (who: Caller) => Promise<string> {
   const stateTable = Object.values(deployment.outputs).find(({ StateTableName }) => StateTableName !== undefined)!.StateTableName!
   Object.assign(process.env, { AWS_ENDPOINT_URL: awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
-  const { keys } = openDeployment({ stage: 'local', region: 'us-east-1', stateTable, auditRetentionDays: 1 })
-  const made = new Map<Who, Promise<string>>()
+  const { keys } = openDeploymentAdministration({ stage: 'local', region: 'us-east-1', stateTable, auditRetentionDays: 1 })
+  const made = new Map<Caller, Promise<string>>()
   let jti = 0
-  const make = async (asking: Who): Promise<string> => {
+  const make = async (asking: Caller): Promise<string> => {
     const { client, scopes: scope, patient, fhirUser, actsFor: acts_for, isUser = false } = asking
     const [key] = await keys.list()
     const iat = Math.floor(Date.now() / 1_000)
     const standing = { iss: base, aud: base, iat, exp: iat + LONG, jti: `jti-${++jti}`, typ: 'Bearer', client_auth: 'secret' }
     const who = { sub: isUser ? 'a-user' : client, azp: client, client_id: client, sid: 'sid', session_state: 'sid', acr: '0' }
-    const header = encoded({ alg: 'RS256', typ: 'JWT', kid: key!.key.kid })
-    const text = `${header}.${encoded({ ...standing, ...who, tenant: claimOf(asking), scope, patient, fhirUser, acts_for })}`
+    const header = base64UrlOf({ alg: 'RS256', typ: 'JWT', kid: key!.key.kid })
+    const text = `${header}.${base64UrlOf({ ...standing, ...who, tenant: claimOf(asking), scope, patient, fhirUser, acts_for })}`
     return `${text}.${Buffer.from(await keys.sign(key!.key.kid, Buffer.from(text))).toString('base64url')}`
   }
   return (who) => {

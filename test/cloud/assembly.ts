@@ -17,13 +17,13 @@ const STAGE = 'local'
 export type Addresses = { readonly baseUrl: string; readonly searchEndpoint: string }
 
 /** Makes the assembly for these addresses, with these settings of the stage beside the usual ones, and returns its folder. */
-export type Synthesize = (addresses: Addresses, stage?: object) => Promise<string>
+export type Synthesizer = (addresses: Addresses, stage?: object) => Promise<string>
 
 /** Where OpenSearch would be a domain of AWS, for the permissions a function needs there; nothing is sent to it. */
 export const DOMAIN_ARN = ARNS.SearchDomain
 
 /** A schedule whose exports are copied into a bucket that no stack makes. Its rule does not call before a test is over. */
-export const INTO_LAKE = { name: 'into-lake', client: 'tests', types: ['Patient'], sinceLast: true, bucket: 'lake' }
+export const LAKE_SCHEDULE = { name: 'into-lake', client: 'tests', types: ['Patient'], sinceLast: true, bucket: 'lake' }
 
 export const localSettings = ({ baseUrl, searchEndpoint }: Addresses) => ({
   access: 'token',
@@ -31,16 +31,16 @@ export const localSettings = ({ baseUrl, searchEndpoint }: Addresses) => ({
   account: '000000000000',
   baseUrl,
   search: { endpoint: searchEndpoint, domainArn: DOMAIN_ARN },
-  exports: [{ ...INTO_LAKE, schedule: 'rate(7 days)' }],
+  exports: [{ ...LAKE_SCHEDULE, schedule: 'rate(7 days)' }],
   // Nobody works with older definitions for long here.
   rebuildWait: 1,
 })
 
 /** Variables of functions that let everybody in. */
-export const OPEN = { FHIR_ACCESS: 'open' }
+export const OPEN_ACCESS = { FHIR_ACCESS: 'open' }
 
 /** Each in a folder of its own below that one; the code is bundled for the first of them. */
-export function synthesizedIn(folder: string): Synthesize {
+export function synthesizerIn(folder: string): Synthesizer {
   let count = 0
   let first: Promise<string> | undefined
   return async (addresses, stage) => {

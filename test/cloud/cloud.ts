@@ -7,17 +7,17 @@ import { type RunningEngine, startAll } from '../engines/engine.ts'
 import { ministack } from '../engines/ministack.ts'
 import { opensearch } from '../engines/opensearch.ts'
 import type { Credentials } from '../fixtures/given-tokens.ts'
-import { OPEN, type Synthesize } from './assembly.ts'
+import { OPEN_ACCESS, type Synthesizer } from './assembly.ts'
 import { type AwsCalls, awsCalls, type Tree } from './aws-calls.ts'
 import { type Deployment, deploy } from './deploy.ts'
 import { distributionOf } from './distribution.ts'
 import { type Front, startFront } from './front.ts'
-import { CALLERS, type Here, startHere } from './here.ts'
-import type { Call } from './recorder.ts'
+import { INVOKER_TYPES, type LocalDeployment, startLocalDeployment } from './here.ts'
+import type { RecordedCall } from './recorder.ts'
 import { registerAdministrator } from './registered.ts'
 
 export type CloudOptions = {
-  readonly synthesize: Synthesize
+  readonly synthesize: Synthesizer
   readonly report: (line: string) => void
   readonly port?: number
   /** Once it says so, everything is stopped, whatever has been started by then. */
@@ -29,7 +29,7 @@ export type CloudOptions = {
  * then `follows` is false for a stream that somebody else follows. `onto`: settings of the stage (lib/settings/settings.ts) with which the stacks that
  * are there are deployed once more, and nothing is emptied.
  */
-export type Wish = {
+export type DeploymentRequest = {
   readonly settings?: Readonly<Record<string, string>>
   readonly here?: boolean
   readonly follows?: boolean
@@ -37,7 +37,7 @@ export type Wish = {
 }
 
 /** What another process needs to know of a deployment. */
-export type Described = {
+export type DeploymentDescription = {
   readonly awsEndpoint: string
   readonly searchEndpoint: string
   readonly assembly: string
@@ -58,9 +58,9 @@ export type Cloud = {
   readonly assembly: string
   readonly deployment: () => Deployment
   readonly administrator: () => Credentials | undefined
-  readonly fresh: (wish?: Wish) => Promise<Here | undefined>
+  readonly fresh: (wish?: DeploymentRequest) => Promise<LocalDeployment | undefined>
   /** Of all that ran here. */
-  readonly recorded: () => readonly Call[]
+  readonly recorded: () => readonly RecordedCall[]
   /** What functions told of errors that ran here. */
   readonly errors: () => readonly string[]
   readonly stop: () => Promise<void>
@@ -99,15 +99,15 @@ async function opened(
   const searchEndpoint = search.environment.OPENSEARCH_ENDPOINT!
   const aws = awsCalls(standIn.environment.DYNAMODB_ENDPOINT!)
   const front = await startFront(port ?? 0, async (wish) => {
-    await fresh(wish as Wish)
+    await fresh(wish as DeploymentRequest)
     return described()
   })
   ends.push(front.close)
   const baseUrl = `http://127.0.0.1:${front.port}/fhir`
   const usual = await synthesize({ baseUrl, searchEndpoint })
   let assembly = usual
-  let [deployment, here, administrator]: [Deployment?, Here?, Credentials?] = []
-  const described = (): Described => ({
+  let [deployment, here, administrator]: [Deployment?, LocalDeployment?, Credentials?] = []
+  const described = (): DeploymentDescription => ({
     awsEndpoint: aws.endpoint,
     searchEndpoint,
     assembly,
@@ -115,7 +115,7 @@ async function opened(
     ...(here && { direct: here.url }),
     ...(administrator && { administrator }),
   })
-  const recorded: Call[] = []
+  const recorded: RecordedCall[] = []
   const errors: string[] = []
   const leave = async (): Promise<void> => {
     recorded.push(...(here?.recorder.take() ?? []))
@@ -133,7 +133,7 @@ async function opened(
     await leave()
     assembly = onto === undefined ? usual : await synthesize({ baseUrl, searchEndpoint }, onto)
     if (onto === undefined) await empty()
-    const without = runsHere ? CALLERS : []
+    const without = runsHere ? INVOKER_TYPES : []
     deployment = await deploy(aws, assembly, {
       report: deployment === undefined ? report : () => {},
       variables: settings,
@@ -142,8 +142,8 @@ async function opened(
       isUpdate: onto !== undefined,
     })
     if (onto === undefined)
-      administrator = settings.FHIR_ACCESS === OPEN.FHIR_ACCESS ? undefined : await registerAdministrator(aws.endpoint, deployment)
-    if (runsHere) here = await startHere({ aws, assembly, deployment, searchEndpoint, follows })
+      administrator = settings.FHIR_ACCESS === OPEN_ACCESS.FHIR_ACCESS ? undefined : await registerAdministrator(aws.endpoint, deployment)
+    if (runsHere) here = await startLocalDeployment({ aws, assembly, deployment, searchEndpoint, follows })
     front.forwardTo(here?.url ?? apiUrl(aws, deployment), await distributionOf(aws, deployment))
     return here
   }

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Credentials } from '../fixtures/given-tokens.ts'
-import { INTO_LAKE } from './assembly.ts'
+import { LAKE_SCHEDULE } from './assembly.ts'
 import { startFunction } from './function-host.ts'
-import type { Hosted } from './hosted.ts'
+import type { HostedDeployment } from './hosted.ts'
 
 const ROUNDS = 2
 
@@ -55,7 +55,7 @@ const EVENTS: Readonly<Record<string, Event>> = {
   export: { ...http('GET', '/$export'), multiValueHeaders: { accept: ['application/fhir+json'], prefer: ['respond-async'] } },
   'export-status': http('GET', '/export/{id}', { id: 'nobodys' }),
   'export-cancel': http('DELETE', '/export/{id}', { id: 'nobodys' }),
-  'export-schedule': { schedule: { ...INTO_LAKE, tenant: 'default', level: 'system' }, time: '2031-01-01T03:00:00Z' },
+  'export-schedule': { schedule: { ...LAKE_SCHEDULE, tenant: 'default', level: 'system' }, time: '2031-01-01T03:00:00Z' },
   'export-step': { action: 'plan', job: 'nobodys', attempt: 1 },
   'export-sweep': { sweep: 'schedules', schedules: [] },
 }
@@ -88,7 +88,11 @@ const eventsOf = (administrator: Credentials, token: string): Readonly<Record<st
 type Start = { readonly loaded: number; readonly answered: number }
 
 /** `token`: one of the administrator's. */
-export async function coldStarts({ functions }: Hosted, administrator: Credentials, token: string): Promise<readonly string[]> {
+export async function measureColdStarts(
+  { functions }: HostedDeployment,
+  administrator: Credentials,
+  token: string,
+): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'fhir-empty-'))
   const empty = join(folder, 'empty.cjs')
   writeFileSync(empty, 'exports.handler = async () => ({ statusCode: 200, body: "" })')

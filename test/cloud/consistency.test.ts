@@ -6,8 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
-import { OPEN } from './assembly.ts'
-import { onCloud } from './deployed.ts'
+import { OPEN_ACCESS } from './assembly.ts'
+import { runOnCloud } from './deployed.ts'
 
 type Given = { readonly status: number; readonly headers: Headers; readonly body: Tree }
 
@@ -36,7 +36,7 @@ const find = async (family: string, headers: Readonly<Record<string, string>> = 
   ((await search(`family:exact=${family}`, headers)).entry ?? []).map(({ resource }: Tree) => resource.id)
 const tokenOf = ({ headers }: Given): string => headers.get('x-index-token')!
 
-onCloud('an index that keeps up', { settings: OPEN }, () => {
+runOnCloud('an index that keeps up', { settings: OPEN_ACCESS }, () => {
   it('shows a write to a search that carries its token, and forgets what it was before', async () => {
     const id = newId()
     for (let i = 0; i < 10; i++) {
@@ -74,7 +74,7 @@ onCloud('an index that keeps up', { settings: OPEN }, () => {
   })
 })
 
-onCloud('an index that stays behind', { settings: OPEN, here: true, follows: false }, () => {
+runOnCloud('an index that stays behind', { settings: OPEN_ACCESS, here: true, follows: false }, () => {
   it('is no reason to lose or refuse a write, and lets no search that waits for it go on without', async () => {
     const id = newId()
     const written = await put(id, id)

@@ -1,7 +1,7 @@
 /** What each interaction consumes, from the calls of the function that answered it, and what a million of them costs. */
 import type { Tree } from './aws-calls.ts'
-import type { Here } from './here.ts'
-import type { Call } from './recorder.ts'
+import type { LocalDeployment } from './here.ts'
+import type { RecordedCall } from './recorder.ts'
 import { UnitMeter } from './units.ts'
 
 /** Dollars in us-east-1, by list; per million but where it says otherwise. */
@@ -41,7 +41,7 @@ export const observation = (id: string): Tree => ({
   note: [{ text: 'Taken at home by the patient with a scale of the practice, after breakfast and in light clothes. '.repeat(3) }],
 })
 
-export async function consumption({ recorder }: Here, baseUrl: string): Promise<readonly string[]> {
+export async function measureConsumption({ recorder }: LocalDeployment, baseUrl: string): Promise<readonly string[]> {
   const send = async (method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<void> => {
     const content = body === undefined ? {} : { body: JSON.stringify(body) }
     const response = await fetch(baseUrl + path, { method, headers: { 'content-type': 'application/fhir+json', ...headers }, ...content })
@@ -107,12 +107,12 @@ export async function consumption({ recorder }: Here, baseUrl: string): Promise<
   return [head, '|---|---|---|---|---|', ...rows]
 }
 
-type Seen = { readonly call: Call; readonly reads: number; readonly writes: number }
+type Seen = { readonly call: RecordedCall; readonly reads: number; readonly writes: number }
 
 function rowOf(name: string, kind: Kind, seen: readonly Seen[]): string {
   const each = (count: (one: Seen) => number): number => seen.reduce((sum, one) => sum + count(one), 0) / REPEATS
   const [reads, writes] = [each((one) => one.reads), each((one) => one.writes)]
-  const of = (service: Call['service'], write?: boolean) =>
+  const of = (service: RecordedCall['service'], write?: boolean) =>
     each(({ call }) => (call.service === service && (write === undefined || (call.operation === 'PUT') === write) ? 1 : 0))
   const [gigabytes, ms] = RUNS[kind]
   const dollars =

@@ -1,12 +1,12 @@
 /** A function asked as CloudFormation asks it, on behalf of a resource of a stack. */
 import { createServer } from 'node:http'
 import type { Tree } from './aws-calls.ts'
-import type { Invoked } from './function-host.ts'
+import type { InvocationResult } from './function-host.ts'
 
-type Invoke = (event: object) => Promise<Invoked>
+type Invoke = (event: object) => Promise<InvocationResult>
 
 /** `properties`: as the template says them. What it tells others of the stack. */
-export async function asCustomResource(
+export async function invokeCustomResource(
   invoke: Invoke,
   RequestType: 'Create' | 'Update' | 'Delete',
   properties: Readonly<Record<string, string>> = {},
@@ -29,7 +29,7 @@ export async function asCustomResource(
   return answered[0].Data
 }
 
-export function resultOf(invoked: Invoked): Tree {
+export function resultOf(invoked: InvocationResult): Tree {
   if (!('result' in invoked)) throw new Error(`${invoked.kind}: ${invoked.message}`)
   return JSON.parse(invoked.result)
 }

@@ -1,11 +1,15 @@
 /** A deployment for a test file, asked for at FHIR_FRESH_URL; without one, a line that says so. */
 import { beforeAll, describe, it } from '@jest/globals'
-import { type Client, clientOf } from '../api/server.ts'
-import { tokensOf } from '../fixtures/given-tokens.ts'
-import type { Described, Wish } from './cloud.ts'
+import { clientOf, type TestClient } from '../api/server.ts'
+import { tokenProviderOf } from '../fixtures/given-tokens.ts'
+import type { DeploymentDescription, DeploymentRequest } from './cloud.ts'
 
 /** `client`: who may do everything there. */
-export function onCloud(name: string, wish: Wish, suite: (cloud: () => Described, client: Client) => void): void {
+export function runOnCloud(
+  name: string,
+  wish: DeploymentRequest,
+  suite: (cloud: () => DeploymentDescription, client: TestClient) => void,
+): void {
   if (process.env.FHIR_FRESH_URL === undefined) {
     const reason = 'there is no deployment; `npm run test:cloud` makes one'
     process.stderr.write(`${name} is not tested: ${reason}\n`)
@@ -15,12 +19,12 @@ export function onCloud(name: string, wish: Wish, suite: (cloud: () => Described
     return
   }
   describe(name, () => {
-    let described: Described | undefined
+    let described: DeploymentDescription | undefined
     let token: (() => Promise<string>) | undefined
     beforeAll(async () => {
-      described = await deployment(wish)
+      described = await requestDeployment(wish)
       const { administrator } = described
-      token = administrator === undefined ? undefined : tokensOf(process.env.FHIR_BASE_URL!, administrator)
+      token = administrator === undefined ? undefined : tokenProviderOf(process.env.FHIR_BASE_URL!, administrator)
     })
     const client = clientOf(
       () => process.env.FHIR_BASE_URL!,
@@ -30,8 +34,8 @@ export function onCloud(name: string, wish: Wish, suite: (cloud: () => Described
   })
 }
 
-export async function deployment(wish: Wish): Promise<Described> {
+export async function requestDeployment(wish: DeploymentRequest): Promise<DeploymentDescription> {
   const response = await fetch(process.env.FHIR_FRESH_URL!, { method: 'POST', body: JSON.stringify(wish) })
   if (!response.ok) throw new Error(await response.text())
-  return (await response.json()) as Described
+  return (await response.json()) as DeploymentDescription
 }

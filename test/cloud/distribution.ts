@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import type { Deployment } from './deploy.ts'
 import type { FileBehaviour } from './files.ts'
-import { unresolved } from './firewall.ts'
+import { unresolvedTextOf } from './firewall.ts'
 
 /** `viewerFunction`: its code. `headers`: what CloudFront sends with every request to the API. */
 export type Distribution = {
@@ -34,7 +34,10 @@ export async function distributionOf(aws: AwsCalls, { templates, resources }: De
   const keys = await Promise.all(pairs.map(async (pair) => [pair, await pem(pair)] as const))
   const origin = Origins.find(({ Id }: Tree) => Id === behaviour.TargetOriginId)
   const bucket = resources[stack]![origin.DomainName['Fn::GetAtt'][0]]!
-  const sent = (Origins[0].OriginCustomHeaders ?? []).map(({ HeaderName, HeaderValue }: Tree) => [HeaderName, unresolved(HeaderValue)])
+  const sent = (Origins[0].OriginCustomHeaders ?? []).map(({ HeaderName, HeaderValue }: Tree) => [
+    HeaderName,
+    unresolvedTextOf(HeaderValue),
+  ])
   return {
     viewerFunction: viewerFunctionOf(DefaultCacheBehavior),
     headers: Object.fromEntries(sent),

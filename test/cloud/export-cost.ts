@@ -1,12 +1,12 @@
 /** What an export consumes, from the calls of its steps, and what a million resources cost. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { OPEN } from './assembly.ts'
+import { OPEN_ACCESS } from './assembly.ts'
 import type { Tree } from './aws-calls.ts'
 import type { Cloud } from './cloud.ts'
 import { observation, PRICES } from './consumption.ts'
 import { resultOf } from './custom-resource.ts'
-import { jobIn, RESPOND_ASYNC } from './exports.ts'
-import type { Call } from './recorder.ts'
+import { jobIdOf, RESPOND_ASYNC } from './exports.ts'
+import type { RecordedCall } from './recorder.ts'
 import { UnitMeter } from './units.ts'
 
 const [TRANSACTIONS, ENTRIES] = [10, 200]
@@ -25,14 +25,14 @@ const TRANSITIONS_ONCE = 3 * 15 + 10
 const [GIGABYTES, EACH_SECOND, PART, DAYS] = [1.77, 2_000, 8 * 1024 * 1024, 10]
 
 /** On a fresh deployment that lets everybody in. */
-export async function exportCost({ fresh, baseUrl }: Pick<Cloud, 'fresh' | 'baseUrl'>): Promise<readonly string[]> {
-  const { hosted, recorder } = (await fresh({ here: true, settings: { ...OPEN, FHIR_EXPORT_NEEDS_ASSERTION: 'off' } }))!
+export async function measureExportCost({ fresh, baseUrl }: Pick<Cloud, 'fresh' | 'baseUrl'>): Promise<readonly string[]> {
+  const { hosted, recorder } = (await fresh({ here: true, settings: { ...OPEN_ACCESS, FHIR_EXPORT_NEEDS_ASSERTION: 'off' } }))!
   const meter = new UnitMeter()
   const taken = (): readonly Seen[] => recorder.take().map((call) => ({ call, ...meter.unitsOf(call) }))
   taken()
   const bytes = await written(baseUrl)
   const begun = await sent(`${baseUrl}/$export?_type=Observation`, { headers: RESPOND_ASYNC })
-  const ofJob = { job: jobIn(begun.headers.get('content-location')!), attempt: 1 }
+  const ofJob = { job: jobIdOf(begun.headers.get('content-location')!), attempt: 1 }
   const step = async (input: object): Promise<Tree> => resultOf(await hosted.host.invoke('export-step', { ...input, ...ofJob }))
   let planned = await step({ action: 'plan' })
   while (planned.wait > 0) {
@@ -73,7 +73,7 @@ async function jobOf(baseUrl: string, job: string): Promise<Tree> {
   return { ...manifest, complete: manifest.output.reduce((sum: number, { count }: Tree) => sum + count, 0) }
 }
 
-type Seen = { readonly call: Call; readonly reads: number; readonly writes: number }
+type Seen = { readonly call: RecordedCall; readonly reads: number; readonly writes: number }
 
 function rows(seen: readonly Seen[], size: number): readonly string[] {
   const each = (count: (one: Seen) => number): number => seen.reduce((total, one) => total + count(one), 0) / RESOURCES

@@ -5,20 +5,29 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { clientOf, type Tree } from '../api/server.ts'
-import { tokensOf } from '../fixtures/given-tokens.ts'
+import { tokenProviderOf } from '../fixtures/given-tokens.ts'
 import { patient } from '../fixtures/resources.ts'
-import { INTO_LAKE } from './assembly.ts'
+import { LAKE_SCHEDULE } from './assembly.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
-import type { Described } from './cloud.ts'
-import { asCustomResource, resultOf } from './custom-resource.ts'
-import { onCloud } from './deployed.ts'
-import { type Exported, finished, jobIn, kickOff, linesOf, scheduled, versionsOf, workOn } from './exports.ts'
+import type { DeploymentDescription } from './cloud.ts'
+import { invokeCustomResource, resultOf } from './custom-resource.ts'
+import { runOnCloud } from './deployed.ts'
+import {
+  type FinishedExport,
+  jobIdOf,
+  kickOff,
+  linesOf,
+  pollManifest,
+  runExportWorkflow,
+  runScheduledExport,
+  versionsOf,
+} from './exports.ts'
 import { type FunctionHost, functionHost } from './function-host.ts'
 import { type DeployedFunction, deployedFunctions } from './hosted.ts'
 import { register, registryOf } from './registered.ts'
 
 /** The functions of a deployment, run by this process. */
-async function ownFunctions({ awsEndpoint, searchEndpoint, assembly, deployment }: Described) {
+async function ownFunctions({ awsEndpoint, searchEndpoint, assembly, deployment }: DeploymentDescription) {
   const aws = awsCalls(awsEndpoint)
   const all = await deployedFunctions(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
   const functions: Readonly<Record<string, DeployedFunction>> = Object.fromEntries(all.map((each) => [each.name, each]))
@@ -66,16 +75,16 @@ const transactionOf = (resources: readonly Tree[]): Tree => ({
   entry: resources.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } })),
 })
 
-onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: true }, (cloud, client) => {
+runOnCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: true }, (cloud, client) => {
   const { get, put, post, delete: remove } = client
   let [aws, host, machine]: [AwsCalls, FunctionHost, string] = [] as never
-  let [ofAll, ofPatients, ofGroup, ofNamed]: [Exported, Exported, Exported, Exported] = [] as never
+  let [ofAll, ofPatients, ofGroup, ofNamed]: [FinishedExport, FinishedExport, FinishedExport, FinishedExport] = [] as never
 
-  const work = (path: string, writers = host) => workOn(aws, machine, writers, { job: jobIn(path), attempt: 1 })
-  async function exported(path: string, parameters?: Tree): Promise<Exported> {
+  const work = (path: string, writers = host) => runExportWorkflow(aws, machine, writers, { job: jobIdOf(path), attempt: 1 })
+  async function exported(path: string, parameters?: Tree): Promise<FinishedExport> {
     const job = await kickOff(client, path, parameters)
     await work(job)
-    return finished(client, job)
+    return pollManifest(client, job)
   }
 
   beforeAll(async () => {
@@ -104,7 +113,7 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
   })
 
   it('of patients and of a group has theirs', async () => {
-    const countsOf = async ({ manifest }: Exported) => {
+    const countsOf = async ({ manifest }: FinishedExport) => {
       const lines = await linesOf(manifest.output)
       return ['Patient', 'Observation'].map((type) => lines.filter(({ resourceType }) => resourceType === type).length)
     }
@@ -148,11 +157,11 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
       const other = await register(registry, { id: 'other', scopes: ['system/*.rs'] })
       registry.close()
       const base = process.env.FHIR_BASE_URL!
-      const bearing = async (who: typeof other) => ({ headers: { authorization: `Bearer ${await tokensOf(base, who)()}` } })
+      const bearing = async (who: typeof other) => ({ headers: { authorization: `Bearer ${await tokenProviderOf(base, who)()}` } })
       const url = linkTo('Patient')
       expect(await status(url, await bearing(administrator!))).toBe(200)
       expect(await status(url, await bearing(other))).toBe(403)
-      const asOther = clientOf(() => base, tokensOf(base, other))
+      const asOther = clientOf(() => base, tokenProviderOf(base, other))
       const job = `/export/${/exports\/([^/]+)\//.exec(url)![1]}`
       expect([(await asOther.get(job)).status, (await asOther.delete(job)).status, (await get(job)).status]).toEqual([403, 403, 200])
     })
@@ -160,7 +169,7 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
     it('signed with the key that CloudFront is told of', async () => {
       const { functions } = await ownFunctions(cloud())
       const KeyId = functions['export-status']!.environment.FHIR_LINK_KEY!
-      const { Pem } = await asCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
+      const { Pem } = await invokeCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
       const { PublicKey } = await aws.json('kms', 'TrentService.GetPublicKey', { KeyId })
       expect(Pem.replace(/-----[\w ]+-----|\n/g, '')).toBe(PublicKey)
     })
@@ -178,13 +187,13 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
       },
 
       'on a schedule with a bucket is copied there whole, and the next goes on from it': async () => {
-        const { name, bucket } = INTO_LAKE
+        const { name, bucket } = LAKE_SCHEDULE
         await aws.send('s3', 'PUT', `/${bucket}`)
         const keys = async () =>
           [...(await aws.send('s3', 'GET', `/${bucket}?list-type=2`)).matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!)
         const copied = async (key: string) => aws.send('s3', 'GET', `/${bucket}/${key}`)
         const times = [0, 1].map((hours) => new Date(Date.now() + hours * 3_600_000).toISOString())
-        const first = await finished(client, await scheduled(aws, host, machine, times[0]!))
+        const first = await pollManifest(client, await runScheduledExport(aws, host, machine, times[0]!))
         const folder = `default/${name}/${first.manifest.transactionTime.replaceAll(/[-:]/g, '')}/`
         expect(await keys()).toEqual([`${folder}Patient.ndjson`, `${folder}manifest.json`])
         const manifest: Tree = JSON.parse(await copied(`${folder}manifest.json`))
@@ -193,7 +202,7 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
         // Which would be told of that write, too.
         await under.get('tells what was deleted since the one before, and what is new')
         expect((await put('/Patient/a-7', patient('a-7', { active: true }))).status).toBe(200)
-        const { manifest: second } = await finished(client, await scheduled(aws, host, machine, times[1]!))
+        const { manifest: second } = await pollManifest(client, await runScheduledExport(aws, host, machine, times[1]!))
         expect(new URL(second.request).searchParams.get('_since')).toBe(manifest.transactionTime)
         const later = (await keys()).filter((key) => !key.startsWith(folder))
         expect([later.length, await copied(later[0]!)]).toEqual([2, await (await fetch(second.output[0].url)).text()])
@@ -208,7 +217,7 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
         expect((await get(job)).status).toBe(404)
         await working
         resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
-        const left = await aws.send('s3', 'GET', `/${await bucketOf(cloud())}?list-type=2&prefix=exports/${jobIn(job)}/`)
+        const left = await aws.send('s3', 'GET', `/${await bucketOf(cloud())}?list-type=2&prefix=exports/${jobIdOf(job)}/`)
         expect(left).not.toContain('<Key>')
         const { url } = ofGroup.manifest.output[0]
         expect((await remove(`/export/${/exports\/([^/]+)\//.exec(url)![1]}`)).status).toBe(202)
@@ -244,7 +253,7 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
           await Promise.all([...writing, killing])
           await writers.close()
           expect(kills).toBeGreaterThan(3)
-          const { manifest } = await finished(client, job)
+          const { manifest } = await pollManifest(client, job)
           const shown = versionsOf(await linesOf(manifest.output)).filter((each) => each.startsWith('Practitioner/r-'))
           const ids = [0, 1].flatMap((lane) => Array.from({ length: 5 }, (_, i) => `r-${lane}-${i}`))
           const expected = await Promise.all(ids.map((id) => currentAt(id, manifest.transactionTime)))
@@ -278,20 +287,20 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
 
 const MOST_KILLS = 12
 
-const bucketOf = async (described: Described): Promise<string> =>
+const bucketOf = async (described: DeploymentDescription): Promise<string> =>
   (await ownFunctions(described)).functions['export-step']!.environment.FHIR_EXPORT_BUCKET!
 
-onCloud('an export whose execution is stopped by hand', { settings: OPEN_TO_SECRETS }, (cloud, client) => {
+runOnCloud('an export whose execution is stopped by hand', { settings: OPEN_TO_SECRETS }, (cloud, client) => {
   it('is begun again by the sweep, and finished by the machine of the stand-in', async () => {
     expect((await client.post('/', transactionOf(someData('b')))).status).toBe(200)
     const { aws, functions, host } = await ownFunctions(cloud())
     try {
       const machine = functions.export!.environment.FHIR_EXPORT_WORKFLOW!
       const job = await kickOff(client, '/$export?_type=Organization')
-      const executionArn = `${machine.replace(':stateMachine:', ':execution:')}:${jobIn(job)}-1`
+      const executionArn = `${machine.replace(':stateMachine:', ':execution:')}:${jobIdOf(job)}-1`
       await aws.json('states', 'AWSStepFunctions.StopExecution', { executionArn })
       resultOf(await host.invoke('export-sweep', { sweep: 'jobs' }))
-      const { manifest } = await finished(client, job)
+      const { manifest } = await pollManifest(client, job)
       resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
       expect(versionsOf(await linesOf(manifest.output))).toEqual(['Organization/nobodys/1', 'Organization/performer/1'])
     } finally {

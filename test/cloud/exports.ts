@@ -1,31 +1,31 @@
 /** An export of a deployed stage as its client sees it: begun, polled, and its files by their links. And the machine that works on it, run here. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { StateMachine } from 'aws-local-stepfunctions'
-import { jobAt } from '../../lambdas/export/schedules/schedules.ts'
+import { jobIdAt } from '../../lambdas/export/schedules/schedules.ts'
 import { STEPS } from '../../lambdas/export/workflow.ts'
-import type { Answer, Client, Tree } from '../api/server.ts'
-import { INTO_LAKE } from './assembly.ts'
+import type { TestClient, TestResponse, Tree } from '../api/server.ts'
+import { LAKE_SCHEDULE } from './assembly.ts'
 import type { AwsCalls } from './aws-calls.ts'
 import { resultOf } from './custom-resource.ts'
 import type { FunctionHost } from './function-host.ts'
 
 export const RESPOND_ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
 
-export type Asking = Pick<Client, 'base' | 'get' | 'post'>
+export type ExportClient = Pick<TestClient, 'base' | 'get' | 'post'>
 
-export type Exported = { readonly manifest: Tree; readonly answer: Answer }
+export type FinishedExport = { readonly manifest: Tree; readonly answer: TestResponse }
 
 /** The path of the job. */
-export async function kickOff({ base, get, post }: Asking, path: string, parameters?: Tree): Promise<string> {
+export async function kickOff({ base, get, post }: ExportClient, path: string, parameters?: Tree): Promise<string> {
   const { status, headers, text } = await (parameters === undefined ? get(path, RESPOND_ASYNC) : post(path, parameters, RESPOND_ASYNC))
   if (status !== 202) throw new Error(`${path}: ${status} ${text}`)
   return headers.get('content-location')!.slice(base().length)
 }
 
-export const jobIn = (path: string): string => path.split('/').at(-1)!
+export const jobIdOf = (path: string): string => path.split('/').at(-1)!
 
 /** Polls until there is a manifest. */
-export async function finished({ get }: Pick<Asking, 'get'>, job: string): Promise<Exported> {
+export async function pollManifest({ get }: Pick<ExportClient, 'get'>, job: string): Promise<FinishedExport> {
   for (let i = 0; i < 600; i++) {
     const answer = await get(job)
     if (answer.status === 200) return { manifest: answer.body, answer }
@@ -57,7 +57,7 @@ export const versionsOf = (lines: readonly Tree[]): readonly string[] =>
 const RETRIED_AFTER = 50
 
 /** The definition that is deployed, with the steps of a function that runs here. */
-export async function workOn(aws: AwsCalls, stateMachineArn: string, host: FunctionHost, input: object): Promise<void> {
+export async function runExportWorkflow(aws: AwsCalls, stateMachineArn: string, host: FunctionHost, input: object): Promise<void> {
   const { definition }: Tree = await aws.json('states', 'AWSStepFunctions.DescribeStateMachine', { stateMachineArn })
   const step = (event: object) => host.invoke('export-step', event).then(resultOf)
   const names = Object.keys(STEPS)
@@ -68,12 +68,12 @@ export async function workOn(aws: AwsCalls, stateMachineArn: string, host: Funct
   await execution.result
 }
 
-/** A run of INTO_LAKE, from the call of its rule until its files are copied. The path of its job. */
-export async function scheduled(aws: AwsCalls, host: FunctionHost, machine: string, time: string): Promise<string> {
-  const { name, bucket } = INTO_LAKE
-  resultOf(await host.invoke('export-schedule', { schedule: { ...INTO_LAKE, tenant: 'default', level: 'system' }, time }))
-  const job = jobAt(name, Date.parse(time))
-  await workOn(aws, machine, host, { job, attempt: 1 })
+/** A run of LAKE_SCHEDULE, from the call of its rule until its files are copied. The path of its job. */
+export async function runScheduledExport(aws: AwsCalls, host: FunctionHost, machine: string, time: string): Promise<string> {
+  const { name, bucket } = LAKE_SCHEDULE
+  resultOf(await host.invoke('export-schedule', { schedule: { ...LAKE_SCHEDULE, tenant: 'default', level: 'system' }, time }))
+  const job = jobIdAt(name, Date.parse(time))
+  await runExportWorkflow(aws, machine, host, { job, attempt: 1 })
   resultOf(await host.invoke('export-sweep', { sweep: 'copies', schedules: [{ name, bucket, late: 3_600_000 }] }))
   return `/export/${job}`
 }

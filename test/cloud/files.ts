@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { judged } from '../fixtures/cloudfront.ts'
-import { viewed } from './viewer.ts'
+import { checkSignedUrl } from '../fixtures/cloudfront.ts'
+import { viewerOf } from './viewer.ts'
 
 /** `keys`: by the ids links name. `bucket`: where it is, without a slash at the end. */
 export type FileBehaviour = {
@@ -28,9 +28,9 @@ export async function handOut(
   const refuse = (status: number, why: string) =>
     void response.writeHead(status, { 'content-type': 'text/xml' }).end(`<Error><Code>${why}</Code></Error>`)
   if (method !== 'GET' && method !== 'HEAD') return refuse(403, 'MethodNotAllowed')
-  const judgement = judged(`http://${headers.host}${url}`, { keys, now: Date.now })
+  const judgement = checkSignedUrl(`http://${headers.host}${url}`, { keys, now: Date.now })
   if (judgement.kind === 'refused') return refuse(403, judgement.why)
-  const seen = viewed(viewerFunction)(url, headers)
+  const seen = viewerOf(viewerFunction)(url, headers)
   if ('status' in seen) return void response.writeHead(seen.status, seen.headers).end(seen.body)
   const asked = PASSED.flatMap((name) => (typeof headers[name] === 'string' ? [[name, headers[name]] as const] : []))
   const object = await fetch(bucket + url.split('?', 1)[0]!, {

@@ -2,10 +2,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Tree } from './aws-calls.ts'
 
-export type Blocked = { readonly status: number; readonly contentType: string; readonly body: string }
+export type BlockResponse = { readonly status: number; readonly contentType: string; readonly body: string }
 
 /** undefined: the request passes. */
-export type Firewall = (headers: IncomingHttpHeaders) => Blocked | undefined
+export type Firewall = (headers: IncomingHttpHeaders) => BlockResponse | undefined
 
 const TYPES: Readonly<Record<string, string>> = { APPLICATION_JSON: 'application/json', TEXT_PLAIN: 'text/plain', TEXT_HTML: 'text/html' }
 
@@ -32,9 +32,9 @@ function fits(statement: Tree, headers: IncomingHttpHeaders): boolean {
   const { FieldToMatch } = ByteMatchStatement ?? RegexMatchStatement ?? {}
   if (FieldToMatch === undefined) throw new Error(`a statement that is not known here: ${JSON.stringify(statement)}`)
   const value = headers[FieldToMatch.SingleHeader.Name]
-  if (ByteMatchStatement !== undefined) return value === unresolved(ByteMatchStatement.SearchString)
+  if (ByteMatchStatement !== undefined) return value === unresolvedTextOf(ByteMatchStatement.SearchString)
   return typeof value === 'string' && new RegExp(RegexMatchStatement.RegexString).test(value)
 }
 
 /** A secret as whoever reads the template knows it: by its reference. */
-export const unresolved = (value: Tree): string => JSON.stringify(value)
+export const unresolvedTextOf = (value: Tree): string => JSON.stringify(value)

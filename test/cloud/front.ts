@@ -3,7 +3,7 @@ import { Agent, createServer, type IncomingMessage, request as requestOf, type S
 import type { AddressInfo } from 'node:net'
 import type { Distribution } from './distribution.ts'
 import { type FileBehaviour, handOut, isFile } from './files.ts'
-import { type Headers, type View, viewed } from './viewer.ts'
+import { type Headers, type Viewer, viewerOf } from './viewer.ts'
 
 export type Front = {
   readonly port: number
@@ -21,14 +21,14 @@ const AT_ONCE = 8
 const CONTROL = '/-/fresh'
 const BASE = '/fhir'
 /** Milliseconds: longer than clients keep connections. */
-export const KEPT_ALIVE = 120_000
+export const KEEP_ALIVE_MS = 120_000
 
 /** `port`: 0 is any. `control`: see CONTROL. An error of it is answered with 500 and its text. */
 export async function startFront(port: number, control: (wish: object) => Promise<object>): Promise<Front> {
   // A connection is left before the other end may close it: a request that is on its way then would be lost.
   const agent = new Agent({ keepAlive: true, timeout: 2_000 })
   let api: string | undefined
-  let view: View = (url) => ({ url, headers: {} })
+  let view: Viewer = (url) => ({ url, headers: {} })
   let sent: Headers = {}
   let files: FileBehaviour | undefined
   let answered = 0
@@ -67,7 +67,7 @@ export async function startFront(port: number, control: (wish: object) => Promis
       response.writeHead(502).end((error as Error).message)
     }
   })
-  server.keepAliveTimeout = KEPT_ALIVE
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,
@@ -75,7 +75,7 @@ export async function startFront(port: number, control: (wish: object) => Promis
       api = to
       sent = distribution?.headers ?? {}
       files = distribution?.files
-      view = distribution === undefined ? (url) => ({ url, headers: {} }) : viewed(distribution.viewerFunction)
+      view = distribution === undefined ? (url) => ({ url, headers: {} }) : viewerOf(distribution.viewerFunction)
     },
     answered: () => answered,
     close: () =>

@@ -15,12 +15,12 @@ export type HostedFunction = {
 }
 
 /** What an invocation ends with. `kind` is why there is no result. */
-export type Invoked =
+export type InvocationResult =
   | { readonly result: string }
   | { readonly kind: 'error' | 'timeout' | 'event too large' | 'result too large' | 'died'; readonly message: string }
 
 export type FunctionHost = {
-  readonly invoke: (name: string, event: unknown) => Promise<Invoked>
+  readonly invoke: (name: string, event: unknown) => Promise<InvocationResult>
   /** Ends its processes in the middle of what they do. */
   readonly kill: (name: string) => void
   readonly printed: (name: string) => string
@@ -30,9 +30,9 @@ export type FunctionHost = {
 }
 
 /** Of an event and of a result of a synchronous invocation, as JSON. */
-export const LARGEST_PAYLOAD = 6 * 1024 * 1024
+export const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024
 /** How much longer than on AWS anything may take here, on a machine that others use too: limits of time have tests of their own. */
-export const SLOWER = 5
+export const SLOWDOWN_FACTOR = 5
 const MOST_AT_ONCE = 4
 const KEPT_OUTPUT = 100_000
 
@@ -52,9 +52,9 @@ export function functionHost(functions: Readonly<Record<string, HostedFunction>>
     async invoke(name, event) {
       if (isClosed) return { kind: 'died', message: 'the functions are no longer run' }
       const text = JSON.stringify(event)
-      if (Buffer.byteLength(text) > LARGEST_PAYLOAD) return { kind: 'event too large', message: `${Buffer.byteLength(text)} bytes` }
+      if (Buffer.byteLength(text) > MAX_PAYLOAD_BYTES) return { kind: 'event too large', message: `${Buffer.byteLength(text)} bytes` }
       const invoked = await poolOf(name).invoke(text)
-      return 'result' in invoked && Buffer.byteLength(invoked.result) > LARGEST_PAYLOAD
+      return 'result' in invoked && Buffer.byteLength(invoked.result) > MAX_PAYLOAD_BYTES
         ? { kind: 'result too large', message: `${Buffer.byteLength(invoked.result)} bytes` }
         : invoked
     },
@@ -92,7 +92,7 @@ class Pool {
     this.#function = hosted
   }
 
-  async invoke(event: string): Promise<Invoked> {
+  async invoke(event: string): Promise<InvocationResult> {
     const instance = await this.#taken()
     try {
       return await this.#run(instance, event)
@@ -146,7 +146,7 @@ class Pool {
     return instance
   }
 
-  #run({ process: child }: Instance, event: string): Promise<Invoked> {
+  #run({ process: child }: Instance, event: string): Promise<InvocationResult> {
     const id = ++this.#count
     const { timeout } = this.#function
     return new Promise((resolve) => {
@@ -159,7 +159,7 @@ class Pool {
         if (answer.id !== id) return
         end(answer.result === undefined ? { kind: 'error', message: answer.error ?? '' } : { result: answer.result })
       }
-      const end = (invoked: Invoked) => {
+      const end = (invoked: InvocationResult) => {
         clearTimeout(late)
         child.off('exit', onExit).off('message', onMessage)
         resolve(invoked)

@@ -5,7 +5,7 @@ import { apiTemplate } from './api-template.ts'
 import type { Tree } from './aws-calls.ts'
 import { firewallOf } from './firewall.ts'
 import { type Front, startFront } from './front.ts'
-import type { Invoked } from './function-host.ts'
+import type { InvocationResult } from './function-host.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
 
 const resource = (ParentId: Tree, PathPart: string): Tree => ({ Type: 'AWS::ApiGateway::Resource', Properties: { ParentId, PathPart } })
@@ -60,7 +60,7 @@ const TEMPLATE: Tree = {
 
 let gateway: RunningGateway
 let last: { readonly name: string; readonly event: Tree }
-let next: Invoked | undefined
+let next: InvocationResult | undefined
 
 beforeAll(async () => {
   gateway = await startGateway({
@@ -77,8 +77,8 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-const result = (given: object): Invoked => ({ result: JSON.stringify(given) })
-async function send(path: string, init: RequestInit = {}, answered: Invoked | undefined = result({ statusCode: 200, body: '' })) {
+const result = (given: object): InvocationResult => ({ result: JSON.stringify(given) })
+async function send(path: string, init: RequestInit = {}, answered: InvocationResult | undefined = result({ statusCode: 200, body: '' })) {
   next = answered
   const response = await fetch(gateway.url + path, init)
   const bytes = Buffer.from(await response.arrayBuffer())
@@ -163,7 +163,7 @@ describe('an answer', () => {
     expect([headers.get('www-authenticate'), headers.get('x-amzn-remapped-www-authenticate')]).toEqual([null, 'Bearer'])
   })
 
-  it.each<readonly [string, Invoked | undefined, number]>([
+  it.each<readonly [string, InvocationResult | undefined, number]>([
     ['nothing in time', undefined, 504],
     ['an error', { kind: 'error', message: 'x' }, 502],
     ['no status', result({ body: 'x' }), 502],

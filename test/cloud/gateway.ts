@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { gunzipSync, inflateSync } from 'node:zlib'
 import type { ApiTemplate, Match } from './api-template.ts'
 import type { Firewall } from './firewall.ts'
-import { KEPT_ALIVE } from './front.ts'
-import type { FunctionHost, Invoked } from './function-host.ts'
+import { KEEP_ALIVE_MS } from './front.ts'
+import type { FunctionHost, InvocationResult } from './function-host.ts'
 
 export type GatewayOptions = {
   readonly api: ApiTemplate
@@ -27,7 +27,7 @@ export type RunningGateway = {
 const LARGEST_BODY = 10 * 1024 * 1024
 /** Of the request line and the values of all headers. */
 const LARGEST_HEAD = 10_240
-export const TIMEOUT = 29_000
+export const GATEWAY_TIMEOUT_MS = 29_000
 
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
@@ -35,7 +35,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       response.headersSent ? response.destroy() : fault(options.api, response, 'DEFAULT_5XX', 500, error.message),
     )
   })
-  server.keepAliveTimeout = KEPT_ALIVE
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { readonly port: number }
   return {
@@ -49,7 +49,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
 }
 
 async function answer(
-  { api, firewall, invoke, stage, timeout = TIMEOUT }: GatewayOptions,
+  { api, firewall, invoke, stage, timeout = GATEWAY_TIMEOUT_MS }: GatewayOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ) {
@@ -103,7 +103,7 @@ function isText(path: string): boolean {
 const headSize = ({ method, url, rawHeaders }: IncomingMessage): number =>
   method!.length + url!.length + rawHeaders.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
 
-function within(timeout: number, invoked: Promise<Invoked>): Promise<Invoked | 'late'> {
+function within(timeout: number, invoked: Promise<InvocationResult>): Promise<InvocationResult | 'late'> {
   let timer: NodeJS.Timeout
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(() => resolve('late'), timeout)

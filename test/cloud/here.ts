@@ -1,27 +1,27 @@
 /** A deployment run by this process instead of the stand-in: its functions, its gateway, and what follows its stream. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AwsCalls } from './aws-calls.ts'
-import { asCustomResource } from './custom-resource.ts'
+import { invokeCustomResource } from './custom-resource.ts'
 import type { Deployment } from './deploy.ts'
-import { SLOWER } from './function-host.ts'
-import { startGateway, TIMEOUT } from './gateway.ts'
-import { type Hosted, hosted } from './hosted.ts'
-import { type Discarded, pump, streamReader } from './pump.ts'
+import { SLOWDOWN_FACTOR } from './function-host.ts'
+import { GATEWAY_TIMEOUT_MS, startGateway } from './gateway.ts'
+import { type HostedDeployment, hostDeployment } from './hosted.ts'
+import { type DiscardedBatch, pump, streamReader } from './pump.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 
 /** What would call the functions where they are deployed. */
-export const CALLERS = [
+export const INVOKER_TYPES = [
   ...['AWS::Lambda::EventSourceMapping', 'AWS::Events::Rule', 'AWS::Scheduler::Schedule'],
   ...['Custom::FhirMigration', 'Custom::FhirSigningKeys', 'Custom::FhirLinkKey'],
 ]
 
-export type Here = {
+export type LocalDeployment = {
   /** Of the stage. */
   readonly url: string
-  readonly hosted: Hosted
+  readonly hosted: HostedDeployment
   readonly recorder: Recorder
   /** What no function took. */
-  readonly discarded: readonly Discarded[]
+  readonly discarded: readonly DiscardedBatch[]
   readonly close: () => Promise<void>
 }
 
@@ -30,7 +30,7 @@ const PAUSE = 10
 /** ms between two looks at the indices, as of the rule of the stage. */
 const MINUTE = 60_000
 
-export type HereOptions = {
+export type LocalDeploymentOptions = {
   readonly aws: AwsCalls
   readonly assembly: string
   readonly deployment: Deployment
@@ -39,18 +39,24 @@ export type HereOptions = {
   readonly follows: boolean
 }
 
-export async function startHere({ aws, assembly, deployment, searchEndpoint, follows }: HereOptions): Promise<Here> {
+export async function startLocalDeployment({
+  aws,
+  assembly,
+  deployment,
+  searchEndpoint,
+  follows,
+}: LocalDeploymentOptions): Promise<LocalDeployment> {
   const recorder = await startRecorder(aws.endpoint, searchEndpoint)
-  const home = await hosted(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
+  const home = await hostDeployment(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
   const gateway = await startGateway({
     api: home.api,
     firewall: home.firewall,
     invoke: home.invoke,
     stage: 'fhir',
-    timeout: TIMEOUT * SLOWER,
+    timeout: GATEWAY_TIMEOUT_MS * SLOWDOWN_FACTOR,
   })
-  for (const name of ['migrate', 'tend-keys']) await asCustomResource((event) => home.host.invoke(name, event), 'Create')
-  const discarded: Discarded[] = []
+  for (const name of ['migrate', 'tend-keys']) await invokeCustomResource((event) => home.host.invoke(name, event), 'Create')
+  const discarded: DiscardedBatch[] = []
   const closing = new AbortController()
   let isClosed = false
   const tending = (async () => {

@@ -8,8 +8,8 @@ import { type ApiTemplate, apiTemplate } from './api-template.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { type Deployment, readJson } from './deploy.ts'
 import { type Firewall, firewallOf } from './firewall.ts'
-import { type FunctionHost, functionHost, type HostedFunction, SLOWER } from './function-host.ts'
-import { type Mapping, mappingOf } from './pump.ts'
+import { type FunctionHost, functionHost, type HostedFunction, SLOWDOWN_FACTOR } from './function-host.ts'
+import { mappingOf, type StreamMapping } from './pump.ts'
 
 export type DeployedFunction = HostedFunction & {
   /** As in functions.ts; the logical id says more than one wants to read. */
@@ -37,7 +37,7 @@ export async function deployedFunctions(
       const configuration = await aws.send('lambda', 'GET', `/2015-03-31/functions/${resources[stack]![logicalId]}/configuration`)
       const { Environment, Timeout }: Tree = JSON.parse(configuration)
       const environment = { ...Environment?.Variables, ...identity(name, endpoints) }
-      return { name, logicalId, bundle: file, environment, timeout: Timeout * 1_000 * SLOWER }
+      return { name, logicalId, bundle: file, environment, timeout: Timeout * 1_000 * SLOWDOWN_FACTOR }
     }),
   )
 }
@@ -65,7 +65,7 @@ function fileOf(assembly: string, stack: string, { Code, Handler }: Tree): { rea
   return { file, name: basename(module) }
 }
 
-export type Hosted = {
+export type HostedDeployment = {
   readonly api: ApiTemplate
   readonly firewall: Firewall
   /** By name. */
@@ -74,10 +74,15 @@ export type Hosted = {
   /** For the gateway, which knows functions by their logical ids. */
   readonly invoke: FunctionHost['invoke']
   /** By name of the function that follows it. */
-  readonly streams: Readonly<Record<string, { readonly arn: string; readonly mapping: Mapping }>>
+  readonly streams: Readonly<Record<string, { readonly arn: string; readonly mapping: StreamMapping }>>
 }
 
-export async function hosted(aws: AwsCalls, assembly: string, deployment: Deployment, endpoints: Endpoints): Promise<Hosted> {
+export async function hostDeployment(
+  aws: AwsCalls,
+  assembly: string,
+  deployment: Deployment,
+  endpoints: Endpoints,
+): Promise<HostedDeployment> {
   const all = await deployedFunctions(aws, assembly, deployment, endpoints)
   const functions = Object.fromEntries(all.map((each) => [each.name, each]))
   const names = new Map(all.map(({ name, logicalId }) => [logicalId, name]))

@@ -1,6 +1,6 @@
 /** The parts of a run of the cloud: each is done whatever became of those before it, and what was opened is closed. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { inParts, type Parts } from './in-parts.ts'
+import { runParts, type TestParts } from './in-parts.ts'
 
 type Home = { readonly done: string[] }
 
@@ -30,8 +30,8 @@ const passes = async () => true
 const fails = async () => false
 const breaks = () => Promise.reject(new Error('broken'))
 
-const run = (words: readonly string[], parts: Parts<Home>['parts'], open: () => Promise<void> = async () => undefined) =>
-  inParts(words, {
+const run = (words: readonly string[], parts: TestParts<Home>['parts'], open: () => Promise<void> = async () => undefined) =>
+  runParts(words, {
     parts,
     usual: Object.keys(parts).filter((name) => name !== 'extra'),
     async open() {

@@ -1,13 +1,13 @@
 /** Work in parts, each of which is done whatever became of those before it. */
 
 /** `takes`: whether it can do that file. `files`: those of them it is to do instead of all; undefined: all. False: something failed. */
-export type Part<Home> = {
+export type TestPart<Home> = {
   readonly takes: (path: string) => boolean
   readonly run: (home: Home, files: readonly string[] | undefined) => Promise<boolean>
 }
 
-export type Parts<Home> = {
-  readonly parts: Readonly<Record<string, Part<Home>>>
+export type TestParts<Home> = {
+  readonly parts: Readonly<Record<string, TestPart<Home>>>
   /** Names of those that are done where none is named, in their order. */
   readonly usual: readonly string[]
   /** What all work at; closed whatever happens. */
@@ -22,7 +22,7 @@ export type Parts<Home> = {
 }
 
 /** `words`: names of parts and, with a slash in them, files. The exit code: 2 where nothing could be begun, 1 where something failed. */
-export async function inParts<Home>(words: readonly string[], given: Parts<Home>): Promise<number> {
+export async function runParts<Home>(words: readonly string[], given: TestParts<Home>): Promise<number> {
   const chosen = chosenOf(words, given)
   if (typeof chosen === 'string') {
     given.report(chosen)
@@ -46,7 +46,7 @@ export async function inParts<Home>(words: readonly string[], given: Parts<Home>
 type Chosen = { readonly names: readonly string[]; readonly files: readonly string[] }
 
 /** Why not, where it cannot be. */
-function chosenOf<Home>(words: readonly string[], { parts, usual }: Parts<Home>): Chosen | string {
+function chosenOf<Home>(words: readonly string[], { parts, usual }: TestParts<Home>): Chosen | string {
   const [files, named] = [words.filter((word) => word.includes('/')), words.filter((word) => !word.includes('/'))]
   const unknown = named.filter((part) => !Object.hasOwn(parts, part))
   if (unknown.length > 0) return `Unknown: ${unknown.join(', ')}; parts: ${Object.keys(parts).join(', ')}`
@@ -56,7 +56,7 @@ function chosenOf<Home>(words: readonly string[], { parts, usual }: Parts<Home>)
   return left.length > 0 ? `Tested by none of ${all.join(', ')}: ${left.join(', ')}` : { names, files }
 }
 
-async function done<Home>(name: string, home: Home, files: readonly string[], given: Parts<Home>): Promise<boolean> {
+async function done<Home>(name: string, home: Home, files: readonly string[], given: TestParts<Home>): Promise<boolean> {
   const { parts, answered, report, fail, stopped } = given
   const [before, since] = [answered(home), performance.now()]
   const { takes, run } = parts[name]!

@@ -6,7 +6,7 @@ const BETWEEN = 5
 const PATIENCE = 10_000
 
 /** `clients` write at once; median and 95th percentile, in milliseconds. */
-export async function indexLag(baseUrl: string, searchEndpoint: string, clients: number): Promise<string> {
+export async function measureIndexLag(baseUrl: string, searchEndpoint: string, clients: number): Promise<string> {
   const lags: number[] = []
   const worker = async (client: number): Promise<void> => {
     for (let i = client; i < WRITES; i += clients) {

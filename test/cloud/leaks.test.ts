@@ -4,25 +4,25 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
-import { OTHERS, OWN, REQUESTS } from '../auth/isolation/definitions.ts'
-import type { Json, Who } from '../auth/isolation/oracle.ts'
-import { type Populated, populated } from '../auth/isolation/populated.ts'
-import { observation, Population, STEPS, type Step, TENANTS, take } from '../auth/isolation/population.ts'
-import { type Read, readsOf, wrongOfRead } from '../auth/isolation/reads.ts'
-import { wrongOfSearch } from '../auth/isolation/searched.ts'
-import { type Search, searchesOf, View } from '../auth/isolation/searches.ts'
-import { paired, spread } from '../auth/isolation/spread.ts'
-import { nameOfWho, WHOS } from '../auth/isolation/whos.ts'
-import { nextIn, requestsOf } from '../auth/isolation/world-requests.ts'
-import { CELLS, type Cell } from '../auth/isolation/writes.ts'
-import { askedAbout, prepare, WAYS, wrongInTheEnd, wrongOfWrite } from '../auth/isolation/written.ts'
-import { type Answer, type Ask, operatorOf, type Sent } from '../auth/site.ts'
-import { askingDeployed } from './as-anybody.ts'
+import { OTHER_TENANT_DEFINITIONS, OWN_DEFINITIONS, REQUESTS } from '../auth/isolation/definitions.ts'
+import type { Caller, Json } from '../auth/isolation/oracle.ts'
+import { type PopulatedSite, populateSite } from '../auth/isolation/populated.ts'
+import { applyStep, observation, Population, STEPS, type Step, TENANTS } from '../auth/isolation/population.ts'
+import { findReadErrors, type Read, readsOf } from '../auth/isolation/reads.ts'
+import { findSearchErrors } from '../auth/isolation/searched.ts'
+import { CallerView, type Search, searchesOf } from '../auth/isolation/searches.ts'
+import { pairEvenly, spreadOverParts } from '../auth/isolation/spread.ts'
+import { CALLERS, nameOfCaller } from '../auth/isolation/whos.ts'
+import { nextPageOf, requestsOf } from '../auth/isolation/world-requests.ts'
+import { CELLS, type WriteCell } from '../auth/isolation/writes.ts'
+import { findFinalErrors, findWriteErrors, prepareWrites, SEND_MODES, writeCaseOf } from '../auth/isolation/written.ts'
+import { type CallerRequest, operatorOf, type RequestContent, type TestResponse } from '../auth/site.ts'
+import { deployedCallerRequests } from './as-anybody.ts'
 import { awsCalls } from './aws-calls.ts'
-import type { Described } from './cloud.ts'
-import { onCloud } from './deployed.ts'
-import { hosted } from './hosted.ts'
-import { rebuildHere } from './workers.ts'
+import type { DeploymentDescription } from './cloud.ts'
+import { runOnCloud } from './deployed.ts'
+import { hostDeployment } from './hosted.ts'
+import { runRebuild } from './workers.ts'
 
 /** On a machine that does much besides. */
 jest.setTimeout(5 * 60_000)
@@ -32,11 +32,11 @@ const SEED = 14
 const COUNTS = { reads: 130, searches: 70, writes: 160, worlds: 40 }
 const AT_ONCE = 4
 
-const standingOf = ({ tenant: _, client: __, scopes: ___, ...standing }: Who): string => JSON.stringify(standing)
-const partsOfWho = (who: Who): readonly string[] => [who.tenant, who.scopes, standingOf(who)]
-const whos = (seed: number) => spread(WHOS, seed, partsOfWho)
+const standingOf = ({ tenant: _, client: __, scopes: ___, ...standing }: Caller): string => JSON.stringify(standing)
+const partsOfWho = (who: Caller): readonly string[] => [who.tenant, who.scopes, standingOf(who)]
+const whos = (seed: number) => spreadOverParts(CALLERS, seed, partsOfWho)
 const shapeOf = ({ target }: Read): string => target.replace(/[\w-]+\.id/, 'id').replace(/(?<=_history\/)\d+/, 'v')
-const partsOfCell = ({ kind, before, as }: Cell): readonly string[] => [`${kind} ${before}`, as]
+const partsOfCell = ({ kind, before, as }: WriteCell): readonly string[] => [`${kind} ${before}`, as]
 
 /** Nothing there is to try is left out. */
 function expectEvery<T>(chosen: readonly T[], all: readonly T[], partsOf: (each: T) => readonly string[]): void {
@@ -45,11 +45,11 @@ function expectEvery<T>(chosen: readonly T[], all: readonly T[], partsOf: (each:
 
 const WISH = { settings: { FHIR_ACCESS: 'token', FHIR_TENANCY: 'on' }, here: true }
 
-onCloud('the leak matrix', WISH, (cloud) => {
-  let ask: Ask
+runOnCloud('the leak matrix', WISH, (cloud) => {
+  let ask: CallerRequest
   let knownAt: number
   beforeAll(async () => {
-    ask = askingDeployed(cloud())
+    ask = deployedCallerRequests(cloud())
     await defineIn('own', ask, cloud())
     knownAt = Date.now() + KNOWN_EVERYWHERE
   })
@@ -66,17 +66,17 @@ onCloud('the leak matrix', WISH, (cloud) => {
   }
 
   describe('of what two tenants keep', () => {
-    let world: Populated
+    let world: PopulatedSite
     beforeAll(async () => {
-      world = await populated(ask)
+      world = await populateSite(ask)
     })
 
     it('shows to everybody what they may see, and tells nothing of anything else', async () => {
-      const reads = spread(readsOf(world.population), SEED, (read) => [shapeOf(read)])
-      const pairs = paired(COUNTS.reads, whos(SEED), reads)
+      const reads = spreadOverParts(readsOf(world.population), SEED, (read) => [shapeOf(read)])
+      const pairs = pairEvenly(COUNTS.reads, whos(SEED), reads)
       expectEvery(
         pairs.map(([who]) => who),
-        WHOS,
+        CALLERS,
         partsOfWho,
       )
       expectEvery(
@@ -85,7 +85,7 @@ onCloud('the leak matrix', WISH, (cloud) => {
         (read) => [shapeOf(read)],
       )
       const wrong = await wrongOf(pairs, async ([who, read]) =>
-        (await wrongOfRead(world, who, read)).map((each) => `${nameOfWho(who)}: ${each}`),
+        (await findReadErrors(world, who, read)).map((each) => `${nameOfCaller(who)}: ${each}`),
       )
       expect(wrong).toEqual([])
       const statuses = new Set(pairs.map(([who, read]) => read.expected(who)))
@@ -94,11 +94,11 @@ onCloud('the leak matrix', WISH, (cloud) => {
 
     it('finds for everybody what they may see, and counts nothing else', async () => {
       const searches = new Map<string, readonly Search[]>(TENANTS.map((tenant) => [tenant, searchesOf(tenant)]))
-      const order = spread([...searches.get(TENANTS[0])!.keys()], SEED, (each) => [String(each)])
-      const pairs = paired(COUNTS.searches, whos(SEED + 1), order)
+      const order = spreadOverParts([...searches.get(TENANTS[0])!.keys()], SEED, (each) => [String(each)])
+      const pairs = pairEvenly(COUNTS.searches, whos(SEED + 1), order)
       expectEvery(
         pairs.map(([who]) => who),
-        WHOS,
+        CALLERS,
         partsOfWho,
       )
       expectEvery(
@@ -109,7 +109,9 @@ onCloud('the leak matrix', WISH, (cloud) => {
       const wrong = await wrongOf(pairs, async ([who, which], at) => {
         const search = searches.get(who.tenant)![which]!
         const way = search.form === undefined && at % 5 === 0 ? 'in a batch' : 'alone'
-        return (await wrongOfSearch(world, new View(who, world.population), search, way)).map((each) => `${nameOfWho(who)} ${each}`)
+        return (await findSearchErrors(world, new CallerView(who, world.population), search, way)).map(
+          (each) => `${nameOfCaller(who)} ${each}`,
+        )
       })
       expect(wrong).toEqual([])
     })
@@ -117,11 +119,11 @@ onCloud('the leak matrix', WISH, (cloud) => {
 
   it('nobody writes, or learns by writing, what is not theirs', async () => {
     const world = { ask, population: new Population() }
-    const cells = spread(CELLS, SEED, partsOfCell)
-    const pairs = paired(COUNTS.writes, whos(SEED + 2), cells)
+    const cells = spreadOverParts(CELLS, SEED, partsOfCell)
+    const pairs = pairEvenly(COUNTS.writes, whos(SEED + 2), cells)
     expectEvery(
       pairs.map(([who]) => who),
-      WHOS,
+      CALLERS,
       partsOfWho,
     )
     expectEvery(
@@ -129,22 +131,22 @@ onCloud('the leak matrix', WISH, (cloud) => {
       CELLS,
       partsOfCell,
     )
-    const asked = pairs.map(([who, cell], i) => askedAbout(world.population, { ...who, tenant: WRITTEN[who.tenant]! }, cell, String(i)))
-    await prepare(world, asked)
+    const asked = pairs.map(([who, cell], i) => writeCaseOf(world.population, { ...who, tenant: WRITTEN[who.tenant]! }, cell, String(i)))
+    await prepareWrites(world, asked)
     const statuses = new Set<number>()
     const wrong = await wrongOf(asked, async (each, i) => {
-      const { status, wrong } = await wrongOfWrite(world, each, WAYS[i % WAYS.length]!)
+      const { status, wrong } = await findWriteErrors(world, each, SEND_MODES[i % SEND_MODES.length]!)
       statuses.add(status)
-      return wrong.map((line) => `${nameOfWho(each.who)}: ${line}`)
+      return wrong.map((line) => `${nameOfCaller(each.who)}: ${line}`)
     })
     expect(wrong).toEqual([])
     expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 204, 403, 404, 412]))
-    for (const tenant of Object.values(WRITTEN)) expect(await wrongInTheEnd(world, tenant)).toEqual([])
+    for (const tenant of Object.values(WRITTEN)) expect(await findFinalErrors(world, tenant)).toEqual([])
   })
 
   it('answers a client the same in two tenants that differ only in what it may not see', async () => {
-    const who: Who = { tenant: TENANTS[0], client: 'app', scopes: 'patient/*.cruds', patient: 'a.id' }
-    const [whole, part] = ['whole', 'part'].map((tenant): Who => ({ ...who, tenant })) as [Who, Who]
+    const who: Caller = { tenant: TENANTS[0], client: 'app', scopes: 'patient/*.cruds', patient: 'a.id' }
+    const [whole, part] = ['whole', 'part'].map((tenant): Caller => ({ ...who, tenant })) as [Caller, Caller]
     const { single, hidden } = requestsOf(who, SEED)
     const steps = STEPS.filter(({ tenant }) => tenant === who.tenant)
     await Promise.all([
@@ -161,7 +163,7 @@ onCloud('the leak matrix', WISH, (cloud) => {
         const [a, b] = await Promise.all([ask(whole, first, targets[0], more), ask(part, first, targets[1], more)])
         statuses.add(a.status)
         if (shown(a) !== shown(b)) different.push(`${method} ${targets[0]} ${JSON.stringify(sent)}\n${shown(a)}\n${shown(b)}`)
-        const [after, afterOthers] = [nextIn(a), nextIn(b)]
+        const [after, afterOthers] = [nextPageOf(a), nextPageOf(b)]
         if (method !== 'GET' || after === undefined || afterOthers === undefined) break
         targets = [after, afterOthers]
       }
@@ -177,30 +179,30 @@ onCloud('the leak matrix', WISH, (cloud) => {
         expect((await ask(operatorOf(tenant), 'PUT', `/${body.resourceType}/${body.id}`, { body })).status).toBe(201)
     }
     const answersTo = async (tenant: string): Promise<readonly string[]> => {
-      await stored(tenant, OWN)
+      await stored(tenant, OWN_DEFINITIONS)
       const answers: string[] = []
       for (const [method, target, sent] of REQUESTS.filter(([method, target]) => !FOLLOWS.test(`${method} ${target}`)))
         answers.push(`${method} ${target}: ${shown(await ask({ tenant, client: 'app', scopes: 'system/*.cruds' }, method, target, sent))}`)
       return answers
     }
     const before = await answersTo('alone')
-    await stored('elsewhere', OTHERS)
+    await stored('elsewhere', OTHER_TENANT_DEFINITIONS)
     expect(await answersTo('beside')).toEqual(before)
     for (const status of [200, 201, 404, 422]) expect(before.some((each) => each.includes(`: ${status} {`))).toBe(true)
   })
 
   const taken = async (steps: readonly Step[]): Promise<void> => {
-    for (const step of steps) await take(ask, step)
+    for (const step of steps) await applyStep(ask, step)
   }
 
   it('judges by a parameter somebody defined whatever is asked, and nothing by one of another tenant', async () => {
-    const [here, elsewhere] = ['own', 'other'].map((tenant): Who => ({ tenant, client: 'app', scopes: 'system/*.cruds?note-author=me' }))
+    const [here, elsewhere] = ['own', 'other'].map((tenant): Caller => ({ tenant, client: 'app', scopes: 'system/*.cruds?note-author=me' }))
     for (const who of [here!, elsewhere!])
       for (const [id, author] of Object.entries({ mine: 'me', theirs: 'you' }))
         expect((await ask(operatorOf(who.tenant), 'PUT', `/Observation/${id}`, { body: noted(id, author) })).status).toBe(201)
     await wait(Math.max(0, knownAt - Date.now()))
     const patch = { body: Buffer.from('[{"op":"add","path":"/language","value":"de"}]'), headers: JSON_PATCH }
-    const asked = (id: string, author: string): Readonly<Record<string, () => readonly [string, string, Sent?]>> => ({
+    const asked = (id: string, author: string): Readonly<Record<string, () => readonly [string, string, RequestContent?]>> => ({
       read: () => ['GET', `/Observation/${id}`],
       vread: () => ['GET', `/Observation/${id}/_history/1`],
       history: () => ['GET', `/Observation/${id}/_history`],
@@ -210,7 +212,7 @@ onCloud('the leak matrix', WISH, (cloud) => {
       patch: () => ['PATCH', `/Observation/${id}`, patch],
       delete: () => ['DELETE', `/Observation/${id}`],
     })
-    const answersTo = async (who: Who, id: string, author: string): Promise<Json> => {
+    const answersTo = async (who: Caller, id: string, author: string): Promise<Json> => {
       const answers: Json = {}
       for (const [name, request] of Object.entries(asked(id, author))) {
         const { status, body } = await ask(who, ...request())
@@ -229,7 +231,7 @@ onCloud('the leak matrix', WISH, (cloud) => {
 })
 
 /** But for instants, ids by chance, and what is sealed. */
-const shown = ({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: Answer): string =>
+const shown = ({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: TestResponse): string =>
   `${status} ${JSON.stringify(headers)} ${text}`.replace(UUID, 'uuid').replace(INSTANT, 'then').replace(CURSOR, '_cursor=sealed')
 
 /** What is answered as late as an index or a history follows. */
@@ -245,7 +247,11 @@ const noted = (id: string, author: string): Json => observation('laboratory', { 
 const KNOWN_EVERYWHERE = 10_500
 
 /** Nobody runs the state machine of a deployment that runs here. */
-async function defineIn(tenant: string, ask: Ask, { awsEndpoint, searchEndpoint, assembly, deployment }: Described): Promise<void> {
+async function defineIn(
+  tenant: string,
+  ask: CallerRequest,
+  { awsEndpoint, searchEndpoint, assembly, deployment }: DeploymentDescription,
+): Promise<void> {
   const aws = awsCalls(awsEndpoint)
   const defined = await ask(operatorOf(tenant), 'PUT', '/SearchParameter/note-author', { body: NOTE_AUTHOR })
   if (defined.status !== 201) throw new Error(defined.text)
@@ -258,8 +264,8 @@ async function defineIn(tenant: string, ask: Ask, { awsEndpoint, searchEndpoint,
     if (!status.includes(state)) throw new Error(status)
   }
   await until('"building"')
-  const home = await hosted(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
-  await rebuildHere(aws, home).finally(() => home.host.close())
+  const home = await hostDeployment(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
+  await runRebuild(aws, home).finally(() => home.host.close())
   await until('"active"')
 }
 

@@ -3,12 +3,12 @@
  * emulator has them. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { type Answer, clientOf, newId, type Tree } from '../api/server.ts'
+import { clientOf, newId, type TestResponse, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { awsCalls } from './aws-calls.ts'
-import { onCloud } from './deployed.ts'
+import { runOnCloud } from './deployed.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
-import { type Hosted, hosted } from './hosted.ts'
+import { type HostedDeployment, hostDeployment } from './hosted.ts'
 
 const MB = 1_000_000
 
@@ -19,9 +19,9 @@ const heavyPatient = (id: string, bytes: number, character = 'x'): Tree => {
 }
 
 /** Status and code of a refusal. */
-const refusal = ({ status, body }: Answer): readonly unknown[] => [status, body?.resourceType, body?.issue?.[0]?.code]
+const refusal = ({ status, body }: TestResponse): readonly unknown[] => [status, body?.resourceType, body?.issue?.[0]?.code]
 
-onCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send }) => {
+runOnCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send }) => {
   it('a path that leads nowhere is not found', async () => {
     expect(refusal(await get('/Patient/1/2/3/4/5'))).toEqual([404, 'OperationOutcome', 'not-found'])
     expect(refusal(await send('PROPFIND', '/Patient'))).toEqual([405, 'OperationOutcome', 'not-supported'])
@@ -94,12 +94,12 @@ onCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send }) 
   })
 })
 
-onCloud('a function that takes too long', { here: true }, (cloud) => {
-  let home: Hosted
+runOnCloud('a function that takes too long', { here: true }, (cloud) => {
+  let home: HostedDeployment
   let gateway: RunningGateway
   beforeAll(async () => {
     const { awsEndpoint, searchEndpoint, assembly, deployment } = cloud()
-    home = await hosted(awsCalls(awsEndpoint), assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
+    home = await hostDeployment(awsCalls(awsEndpoint), assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
     gateway = await startGateway({ api: home.api, firewall: () => undefined, invoke: home.invoke, stage: 'fhir', timeout: 1 })
   })
   afterAll(async () => {

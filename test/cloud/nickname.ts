@@ -1,5 +1,5 @@
 /** A search parameter of one's own. */
-export const NICKNAME = {
+export const NICKNAME_PARAMETER = {
   resourceType: 'SearchParameter',
   id: 'nickname',
   url: 'http://example.org/nickname',

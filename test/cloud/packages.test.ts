@@ -6,14 +6,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { archiveFile, canonical, colored, guide, NAME, profile } from '../fixtures/packages.ts'
-import { onCloud } from './deployed.ts'
+import { basicWithColor, GUIDE_NAME, guideCanonicalOf, guideFilesOf, profile, writeArchiveFile } from '../fixtures/packages.ts'
+import { runOnCloud } from './deployed.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
 /** Seconds within which every function goes by what was done, and a few for a machine that is busy. */
 const LAG = 10 + 20
 
-onCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }) => {
+runOnCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }) => {
   const folder = newFolder()
   async function fhir(...words: readonly string[]): Promise<string> {
     const environment = { AWS_ENDPOINT_URL: cloud().awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
@@ -25,7 +25,7 @@ onCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }) =
     return Buffer.concat([...out, ...err]).toString()
   }
   const validated = async (): Promise<readonly string[]> => {
-    const { body } = await post(`/Basic/$validate?profile=${encodeURIComponent(canonical('with-subject'))}`, colored('red'))
+    const { body } = await post(`/Basic/$validate?profile=${encodeURIComponent(guideCanonicalOf('with-subject'))}`, basicWithColor('red'))
     return body.issue.map(({ severity, code }: Tree) => `${severity} ${code}`)
   }
   async function eventually(expected: string): Promise<void> {
@@ -45,11 +45,11 @@ onCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }) =
     mkdirSync(join(folder, '.fhir'))
     writeFileSync(join(folder, '.fhir', 'local.json'), JSON.stringify(cloud().deployment.outputs))
     expect(await validated()).toEqual(['error not-found'])
-    expect(await fhir('add', await archiveFile(guide('1.0.0')))).toContain(`${NAME} 1.0.0 is added: 2 profiles`)
+    expect(await fhir('add', await writeArchiveFile(guideFilesOf('1.0.0')))).toContain(`${GUIDE_NAME} 1.0.0 is added: 2 profiles`)
     await eventually('error required')
     expect(await fhir('list')).toMatch(/example\.guide +1\.0\.0 +2 +0 +0\n/)
     for (let second = 0; second < LAG && (await supported()).length === 0; second++) await wait(1_000)
-    expect(await supported()).toEqual([canonical('with-color'), canonical('with-subject')])
+    expect(await supported()).toEqual([guideCanonicalOf('with-color'), guideCanonicalOf('with-subject')])
     const own = { ...profile('with-subject', '2.0.0', [{ id: 'Basic.author', path: 'Basic.author', min: 1 }]), id: 'own' }
     const told = async () => {
       const { body } = await put('/StructureDefinition/own', own, { prefer: 'return=OperationOutcome' })
@@ -60,8 +60,8 @@ onCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }) =
     expect(warned).toContain('StructureDefinition.url')
     // It would count when the package is gone.
     await remove('/StructureDefinition/own')
-    expect(await fhir('add', await archiveFile(guide('1.0.0')))).toContain('is there already')
-    expect(await fhir('remove', `${NAME}@1.0.0`)).toBe(`${NAME} 1.0.0 is removed\n`)
+    expect(await fhir('add', await writeArchiveFile(guideFilesOf('1.0.0')))).toContain('is there already')
+    expect(await fhir('remove', `${GUIDE_NAME}@1.0.0`)).toBe(`${GUIDE_NAME} 1.0.0 is removed\n`)
     await eventually('error not-found')
   })
 })

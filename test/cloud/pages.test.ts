@@ -4,13 +4,13 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { checkedLaunch, makeLaunch } from '../../lambdas/auth/launch/launches.ts'
+import { checkLaunch, makeLaunch } from '../../lambdas/auth/launch/launches.ts'
 import { Passwords } from '../../lambdas/auth/login/passwords.ts'
-import { clientOf, issues, type Tree } from '../api/server.ts'
-import { type Asked, allow, backOf, browser, formsOf, logIn } from '../auth/browser.ts'
+import { clientOf, issuesOf, type Tree } from '../api/server.ts'
+import { type AuthorizationServer, allowAccess, formsOf, logIn, openBrowser, redirectOf } from '../auth/browser.ts'
 import type { Credentials } from '../fixtures/given-tokens.ts'
 import { observation, patient } from '../fixtures/resources.ts'
-import { onCloud } from './deployed.ts'
+import { runOnCloud } from './deployed.ts'
 import { type Registry, register, registryOf } from './registered.ts'
 
 const BACK = 'https://app.example/back?of=1'
@@ -19,9 +19,9 @@ const SCOPES = ['openid', 'fhirUser', 'launch', 'launch/patient', 'offline_acces
 /** Lower than usual, as they were once kept. */
 const OLD_COST = { N: 2 ** 12, r: 8, p: 1 }
 
-onCloud('pages of a deployed authorization server', { here: true }, (cloud, { get, put }) => {
+runOnCloud('pages of a deployed authorization server', { here: true }, (cloud, { get, put }) => {
   const base = (): string => process.env.FHIR_BASE_URL!
-  const server: Asked = {
+  const server: AuthorizationServer = {
     async ask(method, path, { query = '', form, headers = {} } = {}) {
       const type: Record<string, string> = form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }
       const response = await fetch(`${base()}${path}${query === '' ? '' : `?${new URLSearchParams(query)}`}`, {
@@ -75,7 +75,7 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { ge
   const refresh = (refresh_token: string) => post('token', { grant_type: 'refresh_token', refresh_token })
   const isActive = async (token: string): Promise<boolean> => (await post('introspect', { token })).body.active
   const withToken = (token: string) => clientOf(base, () => token)
-  const visit = () => browser(server, base())
+  const visit = () => openBrowser(server, base())
 
   it('lead by way of login and consent back to the app, with all that it asked for', async () => {
     const user = visit()
@@ -95,7 +95,7 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { ge
     expect([wrong.status, wrong.text.includes('is wrong')]).toEqual([403, true])
     const consent = await logIn(user, wrong, 'ann')
     expect([...user.cookies.values()].some((value) => set!.includes(value))).toBe(false)
-    const back = backOf(await allow(user, consent, ['user/Observation.rs']))
+    const back = redirectOf(await allowAccess(user, consent, ['user/Observation.rs']))
     const { of: own, ...sent } = back.sent
     expect([back.uri, own, sent]).toEqual([BACK.split('?')[0], '1', { code: expect.any(String), state: 'ä & +%2B=?', iss: base() }])
     const { status, body } = await exchange(sent.code!)
@@ -140,26 +140,26 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { ge
     const found = await user.submit(picker, [['find_patient', 'bobb']])
     expect([found.text.includes('Bobbin'), found.text.includes('Bell')]).toEqual([true, false])
     const consent = await user.submit(found, [['chosen_patient', 'p2']], 1)
-    const { sent } = backOf(await allow(user, consent))
+    const { sent } = redirectOf(await allowAccess(user, consent))
     const { body } = await exchange(sent.code!)
     expect(body).toMatchObject({ patient: 'p2', scope, smart_style_url: `${base()}/auth/style` })
     const app = withToken(body.access_token)
     const statuses = await Promise.all(['Patient/p2', 'Patient/p1'].map(async (path) => (await app.get(`/${path}`)).status))
     expect(statuses).toEqual([200, 404])
     expect((await app.get('/Observation')).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p2-laboratory'])
-    expect(issues(await app.get('/Encounter'))).toEqual(['error forbidden'])
+    expect(issuesOf(await app.get('/Encounter'))).toEqual(['error forbidden'])
   })
 
   it('take up what an EHR launched: once; its tokens are renewed, told of, and end', async () => {
     const ports = { ...registry, clock: { now: Date.now, newId: () => crypto.randomUUID() } }
     const wanted = { client: 'app', user: 'ann', patient: 'p1', encounter: 'e1', banner: false }
-    const launch = await makeLaunch(ports, await checkedLaunch(registry, wanted, async (each) => each))
+    const launch = await makeLaunch(ports, await checkLaunch(registry, wanted, async (each) => each))
     const user = visit()
     const query = asked('launch offline_access patient/*.rs', { launch })
-    const { sent } = backOf(await allow(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
+    const { sent } = redirectOf(await allowAccess(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
     const first = (await exchange(sent.code!)).body
     expect(first).toMatchObject({ patient: 'p1', encounter: 'e1', need_patient_banner: false })
-    expect(backOf(await user.open('/auth/authorize', query)).sent.error).toBe('invalid_request')
+    expect(redirectOf(await user.open('/auth/authorize', query)).sent.error).toBe('invalid_request')
     const second = (await refresh(first.refresh_token)).body
     expect([second.patient, second.refresh_token === first.refresh_token]).toEqual(['p1', false])
     expect((await post('introspect', { token: second.access_token })).body).toMatchObject({ active: true, patient: 'p1', username: 'ann' })
@@ -171,7 +171,7 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { ge
   it('revocation ends a refresh token with all that came of it', async () => {
     const user = visit()
     const query = asked('offline_access user/Patient.rs', { prompt: 'consent' })
-    const { sent } = backOf(await allow(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
+    const { sent } = redirectOf(await allowAccess(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
     const { access_token, refresh_token } = (await exchange(sent.code!)).body
     expect(await isActive(access_token)).toBe(true)
     expect((await post('revoke', { token: refresh_token })).status).toBe(200)
@@ -182,7 +182,7 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { ge
   it('let a user withdraw what was allowed, and log out', async () => {
     const user = visit()
     const query = asked('offline_access user/Patient.rs', { prompt: 'consent' })
-    const { sent } = backOf(await allow(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
+    const { sent } = redirectOf(await allowAccess(user, await logIn(user, await user.open('/auth/authorize', query), 'ann')))
     const { access_token } = (await exchange(sent.code!)).body
     const account = await user.open('/auth/account')
     const withdrawal = formsOf(account).findIndex(({ action }) => action.endsWith('/auth/account'))

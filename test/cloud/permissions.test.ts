@@ -5,15 +5,15 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { FUNCTIONS, type FunctionName, functionsOfStage } from '../../lambdas/functions/functions.ts'
-import { ARNS, allowed, type Template } from '../infra/iam.ts'
-import type { Described } from './cloud.ts'
-import { onCloud } from './deployed.ts'
+import { ARNS, isFunctionAllowed, type Template } from '../infra/iam.ts'
+import type { DeploymentDescription } from './cloud.ts'
+import { runOnCloud } from './deployed.ts'
 import { type Need, needsOf, permissionsOf, shapeOf } from './permissions.ts'
-import type { Call } from './recorder.ts'
+import type { RecordedCall } from './recorder.ts'
 
 const file = process.env.FHIR_CLOUD_CALLS
 
-const templateOf = ({ deployment }: Described): Template =>
+const templateOf = ({ deployment }: DeploymentDescription): Template =>
   Object.values(deployment.templates).find(({ Resources }) =>
     Object.values(Resources as Template['Resources']).some(({ Type }) => Type === 'AWS::Lambda::Function'),
   )
@@ -40,17 +40,17 @@ const NOT_SEEN: readonly RegExp[] = [
   ...[/BatchWriteItem \S+ AUDIT#/, /ConditionCheckItem/, /^s3:DeleteObject \S+\/overflow\/\*$/],
 ]
 
-onCloud('the permissions of functions', { here: true }, (cloud) => {
+runOnCloud('the permissions of functions', { here: true }, (cloud) => {
   const test = file === undefined ? it.skip : it
   if (file === undefined) process.stderr.write('Recorded calls are not checked: FHIR_CLOUD_CALLS is not set\n')
 
-  const recorded = (): readonly Call[] => JSON.parse(readFileSync(file!, 'utf8'))
+  const recorded = (): readonly RecordedCall[] => JSON.parse(readFileSync(file!, 'utf8'))
 
   test('allow every call they made', () => {
     const calls = recorded()
     const template = templateOf(cloud())
     const needs = new Map(needsOf(calls).map((need) => [shapeOf(need), need]))
-    const denied = [...needs].filter(([, need]) => !allowed(template, need.functionName, need)).map(([shape]) => shape)
+    const denied = [...needs].filter(([, need]) => !isFunctionAllowed(template, need.functionName, need)).map(([shape]) => shape)
     const callers = new Set([...needs.values()].map(({ functionName }) => functionName))
     process.stdout.write(`${calls.length} calls of ${callers.size} functions, ${needs.size} different ones\n`)
     expect(denied).toEqual([])
@@ -155,7 +155,7 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
 
     it.each(rows)('%s', (_, functions, need) => {
       const template = templateOf(cloud())
-      expect(functions.filter((name) => allowed(template, name, need))).toEqual([])
+      expect(functions.filter((name) => isFunctionAllowed(template, name, need))).toEqual([])
     })
   })
 })

@@ -2,29 +2,29 @@
  * What a recorded call needs to be allowed, as IAM names it, with what the services then do on behalf of the caller.
  * https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
  */
-import { ARNS, type Context, isAllowed, type Call as Needed, type Statement, statementsOf, type Template } from '../infra/iam.ts'
-import { INTO_LAKE } from './assembly.ts'
+import { ARNS, type IamContext, isAllowed, type IamCall as Needed, type Statement, statementsOf, type Template } from '../infra/iam.ts'
+import { LAKE_SCHEDULE } from './assembly.ts'
 import type { Tree } from './aws-calls.ts'
-import type { Call } from './recorder.ts'
+import type { RecordedCall } from './recorder.ts'
 
 export type Need = Needed & { readonly functionName: string }
 
-export function needsOf(calls: readonly Call[]): readonly Need[] {
+export function needsOf(calls: readonly RecordedCall[]): readonly Need[] {
   const tags = tagsOfKeys(calls)
   return calls.flatMap((call) => BY_SERVICE[call.service](call, tags).map((need) => ({ functionName: call.caller, ...need })))
 }
 
 /** Of keys of KMS, by their ids: what they were made with. One that was not made in these calls carries none. */
-type Tags = ReadonlyMap<string, Context>
+type Tags = ReadonlyMap<string, IamContext>
 
-const BY_SERVICE: Readonly<Record<Call['service'], (call: Call, tags: Tags) => readonly Needed[]>> = {
+const BY_SERVICE: Readonly<Record<RecordedCall['service'], (call: RecordedCall, tags: Tags) => readonly Needed[]>> = {
   dynamodb: ({ operation, input }) => {
     const needs = itemCalls(operation, input)
     return [...needs, ...needs.flatMap(({ action }) => onBehalf('dynamodb', action !== 'dynamodb:GetItem' && isWrite(action)))]
   },
   s3: ({ operation, path, source, status }) => {
     const [, bucket = '', key] = /^\/([^/]+)(?:\/(.+)?)?$/.exec(path) ?? []
-    if (bucket === INTO_LAKE.bucket) return intoLake(`${bucket}/${key}`, source)
+    if (bucket === LAKE_SCHEDULE.bucket) return intoLake(`${bucket}/${key}`, source)
     const arn = arnOf(bucket)
     if (operation === 'ListUploads') return [{ action: 's3:ListBucketMultipartUploads', resource: arn }]
     if (key === undefined) return [{ action: 's3:ListBucket', resource: arn }]
@@ -56,7 +56,7 @@ function machineOrExecution({ stateMachineArn, executionArn }: Tree): string {
 /** Functions of links: they know one key, which the stack made. */
 const OF_LINKS = ['export-status', 'link-key']
 
-function keyCalls({ caller, operation, input, output }: Call, tags: Tags): readonly Needed[] {
+function keyCalls({ caller, operation, input, output }: RecordedCall, tags: Tags): readonly Needed[] {
   const action = `kms:${operation}`
   if (OF_LINKS.includes(caller)) return [{ action, resource: ARNS.ExportsLinkKey1 }]
   if (operation === 'ListKeys') return [{ action, resource: '*' }]
@@ -75,16 +75,16 @@ function keyCalls({ caller, operation, input, output }: Call, tags: Tags): reado
 const keyArn = (id: string): string => `arn:aws:kms:us-east-1:000000000000:key/${id}`
 
 /** https://docs.aws.amazon.com/kms/latest/developerguide/conditions-kms.html */
-const contextOfNew = ({ KeySpec, KeyUsage, Tags }: Tree): Context => ({
+const contextOfNew = ({ KeySpec, KeyUsage, Tags }: Tree): IamContext => ({
   'kms:KeySpec': KeySpec,
   'kms:KeyUsage': KeyUsage,
   ...tagContext('RequestTag', Tags),
 })
 
-const tagContext = (key: string, tags: readonly Tree[]): Context =>
+const tagContext = (key: string, tags: readonly Tree[]): IamContext =>
   Object.fromEntries(tags.map(({ TagKey, TagValue }) => [`aws:${key}/${TagKey}`, TagValue]))
 
-const tagsOfKeys = (calls: readonly Call[]): Tags =>
+const tagsOfKeys = (calls: readonly RecordedCall[]): Tags =>
   new Map(
     calls
       .filter(({ service, operation }) => service === 'kms' && operation === 'CreateKey')
@@ -112,7 +112,7 @@ function onBehalf(service: string, isWriting: boolean): readonly Needed[] {
   return actions.map((action) => ({ action, resource: ARNS.Key, context }))
 }
 
-const leading = (keys: readonly string[]): Context => ({ 'dynamodb:LeadingKeys': [...new Set(keys)] })
+const leading = (keys: readonly string[]): IamContext => ({ 'dynamodb:LeadingKeys': [...new Set(keys)] })
 
 const PARTS: Readonly<Record<string, string>> = {
   Put: 'PutItem',

@@ -1,9 +1,9 @@
 /** The pump does what Lambda does with records a function does not take. */
 import { describe, expect, it } from '@jest/globals'
-import type { Invoked } from './function-host.ts'
-import { type Discarded, fits, type Mapping, mappingOf, pump, type StreamRecord } from './pump.ts'
+import type { InvocationResult } from './function-host.ts'
+import { type DiscardedBatch, mappingOf, matchesFilters, pump, type StreamMapping, type StreamRecord } from './pump.ts'
 
-const MAPPING: Mapping = {
+const MAPPING: StreamMapping = {
   batchSize: 4,
   window: 0,
   bisects: true,
@@ -16,15 +16,20 @@ const MAPPING: Mapping = {
 
 const record = (n: number, at = 1_000): StreamRecord => ({ dynamodb: { SequenceNumber: String(n), ApproximateCreationDateTime: at } })
 const records = (count: number): readonly StreamRecord[] => Array.from({ length: count }, (_, i) => record(i + 1))
-const failing = (...names: readonly string[]): Invoked => ({
+const failing = (...names: readonly string[]): InvocationResult => ({
   result: JSON.stringify({ batchItemFailures: names.map((itemIdentifier) => ({ itemIdentifier })) }),
 })
-const THROWN: Invoked = { kind: 'error', message: 'x' }
+const THROWN: InvocationResult = { kind: 'error', message: 'x' }
 
 /** What the function was called with, and what was discarded. `answers`: by call. */
-async function run(given: readonly StreamRecord[], mapping: Partial<Mapping>, answers: readonly Invoked[], now?: () => number) {
+async function run(
+  given: readonly StreamRecord[],
+  mapping: Partial<StreamMapping>,
+  answers: readonly InvocationResult[],
+  now?: () => number,
+) {
   const calls: string[] = []
-  const discarded: Discarded[] = []
+  const discarded: DiscardedBatch[] = []
   let read = false
   const { drain, figures } = pump({
     mapping: { ...MAPPING, ...mapping },
@@ -88,11 +93,11 @@ describe('the pump', () => {
 describe('filters', () => {
   const heads = [{ dynamodb: { Keys: { sk: { S: ['H'] } } } }]
   it('pass what fits one of them', () => {
-    expect(fits({ dynamodb: { Keys: { sk: { S: 'H' } } } }, heads)).toBe(true)
-    expect(fits({ dynamodb: { Keys: { sk: { S: 'V#1' } } } }, heads)).toBe(false)
-    expect(fits({ eventName: 'REMOVE' }, [{ eventName: [{ prefix: 'REM' }] }])).toBe(true)
-    expect(fits({}, [{ a: [{ exists: false }] }])).toBe(true)
-    expect(fits({}, [])).toBe(true)
+    expect(matchesFilters({ dynamodb: { Keys: { sk: { S: 'H' } } } }, heads)).toBe(true)
+    expect(matchesFilters({ dynamodb: { Keys: { sk: { S: 'V#1' } } } }, heads)).toBe(false)
+    expect(matchesFilters({ eventName: 'REMOVE' }, [{ eventName: [{ prefix: 'REM' }] }])).toBe(true)
+    expect(matchesFilters({}, [{ a: [{ exists: false }] }])).toBe(true)
+    expect(matchesFilters({}, [])).toBe(true)
   })
 })
 

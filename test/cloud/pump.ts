@@ -4,13 +4,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AwsCalls, Tree } from './aws-calls.ts'
-import { type Invoked, LARGEST_PAYLOAD } from './function-host.ts'
+import { type InvocationResult, MAX_PAYLOAD_BYTES } from './function-host.ts'
 
 export type StreamRecord = {
   readonly dynamodb: { readonly SequenceNumber: string; readonly ApproximateCreationDateTime: number } & Tree
 } & Tree
 
-export type Mapping = {
+export type StreamMapping = {
   readonly batchSize: number
   /** Milliseconds, as maxAge. */
   readonly window: number
@@ -24,15 +24,15 @@ export type Mapping = {
   readonly hasDestination: boolean
 }
 
-export type Discarded = { readonly records: readonly StreamRecord[]; readonly reason: 'retries' | 'age' }
+export type DiscardedBatch = { readonly records: readonly StreamRecord[]; readonly reason: 'retries' | 'age' }
 
 export type PumpOptions = {
-  readonly mapping: Mapping
+  readonly mapping: StreamMapping
   /** What came since the last call; empty when there is nothing new. */
   readonly read: () => Promise<readonly StreamRecord[]>
-  readonly invoke: (event: { readonly Records: readonly StreamRecord[] }) => Promise<Invoked>
+  readonly invoke: (event: { readonly Records: readonly StreamRecord[] }) => Promise<InvocationResult>
   /** What goes to the on-failure destination. */
-  readonly onDiscarded: (discarded: Discarded) => void
+  readonly onDiscarded: (discarded: DiscardedBatch) => void
   /** At-least-once, as it is: may repeat or reorder what is delivered. */
   readonly disturb?: (batch: readonly StreamRecord[]) => readonly StreamRecord[]
   readonly now?: () => number
@@ -57,9 +57,9 @@ export type Pump = {
 }
 
 const LONGEST_BACKOFF = 1_000
-const LARGEST_BATCH = LARGEST_PAYLOAD - 1_000
+const LARGEST_BATCH = MAX_PAYLOAD_BYTES - 1_000
 
-export const mappingOf = ({ Properties }: Tree): Mapping => ({
+export const mappingOf = ({ Properties }: Tree): StreamMapping => ({
   batchSize: Properties.BatchSize ?? 100,
   window: (Properties.MaximumBatchingWindowInSeconds ?? 0) * 1_000,
   bisects: Properties.BisectBatchOnFunctionError ?? false,
@@ -82,7 +82,7 @@ export function pump(options: PumpOptions): Pump {
     figures,
     async drain() {
       for (let records = await polling(); records.length > 0; records = await polling()) {
-        const passing = records.filter((record) => fits(record, mapping.filters))
+        const passing = records.filter((record) => matchesFilters(record, mapping.filters))
         for (const batch of batches(passing, mapping.batchSize)) await deliver(options, disturb(batch), figures)
       }
     },
@@ -141,7 +141,11 @@ async function deliver(options: PumpOptions, batch: readonly StreamRecord[], fig
 }
 
 /** What must come again, in batches: nothing, the rest after the lowest failure, or after an error all of it, in halves where that is set. */
-function undelivered(mapping: Mapping, records: readonly StreamRecord[], invoked: Invoked): readonly (readonly StreamRecord[])[] {
+function undelivered(
+  mapping: StreamMapping,
+  records: readonly StreamRecord[],
+  invoked: InvocationResult,
+): readonly (readonly StreamRecord[])[] {
   if (!('result' in invoked)) return mapping.bisects && records.length > 1 ? halves(records) : [records]
   if (!mapping.reportsFailures) return []
   const failures: readonly { readonly itemIdentifier?: string }[] = (JSON.parse(invoked.result) as Tree)?.batchItemFailures ?? []
@@ -158,7 +162,7 @@ const halves = (records: readonly StreamRecord[]): readonly (readonly StreamReco
 
 const createdAt = ({ dynamodb }: StreamRecord): number => dynamodb.ApproximateCreationDateTime * 1_000
 
-export const fits = (record: Tree, filters: readonly Tree[]): boolean =>
+export const matchesFilters = (record: Tree, filters: readonly Tree[]): boolean =>
   filters.length === 0 || filters.some((filter) => fitsOne(record, filter))
 
 /** https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html */

@@ -3,10 +3,10 @@ import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { awsCalls } from './aws-calls.ts'
-import { onCloud } from './deployed.ts'
-import { NICKNAME } from './nickname.ts'
+import { runOnCloud } from './deployed.ts'
+import { NICKNAME_PARAMETER } from './nickname.ts'
 
-onCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
+runOnCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 600; i++) {
       const { body } = await get('/$reindex-status')
@@ -30,7 +30,7 @@ onCloud('the deployed rebuild', {}, (cloud, { get, put, post }) => {
   it('makes what is defined searchable, and makes an index again', async () => {
     const ids = Array.from({ length: 20 }, newId)
     for (const [i, id] of ids.entries()) await put(`/Patient/${id}`, patient(id, { name: [{ use: 'nickname', given: [`Nick${i % 2}`] }] }))
-    const defined = await put('/SearchParameter/nickname', NICKNAME)
+    const defined = await put('/SearchParameter/nickname', NICKNAME_PARAMETER)
     expect(defined.status).toBe(201)
     await settled()
     const found = async () => (await get('/Patient?nickname=nick1&_summary=count', { prefer: 'handling=strict' })).body.total

@@ -4,9 +4,9 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Tree } from './aws-calls.ts'
-import { KEPT_ALIVE } from './front.ts'
+import { KEEP_ALIVE_MS } from './front.ts'
 
-export type Call = {
+export type RecordedCall = {
   /** The function. */
   readonly caller: string
   readonly service: 'dynamodb' | 's3' | 'states' | 'es' | 'kms'
@@ -26,13 +26,13 @@ export type Recorder = {
   readonly awsEndpoint: string
   readonly searchEndpoint: string
   /** Since the last call of it. */
-  readonly take: () => readonly Call[]
+  readonly take: () => readonly RecordedCall[]
   readonly close: () => Promise<void>
 }
 
 export async function startRecorder(awsEndpoint: string, searchEndpoint: string): Promise<Recorder> {
-  let calls: Call[] = []
-  const note = (call: Call): void => void calls.push(call)
+  let calls: RecordedCall[] = []
+  const note = (call: RecordedCall): void => void calls.push(call)
   const aws = await passingTo(awsEndpoint, note)
   const search = await passingTo(searchEndpoint, note)
   return {
@@ -49,11 +49,11 @@ export async function startRecorder(awsEndpoint: string, searchEndpoint: string)
   }
 }
 
-async function passingTo(endpoint: string, note: (call: Call) => void) {
+async function passingTo(endpoint: string, note: (call: RecordedCall) => void) {
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
     pass(endpoint, note, request, response).catch(() => response.destroy())
   })
-  server.keepAliveTimeout = KEPT_ALIVE
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { readonly port: number }
   const close = () =>
@@ -64,7 +64,12 @@ async function passingTo(endpoint: string, note: (call: Call) => void) {
   return { endpoint: `http://127.0.0.1:${port}`, close }
 }
 
-async function pass(endpoint: string, note: (call: Call) => void, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function pass(
+  endpoint: string,
+  note: (call: RecordedCall) => void,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const { method, url, headers } = request as { method: string; url: string; headers: Record<string, string | undefined> }
   const body = Buffer.concat(await request.toArray())
   const started = startedBy(headers)
@@ -109,14 +114,14 @@ function callOf(
   body: Buffer,
   status: number,
   answer: Buffer,
-): Call {
+): RecordedCall {
   const [, caller = '', service = ''] = /Credential=([^/]+)\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '') ?? []
   const operation = headers['x-amz-target']?.split('.').at(-1) ?? partsOperation(service, method, url) ?? method
   const source = headers['x-amz-copy-source']
   const isTree = headers['x-amz-target'] !== undefined
   return {
     caller,
-    service: service as Call['service'],
+    service: service as RecordedCall['service'],
     operation,
     path: url.split('?', 1)[0]!,
     ...(source === undefined ? {} : { source }),

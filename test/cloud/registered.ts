@@ -2,9 +2,9 @@
 import { documentClient } from '../../lambdas/adapters/dynamodb/client.ts'
 import { DynamoDbGrants } from '../../lambdas/adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/rows/registered.ts'
-import { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import { type ClientRequest, registeredClient } from '../../lambdas/auth/clients/registration.ts'
-import { fingerprintOf, unguessable } from '../../lambdas/auth/random-secret.ts'
+import { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
+import { type ClientRegistration, toClient } from '../../lambdas/auth/clients/registration.ts'
+import { createRandomSecret, fingerprintOf } from '../../lambdas/auth/random-secret.ts'
 import type { Client } from '../../lambdas/ports/rows/clients.ts'
 import type { Credentials } from '../fixtures/given-tokens.ts'
 import type { Deployment } from './deploy.ts'
@@ -21,7 +21,7 @@ export function registryOf(awsEndpoint: string, { outputs }: Deployment): Regist
   const table = Object.values(outputs).find(({ StateTableName }) => StateTableName !== undefined)!.StateTableName!
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
   const client = documentClient({ region: 'us-east-1', endpoint: awsEndpoint, credentials })
-  const dynamo = new Dynamo(client, table, { attempts: 8, patience: 10_000 })
+  const dynamo = new TableClient(client, table, { attempts: 8, patience: 10_000 })
   return {
     clients: new DynamoDbClients(dynamo),
     users: new DynamoDbUsers(dynamo),
@@ -30,14 +30,14 @@ export function registryOf(awsEndpoint: string, { outputs }: Deployment): Regist
   }
 }
 
-type Wanted = Pick<ClientRequest, 'id' | 'scopes'> & Partial<ClientRequest>
+type Wanted = Pick<ClientRegistration, 'id' | 'scopes'> & Partial<ClientRegistration>
 
 /** With a secret, unless `wanted` says otherwise. */
 export async function register({ clients }: Pick<Registry, 'clients'>, wanted: Wanted): Promise<Credentials> {
-  const secret = unguessable()
+  const secret = createRandomSecret()
   const usual = { name: wanted.id, redirectUris: [], tenants: ['*'], mayIntrospect: false }
   const authentication: Client['authentication'] = { kind: 'secret', hashes: [fingerprintOf(secret)] }
-  const client = registeredClient({ authentication, ...usual, ...wanted }, Date.now())
+  const client = toClient({ authentication, ...usual, ...wanted }, Date.now())
   await clients.change(client.id, () => client)
   return { id: client.id, secret }
 }

@@ -5,15 +5,15 @@
  * restores, and what it says meanwhile (adapters/dynamodb/restored-table.test.ts); that roles allow all this (infra/restored.test.ts).
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Answer, Tree } from '../api/server.ts'
+import type { TestResponse, Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
-import { deployment, onCloud } from './deployed.ts'
+import { requestDeployment, runOnCloud } from './deployed.ts'
 import { type Restores, startRestores } from './restored-table.ts'
 
 const NAME = 'restored-1'
 
-onCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, delete: remove, raw, base }) => {
+runOnCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, delete: remove, raw, base }) => {
   let aws: AwsCalls
   let restores: Restores
   let restored: Tree
@@ -23,12 +23,12 @@ onCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, delete:
 
   const family = (id: string, name: string) => put(`/Patient/${id}`, patient(id, { family: name }))
   /** With no token of before. */
-  const search = async (query: string): Promise<Answer> => {
+  const search = async (query: string): Promise<TestResponse> => {
     const response = await raw(query)
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
   }
-  const versions = ({ body }: Answer): readonly string[] =>
+  const versions = ({ body }: TestResponse): readonly string[] =>
     (body.entry ?? []).map(({ resource: { id, meta } }: Tree) => `${id} ${meta.versionId}`).toSorted()
   /** Once it is answered; until then it asks for patience. */
   const found = async (query: string): Promise<readonly string[]> => {
@@ -40,7 +40,7 @@ onCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, delete:
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
   }
-  const expectStatus = async (expected: number, answer: Promise<Answer>): Promise<Answer> => {
+  const expectStatus = async (expected: number, answer: Promise<TestResponse>): Promise<TestResponse> => {
     const got = await answer
     expect([got.status, got.text]).toEqual([expected, got.text])
     return got
@@ -78,7 +78,7 @@ onCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, delete:
     expect(versions(await get('/Patient?family=After'))).toEqual(['back 3', 'gone 1', 'risen 3'])
 
     restored = { resources: NAME, former, epoch: 1, instant }
-    await deployment({ settings, onto: { restored, service: { writes: 'stopped' } } })
+    await requestDeployment({ settings, onto: { restored, service: { writes: 'stopped' } } })
     expect(await found('/Patient?family=After')).toEqual([])
     expect(await found('/Patient?family=Before')).toEqual(['back 1', 'ended 1', 'same 1'])
     expect(await found('/Patient')).toEqual(['back 1', 'ended 1', 'same 1'])
@@ -130,8 +130,8 @@ onCloud('a stage that is set back', {}, (cloud, { get, put, post, patch, delete:
   })
 
   it('goes on with writes, which use numbers of versions again, and every search answers from what the store has', async () => {
-    await deployment({ settings, onto: { restored } })
-    const numberOf = async (answer: Promise<Answer>) => (await answer).body.meta.versionId
+    await requestDeployment({ settings, onto: { restored } })
+    const numberOf = async (answer: Promise<TestResponse>) => (await answer).body.meta.versionId
     expect(await numberOf(family('back', 'Again'))).toBe('2')
     expect(await numberOf(family('gone', 'Again'))).toBe('1')
     expect(await numberOf(family('risen', 'Again'))).toBe('3')

@@ -4,9 +4,9 @@
  */
 import { beforeAll, expect, it } from '@jest/globals'
 import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
-import type { Answer } from '../api/server.ts'
+import type { TestResponse } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
-import { onCloud } from './deployed.ts'
+import { runOnCloud } from './deployed.ts'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 /** What is asked where there is neither a job nor a file. */
@@ -26,7 +26,7 @@ const placed = (path: string, interaction: string): string =>
 const isForm = (interaction: string, path: string): boolean =>
   path.endsWith('/_search') || path.startsWith('/auth') || interaction === 'docref'
 
-onCloud('a route of the stacks', {}, (_, { put, send }) => {
+runOnCloud('a route of the stacks', {}, (_, { put, send }) => {
   beforeAll(async () => {
     for (let version = 1; version <= 2; version++)
       expect((await put('/Patient/a', patient('a', { active: version === 2 }))).status).toBeLessThan(300)
@@ -34,7 +34,7 @@ onCloud('a route of the stacks', {}, (_, { put, send }) => {
     expect((await put('/Group/a', group)).status).toBeLessThan(300)
   })
 
-  const asked = (method: string, path: string, interaction: string): Promise<Answer> => {
+  const asked = (method: string, path: string, interaction: string): Promise<TestResponse> => {
     const body = method === 'GET' || method === 'DELETE' ? undefined : isForm(interaction, path) ? '_count=1' : patient('a')
     return send(method, placed(path, interaction), body, {
       ...(isForm(interaction, path) ? FORM : {}),

@@ -12,13 +12,13 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { tokensOf } from '../fixtures/given-tokens.ts'
-import { synthesizedIn } from './assembly.ts'
+import { tokenProviderOf } from '../fixtures/given-tokens.ts'
+import { synthesizerIn } from './assembly.ts'
 import { type Cloud, startCloud } from './cloud.ts'
 import { printFigures } from './figures.ts'
-import { inParts, type Part } from './in-parts.ts'
-import { stoppedBySignal } from './stopped.ts'
-import { workHere } from './workers.ts'
+import { runParts, type TestPart } from './in-parts.ts'
+import { stopOnSignal } from './stopped.ts'
+import { runWorkers } from './workers.ts'
 
 const API = 'test/api'
 const RULES = 'test/cloud'
@@ -38,7 +38,7 @@ type Home = { readonly clouds: readonly Cloud[]; readonly folder: string }
 
 const isOfApi = (path: string): boolean => path.startsWith(`${API}/`)
 
-const PARTS: Readonly<Record<string, Part<Home>>> = {
+const PARTS: Readonly<Record<string, TestPart<Home>>> = {
   api: { takes: isOfApi, run: ({ clouds }, files = tagged([API], /@cloud\b(?!:)/)) => jest(clouds, files, {}) },
   here: {
     takes: (path) => isOfApi(path) || isTagged(path, /@cloud\b/),
@@ -72,14 +72,14 @@ const TESTING = ['api', 'here', 'rules']
 async function recordAll(clouds: readonly Cloud[], folder: string): Promise<void> {
   const [cloud, ...others] = clouds as readonly [Cloud, ...Cloud[]]
   const home = (await cloud.fresh({ here: true, settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } }))!
-  await workHere(cloud.aws, home, cloud.baseUrl, await tokensOf(cloud.baseUrl, cloud.administrator()!)())
+  await runWorkers(cloud.aws, home, cloud.baseUrl, await tokenProviderOf(cloud.baseUrl, cloud.administrator()!)())
   await Promise.all([cloud, ...others].map((each) => each.fresh()))
   writeFileSync(callsFile(folder), JSON.stringify(clouds.flatMap((each) => each.recorded())))
 }
 
 async function open() {
   const folder = mkdtempSync(join(tmpdir(), 'fhir-cloud-'))
-  const synthesize = synthesizedIn(folder)
+  const synthesize = synthesizerIn(folder)
   const starting = lanes().map((report) => startCloud({ stopped, synthesize, report }))
   const started = await Promise.allSettled(starting)
   const clouds = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
@@ -133,8 +133,8 @@ function jest(clouds: readonly Cloud[], paths: readonly string[], environment: R
   })
 }
 
-const stopped = stoppedBySignal()
-process.exitCode = await inParts(words, {
+const stopped = stopOnSignal()
+process.exitCode = await runParts(words, {
   ...{ parts: PARTS, usual: TESTING, open, stopped },
   answered: ({ clouds }) => clouds.reduce((sum, { front }) => sum + front.answered(), 0),
   report: (line) => console.log(line),

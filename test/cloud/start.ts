@@ -3,22 +3,22 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { OPEN, synthesizedIn } from './assembly.ts'
+import { OPEN_ACCESS, synthesizerIn } from './assembly.ts'
 import { startCloud } from './cloud.ts'
-import { stoppedBySignal } from './stopped.ts'
+import { stopOnSignal } from './stopped.ts'
 
 const port = Number(process.argv[2] ?? 8080)
 const folder = mkdtempSync(join(tmpdir(), 'fhir-cloud-'))
-const stopped = stoppedBySignal()
+const stopped = stopOnSignal()
 
 try {
   const report = (line: string) => console.log(line)
   const cloud = await startCloud({
     ...{ port, report, stopped },
-    synthesize: synthesizedIn(folder),
+    synthesize: synthesizerIn(folder),
   })
   try {
-    await cloud.fresh({ settings: OPEN })
+    await cloud.fresh({ settings: OPEN_ACCESS })
     console.log(`\nThe stacks are deployed:
   FHIR server   ${cloud.baseUrl}
   AWS           ${cloud.aws.endpoint}   (MiniStack, credentials test and test, region us-east-1)

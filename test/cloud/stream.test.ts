@@ -5,31 +5,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
-import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../engines/opensearch-proxy.ts'
-import { isWhole, timesOf } from '../fixtures/long-runs.ts'
+import { type FaultyEngine, type ProxiedRequest, type ProxyFault, startFaultyProxy } from '../engines/opensearch-proxy.ts'
+import { caseCountOf, isFullRun } from '../fixtures/long-runs.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
-import { onCloud } from './deployed.ts'
-import { type Hosted, hosted } from './hosted.ts'
-import { type Discarded, type Pump, pump, type StreamRecord, streamReader } from './pump.ts'
+import { runOnCloud } from './deployed.ts'
+import { type HostedDeployment, hostDeployment } from './hosted.ts'
+import { type DiscardedBatch, type Pump, pump, type StreamRecord, streamReader } from './pump.ts'
 
-const ROUNDS = timesOf(1, 5)
+const ROUNDS = caseCountOf(1, 5)
 /** ms for which OpenSearch is away. */
-const OUTAGE = isWhole ? 60_000 : 5_000
+const OUTAGE = isFullRun ? 60_000 : 5_000
 
-onCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, delete: remove }) => {
+runOnCloud('the indexer', { here: true, follows: false }, (cloud, { put, raw, delete: remove }) => {
   let aws: AwsCalls
   let proxy: FaultyEngine
-  let home: Hosted
+  let home: HostedDeployment
   let read: () => Promise<readonly StreamRecord[]>
-  let plan: (request: Passing) => Fault | undefined = () => undefined
-  const discarded: Discarded[] = []
+  let plan: (request: ProxiedRequest) => ProxyFault | undefined = () => undefined
+  const discarded: DiscardedBatch[] = []
 
   beforeAll(async () => {
     const { awsEndpoint, searchEndpoint, assembly, deployment } = cloud()
     aws = awsCalls(awsEndpoint)
-    proxy = await proxyTo(searchEndpoint, (request) => plan(request))
-    home = await hosted(aws, assembly, deployment, { aws: awsEndpoint, search: proxy.endpoint })
+    proxy = await startFaultyProxy(searchEndpoint, (request) => plan(request))
+    home = await hostDeployment(aws, assembly, deployment, { aws: awsEndpoint, search: proxy.endpoint })
     read = streamReader(aws, home.streams.indexer!.arn)
   })
   afterEach(() => {

@@ -4,15 +4,15 @@
  */
 import { readFileSync } from 'node:fs'
 import { App } from 'aws-cdk-lib'
-import { bundlesIn } from '../../lib/bundle.ts'
+import { readBundles } from '../../lib/bundle.ts'
 import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { DataStack } from '../../lib/stacks/data-stack.ts'
-import { FLAGS } from '../../lib/stacks/flags.ts'
+import { FEATURE_FLAGS } from '../../lib/stacks/flags.ts'
 import { ServiceStack } from '../../lib/stacks/service-stack.ts'
 
 const [outdir, file, bundles] = process.argv.slice(2) as [string, string, string]
 const settings = settingsOf(JSON.parse(readFileSync(file, 'utf8')) as Partial<Settings>)
-const app = new App({ outdir, context: FLAGS })
+const app = new App({ outdir, context: FEATURE_FLAGS })
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
-new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundlesIn(bundles))
+new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, readBundles(bundles))
 app.synth()

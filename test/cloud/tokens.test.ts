@@ -7,11 +7,11 @@ import { beforeAll, expect, it } from '@jest/globals'
 import { clientOf, newId, type Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { patient } from '../fixtures/resources.ts'
-import { onCloud } from './deployed.ts'
+import { runOnCloud } from './deployed.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
 
-onCloud('a stage that gives tokens', {}, (cloud) => {
+runOnCloud('a stage that gives tokens', {}, (cloud) => {
   const base = (): string => process.env.FHIR_BASE_URL!
   const { get, put } = clientOf(base)
   const folder = newFolder()

@@ -1,8 +1,8 @@
 /** Sizes and units as DynamoDB counts them. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html */
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from './aws-calls.ts'
-import type { Call } from './recorder.ts'
-import { sizeOf, UnitMeter } from './units.ts'
+import type { RecordedCall } from './recorder.ts'
+import { itemSizeOf, UnitMeter } from './units.ts'
 
 const item = (bytes: number, more: Tree = {}): Tree => ({
   pk: { S: 'a' },
@@ -10,7 +10,7 @@ const item = (bytes: number, more: Tree = {}): Tree => ({
   v: { B: Buffer.alloc(bytes).toString('base64') },
   ...more,
 })
-const call = (operation: string, input: Tree, output: Tree = {}): Call => ({
+const call = (operation: string, input: Tree, output: Tree = {}): RecordedCall => ({
   caller: 'x',
   service: 'dynamodb',
   operation,
@@ -31,7 +31,7 @@ describe('the size of an item', () => {
     [{ l: { L: [{ S: 'ab' }, { S: 'c' }] } }, 1 + 3 + 3 + 2],
     [{ m: { M: { k: { S: 'v' } } } }, 1 + 3 + 1 + 2],
     [{ s: { SS: ['ab', 'c'] } }, 1 + 3],
-  ])('%j has %d bytes', (tree, bytes) => expect(sizeOf(tree)).toBe(bytes))
+  ])('%j has %d bytes', (tree, bytes) => expect(itemSizeOf(tree)).toBe(bytes))
 })
 
 describe('units', () => {

@@ -4,9 +4,9 @@
  * https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
  */
 import type { Tree } from './aws-calls.ts'
-import type { Call } from './recorder.ts'
+import type { RecordedCall } from './recorder.ts'
 
-export type Units = { readonly reads: number; readonly writes: number }
+export type ConsumedUnits = { readonly reads: number; readonly writes: number }
 
 /** The attributes of the key of the table's index, and what else it holds. */
 const PLACED = ['gpk', 'gsk']
@@ -15,7 +15,7 @@ const PROJECTED = ['pk', 'sk', 'gpk', 'gsk', 'sup']
 /** Bytes of an entry of the index that is counted, about. */
 const COUNTED = 200
 
-const NOTHING: Units = { reads: 0, writes: 0 }
+const NOTHING: ConsumedUnits = { reads: 0, writes: 0 }
 const READ_STEP = 4_096
 const WRITE_STEP = 1_024
 
@@ -26,11 +26,11 @@ const WRITE_STEP = 1_024
 export class UnitMeter {
   readonly #items = new Map<string, Tree>()
 
-  unitsOf({ service, operation, input, output, status }: Call): Units {
+  unitsOf({ service, operation, input, output, status }: RecordedCall): ConsumedUnits {
     if (service !== 'dynamodb' || status >= 400) return NOTHING
     switch (operation) {
       case 'GetItem':
-        return { reads: readUnits(sizeOf(output.Item), input.ConsistentRead), writes: 0 }
+        return { reads: readUnits(itemSizeOf(output.Item), input.ConsistentRead), writes: 0 }
       case 'BatchGetItem':
         return { reads: this.#batchRead(input, output), writes: 0 }
       case 'Query':
@@ -54,7 +54,7 @@ export class UnitMeter {
       asked.map(([table, { Keys, ConsistentRead }]) => {
         const found: readonly Tree[] = output.Responses?.[table] ?? []
         const missing = Keys.length - found.length
-        return sum(found.map((item) => readUnits(sizeOf(item), ConsistentRead))) + missing * readUnits(0, ConsistentRead)
+        return sum(found.map((item) => readUnits(itemSizeOf(item), ConsistentRead))) + missing * readUnits(0, ConsistentRead)
       }),
     )
   }
@@ -65,7 +65,7 @@ export class UnitMeter {
     if (Items === undefined) return readUnits(Count * COUNTED, ConsistentRead)
     const sizes = (Items as readonly Tree[]).map((item) => {
       const whole = IndexName === undefined ? this.#items.get(nameOf(TableName, item)) : undefined
-      return sizeOf(whole ?? item)
+      return itemSizeOf(whole ?? item)
     })
     return readUnits(sum(sizes), ConsistentRead)
   }
@@ -73,11 +73,11 @@ export class UnitMeter {
   #write(kind: string, change: Tree): number {
     const name = nameOf(change.TableName, change.Item ?? change.Key)
     const before = this.#items.get(name)
-    if (kind === 'ConditionCheck') return units(sizeOf(before), WRITE_STEP)
+    if (kind === 'ConditionCheck') return units(itemSizeOf(before), WRITE_STEP)
     const after = kind === 'PutItem' ? change.Item : kind === 'UpdateItem' ? updated(before, change) : undefined
     if (after === undefined) this.#items.delete(name)
     else this.#items.set(name, after)
-    return units(Math.max(sizeOf(before), sizeOf(after)), WRITE_STEP) + indexUnits(before, after)
+    return units(Math.max(itemSizeOf(before), itemSizeOf(after)), WRITE_STEP) + indexUnits(before, after)
   }
 }
 
@@ -91,7 +91,7 @@ function indexUnits(before: Tree | undefined, after: Tree | undefined): number {
   const [old, now] = [projected(before), projected(after)]
   if (old === undefined && now === undefined) return 0
   if (JSON.stringify(old) === JSON.stringify(now)) return 0
-  const size = units(Math.max(sizeOf(old), sizeOf(now)), WRITE_STEP)
+  const size = units(Math.max(itemSizeOf(old), itemSizeOf(now)), WRITE_STEP)
   const hasMoved = old !== undefined && now !== undefined && PLACED.some((name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]))
   return hasMoved ? 2 * size : size
 }
@@ -142,7 +142,7 @@ function updated(
 }
 
 /** Of an item: names and values as DynamoDB counts them. */
-export function sizeOf(item: Tree | undefined): number {
+export function itemSizeOf(item: Tree | undefined): number {
   return item === undefined ? 0 : sum(Object.entries<Tree>(item).map(([name, value]) => Buffer.byteLength(name) + valueSize(value)))
 }
 
@@ -158,7 +158,7 @@ function valueSize(value: Tree): number {
     case 'L':
       return 3 + sum(content.map((each: Tree) => 1 + valueSize(each)))
     case 'M':
-      return 3 + sizeOf(content) + Object.keys(content).length
+      return 3 + itemSizeOf(content) + Object.keys(content).length
     case 'SS':
     case 'NS':
     case 'BS':

@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm'
 export type Headers = Readonly<Record<string, string>>
 
 /** What becomes of a request for this URL: its URL, and the headers that are set; or an answer. */
-export type View = (
+export type Viewer = (
   url: string,
   headers: IncomingHttpHeaders,
 ) => { readonly url: string; readonly headers: Headers } | { readonly status: number; readonly headers: Headers; readonly body: string }
@@ -23,7 +23,7 @@ type Viewed = {
 type Answered = { readonly statusCode: number; readonly headers?: Viewed['headers']; readonly body?: { readonly data: string } }
 
 /** The function of the template does to the request what CloudFront lets it do. */
-export function viewed(code: string): View {
+export function viewerOf(code: string): Viewer {
   return (asked, given) => {
     const [uri, query = ''] = [asked.split('?', 1)[0]!, asked.includes('?') ? asked.slice(asked.indexOf('?') + 1) : '']
     const all = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, { value: String(value) }]))

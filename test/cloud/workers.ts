@@ -4,30 +4,35 @@
  */
 import { randomBytes } from 'node:crypto'
 import { StateMachine } from 'aws-local-stepfunctions'
-import { jobAt } from '../../lambdas/export/schedules/schedules.ts'
-import { SMALLEST_PART } from '../../lambdas/export/write/multipart-uploads.ts'
-import type { Answer, Client } from '../api/server.ts'
-import { INTO_LAKE } from './assembly.ts'
+import { jobIdAt } from '../../lambdas/export/schedules/schedules.ts'
+import { MIN_PART_BYTES } from '../../lambdas/export/write/multipart-uploads.ts'
+import type { TestClient, TestResponse } from '../api/server.ts'
+import { LAKE_SCHEDULE } from './assembly.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
-import { asCustomResource, resultOf } from './custom-resource.ts'
-import { finished, jobIn, kickOff, RESPOND_ASYNC, scheduled, workOn } from './exports.ts'
-import type { Here } from './here.ts'
-import type { Hosted } from './hosted.ts'
-import { NICKNAME } from './nickname.ts'
+import { invokeCustomResource, resultOf } from './custom-resource.ts'
+import { jobIdOf, kickOff, pollManifest, RESPOND_ASYNC, runExportWorkflow, runScheduledExport } from './exports.ts'
+import type { LocalDeployment } from './here.ts'
+import type { HostedDeployment } from './hosted.ts'
+import { NICKNAME_PARAMETER } from './nickname.ts'
 
 /** Bytes of a resource, and how many of them make a part of an export's file. */
 const LARGE = 900_000
-const PART_OF = Math.ceil(SMALLEST_PART / LARGE) + 1
+const PART_OF = Math.ceil(MIN_PART_BYTES / LARGE) + 1
 
 /** `token`: of an administrator. */
-export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: Here, baseUrl: string, token: string): Promise<void> {
+export async function runWorkers(
+  aws: AwsCalls,
+  { hosted: { functions, host } }: LocalDeployment,
+  baseUrl: string,
+  token: string,
+): Promise<void> {
   const send = (path: string, method: string, body?: object) => sent(baseUrl + path, method, token, body)
   const put = (resource: Tree) => send(`/${resource.resourceType}/${resource.id}`, 'PUT', resource)
   for (let i = 0; i < 5; i++) await put({ resourceType: 'Patient', id: `nick-${i}`, name: [{ use: 'nickname', given: [`N${i}`] }] })
   // More than an item of the table takes, however it is packed.
   for (let i = 0; i < PART_OF; i++)
     await put({ resourceType: 'Basic', id: `large-${i}`, code: { text: randomBytes(LARGE / 2).toString('hex') } })
-  await put(NICKNAME)
+  await put(NICKNAME_PARAMETER)
   // A rebuild tells of their canonicals: of several at once, and of one alone.
   for (const id of ['nicks', 'more-nicks'])
     await put({ resourceType: 'CodeSystem', id, url: `urn:${id}`, status: 'active', content: 'complete' })
@@ -41,13 +46,13 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
   for (const type of ['Patient', 'CodeSystem', 'ValueSet']) await send(`/$reindex?type=${type}`, 'POST')
   // What is defined reaches the index by the stream.
   await until(async () => (await send('/$reindex-status', 'GET')).parameter.some(({ name }: Tree) => name === 'rebuild'))
-  await rebuildHere(aws, { functions, host })
+  await runRebuild(aws, { functions, host })
   resultOf(await host.invoke('indexer', { sweep: 'index' }))
   for (const sweep of ['transactions', 'bodies']) resultOf(await host.invoke('settle-transactions', { sweep }))
-  await asCustomResource((event) => host.invoke('migrate', event), 'Update')
+  await invokeCustomResource((event) => host.invoke('migrate', event), 'Update')
   await exportHere(aws, { functions, host }, baseUrl, token)
   // The last, since no token counts any more.
-  const removeKeys = () => asCustomResource((event) => host.invoke('tend-keys', event), 'Delete')
+  const removeKeys = () => invokeCustomResource((event) => host.invoke('tend-keys', event), 'Delete')
   // The sweep makes another, and looks at what is in no list.
   await removeKeys()
   resultOf(await host.invoke('tend-keys', { sweep: 'keys' }))
@@ -55,8 +60,13 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
 }
 
 /** Outside of jest. */
-function asking(baseUrl: string, token: string): Pick<Client, 'base' | 'get' | 'post' | 'delete'> {
-  const send = async (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: unknown): Promise<Answer> => {
+function asking(baseUrl: string, token: string): Pick<TestClient, 'base' | 'get' | 'post' | 'delete'> {
+  const send = async (
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    body?: unknown,
+  ): Promise<TestResponse> => {
     const content = body === undefined ? {} : { body: JSON.stringify(body) }
     const type = body === undefined ? {} : { 'content-type': 'application/fhir+json' }
     const response = await fetch(baseUrl + path, { method, headers: { authorization: `Bearer ${token}`, ...type, ...headers }, ...content })
@@ -74,12 +84,12 @@ function asking(baseUrl: string, token: string): Pick<Client, 'base' | 'get' | '
 /** Each of its functions, among them a job that is cancelled when it is complete, and one whose files are left. */
 async function exportHere(
   aws: AwsCalls,
-  { functions, host }: Pick<Hosted, 'functions' | 'host'>,
+  { functions, host }: Pick<HostedDeployment, 'functions' | 'host'>,
   baseUrl: string,
   token: string,
 ): Promise<void> {
   const KeyId = functions['export-status']!.environment.FHIR_LINK_KEY!
-  await asCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
+  await invokeCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
   const client = asking(baseUrl, token)
   const machine = functions.export!.environment.FHIR_EXPORT_WORKFLOW!
   await sent(`${baseUrl}/Group/of-nicks`, 'PUT', token, {
@@ -94,8 +104,8 @@ async function exportHere(
   const exported = async ([path, parameters]: (typeof levels)[number]): Promise<void> => {
     const job = await kickOff(client, path, parameters)
     await client.get(job)
-    await workOn(aws, machine, host, { job: jobIn(job), attempt: 1 })
-    await finished(client, job)
+    await runExportWorkflow(aws, machine, host, { job: jobIdOf(job), attempt: 1 })
+    await pollManifest(client, job)
     await client.delete(job)
   }
   // Each waits until what was written before it has settled.
@@ -105,23 +115,23 @@ async function exportHere(
   const time = new Date(Date.now() - 2 * 3_600_000).toISOString()
   resultOf(await host.invoke('export-schedule', { schedule, time }))
   resultOf(await host.invoke('export-sweep', { sweep: 'schedules', schedules: [{ name: schedule.name, late: 3_600_000 }] }))
-  await client.delete(`/export/${jobAt(schedule.name, Date.parse(time))}`)
+  await client.delete(`/export/${jobIdAt(schedule.name, Date.parse(time))}`)
   await refusedOne(client)
   // Nobody works on this one; after that it is ended with files that are not complete.
   const job = await kickOff(client, '/$export')
   resultOf(await host.invoke('export-sweep', { sweep: 'jobs' }))
-  const input = { job: jobIn(job), attempt: 2 }
+  const input = { job: jobIdOf(job), attempt: 2 }
   const planned = async () => resultOf(await host.invoke('export-step', { action: 'plan', ...input }))
   await until(async () => (await planned()).wait === 0)
   const { segments } = await planned()
   for (const segment of segments) resultOf(await host.invoke('export-step', { action: 'write', segment, ...input }))
   resultOf(await host.invoke('export-step', { action: 'fail', ...input }))
-  resultOf(await host.invoke('export-sweep', { sweep: 'expired', schedules: [INTO_LAKE.name] }))
+  resultOf(await host.invoke('export-sweep', { sweep: 'expired', schedules: [LAKE_SCHEDULE.name] }))
 }
 
-async function copyHere(aws: AwsCalls, host: Hosted['host'], machine: string): Promise<void> {
-  await aws.send('s3', 'PUT', `/${INTO_LAKE.bucket}`)
-  await scheduled(aws, host, machine, new Date().toISOString())
+async function copyHere(aws: AwsCalls, host: HostedDeployment['host'], machine: string): Promise<void> {
+  await aws.send('s3', 'PUT', `/${LAKE_SCHEDULE.bucket}`)
+  await runScheduledExport(aws, host, machine, new Date().toISOString())
 }
 
 /** Of one that is too many its row goes at once; the others are cancelled. */
@@ -153,7 +163,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 /** The deployed machine, its steps run here. */
-export async function rebuildHere(aws: AwsCalls, { functions, host }: Pick<Hosted, 'functions' | 'host'>): Promise<void> {
+export async function runRebuild(aws: AwsCalls, { functions, host }: Pick<HostedDeployment, 'functions' | 'host'>): Promise<void> {
   const stateMachineArn = functions.reindex!.environment.FHIR_REBUILD_WORKFLOW!
   const step = (event: object) => host.invoke('rebuild-step', event).then(resultOf)
   const { definition }: Tree = await aws.json('states', 'AWSStepFunctions.DescribeStateMachine', { stateMachineArn })

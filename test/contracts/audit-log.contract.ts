@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { NotRecorded } from '../../lambdas/ports/faults/not-recorded.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
-import { turn } from '../fixtures/turns.ts'
+import { waitOneTurn } from '../fixtures/turns.ts'
 
 export type AuditLogUnderTest = {
   readonly log: AuditLog
@@ -103,7 +103,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
     it('are all stored if they arrive while others are written', async () => {
       const under = await create('strict')
       const each = names(20).map(async (id, i) => {
-        for (let turns = 0; turns < i; turns++) await turn()
+        for (let turns = 0; turns < i; turns++) await waitOneTurn()
         await under.log.prepare(AT, 'read')
         await under.log.record(entry(id))
       })

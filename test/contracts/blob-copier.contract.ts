@@ -1,7 +1,7 @@
 /** What lambdas/ports/blobs/blob-copier.ts promises, as tests: every adapter runs this suite. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import type { BlobCopier, Copied, CopiedParts, Place } from '../../lambdas/ports/blobs/blob-copier.ts'
+import type { BlobCopier, BucketKey, PartialCopy, SourceBlob } from '../../lambdas/ports/blobs/blob-copier.ts'
 import type { Blob, BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 
 export type BlobCopierUnderTest = {
@@ -12,7 +12,7 @@ export type BlobCopierUnderTest = {
   readonly each: number
   /** A bucket that is there. */
   readonly bucket: string
-  readonly read: (place: Place) => Promise<Blob | undefined>
+  readonly read: (place: BucketKey) => Promise<Blob | undefined>
   readonly close: () => Promise<void>
 }
 
@@ -25,19 +25,19 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
   })
   afterAll(() => here?.close())
 
-  const placeIn = (bucket: string): Place => ({ bucket, key: `north/${randomUUID()}/20310101T030000.000Z/Patient.ndjson` })
-  async function kept(size: number): Promise<{ readonly copied: Copied; readonly blob: Blob }> {
+  const placeIn = (bucket: string): BucketKey => ({ bucket, key: `north/${randomUUID()}/20310101T030000.000Z/Patient.ndjson` })
+  async function kept(size: number): Promise<{ readonly copied: SourceBlob; readonly blob: Blob }> {
     const [key, blob] = [`exports/${randomUUID()}/files/Patient.ndjson`, { bytes: noise(size), contentType: NDJSON }]
     await here.blobs.put(key, blob)
     return { copied: { key, size, contentType: NDJSON }, blob }
   }
-  const isSame = async (place: Place, blob: Blob): Promise<boolean> => {
+  const isSame = async (place: BucketKey, blob: Blob): Promise<boolean> => {
     const found = await here.read(place)
     return found !== undefined && found.contentType === blob.contentType && hashOf(found) === hashOf(blob)
   }
   /** `told`: what each call but the last gave. */
-  async function copyAll(copied: Copied, to: Place, parts?: CopiedParts): Promise<readonly CopiedParts[]> {
-    const told: CopiedParts[] = []
+  async function copyAll(copied: SourceBlob, to: BucketKey, parts?: PartialCopy): Promise<readonly PartialCopy[]> {
+    const told: PartialCopy[] = []
     for (let n = 0, next = parts; ; n++) {
       next = await here.copiers[n % 2]!.copy(copied, to, next)
       if (next === undefined) return told
@@ -58,7 +58,7 @@ export function blobCopierContract(name: string, create: () => Promise<BlobCopie
     it('proceed in parts over several processes, and are visible once complete', async () => {
       const { copied, blob } = await kept(2 * here.each + 7)
       const to = placeIn(here.bucket)
-      let next: CopiedParts | undefined
+      let next: PartialCopy | undefined
       for (const count of [0, 1, 2, 3]) {
         next = await here.copiers[count % 2]!.copy(copied, to, next)
         expect([next!.tags.length, await here.read(to)]).toEqual([count, undefined])

@@ -10,7 +10,7 @@ export type CanonicalsUnderTest = {
   readonly close: () => Promise<void>
 }
 
-export async function pagesOf<Page>(pages: AsyncIterable<Page>): Promise<readonly Page[]> {
+export async function collectPages<Page>(pages: AsyncIterable<Page>): Promise<readonly Page[]> {
   const found: Page[] = []
   for await (const page of pages) found.push(page)
   return found
@@ -30,7 +30,7 @@ export function canonicalsContract(name: string, create: () => Promise<Canonical
   })
   const commit = async (...writes: readonly Write[]) => expect(await under.store.commit(writes, [])).toEqual({ kind: 'committed' })
   const carrying = async (tenant: string, type: DefinitionType, url: string) => {
-    const found = (await pagesOf(under.canonicals.carrying(tenant, type, url))).flat()
+    const found = (await collectPages(under.canonicals.carrying(tenant, type, url))).flat()
     return [...new Set(found.map(({ tenant: of, type, id }) => `${of} ${type}/${id}`))].toSorted()
   }
   const newTenant = () => `c-${randomUUID()}`

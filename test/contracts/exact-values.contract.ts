@@ -2,13 +2,13 @@
 import { expect, it } from '@jest/globals'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { all, type Predicate } from '../../lambdas/ports/search/plan.ts'
+import { and, type Predicate } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
-import { evaluate } from '../../lambdas/search/evaluate.ts'
+import { matchesPredicate } from '../../lambdas/search/evaluate.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 import { type Random, randomOf } from './generated-search.ts'
 
 /** `find`: the ids of the documents of the type and tenant that pass, in any order. */
@@ -118,18 +118,18 @@ export function exactValuesContract(name: string, each: number, create: () => Pl
     const executor = create()
     const seed = firstSeed()
     const random = randomOf(seed)
-    for (let done = 0; done < timesOf(200, 10_000); done += PER_TENANT) {
+    for (let done = 0; done < caseCountOf(200, 10_000); done += PER_TENANT) {
       const tenant = `exact-${done}`
       const cases = Array.from({ length: PER_TENANT }, (_, i) => caseOf(random, `${i}`))
       const documents = cases.map(({ json, type }, i) =>
-        extract(versionOf(writeOf(keyOf(tenant, type, `${i}`))), parseJson(json) as Resource),
+        extract(versionOf(writeOf(resourceKeyOf(tenant, type, `${i}`))), parseJson(json) as Resource),
       )
       await executor.apply(documents)
       for (const [i, { json, type, finding, missing }] of cases.entries()) {
         const ids = async (query: string): Promise<ReadonlySet<string>> => {
           const where = whereOf(type, query)
           const found = await executor.find({ tenant, type }, where)
-          const meant = documents.flatMap((document, at) => (document.type === type && evaluate(where, document) ? [`${at}`] : []))
+          const meant = documents.flatMap((document, at) => (document.type === type && matchesPredicate(where, document) ? [`${at}`] : []))
           expect({ seed, query, found: [...found].sort() }).toEqual({ seed, query, found: meant.sort() })
           return new Set(found)
         }
@@ -152,11 +152,11 @@ export function exactValuesContract(name: string, each: number, create: () => Pl
 function whereOf(type: string, query: string): Predicate {
   const at = query.indexOf('=')
   const { where } = parseSearch(type, [[query.slice(0, at), query.slice(at + 1)]], { handling: 'strict' })
-  return all(...(where as readonly Predicate[]))
+  return and(...(where as readonly Predicate[]))
 }
 
 /** An index as an executor. */
-export const executorOn = (index: SearchIndex): PlanExecutor => ({
+export const executorOf = (index: SearchIndex): PlanExecutor => ({
   apply: (documents) => index.apply(documents),
   find: async ({ tenant, type }, where) => {
     const { hits } = await index.find({ tenant, types: [type], where, access: 'everything', order: [], limit: PER_TENANT, total: 'none' })

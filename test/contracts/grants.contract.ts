@@ -1,7 +1,7 @@
 /** What lambdas/ports/rows/grants.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import { delayed } from '../../lambdas/auth/login/guess-throttle.ts'
-import type { GrantKind, Grants, KeptGrant } from '../../lambdas/ports/rows/grants.ts'
+import { throttleAttempt } from '../../lambdas/auth/login/guess-throttle.ts'
+import type { GrantKind, GrantRow, Grants } from '../../lambdas/ports/rows/grants.ts'
 
 export type GrantsUnderTest = {
   /** Each time as another process would open it, listing `PAGE_UNDER_TEST` at once; what was opened is closed at the end. */
@@ -60,10 +60,10 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
     it('are replaced by one of several concurrent calls, and never from an older number', async () => {
       const { here, there } = await opened()
       await here.add('refresh', 'k', { owner: 'o', value: 0 })
-      const known = (await there.get('refresh', 'k')) as KeptGrant
+      const known = (await there.get('refresh', 'k')) as GrantRow
       const replaced = await Promise.all(each(here, there).map((side, i) => side.replace('refresh', known, { owner: 'o', value: i + 1 })))
       expect(replaced.filter(Boolean)).toHaveLength(1)
-      const now = (await here.get('refresh', 'k')) as KeptGrant
+      const now = (await here.get('refresh', 'k')) as GrantRow
       expect([now.value, now.number > known.number]).toEqual([replaced.indexOf(true) + 1, true])
       expect(await here.replace('refresh', known, { owner: 'o', value: 'late' })).toBe(false)
       expect(await there.replace('refresh', now, { owner: 'o', value: 'next' })).toBe(true)
@@ -73,10 +73,10 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
     it('are removed by number only while the number is current', async () => {
       const { here, there } = await opened()
       await here.add('consent', 'k', { owner: 'o', value: 1 })
-      const known = (await here.get('consent', 'k')) as KeptGrant
+      const known = (await here.get('consent', 'k')) as GrantRow
       await there.replace('consent', known, { owner: 'o', value: 2 })
       expect([await here.remove('consent', 'k', known.number), (await there.listOf('consent', 'o')).length]).toEqual([false, 1])
-      const { number } = (await here.get('consent', 'k')) as KeptGrant
+      const { number } = (await here.get('consent', 'k')) as GrantRow
       const removed = await Promise.all(each(here, there).map((side) => side.remove('consent', 'k', number)))
       expect([removed.filter(Boolean).length, await there.get('consent', 'k'), await there.listOf('consent', 'o')]).toEqual([
         1,
@@ -89,7 +89,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
     it('are not replaced once removed, even if added again under the same key', async () => {
       const { here, there } = await opened()
       await here.add('session', 'k', { owner: 'o', value: 1 })
-      const known = (await here.get('session', 'k')) as KeptGrant
+      const known = (await here.get('session', 'k')) as GrantRow
       await there.remove('session', 'k')
       expect(await here.replace('session', known, { owner: 'o', value: 2 })).toBe(false)
       expect(await here.get('session', 'k')).toBeUndefined()
@@ -102,7 +102,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       const { here, there, setTime } = await opened()
       const grant = { owner: 'o', value: 1, expires: T + 1_000 }
       await here.add('code', 'k', grant)
-      const known = (await here.get('code', 'k')) as KeptGrant
+      const known = (await here.get('code', 'k')) as GrantRow
       setTime(T + 999)
       expect([await there.get('code', 'k'), (await there.listOf('code', 'o')).length]).toEqual([known, 1])
       setTime(T + 1_000)
@@ -133,7 +133,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       const clock = { now: () => T, newId: () => '' }
       const names = Array.from({ length: 40 }, (_, i) => `user-${i}`)
       const logIn = (name: string, i: number) =>
-        delayed({ grants: i % 2 === 0 ? here : there, clock }, [ADDRESS, { of: 'account', name }], async () => name)
+        throttleAttempt({ grants: i % 2 === 0 ? here : there, clock }, [ADDRESS, { of: 'account', name }], async () => name)
       expect(await Promise.all(names.map(logIn))).toEqual(names)
       expect([await here.listOf('attempts', 'address'), await here.listOf('attempts', 'account')]).toEqual([[], []])
     })
@@ -143,7 +143,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       await here.add('session', 'k', { owner: 'o', value: 1, expires: T + 1 })
       await here.replace('session', (await here.get('session', 'k'))!, { owner: 'o', value: 2, expires: T + 10 })
       setTime(T + 9)
-      const longer = (await there.get('session', 'k')) as KeptGrant
+      const longer = (await there.get('session', 'k')) as GrantRow
       expect(longer).toMatchObject({ value: 2, expires: T + 10 })
       await there.replace('session', longer, { owner: 'o', value: 3 })
       setTime(T + 1_000_000_000)
@@ -201,7 +201,7 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(first).toEqual(keys.slice(0, PAGE_UNDER_TEST))
       await here.remove('refresh', third)
       await here.replace('refresh', (await here.get('refresh', replaced))!, { owner: 'o', value: 2, expires: T + 10 })
-      const rest: KeptGrant[] = []
+      const rest: GrantRow[] = []
       for (let last = first.at(-1); last !== undefined; ) {
         const page = await there.listOf('refresh', 'o', last)
         rest.push(...page)

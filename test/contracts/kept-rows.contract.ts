@@ -1,10 +1,10 @@
 /** What lambdas/ports/rows/rows.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import type { KeptRows } from '../../lambdas/ports/rows/rows.ts'
+import type { Rows } from '../../lambdas/ports/rows/rows.ts'
 
-export type KeptRowsUnderTest = {
+export type RowsUnderTest = {
   /** Each time as another process would open it; what was opened is closed at the end. */
-  readonly open: () => Promise<KeptRows>
+  readonly open: () => Promise<Rows>
   /** Rows written so far, by all of them. */
   readonly written: () => number | Promise<number>
 }
@@ -15,17 +15,17 @@ const NO_SHELVES = ['', 'a b', 'a#b', 'a.b', 'ä', 'a\n', '%', "'", 's'.repeat(2
 const NO_NAMES = ['', 'a/b', 'a b', 'ä', 'a\n', '%', "'", 'n'.repeat(201)]
 const NAMES = ['-', '.', '..', '0', '10', '9', 'A', 'Z', '_', '__proto__', 'a', 'a.b', 'constructor', 'n'.repeat(200)]
 
-export function keptRowsContract(name: string, create: () => Promise<KeptRowsUnderTest>): void {
+export function rowsContract(name: string, create: () => Promise<RowsUnderTest>): void {
   const opened = async () => {
     const under = await create()
     return { ...under, here: await under.open(), there: await under.open() }
   }
-  const listed = async (rows: KeptRows, shelf: string) => {
+  const listed = async (rows: Rows, shelf: string) => {
     const found: { readonly name: string; readonly value: unknown }[] = []
     for await (const row of rows.list<unknown>(shelf)) found.push(row)
     return found
   }
-  const namesOn = async (rows: KeptRows, shelf: string) => (await listed(rows, shelf)).map((row) => row.name)
+  const namesOn = async (rows: Rows, shelf: string) => (await listed(rows, shelf)).map((row) => row.name)
 
   describe(`${name}: rows`, () => {
     it('are readable by every process until they are removed', async () => {

@@ -1,8 +1,8 @@
 /** What lambdas/ports/definitions/package-store.ts promises, and what is made of it where something is damaged, as tests: every adapter runs this suite. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { withManifest } from '../../lambdas/packages/manifest.ts'
+import { addManifest } from '../../lambdas/packages/manifest.ts'
 import { PackagedDefinitions } from '../../lambdas/packages/packaged-definitions.ts'
-import type { AddedPackages, Label, PackageStore } from '../../lambdas/ports/definitions/package-store.ts'
+import type { AddedPackages, PackageLabel, PackageStore } from '../../lambdas/ports/definitions/package-store.ts'
 
 export type PackagesUnderTest = {
   /** Of two operators. */
@@ -11,14 +11,14 @@ export type PackagesUnderTest = {
   readonly server: AddedPackages
   readonly later: () => Promise<void>
   /** A file is another then; undefined: it is gone. */
-  readonly spoil: (label: Label, file: string, text: string | undefined) => Promise<void>
+  readonly spoil: (label: PackageLabel, file: string, text: string | undefined) => Promise<void>
   readonly close: () => Promise<void>
 }
 
 const URL = 'http://example.org/ValueSet/a'
 /** Value sets as their file has them. */
-const files = (label: Label, url = URL): ReadonlyMap<string, string> =>
-  withManifest(label, new Map([['value-sets.json', JSON.stringify({ [url]: { url, version: label.version, include: [] } })]]))
+const files = (label: PackageLabel, url = URL): ReadonlyMap<string, string> =>
+  addManifest(label, new Map([['value-sets.json', JSON.stringify({ [url]: { url, version: label.version, include: [] } })]]))
 
 export function packagesContract(name: string, create: () => Promise<PackagesUnderTest>): void {
   let here: PackagesUnderTest
@@ -28,10 +28,10 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
   afterAll(() => here?.close())
 
   let count = 0
-  const newLabel = (): Label => ({ name: `example.p${count++}`, version: '1.0.0-a' })
+  const newLabel = (): PackageLabel => ({ name: `example.p${count++}`, version: '1.0.0-a' })
   const said = async (from: AddedPackages): Promise<readonly string[]> =>
     (await from.now()).packages.map((each) => `${each.name}@${each.version}`)
-  const nameOf = ({ name, version }: Label): string => `${name}@${version}`
+  const nameOf = ({ name, version }: PackageLabel): string => `${name}@${version}`
 
   describe(`${name}: a package`, () => {
     it('is readable as it was written until it is removed', async () => {

@@ -2,20 +2,20 @@
 import { describe, expect, it } from '@jest/globals'
 
 /** As Clients and Users are. */
-export type Registered<Entry> = {
+export type Registrations<Entry> = {
   get(name: string): Promise<Entry | undefined>
   list(): Promise<readonly Entry[]>
   change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined>
 }
 
-export type RegisteredUnderTest<Store> = {
+export type RegistrationsUnderTest<Store> = {
   /** Each time as another process would open it; what was opened is closed at the end. */
   readonly open: () => Promise<Store>
   /** Is another one after each write, and only then. */
   readonly written: () => unknown
 }
 
-export type RegisteredParts<Entry> = {
+export type RegistrationsParts<Entry> = {
   /** `tags`: scopes. */
   readonly make: (name: string, tags: readonly string[]) => Entry
   readonly tagsOf: (entry: Entry) => readonly string[]
@@ -42,10 +42,10 @@ const STRANGE = [
   'a'.repeat(100_000),
 ]
 
-export function registeredContract<Entry>(
+export function registrationsContract<Entry>(
   name: string,
-  create: () => Promise<RegisteredUnderTest<Registered<Entry>>>,
-  { make, tagsOf, nameOf, names, strange }: RegisteredParts<Entry>,
+  create: () => Promise<RegistrationsUnderTest<Registrations<Entry>>>,
+  { make, tagsOf, nameOf, names, strange }: RegistrationsParts<Entry>,
 ): void {
   const opened = async () => {
     const under = await create()

@@ -4,22 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
 import {
   type CommitResult,
-  type Guard,
   type HistoryPosition,
   type HistoryScope,
   type HistoryWindow,
-  MAKINGS,
   type ResourceKey,
   type ResourceReader,
   type ResourceVersion,
   type ResourceWriter,
   type ScanPage,
   type ScanRequest,
+  type UniquenessGuard,
   type VersionKey,
+  WRITE_KINDS,
   type Write,
 } from '../../lambdas/ports/store/resource-store.ts'
-import { turn } from '../fixtures/turns.ts'
-import { at, deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { waitOneTurn } from '../fixtures/turns.ts'
+import { deletionOf, instantAt, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 export type ResourceStoreUnderTest = {
   readonly reader: ResourceReader
@@ -66,10 +66,10 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   describe(`${name}: versions`, () => {
     it('carry their write kind in every read except placesOnly', async () => {
       const tenant = newTenant()
-      const keys = [...MAKINGS.keys()].map((n) => patientOf(`p${n}`, tenant))
-      const made = MAKINGS.map((making, n) => writeOf(keys[n]!, { made: making, expected: 0 }))
-      const later = MAKINGS.map((making, n) => writeOf(keys[MAKINGS.length - 1 - n]!, { made: making, expected: 1 }))
-      const untold = writeOf(patientOf('untold', tenant))
+      const keys = [...WRITE_KINDS.keys()].map((n) => patientKeyOf(`p${n}`, tenant))
+      const made = WRITE_KINDS.map((making, n) => writeOf(keys[n]!, { made: making, expected: 0 }))
+      const later = WRITE_KINDS.map((making, n) => writeOf(keys[WRITE_KINDS.length - 1 - n]!, { made: making, expected: 1 }))
+      const untold = writeOf(patientKeyOf('untold', tenant))
       for (const writes of [[untold], made, later]) expect(await commit(...writes)).toEqual({ kind: 'committed' })
       const byId = (a: ResourceKey, b: ResourceKey) => (a.id < b.id ? -1 : 1)
       const heads = [...later, untold].map(versionOf).toSorted(byId)
@@ -79,7 +79,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await reader.current(heads)).toEqual(heads)
       expect(await reader.heads(heads)).toEqual(heads)
       expect(await reader.versions(all)).toEqual(all)
-      expect((await scanAll({ tenant, type: 'Patient', asOf: at(9), limit: 3 })).toSorted(byId)).toEqual(heads)
+      expect((await scanAll({ tenant, type: 'Patient', asOf: instantAt(9), limit: 3 })).toSorted(byId)).toEqual(heads)
       expect(told(await pages({ tenant }, {}, 2))).toEqual(told(all))
       expect(told(await pages(keys[0]!, {}, 2))).toEqual(told(all.filter(({ id }) => id === 'p0')))
       const places = await pages({ tenant }, { placesOnly: true }, 2)
@@ -87,7 +87,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('are undefined for an unknown resource', async () => {
-      const key = patientOf('nobody', newTenant())
+      const key = patientKeyOf('nobody', newTenant())
       expect(await reader.current([key])).toEqual([undefined])
       expect(await reader.versions([{ ...key, versionId: 1 }])).toEqual([undefined])
       expect(await reader.current([])).toEqual([])
@@ -95,7 +95,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('are read as they were written', async () => {
-      const write = writeOf(patientOf('a', newTenant()), {
+      const write = writeOf(patientKeyOf('a', newTenant()), {
         compartments: ['Patient/a', 'Practitioner/b.c-D'],
         body: bytes('{"resourceType":"Patient"}'),
       })
@@ -104,7 +104,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('are numbered 1, 2, 3 … without gaps', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       for (let expected = 0; expected < 5; expected++) expect(await commit(writeOf(key, { expected }))).toEqual({ kind: 'committed' })
       expect(await head(key)).toEqual(versionOf(writeOf(key, { expected: 4 })))
       const asked = [5, 1, 6, 3].map((versionId) => ({ ...key, versionId }))
@@ -114,7 +114,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are returned in the order of the keys, with gaps and repetitions', async () => {
       const tenant = newTenant()
-      const [a, b, c] = [patientOf('a', tenant), patientOf('b', tenant), patientOf('c', tenant)]
+      const [a, b, c] = [patientKeyOf('a', tenant), patientKeyOf('b', tenant), patientKeyOf('c', tenant)]
       await commit(writeOf(a), writeOf(c))
       expect((await reader.current([c, b, a, c])).map((version) => version?.id)).toEqual(['c', undefined, 'a', 'c'])
       const asked: VersionKey[] = [c, b, a, c].map((key) => ({ ...key, versionId: 1 }))
@@ -123,7 +123,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are returned for 250 keys at once', async () => {
       const tenant = newTenant()
-      const keys = numbers(250).map((n) => patientOf(`p${n}`, tenant))
+      const keys = numbers(250).map((n) => patientKeyOf(`p${n}`, tenant))
       await inHundreds(keys.map((key) => writeOf(key)))
       expect((await reader.current(keys)).map((version) => version?.id)).toEqual(keys.map(({ id }) => id))
       expect((await reader.versions(keys.map((key) => ({ ...key, versionId: 1 })))).map((version) => version?.id)).toEqual(
@@ -140,10 +140,10 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       [1_000, ['a', undefined, 'gone', 'b', 'c', 'd']],
     ])('are returned up to the body that uses up a room of %d bytes', async (room, expected) => {
       const tenant = newTenant()
-      const [a, gone, b, c, d] = ['a', 'gone', 'b', 'c', 'd'].map((id) => patientOf(id, tenant)) as [ResourceKey, ...ResourceKey[]]
+      const [a, gone, b, c, d] = ['a', 'gone', 'b', 'c', 'd'].map((id) => patientKeyOf(id, tenant)) as [ResourceKey, ...ResourceKey[]]
       await commit(...[a, gone!, b!, c!, d!].map((key) => writeOf(key, { body: bytes('0123456789') })))
       await commit(deletionOf(gone!, { expected: 1 }))
-      const keys = [a, patientOf('unknown', tenant), gone!, b!, c!, d!]
+      const keys = [a, patientKeyOf('unknown', tenant), gone!, b!, c!, d!]
       const numbered = keys.map((key) => ({ ...key, versionId: key === gone ? 2 : 1 }))
       expect((await reader.current(keys, room)).map((version) => version?.id)).toEqual(expected)
       expect((await reader.heads(keys, room)).map((version) => version?.id)).toEqual(expected)
@@ -151,7 +151,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('continue over a deletion, which is a version without a body', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       const compartments = ['Patient/a']
       await commit(writeOf(key, { compartments }))
       const deletion = deletionOf(key, { expected: 1, compartments })
@@ -167,7 +167,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     it(
       `add ${racers} versions for ${racers} concurrent updates, and lose none`,
       async () => {
-        const key = patientOf('contended', newTenant())
+        const key = patientKeyOf('contended', newTenant())
         await commit(writeOf(key))
         await Promise.all(numbers(racers).map((racer) => updateUntilDone(key, `racer ${racer}`)))
         const last = await head(key)
@@ -186,7 +186,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     )
 
     it('let one of several creates win, and report conflicts to the others', async () => {
-      const key = patientOf('wanted', newTenant())
+      const key = patientKeyOf('wanted', newTenant())
       const results = await Promise.all(numbers(20).map((racer) => commit(writeOf(key, { body: bytes(`racer ${racer}`) }))))
       const winner = results.findIndex(({ kind }) => kind === 'committed')
       const won = versionOf(writeOf(key, { body: bytes(`racer ${winner}`) }))
@@ -196,7 +196,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('end in a conflict for any other expected version than the current one', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       expect(await commit(writeOf(key, { expected: 1 }))).toEqual({ kind: 'conflict', index: 0 })
       await commit(writeOf(key))
       await commit(deletionOf(key, { expected: 1 }))
@@ -240,9 +240,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('creates, updates and deletes resources of several types at once', async () => {
       const tenant = newTenant()
-      const [updated, deleted] = [patientOf('updated', tenant), keyOf(tenant, 'Observation', 'deleted')]
+      const [updated, deleted] = [patientKeyOf('updated', tenant), resourceKeyOf(tenant, 'Observation', 'deleted')]
       await commit(writeOf(updated), writeOf(deleted))
-      const created = writeOf(keyOf(tenant, 'Encounter', 'created'))
+      const created = writeOf(resourceKeyOf(tenant, 'Encounter', 'created'))
       await commit(writeOf(updated, { expected: 1 }), created, deletionOf(deleted, { expected: 1 }))
       const heads = await reader.current([updated, created, deleted])
       expect(heads.map((version) => [version?.type, version?.versionId, version?.deleted])).toEqual([
@@ -256,7 +256,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       'is never visible in part, and reads never go back in time',
       async () => {
         const tenant = newTenant()
-        const keys = numbers(6).map((n) => keyOf(tenant, n % 2 === 0 ? 'Patient' : 'Observation', `shared-${n}`))
+        const keys = numbers(6).map((n) => resourceKeyOf(tenant, n % 2 === 0 ? 'Patient' : 'Observation', `shared-${n}`))
         await commit(...keys.map((key) => writeOf(key, { body: bytes('0') })))
         let done = false
         const writers = Promise.all(numbers(4).map((w) => commitTogether(keys, rounds, `${w}`))).finally(() => {
@@ -265,7 +265,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         const torn: string[] = []
         while (!done) {
           torn.push(...(await lookForTears(keys)))
-          await turn()
+          await waitOneTurn()
         }
         await writers
         expect(torn).toEqual([])
@@ -282,11 +282,11 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('rejects a duplicate resource or guard and a second tenant with RangeError', async () => {
       const tenant = newTenant()
-      const [a, b] = [patientOf('a', tenant), patientOf('b', tenant)]
-      const guard: Guard = { tenant, guard: 'g', holder: a }
+      const [a, b] = [patientKeyOf('a', tenant), patientKeyOf('b', tenant)]
+      const guard: UniquenessGuard = { tenant, guard: 'g', holder: a }
       await expect(writer.commit([writeOf(a), writeOf(b), writeOf(a)], [])).rejects.toThrow(RangeError)
       await expect(writer.commit([writeOf(a)], [guard, { ...guard, holder: b }])).rejects.toThrow(RangeError)
-      await expect(writer.commit([writeOf(a), writeOf(patientOf('a', newTenant()))], [])).rejects.toThrow(RangeError)
+      await expect(writer.commit([writeOf(a), writeOf(patientKeyOf('a', newTenant()))], [])).rejects.toThrow(RangeError)
       await expect(writer.commit([writeOf(a)], [{ ...guard, tenant: newTenant() }])).rejects.toThrow(RangeError)
       expect(await reader.current([a, b])).toEqual([undefined, undefined])
     })
@@ -295,7 +295,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   describe(`${name}: guards`, () => {
     it('allow one of several concurrent commits; the others receive the holder', async () => {
       const tenant = newTenant()
-      const keys = numbers(10).map((n) => patientOf(`p${n}`, tenant))
+      const keys = numbers(10).map((n) => patientKeyOf(`p${n}`, tenant))
       const results = await Promise.all(keys.map((key) => writer.commit([writeOf(key)], [{ tenant, guard: 'identifier=1', holder: key }])))
       const winner = results.findIndex(({ kind }) => kind === 'committed')
       const guarded = { kind: 'guarded', index: 0, holder: keys[winner] }
@@ -306,14 +306,14 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     it('do not block other guards, nor the same guard of another tenant', async () => {
       for (const tenant of [newTenant(), newTenant()])
         for (const guard of ['x', 'X', 'x ']) {
-          const holder = patientOf(`p${guard.codePointAt(0)}-${guard.length}`, tenant)
+          const holder = patientKeyOf(`p${guard.codePointAt(0)}-${guard.length}`, tenant)
           expect(await writer.commit([writeOf(holder)], [{ tenant, guard, holder }])).toEqual({ kind: 'committed' })
         }
     })
 
     it('leave neither writes nor other guards of a commit that one of them blocks', async () => {
       const tenant = newTenant()
-      const [a, b, c] = [patientOf('a', tenant), patientOf('b', tenant), patientOf('c', tenant)]
+      const [a, b, c] = [patientKeyOf('a', tenant), patientKeyOf('b', tenant), patientKeyOf('c', tenant)]
       await writer.commit([writeOf(a)], [{ tenant, guard: 'taken', holder: a }])
       const guards = [
         { tenant, guard: 'free', holder: b },
@@ -326,7 +326,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are not acquired by a commit with a version conflict', async () => {
       const tenant = newTenant()
-      const [a, b] = [patientOf('a', tenant), patientOf('b', tenant)]
+      const [a, b] = [patientKeyOf('a', tenant), patientKeyOf('b', tenant)]
       await commit(writeOf(a))
       expect(await writer.commit([writeOf(a)], [{ tenant, guard: 'g', holder: a }])).toMatchObject({ kind: 'conflict', index: 0 })
       expect(await writer.commit([writeOf(b)], [{ tenant, guard: 'g', holder: b }])).toEqual({ kind: 'committed' })
@@ -334,22 +334,22 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('can be acquired again by their holder', async () => {
       const tenant = newTenant()
-      const holder = patientOf('a', tenant)
+      const holder = patientKeyOf('a', tenant)
       for (const expected of [0, 1])
         expect(await writer.commit([writeOf(holder, { expected })], [{ tenant, guard: 'g', holder }])).toEqual({ kind: 'committed' })
     })
 
     it('are taken over only by naming the holder, and by one of several commits', async () => {
       const tenant = newTenant()
-      const old = patientOf('old', tenant)
+      const old = patientKeyOf('old', tenant)
       await writer.commit([writeOf(old)], [{ tenant, guard: 'g', holder: old }])
-      const wrong = patientOf('wrong', tenant)
+      const wrong = patientKeyOf('wrong', tenant)
       const mistaken = await writer.commit(
         [writeOf(wrong)],
-        [{ tenant, guard: 'g', holder: wrong, replaces: patientOf('another', tenant) }],
+        [{ tenant, guard: 'g', holder: wrong, replaces: patientKeyOf('another', tenant) }],
       )
       expect(mistaken).toEqual({ kind: 'guarded', index: 0, holder: old })
-      const keys = numbers(8).map((n) => patientOf(`new${n}`, tenant))
+      const keys = numbers(8).map((n) => patientKeyOf(`new${n}`, tenant))
       const results = await Promise.all(
         keys.map((key) => writer.commit([writeOf(key)], [{ tenant, guard: 'g', holder: key, replaces: old }])),
       )
@@ -364,7 +364,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       async () => {
         const tenant = newTenant()
         const commitOf = (prefix: string) => {
-          const keys = numbers(60).map((n) => patientOf(`${prefix}${n}`, tenant))
+          const keys = numbers(60).map((n) => patientKeyOf(`${prefix}${n}`, tenant))
           return { keys, writes: keys.map((key) => writeOf(key)), guards: keys.map((holder, n) => ({ tenant, guard: `g${n}`, holder })) }
         }
         const [a, b] = [commitOf('a'), commitOf('b')]
@@ -386,19 +386,19 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     }, timeout)
 
     const scopes: readonly (readonly [string, HistoryScope])[] = [
-      ['of a resource', keyOf(tenant, 'Patient', 'p1')],
+      ['of a resource', resourceKeyOf(tenant, 'Patient', 'p1')],
       ['of a type', { tenant, type: 'Observation' }],
       ['of everything', { tenant }],
     ]
     const windows: readonly (readonly [string, HistoryWindow])[] = [
       ['without a window', {}],
-      ['since an instant, itself included', { since: at(7) }],
-      ['before an instant, itself excluded', { before: at(7) }],
-      ['between two instants', { since: at(3), before: at(11) }],
-      ['leaving out what was superseded at an instant', { currentAt: at(6) }],
-      ['as it was at an instant', { before: at(6) + 1, currentAt: at(6) }],
-      ['as it was before it was written', { before: at(0), currentAt: at(0) }],
-      ['since the future', { since: at(1000) }],
+      ['since an instant, itself included', { since: instantAt(7) }],
+      ['before an instant, itself excluded', { before: instantAt(7) }],
+      ['between two instants', { since: instantAt(3), before: instantAt(11) }],
+      ['leaving out what was superseded at an instant', { currentAt: instantAt(6) }],
+      ['as it was at an instant', { before: instantAt(6) + 1, currentAt: instantAt(6) }],
+      ['as it was before it was written', { before: instantAt(0), currentAt: instantAt(0) }],
+      ['since the future', { since: instantAt(1000) }],
     ]
 
     for (const [what, scope] of scopes)
@@ -418,7 +418,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('continues after a position without a version', async () => {
-      const between: HistoryPosition = { lastUpdated: at(5), type: 'Observation', id: 'o1zzz', versionId: 1 }
+      const between: HistoryPosition = { lastUpdated: instantAt(5), type: 'Observation', id: 'o1zzz', versionId: 1 }
       const wanted = historyOf(all, { tenant }, {}).filter((version) => byPosition(between, version) < 0)
       const found = await reader.history({ tenant }, {}, between, 1000)
       expect(found.versions.map(nameOf)).toEqual(wanted.map(nameOf))
@@ -443,11 +443,11 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const before = await writeALife(own)
       let written = 0
       const during = async () => {
-        await commit(writeOf(keyOf(own, 'Observation', `later-${written}`), { lastUpdated: at(500 + written) }))
+        await commit(writeOf(resourceKeyOf(own, 'Observation', `later-${written}`), { lastUpdated: instantAt(500 + written) }))
         written += 1
       }
       for (const scope of [{ tenant: own }, { tenant: own, type: 'Observation' }]) {
-        const window = { before: at(500) }
+        const window = { before: instantAt(500) }
         const found = await pages(scope, window, 9, during)
         expect(found.map(nameOf)).toEqual(historyOf(before, scope, window).map(nameOf))
       }
@@ -473,20 +473,20 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       it(`returns each live resource once over ${cuts.length + 1} parts, by page and by cursor`, async () => {
         for (const type of ['Patient', 'Observation', 'Encounter', 'Nothing'])
           for (const limit of pageSizes) {
-            const parts = cutAt({ tenant, type, asOf: at(400), limit }, cuts.map(at))
+            const parts = cutAt({ tenant, type, asOf: instantAt(400), limit }, cuts.map(instantAt))
             const found = await Promise.all(parts.map((part) => scanAll(part)))
-            expect(found.flat().map(nameOf).toSorted()).toEqual(wantedOf(type, at(400)))
+            expect(found.flat().map(nameOf).toSorted()).toEqual(wantedOf(type, instantAt(400)))
             const again = await Promise.all(parts.map((part) => scanAll(part, undefined, true)))
-            expect(again.flat().map(nameOf).toSorted()).toEqual(wantedOf(type, at(400)))
+            expect(again.flat().map(nameOf).toSorted()).toEqual(wantedOf(type, instantAt(400)))
           }
       })
 
     it('includes deletions on request: each resource that ever existed, once', async () => {
       for (const asOf of [6, 400]) {
-        const found = await scanAll({ tenant, type: 'Observation', asOf: at(asOf), deletions: true, limit: 3 })
+        const found = await scanAll({ tenant, type: 'Observation', asOf: instantAt(asOf), deletions: true, limit: 3 })
         const there = found.filter(({ deleted }) => !deleted)
-        expect(there.map(nameOf).toSorted()).toEqual(wantedOf('Observation', at(asOf)))
-        const ever = all.filter(({ type, lastUpdated }) => type === 'Observation' && lastUpdated <= at(asOf)).map(({ id }) => id)
+        expect(there.map(nameOf).toSorted()).toEqual(wantedOf('Observation', instantAt(asOf)))
+        const ever = all.filter(({ type, lastUpdated }) => type === 'Observation' && lastUpdated <= instantAt(asOf)).map(({ id }) => id)
         expect(found.map(({ id }) => id).toSorted()).toEqual([...new Set(ever)].toSorted())
         const deletion = found.find(({ deleted }) => deleted)!
         expect(deletion).toEqual(all.find((version) => nameOf(version) === nameOf(deletion)))
@@ -495,29 +495,29 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('can be cut into parts of about the requested size', async () => {
       const own = newTenant()
-      await inHundreds(numbers(90).map((n) => writeOf(patientOf(`p${n}`, own), { lastUpdated: at(n) })))
-      const request = { tenant: own, type: 'Patient', asOf: at(400) }
+      await inHundreds(numbers(90).map((n) => writeOf(patientKeyOf(`p${n}`, own), { lastUpdated: instantAt(n) })))
+      const request = { tenant: own, type: 'Patient', asOf: instantAt(400) }
       const { entries, cuts } = await reader.extent(request, 30)
       expect([entries, cuts.length]).toEqual([90, 2])
       const parts = await Promise.all(cutAt({ ...request, limit: 1000 }, cuts).map((part) => scanAll(part)))
       expect(parts.map(({ length }) => length)).toEqual([30, 30, 30])
-      expect(await reader.extent({ ...request, since: at(19), until: at(69) }, 1000)).toEqual({ entries: 50, cuts: [] })
-      expect((await reader.extent({ ...request, since: at(19), until: at(69) }, 25)).cuts).toEqual([at(45) - 1])
+      expect(await reader.extent({ ...request, since: instantAt(19), until: instantAt(69) }, 1000)).toEqual({ entries: 50, cuts: [] })
+      expect((await reader.extent({ ...request, since: instantAt(19), until: instantAt(69) }, 25)).cuts).toEqual([instantAt(45) - 1])
       expect(await reader.extent({ ...request, asOf: -1 }, 10)).toEqual({ entries: 0, cuts: [] })
       expect(await reader.extent({ ...request, type: 'Nothing' }, 10)).toEqual({ entries: 0, cuts: [] })
     })
 
     it('is never cut within one instant', async () => {
       const own = newTenant()
-      await commit(...numbers(40).map((n) => writeOf(patientOf(`p${n}`, own), { lastUpdated: at(n < 30 ? 1 : 2) })))
-      const request = { tenant: own, type: 'Patient', asOf: at(400), limit: 1000 }
+      await commit(...numbers(40).map((n) => writeOf(patientKeyOf(`p${n}`, own), { lastUpdated: instantAt(n < 30 ? 1 : 2) })))
+      const request = { tenant: own, type: 'Patient', asOf: instantAt(400), limit: 1000 }
       const { entries, cuts } = await reader.extent(request, 7)
       const parts = await Promise.all(cutAt(request, cuts).map((part) => scanAll(part)))
       expect([entries, parts.map(({ length }) => length).filter((length) => length > 0)]).toEqual([40, [30, 10]])
     })
 
     it('returns whole versions', async () => {
-      const found = await scanAll({ tenant, type: 'Observation', asOf: at(400), limit: 1000 })
+      const found = await scanAll({ tenant, type: 'Observation', asOf: instantAt(400), limit: 1000 })
       const wanted = all.filter((version) => found.map(nameOf).includes(nameOf(version)))
       expect(found.toSorted(byPosition)).toEqual(wanted.toSorted(byPosition))
     })
@@ -525,9 +525,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     it('returns the versions that were current at a past instant', async () => {
       for (const instant of [-1, 0, 3, 6, 9, 12])
         for (const type of ['Patient', 'Observation']) {
-          for (const until of [{}, { until: at(instant + 2) }]) {
-            const found = await scanAll({ tenant, type, asOf: at(instant), limit: 3, ...until })
-            expect(found.map(nameOf).toSorted()).toEqual(wantedOf(type, at(instant)))
+          for (const until of [{}, { until: instantAt(instant + 2) }]) {
+            const found = await scanAll({ tenant, type, asOf: instantAt(instant), limit: 3, ...until })
+            expect(found.map(nameOf).toSorted()).toEqual(wantedOf(type, instantAt(instant)))
           }
         }
     })
@@ -538,38 +538,38 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
           const found = await scanAll({
             tenant,
             type: 'Observation',
-            asOf: at(asOf),
-            since: at(since),
+            asOf: instantAt(asOf),
+            since: instantAt(since),
             limit: 3,
           })
-          expect(found.map(nameOf).toSorted()).toEqual(wantedOf('Observation', at(asOf), at(since)))
+          expect(found.map(nameOf).toSorted()).toEqual(wantedOf('Observation', instantAt(asOf), instantAt(since)))
         }
     })
 
     it('continues past deletions: only a page without a cursor is the last', async () => {
       const own = newTenant()
-      const keys = numbers(8).map((n) => patientOf(`p${n}`, own))
-      await commit(...keys.map((key, n) => writeOf(key, { lastUpdated: at(n) })))
-      await commit(...keys.slice(3).map((key, n) => deletionOf(key, { expected: 1, lastUpdated: at(10 + n) })))
+      const keys = numbers(8).map((n) => patientKeyOf(`p${n}`, own))
+      await commit(...keys.map((key, n) => writeOf(key, { lastUpdated: instantAt(n) })))
+      await commit(...keys.slice(3).map((key, n) => deletionOf(key, { expected: 1, lastUpdated: instantAt(10 + n) })))
       for (const byCursors of [false, true]) {
-        const found = await scanAll({ tenant: own, type: 'Patient', asOf: at(400), limit: 1 }, undefined, byCursors)
+        const found = await scanAll({ tenant: own, type: 'Patient', asOf: instantAt(400), limit: 1 }, undefined, byCursors)
         expect(found.map(nameOf).toSorted()).toEqual(['Patient/p0/1', 'Patient/p1/1', 'Patient/p2/1'])
       }
     })
 
     it('returns each resource once, as of the instant, during concurrent writes', async () => {
       const own = newTenant()
-      const keys = numbers(40).map((n) => patientOf(`p${n}`, own))
+      const keys = numbers(40).map((n) => patientKeyOf(`p${n}`, own))
       await inHundreds(keys.map((key) => writeOf(key)))
       let round = 0
       const during = async () => {
         const writes = keys.filter((_, n) => n % 8 === round % 8).map((key) => ({ key, expected: 1 + Math.floor(round / 8) }))
-        await commit(...writes.map(({ key, expected }) => writeOf(key, { expected, lastUpdated: at(500 + round) })))
-        await commit(writeOf(patientOf(`new${round}`, own), { lastUpdated: at(500 + round) }))
+        await commit(...writes.map(({ key, expected }) => writeOf(key, { expected, lastUpdated: instantAt(500 + round) })))
+        await commit(writeOf(patientKeyOf(`new${round}`, own), { lastUpdated: instantAt(500 + round) }))
         round += 1
       }
       for (const byCursors of [false, true]) {
-        const found = await scanAll({ tenant: own, type: 'Patient', asOf: at(400), limit: 4 }, during, byCursors)
+        const found = await scanAll({ tenant: own, type: 'Patient', asOf: instantAt(400), limit: 4 }, during, byCursors)
         expect(found.map(nameOf).toSorted()).toEqual(keys.map(({ id }) => `Patient/${id}/1`).toSorted())
       }
       expect(round).toBeGreaterThan(10)
@@ -581,18 +581,18 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const tenants = ['', '-', 'A', 'a', '%', "'"].map((suffix) => `${newTenant()}${suffix}`)
       const nested = [...tenants, `${tenants[1]}-`]
       for (const [n, tenant] of nested.entries()) {
-        const key = patientOf('same', tenant)
+        const key = patientKeyOf('same', tenant)
         for (let expected = 0; expected <= n % 3; expected++)
           expect(await commit(writeOf(key, { expected, body: bytes(tenant) }))).toEqual({ kind: 'committed' })
       }
       for (const [n, tenant] of nested.entries()) {
-        const key = patientOf('same', tenant)
+        const key = patientKeyOf('same', tenant)
         expect(await head(key)).toMatchObject({ tenant, versionId: (n % 3) + 1, body: bytes(tenant) })
         for (const scope of [{ tenant }, { tenant, type: 'Patient' }, key]) {
           const { versions } = await reader.history(scope, {}, undefined, 100)
           expect(versions.map((version) => version.tenant)).toEqual(numbers((n % 3) + 1).map(() => tenant))
         }
-        const found = await scanAll({ tenant, type: 'Patient', asOf: at(400), limit: 10 })
+        const found = await scanAll({ tenant, type: 'Patient', asOf: instantAt(400), limit: 10 })
         expect(found.map((version) => text(version.body))).toEqual([tenant])
       }
     })
@@ -617,7 +617,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         'X'.repeat(64),
         '3f8e5c0e-6f0a-4b0e-9f4b-0d6f5a1c2b3d',
       ]
-      const keys = ['Patient', 'MedicinalProductUndesirableEffect'].flatMap((type) => ids.map((id) => keyOf(tenant, type, id)))
+      const keys = ['Patient', 'MedicinalProductUndesirableEffect'].flatMap((type) => ids.map((id) => resourceKeyOf(tenant, type, id)))
       expect(await commit(...keys.map((key) => writeOf(key, { body: bytes(`${key.type}/${key.id}`) })))).toEqual({ kind: 'committed' })
       expect((await reader.current(keys)).map((version) => text(version?.body))).toEqual(keys.map(({ type, id }) => `${type}/${id}`))
       const listed = await pages({ tenant, type: 'Patient' }, {}, 5)
@@ -637,7 +637,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         bytes('{"text":"Zoë 🙂 \\u0000"}'),
         every.subarray(3, 7),
       ]
-      const writes = bodies.map((body, n) => writeOf(keyOf(tenant, 'Binary', `b${n}`), { body }))
+      const writes = bodies.map((body, n) => writeOf(resourceKeyOf(tenant, 'Binary', `b${n}`), { body }))
       await commit(...writes)
       for (const [n, version] of (await reader.current(writes)).entries()) expect(same(version?.body, bodies[n])).toBe(true)
       const { versions } = await reader.history({ tenant }, {}, undefined, 100)
@@ -650,14 +650,16 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         const tenant = newTenant()
         const lengths = [4_096, 65_536, 350_000, 409_600, 1_000_000, 5_000_000].filter((length) => length < largestBody)
         for (const [n, length] of [...lengths, largestBody].entries()) {
-          const key = keyOf(tenant, 'Binary', 'large')
+          const key = resourceKeyOf(tenant, 'Binary', 'large')
           const body = noise(length)
           expect(await commit(writeOf(key, { expected: n, body }))).toEqual({ kind: 'committed' })
           expect(same((await head(key))?.body, body)).toBe(true)
         }
-        const past = await reader.versions([...lengths.keys()].map((n) => ({ ...keyOf(tenant, 'Binary', 'large'), versionId: n + 1 })))
+        const past = await reader.versions(
+          [...lengths.keys()].map((n) => ({ ...resourceKeyOf(tenant, 'Binary', 'large'), versionId: n + 1 })),
+        )
         expect(past.map((version, n) => same(version?.body, noise(lengths[n]!)))).toEqual(lengths.map(() => true))
-        const { versions } = await reader.history(keyOf(tenant, 'Binary', 'large'), {}, undefined, 2)
+        const { versions } = await reader.history(resourceKeyOf(tenant, 'Binary', 'large'), {}, undefined, 2)
         expect(same(versions[0]?.body, noise(largestBody))).toBe(true)
       },
       timeout,
@@ -665,9 +667,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are rejected as Damaged after a change in storage, and other versions are served', async () => {
       const tenant = newTenant()
-      const key = patientOf('changed', tenant)
+      const key = patientKeyOf('changed', tenant)
       const body = bytes(JSON.stringify({ resourceType: 'Patient', birthDate: '1970-01-01' }))
-      await commit(writeOf(key, { body }), writeOf(patientOf('sound', tenant), { body }))
+      await commit(writeOf(key, { body }), writeOf(patientKeyOf('sound', tenant), { body }))
       await commit(writeOf(key, { body, expected: 1 }))
       await damage({ ...key, versionId: 2 })
       const past = { tenant, type: 'Patient', asOf: Number.MAX_SAFE_INTEGER, limit: 10 }
@@ -679,14 +681,14 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         () => scanAll(past),
       ])
         await expect(read()).rejects.toThrow(Damaged)
-      expect(same((await head(patientOf('sound', tenant)))?.body, body)).toBe(true)
+      expect(same((await head(patientKeyOf('sound', tenant)))?.body, body)).toBe(true)
       expect(same((await reader.versions([{ ...key, versionId: 1 }]))[0]?.body, body)).toBe(true)
-      expect(await commit(writeOf(patientOf('later', tenant)))).toEqual({ kind: 'committed' })
+      expect(await commit(writeOf(patientKeyOf('later', tenant)))).toEqual({ kind: 'committed' })
     })
 
     it('are reported by version after damage, and later writes succeed', async () => {
       const tenant = newTenant()
-      const [rotten, sound, unknown] = ['rotten', 'sound', 'unknown'].map((id) => patientOf(id, tenant)) as ResourceKey[]
+      const [rotten, sound, unknown] = ['rotten', 'sound', 'unknown'].map((id) => patientKeyOf(id, tenant)) as ResourceKey[]
       const writes = [writeOf(rotten!), writeOf(sound!)]
       await commit(...writes)
       await damage({ ...rotten!, versionId: 1 })
@@ -702,38 +704,38 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are reported one by one by a scan with tellsDamaged, for every page size', async () => {
       const tenant = newTenant()
-      const keys = numbers(9).map((n) => patientOf(`scanned${n}`, tenant))
-      const writes = keys.map((key, n) => writeOf(key, { lastUpdated: at(n + 1) }))
+      const keys = numbers(9).map((n) => patientKeyOf(`scanned${n}`, tenant))
+      const writes = keys.map((key, n) => writeOf(key, { lastUpdated: instantAt(n + 1) }))
       await commit(...writes)
       for (const n of [0, 3, 4, 5, 8]) await damage({ ...keys[n]!, versionId: 1 })
       const [deleted, superseded] = [
-        deletionOf(keys[4]!, { expected: 1, lastUpdated: at(20) }),
-        writeOf(keys[5]!, { expected: 1, lastUpdated: at(20) }),
+        deletionOf(keys[4]!, { expected: 1, lastUpdated: instantAt(20) }),
+        writeOf(keys[5]!, { expected: 1, lastUpdated: instantAt(20) }),
       ]
       await commit(deleted, superseded)
       const told = (n: number) => ({ ...keys[n], versionId: 1, deleted: false, damage: expect.any(Damaged) })
       const byId = (a: ResourceKey, b: ResourceKey) => (a.id < b.id ? -1 : 1)
       for (const limit of [1, 2, 100]) {
         const pages: ScanPage[] = []
-        for await (const page of reader.scan({ tenant, type: 'Patient', asOf: at(30), limit, tellsDamaged: true })) pages.push(page)
+        for await (const page of reader.scan({ tenant, type: 'Patient', asOf: instantAt(30), limit, tellsDamaged: true })) pages.push(page)
         expect(pages.every(({ versions, damaged = [] }) => versions.length + damaged.length <= limit)).toBe(true)
         expect(pages.flatMap(({ damaged = [] }) => damaged).toSorted(byId)).toEqual([0, 3, 8].map(told))
         expect(pages.flatMap(({ versions }) => versions).toSorted(byId)).toEqual(
           [writes[1]!, writes[2]!, superseded, writes[6]!, writes[7]!].map(versionOf),
         )
       }
-      const before = { tenant, type: 'Patient', asOf: at(10), limit: 100 }
-      for await (const { damaged } of reader.scan({ ...before, since: at(4), until: at(6), tellsDamaged: true }))
+      const before = { tenant, type: 'Patient', asOf: instantAt(10), limit: 100 }
+      for await (const { damaged } of reader.scan({ ...before, since: instantAt(4), until: instantAt(6), tellsDamaged: true }))
         expect(damaged?.toSorted(byId)).toEqual([4, 5].map(told))
       await expect(scanAll(before)).rejects.toThrow(Damaged)
     })
 
     it('are not read by a history with placesOnly, even if damaged', async () => {
       const tenant = newTenant()
-      const key = patientOf('placesOnly', tenant)
+      const key = patientKeyOf('placesOnly', tenant)
       const writes = [
-        writeOf(key, { lastUpdated: at(1), compartments: ['Patient/a'] }),
-        deletionOf(key, { expected: 1, lastUpdated: at(2) }),
+        writeOf(key, { lastUpdated: instantAt(1), compartments: ['Patient/a'] }),
+        deletionOf(key, { expected: 1, lastUpdated: instantAt(2) }),
       ]
       await commit(writes[0]!)
       await damage({ ...key, versionId: 1 })
@@ -745,7 +747,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('fit into one commit even if they are large', async () => {
       const tenant = newTenant()
-      const writes = numbers(6).map((n) => writeOf(keyOf(tenant, 'Binary', `b${n}`), { body: noise(Math.min(1_200_000, largestBody) + n) }))
+      const writes = numbers(6).map((n) =>
+        writeOf(resourceKeyOf(tenant, 'Binary', `b${n}`), { body: noise(Math.min(1_200_000, largestBody) + n) }),
+      )
       expect(await commit(...writes)).toEqual({ kind: 'committed' })
       const heads = await reader.current(writes)
       expect(heads.map((version, n) => same(version?.body, writes[n]!.body))).toEqual(writes.map(() => true))
@@ -766,7 +770,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const heads = await reader.current(keys)
       const body = bytes(`${by}/${done}`)
       const result = await commit(
-        ...keys.map((key, n) => writeOf(key, { expected: heads[n]!.versionId, lastUpdated: at(heads[n]!.versionId), body })),
+        ...keys.map((key, n) => writeOf(key, { expected: heads[n]!.versionId, lastUpdated: instantAt(heads[n]!.versionId), body })),
       )
       if (result.kind === 'committed') done += 1
     }
@@ -831,16 +835,16 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     const random = dice(7)
     for (let round = 0; round < 15; round++) {
       const keys = [
-        ...numbers(3).map((n) => keyOf(tenant, 'Patient', `p${n}`)),
-        ...numbers(9).map((n) => keyOf(tenant, 'Observation', `o${n}`)),
+        ...numbers(3).map((n) => resourceKeyOf(tenant, 'Patient', `p${n}`)),
+        ...numbers(9).map((n) => resourceKeyOf(tenant, 'Observation', `o${n}`)),
       ]
-      if (round === 4) keys.push(keyOf(tenant, 'Encounter', 'e'))
+      if (round === 4) keys.push(resourceKeyOf(tenant, 'Encounter', 'e'))
       const writes = keys
         .filter(({ type, id }) => `${type}/${id}` === 'Patient/p1' || type === 'Encounter' || random(3) === 0)
         .map((key) => {
           const expected = heads.get(`${key.type}/${key.id}`) ?? 0
           heads.set(`${key.type}/${key.id}`, expected + 1)
-          const changes = { expected, lastUpdated: at(round), compartments: ['Patient/p1'] }
+          const changes = { expected, lastUpdated: instantAt(round), compartments: ['Patient/p1'] }
           return expected > 0 && random(4) === 0 ? deletionOf(key, changes) : writeOf(key, { ...changes, body: bytes(`round ${round}`) })
         })
       expect(await commit(...writes)).toEqual({ kind: 'committed' })
@@ -854,9 +858,9 @@ const newTenant = (): string => `t-${randomUUID()}`
 
 const manyWrites = (tenant: string, count: number): readonly Write[] =>
   numbers(count).map((n) =>
-    writeOf(keyOf(tenant, n % 3 === 0 ? 'Patient' : 'Observation', `r${n}`), {
+    writeOf(resourceKeyOf(tenant, n % 3 === 0 ? 'Patient' : 'Observation', `r${n}`), {
       compartments: [`Patient/r${n % 7}`],
-      made: MAKINGS[n % MAKINGS.length]!,
+      made: WRITE_KINDS[n % WRITE_KINDS.length]!,
     }),
   )
 

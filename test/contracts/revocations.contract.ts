@@ -1,6 +1,6 @@
 /** What lambdas/ports/rows/revocations.ts promises, as tests: every adapter runs this suite. */
 import { describe, expect, it } from '@jest/globals'
-import type { Mark, Revocations } from '../../lambdas/ports/rows/revocations.ts'
+import type { RevocationKey, Revocations } from '../../lambdas/ports/rows/revocations.ts'
 
 export type RevocationsUnderTest = {
   /** Each time as another process would open it; what was opened is closed at the end. */
@@ -30,7 +30,7 @@ export function revocationsContract(name: string, create: () => Promise<Revocati
       await here.revoke({ mark: 'user:b', before: T, until: T + 10 })
       for (const side of [here, there])
         expect(await side.revoked(['jti:a', 'sid:a', 'client:a', 'user:a', 'sid:a'])).toEqual(
-          new Map<Mark, number>([
+          new Map<RevocationKey, number>([
             ['sid:a', T - 5],
             ['user:a', T - 6],
           ]),

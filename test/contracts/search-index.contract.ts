@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import {
-  all,
+  and,
   comparePositions,
   compareText,
   type GroupPlan,
@@ -10,24 +10,24 @@ import {
   not,
   type Plan,
   type Predicate,
+  predicateOf,
   type RangeTest,
   type SortKey,
-  whereOf,
 } from '../../lambdas/ports/search/plan.ts'
-import type { Group, GroupPage, Hit, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
+import type { GroupPage, Hit, HitGroup, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
-import { evaluate, positionOf } from '../../lambdas/search/evaluate.ts'
-import { ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
+import { matchesPredicate, sortPositionOf } from '../../lambdas/search/evaluate.ts'
+import { resolveChains, unrestrictedSearchAccess } from '../../lambdas/search/query/condition.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf, versionsOf } from './generated-search.ts'
 import { document } from './index-document.ts'
 
-export type OpenIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
+export type OpenedIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
 
-export function searchIndexContract(name: string, create: () => Promise<OpenIndex>): void {
+export function searchIndexContract(name: string, create: () => Promise<OpenedIndex>): void {
   describe(`${name}: SearchIndex`, () => {
-    let open: OpenIndex
+    let open: OpenedIndex
     beforeEach(async () => {
       open = await create()
     })
@@ -36,7 +36,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
     const planned = (rest: Partial<Plan> = {}): Plan => ({
       tenant: 'one',
       types: ['Observation'],
-      where: all(),
+      where: and(),
       access: 'everything',
       order: [],
       limit: 1_000,
@@ -53,9 +53,9 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       it.each(ROWS)('%s → %s', async (query, expected) => {
         await apply(...OBSERVATIONS)
         const { where: conditions, order } = parseSearch('Observation', [...new URLSearchParams(query)], { handling: 'strict', now: NOW })
-        const where = await resolved(conditions, ofTenant('one'), open.index)
-        const meant = OBSERVATIONS.filter((each) => evaluate(where, each)).sort((a, b) =>
-          comparePositions(positionOf(a, order), positionOf(b, order), order),
+        const where = await resolveChains(conditions, unrestrictedSearchAccess('one'), open.index)
+        const meant = OBSERVATIONS.filter((each) => matchesPredicate(where, each)).sort((a, b) =>
+          comparePositions(sortPositionOf(a, order), sortPositionOf(b, order), order),
         )
         expect(await ids({ where, order })).toBe(expected)
         expect(meant.map(({ id }) => id).join(' ')).toBe(expected)
@@ -113,7 +113,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       const named = (id: string, family: string) => extracted('Patient', id, { name: [{ family }] })
       await apply(named('1', text), named('2', `${text.slice(0, 4_000)}*${text.slice(4_001)}`), named('3', 'ab'.repeat(150)))
       const parsed = parseSearch('Patient', [['family:contains', text.slice(0, length).toUpperCase()]], { handling: 'strict' })
-      const where = await resolved(parsed.where, ofTenant('one'), open.index)
+      const where = await resolveChains(parsed.where, unrestrictedSearchAccess('one'), open.index)
       expect(await ids({ types: ['Patient'], where })).toBe(expected)
       expect(await ids({ types: ['Patient'], where: not(where) })).toBe(['1', '2', '3'].filter((id) => !expected.includes(id)).join(' '))
     })
@@ -483,10 +483,10 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       const distinct = async (where: Predicate, field = 'c', limit = 10, types = ['Observation']) =>
         [...(await open.index.distinct({ tenant: 'one', types, where, access: 'everything' }, field, limit))].sort().join(' ')
       expect(await distinct(key('x'))).toBe('1 2')
-      expect(await distinct(all())).toBe('1 2 3')
-      expect(await distinct(all(), 'c', 10, ['Observation', 'Patient'])).toBe('1 2 3 5')
+      expect(await distinct(and())).toBe('1 2 3')
+      expect(await distinct(and(), 'c', 10, ['Observation', 'Patient'])).toBe('1 2 3 5')
       expect(await distinct(key('z'))).toBe('')
-      expect(await distinct(all(), 'unheard-of')).toBe('')
+      expect(await distinct(and(), 'unheard-of')).toBe('')
       expect(await distinct(key('y'), '_id:code')).toBe('3')
       expect((await open.index.distinct(planned(), 'c', 2)).length).toBe(2)
     })
@@ -538,7 +538,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       it('pages with every size, each group once', async () => {
         const whole = await groups()
         for (const limit of [1, 2, 4, 5]) {
-          const seen: Group[] = []
+          const seen: HitGroup[] = []
           for (let after: GroupPlan['after']; ; ) {
             const page = await groups({ limit, ...(after === undefined ? {} : { after }) })
             seen.push(...page.groups)
@@ -566,9 +566,9 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       expect(await total(key('other'), 'estimate')).toBe(10_000)
       expect(await total(key('other', 'first'), 'estimate')).toBeUndefined()
       expect(await total(key('other', 'each'), 'accurate')).toBe(10_001)
-      expect(await total(all(), 'accurate')).toBe(10_001)
-      expect(await total(all(), 'none')).toBeUndefined()
-      expect(await find({ limit: 0, total: 'accurate', where: all(key('each'), key('first')) })).toEqual({
+      expect(await total(and(), 'accurate')).toBe(10_001)
+      expect(await total(and(), 'none')).toBeUndefined()
+      expect(await find({ limit: 0, total: 'accurate', where: and(key('each'), key('first')) })).toEqual({
         hits: [],
         more: false,
         total: 1,
@@ -583,13 +583,13 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
     it('agrees with the reference evaluation for generated documents and plans', async () => {
       const seed = firstSeed()
       const random = randomOf(seed)
-      const history = versionsOf(documentsOf(random, timesOf(120, 400)))
+      const history = versionsOf(documentsOf(random, caseCountOf(120, 400)))
       for (let at = 0; at < history.length; ) {
         const size = 1 + random.below(9)
         await apply(...history.slice(at, at + size), ...(random.below(3) === 0 ? history.slice(0, random.below(at + 1)) : []))
         at += size
       }
-      for (let round = 0; round < timesOf(400, 20_000); round++) {
+      for (let round = 0; round < caseCountOf(400, 20_000); round++) {
         const plan = planOf(random)
         const found = await open.index.find(plan)
         expect({ seed, round, plan, found: shownOf(found) }).toEqual({ seed, round, plan, found: shownOf(meaning(plan, history)) })
@@ -627,7 +627,7 @@ function matchesOf({ tenant, types, where, access }: Matching, history: readonly
     if (each.tenant === tenant && each.version > (newest.get(name)?.version ?? 0)) newest.set(name, each)
   }
   return [...newest.values()].filter(
-    (each) => !each.deleted && types.includes(each.type) && evaluate(whereOf({ where, access }, each.type), each),
+    (each) => !each.deleted && types.includes(each.type) && matchesPredicate(predicateOf({ where, access }, each.type), each),
   )
 }
 
@@ -638,7 +638,7 @@ const sorted = (documents: readonly IndexDocument[], order: readonly SortKey[]):
       type: document.type,
       id: document.id,
       version: document.version,
-      position: positionOf(document, order),
+      position: sortPositionOf(document, order),
     }))
     .sort((a, b) => comparePositions(a.position, b.position, order))
 

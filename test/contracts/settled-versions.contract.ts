@@ -5,8 +5,8 @@ import type { Clock } from '../../lambdas/ports/execution/clock.ts'
 import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
 import type { CommitResult, ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/store/resource-store.ts'
 import type { SettledVersions } from '../../lambdas/ports/store/settled-versions.ts'
-import { turn } from '../fixtures/turns.ts'
-import { patientOf, writeOf } from '../fixtures/versions.ts'
+import { waitOneTurn } from '../fixtures/turns.ts'
+import { patientKeyOf, writeOf } from '../fixtures/versions.ts'
 
 export type SettledVersionsUnderTest = {
   readonly store: ResourceReader & ResourceWriter & SettledVersions
@@ -47,19 +47,19 @@ export function settledVersionsContract(name: string, create: () => Promise<Sett
     it('stays settled, and rejects later writes with its stamp or an earlier one', async () => {
       const tenant = randomUUID()
       const instant = parts.clock.now()
-      const there = writeOf(patientOf('there', tenant), { lastUpdated: instant })
+      const there = writeOf(patientKeyOf('there', tenant), { lastUpdated: instant })
       expect(await commit(there)).toBe('committed')
       await untilSettled(tenant, instant)
       const before = await seen(tenant, instant)
       expect(before).toEqual([`there/1 ${instant}`])
       for (const lastUpdated of [instant, instant - 1_000]) {
-        const late = writeOf(patientOf('late', tenant), { lastUpdated })
+        const late = writeOf(patientKeyOf('late', tenant), { lastUpdated })
         expect(['late', 'too late']).toContain(await commit(late))
         expect(await parts.store.current([late])).toEqual([undefined])
       }
       expect(await parts.store.settled(tenant, instant)).toBe(true)
       await parts.pass(1)
-      expect(await commit(writeOf(patientOf('later', tenant), { lastUpdated: parts.clock.now() }))).toBe('committed')
+      expect(await commit(writeOf(patientKeyOf('later', tenant), { lastUpdated: parts.clock.now() }))).toBe('committed')
       expect(await seen(tenant, instant)).toEqual(before)
     })
 
@@ -70,9 +70,9 @@ export function settledVersionsContract(name: string, create: () => Promise<Sett
       let isWriting = true
       const writing = Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
-          for (let turns = 0; turns < n; turns++) await turn()
-          const write = writeOf(patientOf(`p${n}`, tenant), { lastUpdated: parts.clock.now() })
-          for (let turns = 0; turns < n % 7; turns++) await turn()
+          for (let turns = 0; turns < n; turns++) await waitOneTurn()
+          const write = writeOf(patientKeyOf(`p${n}`, tenant), { lastUpdated: parts.clock.now() })
+          for (let turns = 0; turns < n % 7; turns++) await waitOneTurn()
           kinds.push(await commit(write))
         }),
       ).finally(() => {

@@ -24,7 +24,7 @@ const task = (action: string, rest: object, more: object = {}): object => ({
 const failing = { Catch: [{ ErrorEquals: ['States.ALL'], ResultPath: '$.error', Next: 'Fail' }] }
 
 /** `plan` gives items; `write` is asked for each until it has no more; `finish`, or `fail`. */
-export const MACHINE = {
+export const TEST_STATE_MACHINE = {
   StartAt: 'Plan',
   States: {
     Plan: task('plan', { Next: 'Planned', ...failing }),
@@ -68,7 +68,7 @@ export function workflowContract(name: string, create: (machine: object, step: S
       const soon = { plan: { job, wait: 0, items: [] }, write: { job, item, more: false } }[input.action] ?? {}
       return (await steps[input.action]?.(input)) ?? soon
     }
-    return { asked, ...(await create(MACHINE, step)) }
+    return { asked, ...(await create(TEST_STATE_MACHINE, step)) }
   }
   const planned =
     (...items: readonly number[]): Step =>

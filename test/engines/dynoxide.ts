@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs'
 import { CreateTableCommand, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { documentClient } from '../../lambdas/adapters/dynamodb/client.ts'
-import { TABLE } from '../../lambdas/adapters/dynamodb/table-keys.ts'
-import { launch } from './engine.ts'
+import { TABLE_DEFINITION } from '../../lambdas/adapters/dynamodb/table-keys.ts'
+import { launchEngine } from './engine.ts'
 
 const BINARY = 'node_modules/@dynoxide/linux-x64/dynoxide'
 
@@ -23,7 +23,7 @@ export async function startDynamo(): Promise<DynamoEngine | undefined> {
   const given = process.env.DYNAMODB_ENDPOINT
   if (given !== undefined) return engineAt(given, async () => {})
   if (existsSync(BINARY)) {
-    const { port, stop } = await launch((port) => ({
+    const { port, stop } = await launchEngine((port) => ({
       command: BINARY,
       arguments: ['serve', '--host', '127.0.0.1', '--port', String(port)],
       health: `http://127.0.0.1:${port}/`,
@@ -42,7 +42,7 @@ function engineAt(endpoint: string, end: () => Promise<void>): DynamoEngine {
     client,
     async newTable() {
       const TableName = `fhir-${crypto.randomUUID()}`
-      await client.send(new CreateTableCommand({ TableName, ...TABLE }) as never)
+      await client.send(new CreateTableCommand({ TableName, ...TABLE_DEFINITION }) as never)
       return TableName
     },
     async stop() {

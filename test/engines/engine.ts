@@ -33,7 +33,7 @@ export async function startAll(engines: readonly Pick<Engine, 'start'>[]): Promi
 
 export const cacheFolder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'fhir-engines')
 
-export type Launch = {
+export type LaunchOptions = {
   readonly command: string
   readonly arguments: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
@@ -48,7 +48,9 @@ const GRACE = 5_000
 const PORTS_TRIED = 3
 
 /** Resolves when the engine answers; another port is tried when it ends at once. */
-export async function launch(on: (port: number) => Launch): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
+export async function launchEngine(
+  on: (port: number) => LaunchOptions,
+): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     const { command, arguments: given, environment = {}, health } = on(port)

@@ -32,13 +32,13 @@ const dependency = (group: string, name: string, version: string): string =>
   `    <dependency><groupId>${group}</groupId><artifactId>${name}</artifactId><version>${version}</version></dependency>`
 
 /** Why there can be none here, or undefined. */
-export function missingJava(): string | undefined {
+export function missingJavaReason(): string | undefined {
   const absent = ['mvn', 'javac', 'java'].filter((command) => spawnSync(command, ['-version']).status !== 0)
   return absent.length === 0 ? undefined : `There is no ${absent.join(', no ')}`
 }
 
-export async function installed(program: JavaProgram): Promise<void> {
-  const reason = missingJava()
+export async function installProgram(program: JavaProgram): Promise<void> {
+  const reason = missingJavaReason()
   if (reason !== undefined) throw new Error(reason)
   const folder = folderOf(program)
   mkdirSync(folder, { recursive: true })
@@ -53,7 +53,7 @@ export async function installed(program: JavaProgram): Promise<void> {
 
 /** What `java` is given; `beside`: folders and archives on its class path. */
 export async function commandOf(program: JavaProgram, ...beside: readonly string[]): Promise<readonly string[]> {
-  await installed(program)
+  await installProgram(program)
   const folder = folderOf(program)
   const path = [join(folder, 'classes'), join(folder, 'lib', '*'), ...beside].join(':')
   return ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xmx2g', '-cp', path, nameOf(program)]

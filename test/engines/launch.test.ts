@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { expect, it } from '@jest/globals'
 import { isAlive } from '../fixtures/alive.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { turn } from '../fixtures/turns.ts'
+import { waitOneTurn } from '../fixtures/turns.ts'
 import { startAll } from './engine.ts'
 
 /** An engine that has started something, and who starts it: both tell their processes. Then ENDING is done. */
@@ -13,8 +13,8 @@ const other = spawn(process.execPath, ['-e', "require('node:net').createServer()
 require('node:http').createServer((_, response) => response.end(process.pid + ' ' + other.pid)).listen(process.argv[1], '127.0.0.1')
 `
 const STARTER = `
-import { launch } from './engine.ts'
-const { port, stop } = await launch((port) => ({
+import { launchEngine } from './engine.ts'
+const { port, stop } = await launchEngine((port) => ({
   command: process.execPath,
   arguments: ['-e', ${JSON.stringify(ENGINE)}, String(port)],
   health: 'http://127.0.0.1:' + port,
@@ -53,7 +53,7 @@ it('one that does not start ends the others, also those that start after it fail
   const stopped: string[] = []
   const engine = (name: string, turns: number) => ({
     start: async () => {
-      for (let turned = 0; turned < turns; turned++) await turn()
+      for (let turned = 0; turned < turns; turned++) await waitOneTurn()
       return { environment: {}, stop: async () => void stopped.push(name) }
     },
   })

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cacheFolder, type Engine, launch } from './engine.ts'
+import { cacheFolder, type Engine, launchEngine } from './engine.ts'
 import { installOnce } from './install.ts'
 
 const VERSION = 'v0.0.0-20260212201848-7aac2a2c5b7c'
@@ -20,7 +20,7 @@ export const minio: Engine = {
     ]),
   async start() {
     const data = mkdtempSync(join(tmpdir(), 'fhir-minio-'))
-    const { port, stop } = await launch((port) => ({
+    const { port, stop } = await launchEngine((port) => ({
       command: join(folder, 'minio'),
       arguments: ['server', '--quiet', '--address', `127.0.0.1:${port}`, data],
       environment: { MINIO_ROOT_USER: user, MINIO_ROOT_PASSWORD: password, MINIO_BROWSER: 'off', MINIO_UPDATE: 'off' },

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cacheFolder, type Engine, launch } from './engine.ts'
+import { cacheFolder, type Engine, launchEngine } from './engine.ts'
 import { installOnce } from './install.ts'
 
 const VERSION = '1.5.33'
@@ -17,7 +17,7 @@ export const ministack: Engine = {
   async start() {
     // It leaves the code of functions behind.
     const data = mkdtempSync(join(tmpdir(), 'fhir-ministack-'))
-    const { port, stop } = await launch((port) => ({
+    const { port, stop } = await launchEngine((port) => ({
       command: join(folder, 'bin', 'ministack'),
       arguments: [],
       environment: {

@@ -1,12 +1,16 @@
 /** Answers each request with what it is told to, 200 but where that says another `status`: for answers that no engine can be brought to, or not here. */
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Passing } from './opensearch-proxy.ts'
+import type { ProxiedRequest } from './opensearch-proxy.ts'
 
-export type AnsweringEngine = { readonly endpoint: string; readonly requests: readonly Passing[]; readonly close: () => Promise<void> }
+export type AnsweringEngine = {
+  readonly endpoint: string
+  readonly requests: readonly ProxiedRequest[]
+  readonly close: () => Promise<void>
+}
 
-export async function answering(answerTo: (request: Passing) => object): Promise<AnsweringEngine> {
-  const requests: Passing[] = []
+export async function startAnsweringEngine(answerTo: (request: ProxiedRequest) => object): Promise<AnsweringEngine> {
+  const requests: ProxiedRequest[] = []
   const server = createServer(async (request, response) => {
     const passing = { method: request.method!, path: request.url!, body: await text(request) }
     requests.push(passing)

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex, type OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
-import { NO_STATE, type SharedState } from '../../lambdas/indexing/index-state.ts'
-import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/serving-indices.ts'
-import type { IndexRegister, LiveIndices } from '../../lambdas/ports/search/serving-indices.ts'
+import { NO_STATE, type SharedIndexState } from '../../lambdas/indexing/index-state.ts'
+import { addIndices, type IdentifiedState, markLost, markServing, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
+import type { IndexRegister, ServingIndices } from '../../lambdas/ports/search/serving-indices.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 
 const endpoint = process.env.OPENSEARCH_ENDPOINT
@@ -13,14 +13,14 @@ const endpoint = process.env.OPENSEARCH_ENDPOINT
 const hasReplicas = Number(process.env.OPENSEARCH_NODES) > 1
 export const TEST_SETTINGS = { refresh_interval: '20ms', auto_expand_replicas: '0-1', 'index.translog.durability': 'async' }
 
-export function onOpenSearch(name: string, suite: (endpoint: string) => void): void {
+export function runOnOpenSearch(name: string, suite: (endpoint: string) => void): void {
   if (endpoint !== undefined) return suite(endpoint)
   skip(name, 'OPENSEARCH_ENDPOINT is not set; `node test/engines/run.ts opensearch -- npm test -- test/adapters/opensearch` starts one')
 }
 
-/** Does what `onOpenSearch` does, for tests that need a second node. */
-export function onTwoNodes(name: string, suite: (endpoint: string) => void): void {
-  if (endpoint === undefined || hasReplicas) return onOpenSearch(name, suite)
+/** Does what `runOnOpenSearch` does, for tests that need a second node. */
+export function runOnTwoNodes(name: string, suite: (endpoint: string) => void): void {
+  if (endpoint === undefined || hasReplicas) return runOnOpenSearch(name, suite)
   skip(name, 'OpenSearch has one node; `node test/engines/run.ts opensearch-pair -- npm test -- test/adapters/opensearch` starts two')
 }
 
@@ -35,7 +35,7 @@ export type TestIndex = {
   readonly index: OpenSearchIndex
   readonly prefix: string
   /** What all processes agree on. */
-  readonly state: SharedState
+  readonly state: SharedIndexState
   /** The type's index, named by its rebuild, has all documents. */
   readonly madeWhole: (type: string, identity: string) => Promise<void>
   readonly client: Client
@@ -44,11 +44,11 @@ export type TestIndex = {
   readonly close: () => Promise<void>
 }
 
-export function indexOn(endpoint: string, options: Partial<OpenSearchOptions> = {}): TestIndex {
+export function createTestIndex(endpoint: string, options: Partial<OpenSearchOptions> = {}): TestIndex {
   const clients: Client[] = []
   const prefix = `fhir-test-${randomUUID()}`
   const state = memoryState(NO_STATE)
-  const { live, register } = registerOf(state)
+  const { live, register } = indexRegisterOf(state)
   const another: TestIndex['another'] = (more = {}, node = endpoint) => {
     const client = new Client({ node })
     clients.push(client)
@@ -61,23 +61,26 @@ export function indexOn(endpoint: string, options: Partial<OpenSearchOptions> = 
     for (const each of clients) await each.close()
   }
   const madeWhole: TestIndex['madeWhole'] = async (type, identity) => {
-    await state.change((each) => whole(each, type, identity))
+    await state.change((each) => markServing(each, type, identity))
   }
   return { index, prefix, state, madeWhole, client, another, close }
 }
 
 /** As the indexer's. */
-export function registerOf(state: SharedState): { readonly live: () => Promise<LiveIndices>; readonly register: IndexRegister } {
-  const changed = async (change: (each: Identified) => Identified): Promise<LiveIndices> => {
+export function indexRegisterOf(state: SharedIndexState): {
+  readonly live: () => Promise<ServingIndices>
+  readonly register: IndexRegister
+} {
+  const changed = async (change: (each: IdentifiedState) => IdentifiedState): Promise<ServingIndices> => {
     const fresh = newIdentity()
-    const { value } = await state.change((each) => change(identified(each, fresh)))
+    const { value } = await state.change((each) => change(withIdentity(each, fresh)))
     return value.live!
   }
   return {
     live: () => changed((each) => each),
     register: {
-      begun: (types, identity) => changed((each) => begun(each, types, identity)),
-      lost: async (missing) => void (await changed((each) => lost(each, missing, newIdentity()))),
+      begun: (types, identity) => changed((each) => addIndices(each, types, identity)),
+      lost: async (missing) => void (await changed((each) => markLost(each, missing, newIdentity()))),
     },
   }
 }

@@ -2,13 +2,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-export type Passing = { readonly method: string; readonly path: string; readonly body: string }
+export type ProxiedRequest = { readonly method: string; readonly path: string; readonly body: string }
 
 /**
  * `status`: answered instead of the engine. `drop`: the connection ends, before or after the engine did it. `garble`: half of the answer.
  * `silence`: no answer, although the engine did it. `refuse`: the engine does not see these documents, and this status is answered for each. `shards`: it is answered for so many of them only.
  */
-export type Fault =
+export type ProxyFault =
   | { readonly kind: 'status'; readonly status: number }
   | { readonly kind: 'drop'; readonly when: 'before' | 'after' }
   | { readonly kind: 'garble' | 'silence' }
@@ -17,7 +17,7 @@ export type Fault =
 
 export type FaultyEngine = { readonly endpoint: string; readonly close: () => Promise<void> }
 
-export async function proxyTo(endpoint: string, plan: (request: Passing) => Fault | undefined): Promise<FaultyEngine> {
+export async function startFaultyProxy(endpoint: string, plan: (request: ProxiedRequest) => ProxyFault | undefined): Promise<FaultyEngine> {
   const server = createServer((request, response) => {
     handle(endpoint, plan, request, response).catch(() => response.destroy())
   })
@@ -33,7 +33,12 @@ export async function proxyTo(endpoint: string, plan: (request: Passing) => Faul
   }
 }
 
-async function handle(endpoint: string, plan: (request: Passing) => Fault | undefined, request: IncomingMessage, response: ServerResponse) {
+async function handle(
+  endpoint: string,
+  plan: (request: ProxiedRequest) => ProxyFault | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
   const passing = { method: request.method!, path: request.url!, body: await text(request) }
   const fault = plan(passing)
   if (fault?.kind === 'drop' && fault.when === 'before') return response.destroy()
@@ -49,7 +54,7 @@ async function handle(endpoint: string, plan: (request: Passing) => Fault | unde
   return answer(response, status, isRefused ? withRefused(passing.body, fault.ids, fault.status, body) : body)
 }
 
-async function forward(endpoint: string, { headers }: IncomingMessage, { method, path, body }: Passing) {
+async function forward(endpoint: string, { headers }: IncomingMessage, { method, path, body }: ProxiedRequest) {
   const type = headers['content-type']
   const content = body === '' ? {} : { body, headers: { 'content-type': type ?? 'application/json' } }
   const response = await fetch(`${endpoint}${path}`, { method, ...content })

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cacheFolder, type Engine, launch, type RunningEngine } from './engine.ts'
+import { cacheFolder, type Engine, launchEngine, type RunningEngine } from './engine.ts'
 import { installOnce } from './install.ts'
 
 const VERSION = '3.8.0.0'
@@ -31,7 +31,7 @@ async function install(): Promise<void> {
 async function start(nodes: number): Promise<RunningEngine> {
   const java = javaHome()
   const data = mkdtempSync(join(tmpdir(), 'fhir-opensearch-'))
-  const { port, stop } = await launch((port) => ({
+  const { port, stop } = await launchEngine((port) => ({
     command: join(java, 'bin', 'java'),
     // Java compiles the file at each start, so that an older installation runs this launcher too.
     arguments: [...flags(nodes), '-cp', libraries, 'test/engines/opensearch.java', data, String(port), String(nodes)],

@@ -4,29 +4,29 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import type { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
-import type { extractionOf } from '../../lambdas/indexing/document-format.ts'
-import type { changesOf, followed, migrated } from '../../lambdas/indexing/index-retention.ts'
+import type { documentFormatOf } from '../../lambdas/indexing/document-format.ts'
+import type { changeFormat, formatChangesOf, recordFollowedVersions } from '../../lambdas/indexing/index-retention.ts'
 import type { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import type { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
-import type { outdatedIn } from '../../lambdas/search/documents/outdated-parameters.ts'
+import type { findOutdatedParameters } from '../../lambdas/search/documents/outdated-parameters.ts'
 import type { parseSearch } from '../../lambdas/search/query/query.ts'
 
 export type Release = {
   readonly OpenSearchIndex: typeof OpenSearchIndex
-  readonly extractionOf: typeof extractionOf
+  readonly documentFormatOf: typeof documentFormatOf
   readonly indexStream: typeof indexStream
-  readonly changesOf: typeof changesOf
-  readonly followed: typeof followed
-  readonly migrated: typeof migrated
+  readonly formatChangesOf: typeof formatChangesOf
+  readonly recordFollowedVersions: typeof recordFollowedVersions
+  readonly changeFormat: typeof changeFormat
   readonly rebuildStep: typeof rebuildStep
-  readonly outdatedIn: typeof outdatedIn
+  readonly findOutdatedParameters: typeof findOutdatedParameters
   readonly parseSearch: typeof parseSearch
 }
 
 type Change = { readonly file: string; readonly from: RegExp; readonly to: string }
 
-export const NEXT: readonly Change[] = [
-  { file: 'search/documents/extract.ts', from: /EXTRACTOR = \d+$/m, to: 'EXTRACTOR = 1_000' },
+export const NEXT_RELEASE_CHANGES: readonly Change[] = [
+  { file: 'search/documents/extract.ts', from: /EXTRACTOR_VERSION = \d+$/m, to: 'EXTRACTOR_VERSION = 1_000' },
   { file: 'search/documents/changed-keys.ts', from: /^ {2}9: .*$/m, to: "  1000: ['string']," },
   { file: 'search/documents/changed-keys.ts', from: /from \+ 1 \+ i/, to: '1_000' },
   { file: 'adapters/opensearch/index-definition.ts', from: /^ {2}keys: KEYWORD,$/m, to: '  keys: KEYWORD,\n  marks: KEYWORD,' },
@@ -35,20 +35,24 @@ export const NEXT: readonly Change[] = [
     from: /^ {4}keys,\n {4}groups,$/m,
     to: "    keys,\n    marks: { next: ['yes'] },\n    groups,",
   },
-  { file: 'search/types/string.ts', from: /prefixed\(field, fold\(text\)\)/, to: "prefixed(field, '~' + fold(text))" },
+  {
+    file: 'search/types/string.ts',
+    from: /keyPrefixPredicate\(field, foldText\(text\)\)/,
+    to: "keyPrefixPredicate(field, '~' + foldText(text))",
+  },
   { file: 'search/types/string.ts', from: /fields\.key\(field, folded\)/, to: "fields.key(field, '~' + folded)" },
 ]
 
 const ROOT = join(import.meta.dirname, '../../lambdas')
 const PARTS: Readonly<Record<keyof Release, string>> = {
   OpenSearchIndex: 'adapters/opensearch/search-index',
-  extractionOf: 'indexing/document-format',
+  documentFormatOf: 'indexing/document-format',
   indexStream: 'indexing/index-stream',
-  changesOf: 'indexing/index-retention',
-  followed: 'indexing/index-retention',
-  migrated: 'indexing/index-retention',
+  formatChangesOf: 'indexing/index-retention',
+  recordFollowedVersions: 'indexing/index-retention',
+  changeFormat: 'indexing/index-retention',
   rebuildStep: 'indexing/rebuild-steps',
-  outdatedIn: 'search/documents/outdated-parameters',
+  findOutdatedParameters: 'search/documents/outdated-parameters',
   parseSearch: 'search/query/query',
 }
 

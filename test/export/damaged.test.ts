@@ -1,19 +1,19 @@
 /** Exports of a store of which some is damaged: the rest comes, what may be missing is told once, and nothing of what it held. */
 import { describe, expect, it } from '@jest/globals'
 import { type Access, accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import { type Job, segmentsOf } from '../../lambdas/export/job/job.ts'
+import { type Job, segmentRowsOf } from '../../lambdas/export/job/job.ts'
 import type { Selection } from '../../lambdas/export/select/selection.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
-import { LeftOut } from '../../lambdas/export/write/omissions.ts'
+import { Omissions } from '../../lambdas/export/write/omissions.ts'
 import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { observation, patient, ref } from '../fixtures/resources.ts'
-import { at, patientOf } from '../fixtures/versions.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
+import { observation, patient, referenceTo } from '../fixtures/resources.ts'
+import { instantAt, patientKeyOf } from '../fixtures/versions.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
 import { Machine } from './machine.ts'
-import { decided } from './racing.ts'
+import { withLookupChoice } from './racing.ts'
 
 const CANARY = 'Mrs. Canary'
 const BROKEN = `{"resourceType":"Observation","note":"${CANARY}","subject":{"reference":"Patient/a"},"performer":[{"reference":"Organization/`
@@ -30,12 +30,12 @@ type Done = {
 async function exported(world: ExportWorld, asked: Job, more: Partial<ExportParts> = {}, failing = 0): Promise<Done> {
   const reported: unknown[] = []
   const machine = new Machine('fails once, unheard', failing, async () => undefined)
-  const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index }
-  const parts = partsOf(stores, { report: (error) => reported.push(error), ...more })
+  const stores = { rows: new MemoryRows(), blobs: world.blobs, resources: world.store, index: world.index }
+  const parts = exportPartsOf(stores, { report: (error) => reported.push(error), ...more })
   await kickOff(parts, asked)
-  await run(machine.parts(parts), asked, true)
-  const job = await jobNow(parts, asked.id)
-  const { error = [], ...files } = await linesOfFiles(parts.blobs, job)
+  await runExportJob(machine.parts(parts), asked, true)
+  const job = await readJob(parts, asked.id)
+  const { error = [], ...files } = await readFileLines(parts.blobs, job)
   expect(JSON.stringify([error, reported.map(String)])).not.toContain(CANARY)
   return {
     ...{ job, reported, calls: machine.calls },
@@ -45,7 +45,7 @@ async function exported(world: ExportWorld, asked: Job, more: Partial<ExportPart
 }
 
 const damage = (name: string) => `${name} may be missing: what is stored of it is damaged`
-const GROUP = { resourceType: 'Group', id: 'g', member: [{ entity: ref('Patient/a') }, { entity: ref('Patient/b') }] }
+const GROUP = { resourceType: 'Group', id: 'g', member: [{ entity: referenceTo('Patient/a') }, { entity: referenceTo('Patient/b') }] }
 
 /** Some damaged, of each kind; one of it was sound at 5, another since. */
 async function damagedWorld(): Promise<ExportWorld> {
@@ -86,8 +86,8 @@ describe('An export of a store of which some resources are damaged', () => {
     ['a Group that is looked up', jobOf(5, { group: 'g' }), { Observation: ['later', 'sound'], Patient: ['a'] }, true],
   ])('of %s has the others, and tells each once, whichever call fails', async (_, job, ids, isLookedUp) => {
     const world = await damagedWorld()
-    const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
-    const more = isLookedUp === undefined ? {} : { resources: decided(partsOf(stores), isLookedUp).resources }
+    const stores = { rows: new MemoryRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
+    const more = isLookedUp === undefined ? {} : { resources: withLookupChoice(exportPartsOf(stores), isLookedUp).resources }
     const { calls } = await exported(world, job, more)
     for (let call = 0; call <= calls; call += isLookedUp ? 30 : 2) {
       const done = await exported(world, { ...job, id: `at-${call}` }, more, call)
@@ -99,7 +99,13 @@ describe('An export of a store of which some resources are damaged', () => {
 
   it.each(['all patients', 'those of a Group'])('names a Patient that others refer to once: %s', async (of) => {
     const world = await ExportWorld.open()
-    await world.save(1, GROUP, patient('a'), patient('z'), observation('1', { subject: 'Patient/a', performer: [ref('Patient/z')] }))
+    await world.save(
+      1,
+      GROUP,
+      patient('a'),
+      patient('z'),
+      observation('1', { subject: 'Patient/a', performer: [referenceTo('Patient/z')] }),
+    )
     world.damage('Patient/z', 1, BROKEN)
     const { ids, told } = await exported(
       world,
@@ -110,7 +116,13 @@ describe('An export of a store of which some resources are damaged', () => {
 
   it('names a Patient that others refer to also where only others were asked for', async () => {
     const world = await ExportWorld.open()
-    await world.save(1, GROUP, patient('a'), patient('z'), observation('1', { subject: 'Patient/a', performer: [ref('Patient/z')] }))
+    await world.save(
+      1,
+      GROUP,
+      patient('a'),
+      patient('z'),
+      observation('1', { subject: 'Patient/a', performer: [referenceTo('Patient/z')] }),
+    )
     world.damage('Patient/z', 1, BROKEN)
     const { told } = await exported(world, jobOf(5, { group: 'g', asked: { types: ['Observation'] } }))
     expect(told).toEqual([damage('Patient/z')])
@@ -124,9 +136,9 @@ describe('An export of a store of which some resources are damaged', () => {
     await world.save(4, GROUP)
     await world.save(9, observation('gone', { subject: 'Patient/a' }))
     world.damage('Observation/gone', 2, BROKEN)
-    const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
-    const more = { resources: decided(partsOf(stores), true).resources }
-    expect((await exported(world, jobOf(5, { group: 'g', asked: { since: at(2), types: ['Observation'] } }), more)).told).toEqual([
+    const stores = { rows: new MemoryRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
+    const more = { resources: withLookupChoice(exportPartsOf(stores), true).resources }
+    expect((await exported(world, jobOf(5, { group: 'g', asked: { since: instantAt(2), types: ['Observation'] } }), more)).told).toEqual([
       damage('Observation/gone'),
     ])
     expect((await exported(world, jobOf(5, { id: 'all', group: 'g', asked: { types: ['Observation'] } }), more)).told).toEqual([])
@@ -180,7 +192,7 @@ describe('An export of a store of which some resources are damaged', () => {
 
   it('tells one whose references cannot be read, and what is about something damaged', async () => {
     const world = await ExportWorld.open()
-    const provenance = { resourceType: 'Provenance', id: 'of-2', target: [ref('Observation/2')] }
+    const provenance = { resourceType: 'Provenance', id: 'of-2', target: [referenceTo('Observation/2')] }
     await world.save(1, patient('a'), observation('1', { subject: 'Patient/a' }), observation('2', { subject: 'Patient/a' }), provenance)
     await world.save(1, observation('3', { subject: 'Patient/a' }))
     world.damage('Observation/2', 1, BROKEN)
@@ -204,23 +216,23 @@ describe('What is left out of an export', () => {
     [5_001, 'error'],
   ])('is counted over all its writers: two with %d each', async (each, state) => {
     const world = await ExportWorld.open()
-    const parts = partsOf({ rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index })
+    const parts = exportPartsOf({ rows: new MemoryRows(), blobs: world.blobs, resources: world.store, index: world.index })
     const job = jobOf(5, { level: 'system', asked: { types: ['Patient'] } })
     await kickOff(parts, job)
     await exportStep(parts)({ action: 'plan', job: job.id, attempt: 1 })
-    const { plan } = await jobNow(parts, job.id)
+    const { plan } = await readJob(parts, job.id)
     for (const writer of [0, 1]) {
       const bytes = Buffer.from(Array.from({ length: each }, (_, n) => lineOf(writer * each + n)).join(''))
       const key = `exports/${job.id}/tails/${writer}`
       await parts.blobs.put(key, { bytes, contentType: 'application/octet-stream' })
       const files = { 'left-out': { parts: [], count: each, size: bytes.length } }
-      await parts.rows.change<object>(segmentsOf(job.id), `${plan}-${writer}`, (known) => ({
+      await parts.rows.change<object>(segmentRowsOf(job.id), `${plan}-${writer}`, (known) => ({
         ...known,
         ...{ isDone: true, written: { files, tails: [{ key, of: { 'left-out': [0, bytes.length] } }] } },
       }))
     }
     await exportStep(parts)({ action: 'finish', job: job.id, attempt: 1 })
-    expect((await jobNow(parts, job.id)).state).toBe(state)
+    expect((await readJob(parts, job.id)).state).toBe(state)
   })
 })
 
@@ -253,9 +265,9 @@ describe('An export of a store of which nobody can tell what is damaged', () => 
     const writer = { add: () => void count++, countOf: () => count }
     const job = jobOf(5, { level: 'system' })
     const judge = { access: WHOLE_ACCESS, reading: {} }
-    const left = new LeftOut(writer, { job, judge, types: new Set(['Patient']) } as unknown as Selection)
-    for (let n = 0; n < 10_000; n++) left.add(patientOf(`${n}`), 'damaged')
-    left.add(patientOf('0'), 'damaged')
-    expect(() => left.add(patientOf('10000'), 'damaged')).toThrow('More than 10000 resources cannot be exported')
+    const left = new Omissions(writer, { job, judge, types: new Set(['Patient']) } as unknown as Selection)
+    for (let n = 0; n < 10_000; n++) left.add(patientKeyOf(`${n}`), 'damaged')
+    left.add(patientKeyOf('0'), 'damaged')
+    expect(() => left.add(patientKeyOf('10000'), 'damaged')).toThrow('More than 10000 resources cannot be exported')
   })
 })

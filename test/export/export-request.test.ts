@@ -1,15 +1,15 @@
 /** What an export may be asked for, and what is refused, by name. */
 import { describe, expect, it } from '@jest/globals'
-import { type AskedExport, askedOf, type KickOff, type Level } from '../../lambdas/export/export-request.ts'
-import type { Pairs } from '../../lambdas/search/query/parameter-pairs.ts'
+import { type ExportLevel, type ExportRequest, type KickOff, parseExportRequest } from '../../lambdas/export/export-request.ts'
+import type { ParameterPairs } from '../../lambdas/search/query/parameter-pairs.ts'
 
 const NOW = Date.UTC(2026, 5, 1)
 const reading = { baseUrl: 'http://a.example' }
-const NOTHING: AskedExport = { elements: [], patients: [], filters: [], passedOver: [] }
+const NOTHING: ExportRequest = { elements: [], patients: [], filters: [], passedOver: [] }
 
-const asked = (parameters: Pairs, more: Partial<KickOff> = {}): AskedExport =>
-  askedOf({ level: 'patient', parameters, posted: true, lenient: false, reading, now: NOW, ...more })
-const one = (name: string, value: string, more: Partial<KickOff> = {}): AskedExport => asked([[name, value]], more)
+const asked = (parameters: ParameterPairs, more: Partial<KickOff> = {}): ExportRequest =>
+  parseExportRequest({ level: 'patient', parameters, posted: true, lenient: false, reading, now: NOW, ...more })
+const one = (name: string, value: string, more: Partial<KickOff> = {}): ExportRequest => asked([[name, value]], more)
 
 describe('An export', () => {
   it('is of everything where nothing is said', () => expect(asked([])).toEqual(NOTHING))
@@ -46,7 +46,7 @@ describe('An export', () => {
   ])('by %s %s is narrowed to it', (name, value, expected) => expect(one(name, value)).toEqual({ ...NOTHING, ...expected }))
 
   it('takes lists and parameters that repeat alike', () => {
-    const repeated: Pairs = [
+    const repeated: ParameterPairs = [
       ['_type', 'Patient'],
       ['_type', 'Observation'],
       ['_typeFilter', 'Observation?status=final'],
@@ -121,7 +121,7 @@ describe('An export', () => {
       ['system', false],
       ['patient', true],
       ['group', true],
-    ] as readonly (readonly [Level, boolean])[])
+    ] as readonly (readonly [ExportLevel, boolean])[])
       if (isFor) expect(one('patient', 'Patient/1', { level }).patients).toEqual(['Patient/1'])
       else expect(() => one('patient', 'Patient/1', { level })).toThrow('patient is for exports of patients or of a group')
   })

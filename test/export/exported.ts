@@ -1,18 +1,18 @@
 /** An export as a workflow runs it, one step after the other, and what stands in its files. */
-import { blobOf, JOBS, type Job } from '../../lambdas/export/job/job.ts'
-import type { ExportParts, Gathered, Planned, Sliced, StepInput } from '../../lambdas/export/step-types.ts'
+import { fileKeyOf, JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
+import type { ExportParts, PlanOutput, RangePlanOutput, SliceOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
-import { READING } from '../fixtures/exporting.ts'
+import { TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources' | 'index'>
 
 let ids = 0
 
-export const partsOf = (stores: Stores, more: Partial<ExportParts> = {}): ExportParts => ({
+export const exportPartsOf = (stores: Stores, more: Partial<ExportParts> = {}): ExportParts => ({
   ...stores,
-  readingOf: async () => READING,
+  readingOf: async () => TEST_SEARCH_CONTEXT,
   expressions: () => EXPRESSIONS,
   now: Date.now,
   elapsed: () => performance.now(),
@@ -25,10 +25,10 @@ export const partsOf = (stores: Stores, more: Partial<ExportParts> = {}): Export
 })
 
 export const kickOff = ({ rows }: Pick<ExportParts, 'rows'>, job: Job): Promise<Job | undefined> =>
-  rows.change<Job>(JOBS, job.id, () => job)
+  rows.change<Job>(JOB_ROWS, job.id, () => job)
 
 /** As workflow.ts has it. What is thrown ends it, unless steps are tried again. */
-export async function run(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 'attempt'>, again = false): Promise<void> {
+export async function runExportJob(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 'attempt'>, again = false): Promise<void> {
   const step = exportStep(parts)
   const ofJob = { job: id, attempt }
   const perform = <Output>(input: StepInput): Promise<Output> =>
@@ -36,31 +36,31 @@ export async function run(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 
       if (again) return step(input)
       throw error
     }) as Promise<Output>
-  let planned = await perform<Planned>({ ...ofJob, action: 'plan' })
-  while (planned.wait > 0) planned = await perform<Planned>({ ...ofJob, action: 'plan' })
+  let planned = await perform<PlanOutput>({ ...ofJob, action: 'plan' })
+  while (planned.wait > 0) planned = await perform<PlanOutput>({ ...ofJob, action: 'plan' })
   await Promise.all(planned.segments.map((segment) => untilDone(() => perform({ ...ofJob, action: 'write', segment }))))
   for (;;) {
-    const { ranges } = await perform<Gathered>({ ...ofJob, action: 'gather' })
+    const { ranges } = await perform<RangePlanOutput>({ ...ofJob, action: 'gather' })
     if (ranges.length === 0) break
     await Promise.all(ranges.map((range) => untilDone(() => perform({ ...ofJob, action: 'collect', range }))))
   }
   await perform({ ...ofJob, action: 'finish' })
 }
 
-async function untilDone(slice: () => Promise<Sliced>): Promise<void> {
+async function untilDone(slice: () => Promise<SliceOutput>): Promise<void> {
   while ((await slice()).more) {}
 }
 
-export const jobNow = async ({ rows }: Pick<ExportParts, 'rows'>, id: string): Promise<Job> => (await rows.read<Job>(JOBS, id))!
+export const readJob = async ({ rows }: Pick<ExportParts, 'rows'>, id: string): Promise<Job> => (await rows.read<Job>(JOB_ROWS, id))!
 
 /** The lines of each file the job names. */
-export async function linesOfFiles(
+export async function readFileLines(
   blobs: Pick<BlobStore, 'get'>,
   { id, files = [] }: Job,
 ): Promise<Readonly<Record<string, readonly string[]>>> {
   const all: Record<string, readonly string[]> = {}
   for (const { name, size, count } of files) {
-    const { bytes } = (await blobs.get(blobOf(id, name)))!
+    const { bytes } = (await blobs.get(fileKeyOf(id, name)))!
     const text = new TextDecoder().decode(bytes)
     const lines = text.split('\n')
     if (lines.pop() !== '' || lines.length !== count || bytes.length !== size) throw new Error(`${name} is not what its job says`)

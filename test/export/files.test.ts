@@ -9,14 +9,14 @@ import type { Socket } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
-import { blobOf, JOBS, type Job } from '../../lambdas/export/job/job.ts'
-import { signedLinks } from '../../lambdas/export/job/signed-links.ts'
+import { fileKeyOf, JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
+import { linkSigner } from '../../lambdas/export/job/signed-links.ts'
 import { fhirError } from '../../lambdas/fhir/outcome.ts'
 import type { NodeServerSettings } from '../../lambdas/http/node-server.ts'
 import { exportFile } from '../../lambdas/interactions/export/file.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { dial, type Front, startFront } from '../http/front.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
+import { openConnection, startTestServer, type TestServer } from '../http/front.ts'
 
 const MiB = 1024 * 1024
 const NOW = Date.UTC(2031, 0, 1)
@@ -30,8 +30,8 @@ const ENDLESS = 400 * MiB
 /** Nothing makes it shorter. */
 const NOISE = randomBytes(MiB)
 
-const links = signedLinks(new Uint8Array(32).fill(7), BASE)
-const rows = new MemoryKeptRows()
+const links = linkSigner(new Uint8Array(32).fill(7), BASE)
+const rows = new MemoryRows()
 let now = NOW
 /** By key; what is in no memory is noise. */
 let stored: Map<string, Buffer | number>
@@ -39,7 +39,7 @@ let reads: (readonly [key: string, from: number, to: number])[]
 /** Reads that succeed. */
 let patience: number
 
-let front: Front
+let front: TestServer
 afterEach(() => front.close())
 
 /** Its reads are noted where those of this test are: a download of the test before may still read. */
@@ -61,7 +61,7 @@ const TOKENS: Readonly<Record<string, Partial<VerifiedToken>>> = {
 
 async function start(settings: Partial<NodeServerSettings> = {}): Promise<void> {
   const answer = exportFile({ clock: { now: () => now, newId: () => '' }, exports: { rows, blobs: blobsNoting(reads) }, links })
-  front = await startFront(answer, { maxRequests: 100, ...settings }, undefined, ({ headers: { authorization } }) => {
+  front = await startTestServer(answer, { maxRequests: 100, ...settings }, undefined, ({ headers: { authorization } }) => {
     if (authorization === undefined) return undefined
     const token = TOKENS[authorization]
     if (token === undefined) throw fhirError(401, 'login', 'no token')
@@ -76,15 +76,15 @@ beforeEach(async () => {
   const files = [...['Patient', 'Observation', 'Endless', 'Removed'].entries()]
   const sizes = [SMALL.length, LARGE.length, ENDLESS, 10]
   stored = new Map<string, Buffer | number>([
-    [blobOf(JOB, 'Patient'), SMALL],
-    [blobOf(JOB, 'Observation'), LARGE],
-    [blobOf(JOB, 'Endless'), ENDLESS],
+    [fileKeyOf(JOB, 'Patient'), SMALL],
+    [fileKeyOf(JOB, 'Observation'), LARGE],
+    [fileKeyOf(JOB, 'Endless'), ENDLESS],
   ])
   const job = {
     ...{ id: JOB, tenant: 'north', client: 'app', state: 'complete', ended: NOW - 5_500 },
     files: files.map(([i, name]) => ({ name, kind: 'output', type: name, count: 1, size: sizes[i] })),
   } as unknown as Job
-  await rows.change<Job>(JOBS, JOB, () => job)
+  await rows.change<Job>(JOB_ROWS, JOB, () => job)
   await start()
 })
 
@@ -265,7 +265,7 @@ describe('A link', () => {
   })
 
   it('of another server, or signed with the key itself, is none', async () => {
-    const other = signedLinks(new Uint8Array(32).fill(8), BASE)
+    const other = linkSigner(new Uint8Array(32).fill(8), BASE)
     await refused((await other.sign({ job: JOB, file: 'Patient', client: 'app' }, UNTIL)).slice(BASE.length), 'none of this server')
   })
 
@@ -286,11 +286,11 @@ describe('A link', () => {
   })
 
   it('opens with a token of its user, or without a token', async () => {
-    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, user: 'u-1' }))
+    await rows.change<Job>(JOB_ROWS, JOB, (job) => ({ ...job!, user: 'u-1' }))
     for (const headers of [{}, { authorization: 'user' }]) expect((await ask(await linkTo('Patient'), headers)).status).toBe(200)
     reads.length = 0
     await refused(await linkTo('Patient'), 'another user', { authorization: 'mine' })
-    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, user: 'u-2' }))
+    await rows.change<Job>(JOB_ROWS, JOB, (job) => ({ ...job!, user: 'u-2' }))
     await refused(await linkTo('Patient'), 'another user', { authorization: 'user' })
   })
 
@@ -304,13 +304,13 @@ describe('A link', () => {
   })
 
   it.each(['stopped', 'error', 'in-progress'] as const)('to a file of a job that is %s finds nothing', async (state) => {
-    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, state }))
+    await rows.change<Job>(JOB_ROWS, JOB, (job) => ({ ...job!, state }))
     expect((await ask(await linkTo('Patient'))).status).toBe(404)
   })
 
   it('holds any name of a client', async () => {
     const client = 'arn:aws:iam::1:user/a&b=c d+"é'
-    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, client }))
+    await rows.change<Job>(JOB_ROWS, JOB, (job) => ({ ...job!, client }))
     expect((await ask(await linkTo('Patient', { client }))).status).toBe(200)
   })
 })
@@ -320,7 +320,7 @@ describe('A download', () => {
 
   it('whose file is removed meanwhile is cut off, told, and goes on where it stood when the file is back', async () => {
     patience = 9
-    const line = dial(front.port, await GET('Observation'))
+    const line = openConnection(front.port, await GET('Observation'))
     const text = await line.ended
     const got = Buffer.from(text, 'latin1').subarray(text.indexOf('\r\n\r\n') + 4)
     expect([got.length, got.equals(LARGE.subarray(0, got.length))]).toEqual([MiB, true])
@@ -338,11 +338,11 @@ describe('A download', () => {
 
   it.each(['identity', 'gzip'])('nobody takes is not read on, and one whose client goes ends: %s', async (encoding) => {
     const connected = once(front.http, 'connection')
-    const { socket } = dial(front.port)
+    const { socket } = openConnection(front.port)
     socket.pause()
     const [atServer] = (await connected) as [Socket]
     socket.write((await GET('Endless')).replace('\r\n\r\n', `\r\naccept-encoding: ${encoding}\r\n\r\n`))
-    const readsOfIt = (): number => reads.filter(([key]) => key === blobOf(JOB, 'Endless')).length
+    const readsOfIt = (): number => reads.filter(([key]) => key === fileKeyOf(JOB, 'Endless')).length
     /** Each takes several turns of the event loop, in which a download that does not wait reads many pieces. */
     const othersAreAnswered = async (): Promise<void> => {
       for (let i = 0; i < 10; i++) expect((await ask(await linkTo('Patient'))).status).toBe(200)
@@ -363,7 +363,7 @@ describe('A download', () => {
     await start({ mostAnswers: 12 * MiB })
     const lines = []
     for (let i = 0; i < 10; i++) {
-      const line = dial(front.port)
+      const line = openConnection(front.port)
       line.socket.pause()
       line.socket.write(await GET('Endless'))
       lines.push(line)
@@ -377,7 +377,7 @@ describe('A download', () => {
   it('takes no turn of other requests', async () => {
     await front.close()
     await start({ maxRequests: 1 })
-    const { socket } = dial(front.port)
+    const { socket } = openConnection(front.port)
     socket.pause()
     socket.write(await GET('Endless'))
     await eventually(() => front.audited.length === 1)
@@ -386,7 +386,7 @@ describe('A download', () => {
   })
 
   it('ends with the server, and goes on at the next one', async () => {
-    const line = dial(front.port, await GET('Endless'))
+    const line = openConnection(front.port, await GET('Endless'))
     await line.until(/200 OK/)
     const closed = new Promise((resolve) => front.http.close(resolve))
     expect(Buffer.byteLength(await line.ended, 'latin1')).toBeLessThan(ENDLESS)

@@ -5,13 +5,13 @@ import { manifestOf } from '../../lambdas/export/job/manifest.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import { IndexBehind } from '../../lambdas/ports/faults/index-behind.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { observation, patient, ref } from '../fixtures/resources.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
+import { observation, patient, referenceTo } from '../fixtures/resources.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
 
 const groupOf = (id: string, ...members: readonly string[]) => ({
   ...{ resourceType: 'Group', id, type: 'person', actual: true },
-  member: members.map((member) => ({ entity: ref(member) })),
+  member: members.map((member) => ({ entity: referenceTo(member) })),
 })
 
 let parts: ExportParts
@@ -20,16 +20,19 @@ beforeAll(async () => {
   await world.save(
     1,
     ...[patient('a'), patient('b'), groupOf('both', 'Patient/a', 'Patient/b'), groupOf('one', 'Patient/a')],
-    ...[observation('o', { subject: 'Patient/a' }), { resourceType: 'Claim', id: 'c', status: 'active', patient: ref('Patient/a') }],
+    ...[
+      observation('o', { subject: 'Patient/a' }),
+      { resourceType: 'Claim', id: 'c', status: 'active', patient: referenceTo('Patient/a') },
+    ],
     {
       resourceType: 'Provenance',
       id: 'p',
-      target: [ref('Group/both')],
+      target: [referenceTo('Group/both')],
       recorded: '2024-01-01T00:00:00Z',
-      agent: [{ who: ref('Patient/a') }],
+      agent: [{ who: referenceTo('Patient/a') }],
     },
   )
-  parts = partsOf({ rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index })
+  parts = exportPartsOf({ rows: new MemoryRows(), blobs: world.blobs, resources: world.store, index: world.index })
 })
 
 let jobs = 0
@@ -38,9 +41,9 @@ let jobs = 0
 async function exported(fields: Parameters<typeof jobOf>[1], groupTypes = ['all']) {
   const started = jobOf(2, { ...fields, id: `job-${++jobs}` })
   await kickOff(parts, started)
-  await run({ ...parts, groupTypes }, started)
-  const job = await jobNow(parts, started.id)
-  const { error = [], ...files } = await linesOfFiles(parts.blobs, job)
+  await runExportJob({ ...parts, groupTypes }, started)
+  const job = await readJob(parts, started.id)
+  const { error = [], ...files } = await readFileLines(parts.blobs, job)
   const names = Object.values(files).flatMap((lines) =>
     lines.map((line) => JSON.parse(line)).map(({ resourceType, id }) => `${resourceType}/${id}`),
   )
@@ -101,8 +104,11 @@ describe('The manifest of a Group export', () => {
       const report = (error: unknown): void => void reported.push(error)
       const started = jobOf(2, { group: 'one', id: `job-${++jobs}`, access: accessFor(...scopes) })
       await kickOff(parts, started)
-      await run({ ...parts, groupTypes: TYPES, index: { find, distinct: (...asked) => index.distinct(...asked) }, report }, started)
-      const { state, omittedTypes } = await jobNow(parts, started.id)
+      await runExportJob(
+        { ...parts, groupTypes: TYPES, index: { find, distinct: (...asked) => index.distinct(...asked) }, report },
+        started,
+      )
+      const { state, omittedTypes } = await readJob(parts, started.id)
       return [state, omittedTypes, reported] as const
     }
     expect(await extensionFor('system/Claim.rs')).toEqual(['complete', ['Claim'], [behind]])

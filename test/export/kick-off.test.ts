@@ -1,18 +1,27 @@
 /** Kick-off of exports: what is refused before there is a job, and the job there is. Specification 4.5, 3.1, 5.5 */
 import { beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { removeFiles } from '../../lambdas/export/job/remove-files.ts'
-import { namedPatients } from '../../lambdas/export/plan/named-patients.ts'
+import { removeJobData } from '../../lambdas/export/job/remove-files.ts'
+import { readNamedPatients } from '../../lambdas/export/plan/named-patients.ts'
 import type { Client } from '../../lambdas/ports/rows/clients.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { turnsDuring } from '../fixtures/turns.ts'
-import { type Answer, type Asking, BASE, KICK_OFF, NOW, type Requests, requests, type Who } from './requests.ts'
+import { countTurnsDuring } from '../fixtures/turns.ts'
+import {
+  BASE_URL,
+  type CallerClaims,
+  createExportRequests,
+  type ExportRequests,
+  KICK_OFF_HEADERS,
+  NOW,
+  type RequestContent,
+  type TestResponse,
+} from './requests.ts'
 
-let site: Requests
+let site: ExportRequests
 beforeEach(() => {
-  site = requests({}, ['g-1', 'deleted'])
+  site = createExportRequests({}, ['g-1', 'deleted'])
 })
 
-const textOf = ({ body }: Answer): string => body.issue[0].details.text
+const textOf = ({ body }: TestResponse): string => body.issue[0].details.text
 const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
 
 describe('A kick-off', () => {
@@ -24,13 +33,13 @@ describe('A kick-off', () => {
     for (const asking of [{}, { body: parameters() }]) {
       const { status, headers, text } = await site.kickOff(path, asking)
       const [job, ...others] = await site.jobs()
-      expect([status, headers['content-location'], text, others]).toEqual([202, `${BASE}/export/${job!.id}`, '', []])
+      expect([status, headers['content-location'], text, others]).toEqual([202, `${BASE_URL}/export/${job!.id}`, '', []])
       expect(job).toMatchObject({
         ...{
           tenant: 'north',
           client: 'app',
-          request: `${BASE}${path}`,
-          baseUrl: BASE,
+          request: `${BASE_URL}${path}`,
+          baseUrl: BASE_URL,
           transactionTime: NOW,
           state: 'in-progress',
           attempt: 1,
@@ -53,7 +62,7 @@ describe('A kick-off', () => {
           ...(job!.group === undefined ? {} : { group: `Group/${job!.group}` }),
         },
       ])
-      site = requests({}, ['g-1'])
+      site = createExportRequests({}, ['g-1'])
     }
   })
 
@@ -73,7 +82,7 @@ describe('A kick-off', () => {
     const [one, other] = await site.jobs()
     expect(one!.asked).toEqual(other!.asked)
     expect(one!.asked).toMatchObject({ types: ['Patient', 'Observation'], since: Date.UTC(2030, 0, 1), elements: [{ element: 'id' }] })
-    expect([one!.request, other!.request]).toEqual([`${BASE}/$export?${query}`, `${BASE}/$export`])
+    expect([one!.request, other!.request]).toEqual([`${BASE_URL}/$export?${query}`, `${BASE_URL}/$export`])
   })
 
   it('by POST takes what its URL says too, and patients as references and as texts', async () => {
@@ -81,7 +90,7 @@ describe('A kick-off', () => {
     expect((await site.kickOff('/Patient/$export?_type=Patient', { body })).status).toBe(202)
     const [job] = await site.jobs()
     expect(job).toMatchObject({ asked: { types: ['Patient'] } })
-    expect(await namedPatients(site.rows, job!, NOW)).toEqual(['Patient/1', 'Patient/2'])
+    expect(await readNamedPatients(site.rows, job!, NOW)).toEqual(['Patient/1', 'Patient/2'])
   })
 
   it('leniently goes on without what is wrong, and notes it', async () => {
@@ -121,7 +130,7 @@ describe('A kick-off', () => {
   })
 })
 
-const WRONG: readonly (readonly [what: string, path: string, status: number, text: string, asking?: Asking])[] = [
+const WRONG: readonly (readonly [what: string, path: string, status: number, text: string, asking?: RequestContent])[] = [
   ['a type', '/Observation/$export', 404, 'Exports are of everything, of patients and of groups'],
   ['a type, whoever asks', '/Observation/$export', 404, 'Exports are of everything', { who: { clientAuth: 'secret' } }],
   ['a patient', '/Patient/1/$export', 404, 'Exports are of everything'],
@@ -213,7 +222,7 @@ describe('A Group that the token does not name', () => {
       ...{ mayIntrospect: false, changedAt: NOW },
       ...more,
     }))
-  const kickOff = (who: Who = {}) => site.kickOff('/Group/g-1/$export', { who: { scopes: SCOPES, ...who } })
+  const kickOff = (who: CallerClaims = {}) => site.kickOff('/Group/g-1/$export', { who: { scopes: SCOPES, ...who } })
 
   it.each(['system/*.rs', 'system/Group.read', 'system/Group.r?_id=g-1', 'patient/*.rs'])(
     'is exported if the client is registered for %s, with the types of the token',
@@ -250,7 +259,7 @@ describe('A Group that the token does not name', () => {
   })
 
   it('is rejected for a token of a user without a scope for Group', async () => {
-    site = requests({ userExports: true }, ['g-1'])
+    site = createExportRequests({ userExports: true }, ['g-1'])
     await register(['system/*.rs', 'user/*.rs'])
     const scopes = ['user/Patient.rs']
     expect((await kickOff({ subject: 'jane', fhirUser: 'Practitioner/1', scopes })).status).toBe(403)
@@ -277,7 +286,7 @@ describe('A client of another issuer', () => {
   it.each([{}, { userExports: true }, { exportNeedsAssertion: false }])(
     'is rejected otherwise, by the setting that admits it: %j',
     async (settings) => {
-      site = requests(settings)
+      site = createExportRequests(settings)
       const answer = await site.kickOff('/$export', { who: { client, subject, clientAuth: 'none' } })
       expect([answer.status, textOf(answer)]).toEqual([403, expect.stringContaining('FHIR_EXTERNAL_ISSUERS names it')])
     },
@@ -290,12 +299,12 @@ it('names the entry that is wrong', async () => {
 })
 
 it('a method that is none of a kick-off says which are', async () => {
-  const { status, headers } = await site.ask('DELETE', '/Patient/$export', { headers: KICK_OFF })
+  const { status, headers } = await site.ask('DELETE', '/Patient/$export', { headers: KICK_OFF_HEADERS })
   expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
 })
 
 it.each(['/$export', '/Patient/$export', '/Group/g-1/$export'])('HEAD of %s begins nothing, and says what does', async (path) => {
-  const { status, headers } = await site.ask('HEAD', path, { headers: KICK_OFF })
+  const { status, headers } = await site.ask('HEAD', path, { headers: KICK_OFF_HEADERS })
   expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
   expect([await site.jobs(), site.told]).toEqual([[], []])
   expect((await site.ask('OPTIONS', path)).headers.allow).toBe('GET, POST, OPTIONS')
@@ -314,7 +323,7 @@ it.each(['respond-async,handling=lenient', 'handling=strict; respond-async', 're
 it('a token of a user starts none unless userExports is on, and then the job is that of the user', async () => {
   const refused = await site.kickOff('/$export', { who: { subject: 'u-1' } })
   expect([refused.status, textOf(refused), await site.jobs()]).toEqual([403, expect.stringContaining('FHIR_USER_EXPORTS'), []])
-  site = requests({ userExports: true })
+  site = createExportRequests({ userExports: true })
   expect((await site.kickOff('/$export', { who: { subject: 'u-1' } })).status).toBe(202)
   expect(await site.jobs()).toMatchObject([{ client: 'app', user: 'u-1' }])
   await site.kickOff('/$export')
@@ -322,7 +331,7 @@ it('a token of a user starts none unless userExports is on, and then the job is 
 })
 
 it('a token got by a secret begins one where the setting says so', async () => {
-  site = requests({ exportNeedsAssertion: false })
+  site = createExportRequests({ exportNeedsAssertion: false })
   expect((await site.kickOff('/$export', { who: { clientAuth: 'secret' } })).status).toBe(202)
 })
 
@@ -347,9 +356,9 @@ describe('Ten thousand patients', () => {
     expect((await site.kickOff('/Patient/$export', { body })).status).toBe(202)
     const [job] = await site.jobs()
     expect(job).toMatchObject({ patients: 10_000, asked: { patients: [], types: ['Patient'] } })
-    expect(await namedPatients(site.rows, job!, NOW)).toEqual(names)
-    await removeFiles({ rows: site.rows, blobs: new MemoryBlobs() }, job!.id)
-    expect(await namedPatients(site.rows, job!, NOW)).toBeUndefined()
+    expect(await readNamedPatients(site.rows, job!, NOW)).toEqual(names)
+    await removeJobData({ rows: site.rows, blobs: new MemoryBlobs() }, job!.id)
+    expect(await readNamedPatients(site.rows, job!, NOW)).toBeUndefined()
   })
 
   it('and one more are too many', async () => {
@@ -359,12 +368,12 @@ describe('Ten thousand patients', () => {
   })
 
   it('are read, looked at and kept each in a turn of its own, however many such kick-offs come at once', async () => {
-    site = requests({ maxRunningExports: 9 })
+    site = createExportRequests({ maxRunningExports: 9 })
     let time = performance.now()
     // Between any two looks at the clock a slice is used up.
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => (time += 50))
     let answers: readonly { readonly status: number }[] = []
-    const turns = await turnsDuring(async () => {
+    const turns = await countTurnsDuring(async () => {
       const body = parameters(...entries.slice(0, 4_001))
       answers = await Promise.all(Array.from({ length: 9 }, () => site.kickOff('/Patient/$export', { body })))
     })
@@ -375,16 +384,16 @@ describe('Ten thousand patients', () => {
   })
 
   it('are kept of no kick-off that is refused', async () => {
-    site = requests({ maxRunningExports: 1 })
+    site = createExportRequests({ maxRunningExports: 1 })
     await site.kickOff('/$export')
     expect((await site.kickOff('/Patient/$export', { body: parameters(...entries) })).status).toBe(429)
-    expect(await namedPatients(site.rows, { ...(await site.jobs())[0]!, id: 'job-2', patients: 1 }, NOW)).toBeUndefined()
+    expect(await readNamedPatients(site.rows, { ...(await site.jobs())[0]!, id: 'job-2', patients: 1 }, NOW)).toBeUndefined()
   })
 })
 
 describe('Of one client', () => {
   it('as many exports run as the setting says, and one more when one has ended', async () => {
-    site = requests({ maxRunningExports: 2 })
+    site = createExportRequests({ maxRunningExports: 2 })
     expect([(await site.kickOff('/$export')).status, (await site.kickOff('/$export')).status]).toEqual([202, 202])
     const refused = await site.kickOff('/$export')
     expect([refused.status, refused.headers['retry-after'], textOf(refused)]).toEqual([429, '60', expect.stringContaining('2 exports')])
@@ -398,7 +407,7 @@ describe('Of one client', () => {
   })
 
   it('those of another tenant are not counted, and not told of', async () => {
-    site = requests({ maxRunningExports: 1 })
+    site = createExportRequests({ maxRunningExports: 1 })
     expect((await site.kickOff('/$export')).status).toBe(202)
     expect((await site.kickOff('/$export', { who: { tenant: 'south' } })).status).toBe(202)
     for (const tenant of ['north', 'south']) expect((await site.kickOff('/$export', { who: { tenant } })).status).toBe(429)

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { BDT } from './kits/bdt.ts'
 import { INFERNO } from './kits/inferno.ts'
-import { openSite, type Row, type Site } from './kits/site.ts'
-import { WRONG } from './kits/wrong.ts'
+import { type KitRow, openSite, type Site } from './kits/site.ts'
+import { FAULTY_SITES } from './kits/wrong.ts'
 
-const KITS: Readonly<Record<string, readonly Row[]>> = { bdt: BDT, inferno: INFERNO }
+const KITS: Readonly<Record<string, readonly KitRow[]>> = { bdt: BDT, inferno: INFERNO }
 const ROWS = Object.values(KITS).flat()
 
 let site: Site
@@ -35,7 +35,7 @@ it('the page says how many rows there are of each kit', () => {
 it('each row can fail: of a server that refuses everything, or of one that takes everything', async () => {
   const cannot: string[] = []
   for (const [by, holds, check] of ROWS) {
-    const outcomes = await Promise.allSettled(WRONG.map((wrong) => check(wrong())))
+    const outcomes = await Promise.allSettled(FAULTY_SITES.map((wrong) => check(wrong())))
     if (outcomes.every(({ status }) => status === 'fulfilled')) cannot.push(`${by}: ${holds}`)
   }
   expect(cannot).toEqual([])

@@ -2,46 +2,46 @@
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import { SqliteKeptRows } from '../../lambdas/adapters/sqlite-rows/rows.ts'
+import { SqliteRows } from '../../lambdas/adapters/sqlite-rows/rows.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { observation, patient, ref } from '../fixtures/resources.ts'
-import { at } from '../fixtures/versions.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
-import { decided } from './racing.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
+import { observation, patient, referenceTo } from '../fixtures/resources.ts'
+import { instantAt } from '../fixtures/versions.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
+import { withLookupChoice } from './racing.ts'
 
 const inFiles = () => {
   const folder = newFolder()
-  const rows = new SqliteKeptRows(join(folder, 'rows.db'))
-  atEnd(() => rows.close())
+  const rows = new SqliteRows(join(folder, 'rows.db'))
+  runAtEnd(() => rows.close())
   return { rows, blobs: new FilesystemBlobStore(join(folder, 'blobs')) }
 }
 const STORES: readonly (readonly [string, () => Pick<ExportParts, 'rows' | 'blobs'>])[] = [
-  ['in memory', () => ({ rows: new MemoryKeptRows(), blobs: new MemoryBlobs() })],
+  ['in memory', () => ({ rows: new MemoryRows(), blobs: new MemoryBlobs() })],
   ['in files', inFiles],
 ]
 
 const group = (...members: readonly string[]) => ({
   resourceType: 'Group',
   id: 'g',
-  member: members.map((name) => ({ entity: ref(name) })),
+  member: members.map((name) => ({ entity: referenceTo(name) })),
 })
 
 /** `Patient/1 Abt`: each line with its family or status, and each line of what was not done. */
 async function exported(parts: ExportParts, job: Job): Promise<readonly string[]> {
   await kickOff(parts, job)
-  await run(parts, job)
-  const done = await jobNow(parts, job.id)
+  await runExportJob(parts, job)
+  const done = await readJob(parts, job.id)
   expect(done.state).toBe('complete')
   const shown = (line: string): string => {
     const { resourceType, id, name, status, ...rest } = JSON.parse(line)
     return id === undefined ? JSON.stringify(rest) : `${resourceType}/${id} ${name?.[0].family ?? status}`
   }
-  return Object.values(await linesOfFiles(parts.blobs, done))
+  return Object.values(await readFileLines(parts.blobs, done))
     .flatMap((lines) => lines.map(shown))
     .sort()
 }
@@ -50,7 +50,7 @@ async function exported(parts: ExportParts, job: Job): Promise<readonly string[]
 async function wardOfLatecomers(): Promise<ExportWorld> {
   const world = await ExportWorld.open()
   const all = ['1', '2', 'gone', 'later', 'changed'].map((id) => patient(id, { family: 'Abt' }))
-  const performer = ['gone', 'later', 'changed', 'never'].map((id) => ref(`Patient/${id}`))
+  const performer = ['gone', 'later', 'changed', 'never'].map((id) => referenceTo(`Patient/${id}`))
   await world.save(1, group('Patient/1'), ...all, observation('old-of-1', { subject: 'Patient/1' }))
   await world.save(2, observation('old-of-2', { subject: 'Patient/2' }), observation('amended', { subject: 'Patient/2' }))
   await world.save(2, observation('rid', { subject: 'Patient/2' }))
@@ -67,7 +67,7 @@ const REFERRED = ['Patient/1 Abt', 'Patient/changed Abt', 'Patient/later Abt']
 const OF_THE_ADDED = ['Observation/amended final', 'Observation/old-of-2 final', 'Patient/2 Abt']
 
 describe.each(STORES)('Of an export with _since, its stores %s', (_, open) => {
-  const asked = { since: at(3) }
+  const asked = { since: instantAt(3) }
 
   it.each([
     ['scanned', false],
@@ -75,13 +75,13 @@ describe.each(STORES)('Of an export with _since, its stores %s', (_, open) => {
   ])('of a Group, %s: all of who was added, however old, and whom new data refer to, as of its time', async (_name, isLookedUp) => {
     const world = await wardOfLatecomers()
     const { index } = world
-    const parts = decided(partsOf({ ...open(), resources: world.counted(() => {}), index }), isLookedUp)
+    const parts = withLookupChoice(exportPartsOf({ ...open(), resources: world.counted(() => {}), index }), isLookedUp)
     expect(await exported(parts, jobOf(6, { group: 'g', asked }))).toEqual(['Observation/new final', ...OF_THE_ADDED, ...REFERRED].sort())
   })
 
   it('of all patients: whom new data refer to, as of its time; of who was deleted before, the deletion', async () => {
     const { store: resources, index } = await wardOfLatecomers()
-    const parts = partsOf({ ...open(), resources, index })
+    const parts = exportPartsOf({ ...open(), resources, index })
     const deletion = JSON.stringify({ type: 'transaction', entry: [{ request: { method: 'DELETE', url: 'Patient/gone' } }] })
     expect(await exported(parts, jobOf(6, { level: 'patient', asked }))).toEqual(
       ['Group/g undefined', 'Observation/new final', 'Patient/2 Abt', ...REFERRED, deletion].sort(),
@@ -90,7 +90,7 @@ describe.each(STORES)('Of an export with _since, its stores %s', (_, open) => {
 
   it('without _since, of a Group: nothing of who was deleted before, and nobody told of it', async () => {
     const { store: resources, index } = await wardOfLatecomers()
-    const parts = partsOf({ ...open(), resources, index })
+    const parts = exportPartsOf({ ...open(), resources, index })
     expect(await exported(parts, jobOf(6, { group: 'g' }))).toEqual(
       ['Observation/new final', 'Observation/old-of-1 final', ...OF_THE_ADDED, ...REFERRED].sort(),
     )

@@ -6,17 +6,17 @@ import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import type { BlobParts } from '../../lambdas/ports/blobs/blob-store.ts'
 
 type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources'>
-export type Watching = <Output>(call: () => Promise<Output>) => Promise<Output>
+export type CallWatcher = <Output>(call: () => Promise<Output>) => Promise<Output>
 
 /** Each call to the stores, and each step through what they list, is made by `watching`. */
-export function watched<Parts extends Stores>(parts: Parts, watching: Watching): Parts {
+export function watchStores<Parts extends Stores>(parts: Parts, watching: CallWatcher): Parts {
   const blobs = watchedPort(parts.blobs, watching, {
     openParts: async (...input) => watchedPort<BlobParts>(await parts.blobs.openParts(...input), watching),
   })
   return { ...parts, rows: watchedPort(parts.rows, watching), blobs, resources: watchedPort(parts.resources, watching) }
 }
 
-const watchedPort = <Port extends object>(port: Port, watching: Watching, own: Partial<Port> = {}): Port =>
+const watchedPort = <Port extends object>(port: Port, watching: CallWatcher, own: Partial<Port> = {}): Port =>
   new Proxy(port, {
     get: (_, name) => {
       const member = own[name as keyof Port] ?? port[name as keyof Port]
@@ -28,7 +28,7 @@ const watchedPort = <Port extends object>(port: Port, watching: Watching, own: P
     },
   })
 
-async function* each(open: () => AsyncIterable<unknown>, watching: Watching): AsyncGenerator<unknown> {
+async function* each(open: () => AsyncIterable<unknown>, watching: CallWatcher): AsyncGenerator<unknown> {
   const items = open()[Symbol.asyncIterator]()
   for (;;) {
     const next = await watching(() => items.next())
@@ -37,7 +37,7 @@ async function* each(open: () => AsyncIterable<unknown>, watching: Watching): As
   }
 }
 
-export type Fault = 'dies before' | 'dies after' | 'hangs' | 'fails once' | 'fails once, unheard'
+export type StepFault = 'dies before' | 'dies after' | 'hangs' | 'fails once' | 'fails once, unheard'
 
 export class Machine {
   calls = 0
@@ -45,14 +45,14 @@ export class Machine {
   readonly goOn: () => void
   /** It has come to the call. */
   readonly met: Promise<void>
-  readonly #fault: Fault | undefined
+  readonly #fault: StepFault | undefined
   readonly #at: number
   readonly #between: (calls: number) => Promise<void>
   readonly #tellMet: () => void
   readonly #hung: Promise<void>
   #isDead = false
 
-  constructor(fault: Fault | undefined, at: number, between: (calls: number) => Promise<void>) {
+  constructor(fault: StepFault | undefined, at: number, between: (calls: number) => Promise<void>) {
     const [met, hung] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     this.#fault = fault
     this.#at = at
@@ -64,7 +64,7 @@ export class Machine {
   }
 
   parts<Parts extends Stores>(parts: Parts): Parts {
-    return watched(parts, (call) => this.#call(call))
+    return watchStores(parts, (call) => this.#call(call))
   }
 
   async #call<Output>(call: () => Promise<Output>): Promise<Output> {

@@ -2,20 +2,20 @@
 import { describe, expect, it } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
-import { BROKEN, EXHAUSTED } from '../../lambdas/export/job/job-failure.ts'
+import { STEP_TERMINATED_REASON, UNAVAILABLE_REASON } from '../../lambdas/export/job/job-failure.ts'
 import { resumeJobs, startJob } from '../../lambdas/export/job/job-sweep.ts'
 import type { ExportParts, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
-import { atEnd } from '../fixtures/at-end.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
 import { jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { at } from '../fixtures/versions.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
+import { instantAt } from '../fixtures/versions.ts'
 import { Waits } from '../fixtures/waits.ts'
-import { jobNow, kickOff, partsOf } from './exported.ts'
-import { watched } from './machine.ts'
-import { cutSmall, expectedOf, heldIn, Ward } from './ward.ts'
+import { exportPartsOf, kickOff, readJob } from './exported.ts'
+import { watchStores } from './machine.ts'
+import { expectedOf, readExported, Ward, withSmallSegments } from './ward.ts'
 
 const MINUTE = 60_000
 const WRITERS = 40
@@ -34,23 +34,23 @@ class Trial {
 
   private constructor(ward: Ward, budget: number) {
     this.ward = ward
-    this.job = jobOf(ward.now, { id: 'j', level: 'patient', asked: { since: at(1) } })
+    this.job = jobOf(ward.now, { id: 'j', level: 'patient', asked: { since: instantAt(1) } })
     const resources: ExportParts['resources'] = {
-      ...cutSmall(ward.store),
+      ...withSmallSegments(ward.store),
       extent: async (request, every) => {
         const { entries, cuts } = await ward.store.extent(request, 1)
         return { entries: entries * every, cuts }
       },
     }
-    const stores = { rows: new MemoryKeptRows(), blobs: withManyMet(this.blobs), resources, index: { find: nobody, distinct: nobody } }
+    const stores = { rows: new MemoryRows(), blobs: withManyMet(this.blobs), resources, index: { find: nobody, distinct: nobody } }
     let time = 0
-    this.parts = partsOf(stores, { budget, elapsed: () => (time += 10) })
+    this.parts = exportPartsOf(stores, { budget, elapsed: () => (time += 10) })
   }
 
   /** `budget`: 0: each step does as little as there is. */
   static async open({ budget = 1_000_000 } = {}): Promise<Trial> {
     const ward = await Ward.open(1)
-    atEnd(() => ward[Symbol.asyncDispose]())
+    runAtEnd(() => ward[Symbol.asyncDispose]())
     for (let i = 0; i < 20; i++) await ward.change()
     const trial = new Trial(ward, budget)
     await kickOff(trial.parts, trial.job)
@@ -65,14 +65,14 @@ class Trial {
   }
 
   now(): Promise<Job> {
-    return jobNow(this.parts, this.job.id)
+    return readJob(this.parts, this.job.id)
   }
 
   /** Complete, nothing is lost, nothing is there twice, and no part of a file was written over another. */
   async expectRight(): Promise<void> {
     const done = await this.now()
     expect(done.state).toBe('complete')
-    expect(await heldIn(this.blobs, done)).toEqual(await expectedOf(this.ward, this.job))
+    expect(await readExported(this.blobs, done)).toEqual(await expectedOf(this.ward, this.job))
     const uploads = [...this.blobs.uploads.values()]
     expect([uploads.flatMap(({ again }) => again), uploads.filter(({ isOpen }) => isOpen)]).toEqual([[], []])
   }
@@ -111,7 +111,7 @@ async function through({ action, call: first, minutes, of }: Outage) {
   const { parts, waits, job } = trial
   let [calls, failures, isOfAction, from] = [0, 0, false, Number.POSITIVE_INFINITY]
   const writers = new Set<string>()
-  const failing = watched(parts, async (call) => {
+  const failing = watchStores(parts, async (call) => {
     if (isOfAction && ++calls === first) from = waits.now
     if (waits.now < from || waits.now >= from + minutes * MINUTE) return call()
     failures++
@@ -145,7 +145,7 @@ describe('An export whose stores fail', () => {
   ] as const)('that of resources, for ten hours, in the midst of %s, says so and leaves nothing', async (action, call) => {
     const { trial, began } = await through({ action, call, minutes: 600, of: ['resources'] })
     const failed = await trial.now()
-    expect([failed.state, failed.reason, failed.files, failed.attempt]).toEqual(['error', BROKEN, undefined, 1])
+    expect([failed.state, failed.reason, failed.files, failed.attempt]).toEqual(['error', UNAVAILABLE_REASON, undefined, 1])
     expect(trial.waits.now).toBeLessThan(began + 600 * MINUTE)
     await trial.expectNothingLeft()
   })
@@ -180,7 +180,7 @@ describe.each([
     await startJob(workflow, trial.job)
     await trial.waits.pass(workflow.idle())
     const { state, reason } = await trial.now()
-    expect([ended, state, reason]).toEqual([11, 'error', EXHAUSTED])
+    expect([ended, state, reason]).toEqual([11, 'error', STEP_TERMINATED_REASON])
     await trial.expectNothingLeft()
   })
 })

@@ -1,24 +1,24 @@
 /** What writers of an export leave to each other, and to those who were faster. */
 import { expect, it } from '@jest/globals'
 import type { Range } from '../../lambdas/export/collect/range.ts'
-import { gather } from '../../lambdas/export/collect/range-planner.ts'
-import { rangesOf } from '../../lambdas/export/job/job.ts'
-import { keepResolved } from '../../lambdas/export/plan/job-scope.ts'
-import { NOTHING_WRITTEN, type Written } from '../../lambdas/export/plan/segment.ts'
+import { planRanges } from '../../lambdas/export/collect/range-planner.ts'
+import { rangeRowsOf } from '../../lambdas/export/job/job.ts'
+import { storeJobScope } from '../../lambdas/export/plan/job-scope.ts'
+import { NO_WRITTEN_FILES, type WrittenFiles } from '../../lambdas/export/plan/segment.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import { FileWriter } from '../../lambdas/export/write/file-writer.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { patient } from '../fixtures/resources.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
 
 const world = await ExportWorld.open()
-const rows = new MemoryKeptRows()
-const parts = partsOf({ rows, blobs: world.blobs, resources: world.store, index: world.index })
+const rows = new MemoryRows()
+const parts = exportPartsOf({ rows, blobs: world.blobs, resources: world.store, index: world.index })
 
 it('a tail that a checkpoint names stays when the next one is refused, and goes when it is kept', async () => {
-  const writer = new FileWriter(parts, { id: 'j' }, NOTHING_WRITTEN)
-  const named: Written[] = []
+  const writer = new FileWriter(parts, { id: 'j' }, NO_WRITTEN_FILES)
+  const named: WrittenFiles[] = []
   const checkpoint = (isKept: boolean) => {
     writer.add('Patient', Buffer.from('{}'))
     return writer.checkpoint(async (written) => {
@@ -40,19 +40,19 @@ it('a tail that a checkpoint names stays when the next one is refused, and goes 
 
 it('a range that another made, and has gone on with, stays as it is', async () => {
   const job = { ...jobOf(5, { id: 'ranges', level: 'patient' }), plan: 'p' }
-  await keepResolved(parts, job, 'p', { patients: ['Patient/a'], added: [], filters: {}, share: 1, told: [] })
-  const [name] = await gather(parts, job)
-  await rows.change<Range>(rangesOf(job.id), name!, (row) => ({ ...row!, revision: 3, isDone: true }))
-  const before = await rows.read<Range>(rangesOf(job.id), name!)
+  await storeJobScope(parts, job, 'p', { patients: ['Patient/a'], added: [], filters: {}, share: 1, told: [] })
+  const [name] = await planRanges(parts, job)
+  await rows.change<Range>(rangeRowsOf(job.id), name!, (row) => ({ ...row!, revision: 3, isDone: true }))
+  const before = await rows.read<Range>(rangeRowsOf(job.id), name!)
   const late: ExportParts['rows'] = {
     read: (...asked) => rows.read(...asked),
     change: (...asked) => rows.change(...asked),
     remove: (...asked) => rows.remove(...asked),
     async *list() {},
   }
-  expect(await gather({ ...parts, rows: late }, job)).toEqual([name])
-  expect(await rows.read<Range>(rangesOf(job.id), name!)).toEqual(before)
-  expect(await gather(parts, job)).not.toContain(name)
+  expect(await planRanges({ ...parts, rows: late }, job)).toEqual([name])
+  expect(await rows.read<Range>(rangeRowsOf(job.id), name!)).toEqual(before)
+  expect(await planRanges(parts, job)).not.toContain(name)
 })
 
 it('what refers to itself, or in a circle, is written once', async () => {
@@ -68,7 +68,7 @@ it('what refers to itself, or in a circle, is written once', async () => {
     Organization: [{ ...rule, path: '$.partOf' }],
   }
   await kickOff(parts, jobOf(5, { id: 'circle', level: 'patient' }))
-  await run({ ...parts, additionalResources }, { id: 'circle', attempt: 1 })
-  const { Organization } = await linesOfFiles(world.blobs, await jobNow(parts, 'circle'))
+  await runExportJob({ ...parts, additionalResources }, { id: 'circle', attempt: 1 })
+  const { Organization } = await readFileLines(world.blobs, await readJob(parts, 'circle'))
   expect(Organization?.map((line) => JSON.parse(line).id).toSorted()).toEqual(['one', 'other', 'self'])
 })

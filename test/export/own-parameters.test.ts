@@ -2,18 +2,21 @@
 import { describe, expect, it } from '@jest/globals'
 import { accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import type { Job } from '../../lambdas/export/job/job.ts'
-import { decided } from '../../lambdas/export/plan/partial-evaluation.ts'
+import { evaluatePartially } from '../../lambdas/export/plan/partial-evaluation.ts'
 import type { Predicate } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { customMappings } from '../../lambdas/search/custom/custom-parameters.ts'
+import { customMappingsOf } from '../../lambdas/search/custom/custom-parameters.ts'
 import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
-import { ExportWorld, jobOf, READING } from '../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { ExportWorld, jobOf, TEST_SEARCH_CONTEXT } from '../fixtures/exporting.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient } from '../fixtures/resources.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
 
 const parameter = (code: string, expression: string) =>
-  customMappings({ resourceType: 'SearchParameter', id: code, status: 'active', code, type: 'string', base: ['Patient'], expression }, 't')
+  customMappingsOf(
+    { resourceType: 'SearchParameter', id: code, status: 'active', code, type: 'string', base: ['Patient'], expression },
+    't',
+  )
 
 /** Interpreted, which fails on who has more than one given name. */
 const ONLY = parameter('only', "Patient.name.given + 'x'").map((each) => ({ ...each, values: [], interpreted: true as const }))
@@ -26,13 +29,13 @@ async function exported(job: Job, ...readings: readonly (readonly CustomMapping[
   await world.save(1, named('ann', 'Ann'), named('bob', 'Bob'), named('two', 'Ann', 'Bob'), patient('nobody'))
   await world.save(1, observation('of-two', { subject: 'Patient/two' }))
   let read = 0
-  const readingOf = async () => ({ ...READING, custom: readings[Math.min(read++, readings.length - 1)]! })
-  const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index }
-  const parts = partsOf(stores, { readingOf })
+  const readingOf = async () => ({ ...TEST_SEARCH_CONTEXT, custom: readings[Math.min(read++, readings.length - 1)]! })
+  const stores = { rows: new MemoryRows(), blobs: world.blobs, resources: world.store, index: world.index }
+  const parts = exportPartsOf(stores, { readingOf })
   await kickOff(parts, job)
-  await run(parts, job)
-  const done = await jobNow(parts, job.id)
-  const { Patient = [], error = [] } = await linesOfFiles(parts.blobs, done)
+  await runExportJob(parts, job)
+  const done = await readJob(parts, job.id)
+  const { Patient = [], error = [] } = await readFileLines(parts.blobs, done)
   return {
     ids: Patient.map((line) => JSON.parse(line).id).toSorted(),
     told: error.map((line) => JSON.parse(line).issue[0].details.text),
@@ -105,5 +108,5 @@ describe('What depends on values that are not known', () => {
     [{ kind: 'some', of: [open, no] }, undefined],
     [{ kind: 'some', of: [no, no] }, false],
     [{ kind: 'present', field: 'f' }, undefined],
-  ])('%j: %p', (where, expected) => expect(decided(where, document, ['f'])).toBe(expected))
+  ])('%j: %p', (where, expected) => expect(evaluatePartially(where, document, ['f'])).toBe(expected))
 })

@@ -3,11 +3,11 @@ import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-re
 import type { Job } from '../../lambdas/export/job/job.ts'
 import type { ExportParts } from '../../lambdas/export/step-types.ts'
 import type { ExportWorld } from '../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
-import { observation, patient, ref, type Tree } from '../fixtures/resources.ts'
-import { at } from '../fixtures/versions.ts'
-import { partsOf } from './exported.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
+import { observation, patient, referenceTo, type Tree } from '../fixtures/resources.ts'
+import { instantAt } from '../fixtures/versions.ts'
+import { exportPartsOf } from './exported.ts'
 
 type Written = { readonly when: number; readonly tree?: Tree }
 
@@ -43,7 +43,13 @@ export class RacingWorld {
   }
 
   group(id: string, members: readonly number[]): Tree {
-    return { resourceType: 'Group', id, type: 'person', actual: true, member: members.map((each) => ({ entity: ref(`Patient/${each}`) })) }
+    return {
+      resourceType: 'Group',
+      id,
+      type: 'person',
+      actual: true,
+      member: members.map((each) => ({ entity: referenceTo(`Patient/${each}`) })),
+    }
   }
 
   /** Something, of one patient or another. */
@@ -80,9 +86,9 @@ export class RacingWorld {
         return answer
       }
     const { store, index } = world
-    return partsOf(
+    return exportPartsOf(
       {
-        rows: new MemoryKeptRows(),
+        rows: new MemoryRows(),
         blobs: world.blobs,
         index: { find: raced((plan) => index.find(plan)), distinct: raced((...asked) => index.distinct(...asked)) },
         resources: {
@@ -102,19 +108,19 @@ export class RacingWorld {
         },
       },
       {
-        now: () => at(this.now()),
-        elapsed: () => at(this.now()),
+        now: () => instantAt(this.now()),
+        elapsed: () => instantAt(this.now()),
         budget: 20,
         groupTypes: GROUP_TYPES,
         additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
-        report: neverReports,
+        report: failOnReport,
         ...more,
       },
     )
   }
 
   #around(id: string): readonly Tree[] {
-    const partOf = { partOf: ref(`Organization/${(Number(id) + 1) % 3}`) }
+    const partOf = { partOf: referenceTo(`Organization/${(Number(id) + 1) % 3}`) }
     return [
       { resourceType: 'Organization', id, ...partOf, alias: [this.#mark()] },
       { resourceType: 'Practitioner', id, name: [{ family: this.#mark() }] },
@@ -122,11 +128,14 @@ export class RacingWorld {
   }
 
   readonly #patient = (id: string): Tree =>
-    patient(id, { family: this.#mark(), ...(this.#below(3) === 0 ? { managingOrganization: ref(`Organization/${this.#below(3)}`) } : {}) })
+    patient(id, {
+      family: this.#mark(),
+      ...(this.#below(3) === 0 ? { managingOrganization: referenceTo(`Organization/${this.#below(3)}`) } : {}),
+    })
 
   readonly #observation = (id: string, patients: number): Tree => {
-    const performer = [ref(this.#below(5) === 0 ? `Patient/${this.#below(patients)}` : `Practitioner/${this.#below(4)}`)]
-    const focus = this.#below(5) === 0 ? { focus: [ref(`Patient/${this.#below(patients)}`)] } : {}
+    const performer = [referenceTo(this.#below(5) === 0 ? `Patient/${this.#below(patients)}` : `Practitioner/${this.#below(4)}`)]
+    const focus = this.#below(5) === 0 ? { focus: [referenceTo(`Patient/${this.#below(patients)}`)] } : {}
     const status = this.#below(2) === 0 ? 'final' : 'amended'
     return observation(id, { subject: `Patient/${this.#below(patients)}`, code: { text: this.#mark() }, performer, status, ...focus })
   }
@@ -137,18 +146,18 @@ export class RacingWorld {
       id,
       status: 'finished',
       class: { code: this.#mark() },
-      subject: ref(`Patient/${this.#below(patients)}`),
+      subject: referenceTo(`Patient/${this.#below(patients)}`),
     },
-    serviceProvider: ref(`Organization/${this.#below(3)}`),
+    serviceProvider: referenceTo(`Organization/${this.#below(3)}`),
   })
 
   readonly #provenance = (id: string): Tree => ({
-    ...{ resourceType: 'Provenance', id, recorded: this.#mark(), agent: [{ who: ref(`Practitioner/${this.#below(4)}`) }] },
-    target: [ref(`${['Observation', 'Encounter', 'Device', 'Specimen'][this.#below(4)]}/${this.#below(30)}`)],
+    ...{ resourceType: 'Provenance', id, recorded: this.#mark(), agent: [{ who: referenceTo(`Practitioner/${this.#below(4)}`) }] },
+    target: [referenceTo(`${['Observation', 'Encounter', 'Device', 'Specimen'][this.#below(4)]}/${this.#below(30)}`)],
   })
 
   readonly #device = (id: string, patients: number): Tree => ({
-    ...{ resourceType: 'Device', id, lotNumber: this.#mark(), patient: ref(`Patient/${this.#below(patients)}`) },
+    ...{ resourceType: 'Device', id, lotNumber: this.#mark(), patient: referenceTo(`Patient/${this.#below(patients)}`) },
   })
 
   /** No two versions are alike. */
@@ -180,7 +189,7 @@ export class RacingWorld {
 }
 
 /** Looks data up, or scans for it, whatever is cheaper. */
-export const decided = (parts: ExportParts, isLookedUp: boolean): ExportParts => ({
+export const withLookupChoice = (parts: ExportParts, isLookedUp: boolean): ExportParts => ({
   ...parts,
   resources: {
     ...parts.resources,
@@ -192,17 +201,17 @@ export const decided = (parts: ExportParts, isLookedUp: boolean): ExportParts =>
 })
 
 /** All lines of a job's files; of deletions what was deleted. */
-export function linesIn({ deleted = [], error: _, ...files }: Readonly<Record<string, readonly string[]>>): readonly string[] {
+export function readAllLines({ deleted = [], error: _, ...files }: Readonly<Record<string, readonly string[]>>): readonly string[] {
   const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
   return [...entries.map(({ request }) => request.url), ...Object.values(files).flat()].sort()
 }
 
 /** The lines that must stand in the files of a job of a Group, each once: `Type/id` of what was deleted, the JSON of everything else. */
 export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: Pick<Job, 'asked' | 'transactionTime'>): readonly string[] {
-  const asOf = (name: string, instant: number): Written | undefined => log.get(name)?.findLast(({ when }) => at(when) <= instant)
+  const asOf = (name: string, instant: number): Written | undefined => log.get(name)?.findLast(({ when }) => instantAt(when) <= instant)
   /** Of what is deleted, what it was. */
   const shownAt = (name: string): Tree =>
-    log.get(name)?.findLast(({ when, tree }) => at(when) <= transactionTime && tree !== undefined)?.tree
+    log.get(name)?.findLast(({ when, tree }) => instantAt(when) <= transactionTime && tree !== undefined)?.tree
   const membersAt = (instant: number): readonly string[] =>
     (asOf('Group/g', instant)?.tree.member ?? []).map((each: Tree) => each.entity.reference)
   const members = membersAt(transactionTime).filter((name) => asked.patients.length === 0 || asked.patients.includes(name))
@@ -211,7 +220,7 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
   const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = asked
   const isOfType = (type: string): boolean => asked.types?.includes(type) ?? true
   const isInTime = (when: number, own: readonly string[]): boolean =>
-    (at(when) > since || own.some((name) => added.includes(name))) && at(when) < until
+    (instantAt(when) > since || own.some((name) => added.includes(name))) && instantAt(when) < until
   const passes = (tree: Tree): boolean => {
     const own = asked.filters.filter(({ type }) => type === tree.resourceType)
     return own.length === 0 || own.some(({ query }) => query === `status=${tree.status}`)
@@ -235,7 +244,7 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
       type === 'Provenance' ? tree.target.flatMap((each: Tree) => ownersOf(about(each.reference))) : ownersOf(tree)
     if (!own.some((each) => members.includes(each))) continue
     if (version.tree === undefined) {
-      if (asked.since !== undefined && at(version.when) > since && at(version.when) < until) deleted.push(name)
+      if (asked.since !== undefined && instantAt(version.when) > since && instantAt(version.when) < until) deleted.push(name)
     } else if (isInTime(version.when, own) && passes(tree)) take(name, tree)
   }
   for (let tree = queue.shift(); tree !== undefined; tree = queue.shift())

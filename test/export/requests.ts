@@ -1,7 +1,7 @@
 /** Requests about exports, below the network: rows in memory, and a workflow that notes what it is told. */
 import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
-import { JOBS, type Job } from '../../lambdas/export/job/job.ts'
+import { JOB_ROWS, type Job } from '../../lambdas/export/job/job.ts'
 import type { HttpResponse } from '../../lambdas/http/exchange.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { server } from '../../lambdas/http/server.ts'
@@ -9,34 +9,39 @@ import { cancelExport } from '../../lambdas/interactions/export/cancel.ts'
 import { startExport } from '../../lambdas/interactions/export/kick-off.ts'
 import { exportStatus } from '../../lambdas/interactions/export/status.ts'
 import type { Choices } from '../../lambdas/interactions/interaction.ts'
-import { seenThrough } from '../../lambdas/interactions/visible-store.ts'
+import { visibleStoreOf } from '../../lambdas/interactions/visible-store.ts'
 import type { ExportFile } from '../../lambdas/ports/blobs/file-links.ts'
 import type { Workflow } from '../../lambdas/ports/execution/workflow.ts'
 import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { MemoryClients } from '../fixtures/memory/registered.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
-export const BASE = 'https://fhir.example.org/fhir'
+export const BASE_URL = 'https://fhir.example.org/fhir'
 export const NOW = Date.UTC(2031, 0, 1)
 
-export type Who = Partial<
+export type CallerClaims = Partial<
   Pick<VerifiedToken, 'tenant' | 'client' | 'scopes' | 'patient' | 'clientAuth' | 'subject' | 'fhirUser' | 'actsForItself'>
 >
 
-export type Answer = { readonly status: number; readonly headers: HttpResponse['headers']; readonly body: Tree; readonly text: string }
+export type TestResponse = {
+  readonly status: number
+  readonly headers: HttpResponse['headers']
+  readonly body: Tree
+  readonly text: string
+}
 
-export type Asking = { readonly headers?: Record<string, string>; readonly body?: unknown; readonly who?: Who }
+export type RequestContent = { readonly headers?: Record<string, string>; readonly body?: unknown; readonly who?: CallerClaims }
 
-export const KICK_OFF = { accept: 'application/fhir+json', prefer: 'respond-async' }
+export const KICK_OFF_HEADERS = { accept: 'application/fhir+json', prefer: 'respond-async' }
 
-export type Requests = ReturnType<typeof requests>
+export type ExportRequests = ReturnType<typeof createExportRequests>
 
 /** `groups`: the ids of those there are. */
-export function requests(settings: Partial<Choices> = {}, groups: readonly string[] = []) {
-  const rows = new MemoryKeptRows()
+export function createExportRequests(settings: Partial<Choices> = {}, groups: readonly string[] = []) {
+  const rows = new MemoryRows()
   const it = {
     rows,
     clients: new MemoryClients(),
@@ -50,14 +55,14 @@ export function requests(settings: Partial<Choices> = {}, groups: readonly strin
     broken: undefined as Error | undefined,
     jobs: async () => {
       const jobs: Job[] = []
-      for await (const { value } of rows.list<Job>(JOBS)) jobs.push(value)
+      for await (const { value } of rows.list<Job>(JOB_ROWS)) jobs.push(value)
       return jobs
     },
-    job: (id: string) => rows.read<Job>(JOBS, id),
-    change: (id: string, more: Partial<Job>) => rows.change<Job>(JOBS, id, (job) => ({ ...job!, ...more })),
-    ask: (method: string, path: string, asking: Asking = {}) => ask(method, path, asking),
-    kickOff: (path: string, asking: Asking = {}) =>
-      ask(asking.body === undefined ? 'GET' : 'POST', path, { ...asking, headers: { ...KICK_OFF, ...asking.headers } }),
+    job: (id: string) => rows.read<Job>(JOB_ROWS, id),
+    change: (id: string, more: Partial<Job>) => rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, ...more })),
+    ask: (method: string, path: string, asking: RequestContent = {}) => ask(method, path, asking),
+    kickOff: (path: string, asking: RequestContent = {}) =>
+      ask(asking.body === undefined ? 'GET' : 'POST', path, { ...asking, headers: { ...KICK_OFF_HEADERS, ...asking.headers } }),
   }
   const ports = portsOf(it, settings, groups)
   const steps = exportingSteps({
@@ -70,9 +75,9 @@ export function requests(settings: Partial<Choices> = {}, groups: readonly strin
     report: (error) => void it.reported.push(error),
   })
   const interactions = { export: startExport(ports), 'export-status': exportStatus(ports), 'export-cancel': cancelExport(ports) }
-  const serve = server({ interactions, steps, site: { baseUrl: BASE, reading: () => ({ baseUrl: BASE }) } })
-  const ask = async (method: string, target: string, { headers = {}, body, who }: Asking): Promise<Answer> => {
-    const [path = '', query = ''] = target.replace(BASE, '').split('?')
+  const serve = server({ interactions, steps, site: { baseUrl: BASE_URL, reading: () => ({ baseUrl: BASE_URL }) } })
+  const ask = async (method: string, target: string, { headers = {}, body, who }: RequestContent): Promise<TestResponse> => {
+    const [path = '', query = ''] = target.replace(BASE_URL, '').split('?')
     const bytes = body === undefined ? new Uint8Array() : new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body))
     const sent = { ...headers, authorization: JSON.stringify(tokenOf(who)) }
     const response = await serve({ ...asHomesSay(method), path, query, headers: sent, body: bytes }, 'request-id')
@@ -89,7 +94,7 @@ type Seen = {
   readonly told: string[]
   readonly removed: string[]
   readonly reported: unknown[]
-  readonly rows: MemoryKeptRows
+  readonly rows: MemoryRows
   readonly clients: MemoryClients
   broken: Error | undefined
 }
@@ -109,7 +114,7 @@ function portsOf(it: Seen, settings: Partial<Choices>, groups: readonly string[]
   const current = async (keys: readonly ResourceKey[]) => keys.map((key) => (groups.includes(key.id) ? groupOf(key) : undefined))
   const resources = { current, versions: nothing, history: async () => ({ versions: [], more: false }) }
   return {
-    resources: seenThrough(resources, () => ({ evaluate: () => Promise.reject(new Error('not asked')) })),
+    resources: visibleStoreOf(resources, () => ({ evaluate: () => Promise.reject(new Error('not asked')) })),
     clients: it.clients,
     clock: { now: () => it.now, newId: () => `job-${++ids}` },
     choices: { ...readConfig({}), ...settings },
@@ -136,13 +141,13 @@ const groupOf = (key: ResourceKey): ResourceVersion => ({
   body: new TextEncoder().encode(JSON.stringify({ resourceType: 'Group', id: key.id })),
 })
 
-const tokenOf = (who: Who = {}): VerifiedToken => ({
+const tokenOf = (who: CallerClaims = {}): VerifiedToken => ({
   tenant: 'north',
   client: 'app',
   subject: who.client ?? 'app',
   scopes: ['system/*.rs'],
   clientAuth: 'assertion',
   expires: Number.POSITIVE_INFINITY,
-  issuer: BASE,
+  issuer: BASE_URL,
   ...who,
 })

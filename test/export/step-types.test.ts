@@ -2,21 +2,21 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import { blobsOf, segmentsOf } from '../../lambdas/export/job/job.ts'
-import { SET_BACK } from '../../lambdas/export/job/job-failure.ts'
+import { blobPrefixOf, segmentRowsOf } from '../../lambdas/export/job/job.ts'
+import { RESTORED_STORE_REASON } from '../../lambdas/export/job/job-failure.ts'
 import type { Segment } from '../../lambdas/export/plan/segment.ts'
-import type { ExportParts, Planned, StepInput } from '../../lambdas/export/step-types.ts'
+import type { ExportParts, PlanOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient } from '../fixtures/resources.ts'
-import { at } from '../fixtures/versions.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { instantAt } from '../fixtures/versions.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from './exported.ts'
 
 const world = await ExportWorld.open()
-const parts = partsOf({
-  rows: new MemoryKeptRows(),
+const parts = exportPartsOf({
+  rows: new MemoryRows(),
   blobs: new FilesystemBlobStore(join(newFolder(), 'blobs')),
   resources: world.store,
   index: world.index,
@@ -34,8 +34,8 @@ const idsOf = (lines: readonly string[] = []): readonly string[] => lines.map((l
 describe('An export of everything', () => {
   it('has each resource as of its time, one to a line, by type', async () => {
     await kickOff(parts, jobOf(5, { id: 'all', level: 'system' }))
-    await run(parts, { id: 'all', attempt: 1 })
-    const job = await jobNow(parts, 'all')
+    await runExportJob(parts, { id: 'all', attempt: 1 })
+    const job = await readJob(parts, 'all')
     expect(job).toMatchObject({
       state: 'complete',
       files: [
@@ -43,10 +43,10 @@ describe('An export of everything', () => {
         { name: 'Patient', count: 2 },
       ],
     })
-    const lines = await linesOfFiles(parts.blobs, job)
+    const lines = await readFileLines(parts.blobs, job)
     expect(idsOf(lines.Patient)).toEqual(['a', 'b'])
     expect(lines.Patient!.find((line) => line.includes('Bonn'))).toBeDefined()
-    expect(at(5)).toBe(job.transactionTime)
+    expect(instantAt(5)).toBe(job.transactionTime)
   })
 
   it('ends where the store has no page of a type that nobody ever wrote', async () => {
@@ -63,8 +63,8 @@ describe('An export of everything', () => {
       },
     }
     await kickOff(parts, jobOf(5, { id: 'pageless', level: 'system' }))
-    await run({ ...parts, resources }, { id: 'pageless', attempt: 1 })
-    expect((await jobNow(parts, 'pageless')).files?.map(({ name, count }) => [name, count])).toEqual([
+    await runExportJob({ ...parts, resources }, { id: 'pageless', attempt: 1 })
+    expect((await readJob(parts, 'pageless')).files?.map(({ name, count }) => [name, count])).toEqual([
       ['Observation', 1],
       ['Patient', 2],
     ])
@@ -75,7 +75,7 @@ describe('A store that was set back', () => {
   const later = { ...parts, epoch: 2 }
   const blobsNow = async (id: string) => {
     const keys: string[] = []
-    for await (const { key } of parts.blobs.list(blobsOf(id))) keys.push(key)
+    for await (const { key } of parts.blobs.list(blobPrefixOf(id))) keys.push(key)
     return keys
   }
 
@@ -84,21 +84,21 @@ describe('A store that was set back', () => {
     async (action) => {
       const ofJob = { job: `back-${action}`, attempt: 1 } as const
       await kickOff(parts, { ...jobOf(5, { id: ofJob.job, level: 'system' }), epoch: 1 })
-      const { segments } = (await exportStep({ ...parts, epoch: 1 })({ ...ofJob, action: 'plan' })) as Planned
+      const { segments } = (await exportStep({ ...parts, epoch: 1 })({ ...ofJob, action: 'plan' })) as PlanOutput
       await exportStep({ ...parts, epoch: 1 })({ ...ofJob, action: 'write', segment: segments[0]! })
       expect(await blobsNow(ofJob.job)).not.toEqual([])
       await exportStep(later)({ ...ofJob, segment: segments[0]!, range: '0', action } as StepInput)
-      expect(await jobNow(parts, ofJob.job)).toMatchObject({ state: 'error', reason: SET_BACK })
+      expect(await readJob(parts, ofJob.job)).toMatchObject({ state: 'error', reason: RESTORED_STORE_REASON })
       expect(await blobsNow(ofJob.job)).toEqual([])
-      expect(await parts.rows.read(segmentsOf(ofJob.job), segments[0]!)).toBeUndefined()
+      expect(await parts.rows.read(segmentRowsOf(ofJob.job), segments[0]!)).toBeUndefined()
     },
   )
 
   it('ends one that began before it ever was, and none of its own time', async () => {
     await kickOff(parts, jobOf(5, { id: 'before', level: 'system' }))
     await kickOff(parts, { ...jobOf(5, { id: 'since', level: 'system' }), epoch: 2 })
-    for (const id of ['before', 'since']) await run(later, { id, attempt: 1 })
-    expect([(await jobNow(parts, 'before')).reason, (await jobNow(parts, 'since')).state]).toEqual([SET_BACK, 'complete'])
+    for (const id of ['before', 'since']) await runExportJob(later, { id, attempt: 1 })
+    expect([(await readJob(parts, 'before')).reason, (await readJob(parts, 'since')).state]).toEqual([RESTORED_STORE_REASON, 'complete'])
   })
 })
 
@@ -106,9 +106,9 @@ describe('Of two writers of a segment', () => {
   it('one leaves a checkpoint, and the other, who began at the same one, writes nothing over it', async () => {
     await kickOff(parts, jobOf(5, { id: 'two', level: 'system', asked: { types: ['Patient'] } }))
     const ofJob = { job: 'two', attempt: 1 } as const
-    const { segments } = (await exportStep(parts)({ ...ofJob, action: 'plan' })) as Planned
+    const { segments } = (await exportStep(parts)({ ...ofJob, action: 'plan' })) as PlanOutput
     const write = { ...ofJob, action: 'write', segment: segments[0]! } as const
-    const rowNow = () => parts.rows.read<Segment>(segmentsOf('two'), write.segment)
+    const rowNow = () => parts.rows.read<Segment>(segmentRowsOf('two'), write.segment)
     let left: Segment | undefined
     const rows: typeof parts.rows = {
       read: (...asked) => parts.rows.read(...asked),
@@ -123,7 +123,7 @@ describe('Of two writers of a segment', () => {
     expect(await exportStep({ ...parts, rows })(write)).toMatchObject({ more: true })
     expect(left).toMatchObject({ isDone: true, revision: 1 })
     expect(await rowNow()).toEqual(left)
-    await run(parts, { id: 'two', attempt: 1 })
-    expect(idsOf((await linesOfFiles(parts.blobs, await jobNow(parts, 'two'))).Patient)).toEqual(['a', 'b'])
+    await runExportJob(parts, { id: 'two', attempt: 1 })
+    expect(idsOf((await readFileLines(parts.blobs, await readJob(parts, 'two'))).Patient)).toEqual(['a', 'b'])
   })
 })

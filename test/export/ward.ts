@@ -9,8 +9,8 @@ import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { observation, patient, type Tree } from '../fixtures/resources.ts'
-import { at, deletionOf, keyOf, writeOf } from '../fixtures/versions.ts'
-import { linesOfFiles } from './exported.ts'
+import { deletionOf, instantAt, resourceKeyOf, writeOf } from '../fixtures/versions.ts'
+import { readFileLines } from './exported.ts'
 
 const OF_PATIENTS = ['Patient', 'Observation', 'Device']
 export const WARD_TYPES = { system: [...OF_PATIENTS, 'Organization'], patient: OF_PATIENTS }
@@ -62,8 +62,8 @@ export class Ward {
   }
 
   async #commit(names: readonly string[], isDeletion: () => boolean): Promise<void> {
-    const lastUpdated = at(++this.now)
-    const keys = names.map((name) => keyOf('t', name.split('/')[0]!, name.split('/')[1]!))
+    const lastUpdated = instantAt(++this.now)
+    const keys = names.map((name) => resourceKeyOf('t', name.split('/')[0]!, name.split('/')[1]!))
     const heads = await this.store.current(keys)
     const writes = keys.flatMap((key, i): readonly Write[] => {
       const head = heads[i]
@@ -129,7 +129,7 @@ export class Ward {
 const text = ({ body }: ResourceVersion): string => new TextDecoder().decode(body)
 
 /** The lines of the files of an export, and the `Type/id` of its deletions. Patients are there whenever something there refers to them. */
-export async function expectedOf(ward: Ward, { level, asked, transactionTime }: Job): Promise<Expected> {
+export async function expectedOf(ward: Ward, { level, asked, transactionTime }: Job): Promise<ExportedLines> {
   const lines: Record<string, string[]> = {}
   const deleted: string[] = []
   const all = await ward.asOf(transactionTime)
@@ -148,7 +148,7 @@ export async function expectedOf(ward: Ward, { level, asked, transactionTime }: 
 
 const referredIn = (line: string): readonly string[] => [...line.matchAll(/"reference":"(Patient\/[^"]+)"/g)].map(([, name]) => name!)
 
-export type Expected = { readonly lines: Readonly<Record<string, readonly string[]>>; readonly deleted: readonly string[] }
+export type ExportedLines = { readonly lines: Readonly<Record<string, readonly string[]>>; readonly deleted: readonly string[] }
 
 /** A deletion is of whom the version before it was. */
 async function isOfSomebody(ward: Ward, version: ResourceVersion): Promise<boolean> {
@@ -159,8 +159,8 @@ async function isOfSomebody(ward: Ward, version: ResourceVersion): Promise<boole
 }
 
 /** The same of the files of a job, as they are. */
-export async function heldIn(blobs: Pick<BlobStore, 'get'>, job: Job): Promise<Expected> {
-  const { deleted = [], ...lines } = await linesOfFiles(blobs, job)
+export async function readExported(blobs: Pick<BlobStore, 'get'>, job: Job): Promise<ExportedLines> {
+  const { deleted = [], ...lines } = await readFileLines(blobs, job)
   const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
   return {
     lines: Object.fromEntries(Object.entries(lines).map(([name, each]) => [name, each.toSorted()])),
@@ -169,7 +169,7 @@ export async function heldIn(blobs: Pick<BlobStore, 'get'>, job: Job): Promise<E
 }
 
 /** As if there were many more places, so that there are many segments, and pages are short. */
-export const cutSmall = (store: SqliteResourceStore): ExportParts['resources'] => ({
+export const withSmallSegments = (store: SqliteResourceStore): ExportParts['resources'] => ({
   current: (...input) => store.current(...input),
   versions: (...input) => store.versions(...input),
   heads: (...input) => store.heads(...input),

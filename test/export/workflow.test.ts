@@ -2,14 +2,14 @@
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
-import type { Gathered, Planned, Sliced, StepInput } from '../../lambdas/export/step-types.ts'
+import type { PlanOutput, RangePlanOutput, SliceOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 
 const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
 const JOB = { job: 'j1', attempt: 3 }
 
 type Steps = Partial<{
-  plan: (n: number) => Partial<Planned>
+  plan: (n: number) => Partial<PlanOutput>
   write: (segment: string, n: number) => Promise<boolean>
   gather: (n: number) => readonly string[]
   collect: (range: string, n: number) => Promise<boolean>
@@ -20,7 +20,7 @@ type Steps = Partial<{
 async function run(steps: Steps) {
   const asked: string[] = []
   const reported: Error[] = []
-  const ofJob = async (input: StepInput): Promise<Planned | Gathered | Sliced | object> => {
+  const ofJob = async (input: StepInput): Promise<PlanOutput | RangePlanOutput | SliceOutput | object> => {
     const { job, attempt } = input
     expect({ job, attempt }).toEqual(JOB)
     const name = input.action === 'write' ? `write ${input.segment}` : input.action === 'collect' ? `collect ${input.range}` : input.action

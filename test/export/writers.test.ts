@@ -1,25 +1,25 @@
 /** Steps of an export that wait, are stopped or doubled, or come to what a file can hold. */
 import { describe, expect, it } from '@jest/globals'
 import { newRange, type Range, ROUNDS } from '../../lambdas/export/collect/range.ts'
-import { sliceOf } from '../../lambdas/export/collect/range-slice.ts'
+import { rangeSliceOf } from '../../lambdas/export/collect/range-slice.ts'
 import { ExportFault } from '../../lambdas/export/job/export-fault.ts'
-import { filesOf, type Job, patientsOf, rangesOf, segmentsOf } from '../../lambdas/export/job/job.ts'
-import { begunAgain, changeJob, completed, failed, stopped } from '../../lambdas/export/job/job-transitions.ts'
-import { narrowedOf } from '../../lambdas/export/plan/job-scope.ts'
-import { keepPatients } from '../../lambdas/export/plan/named-patients.ts'
+import { fileRowsOf, type Job, patientRowsOf, rangeRowsOf, segmentRowsOf } from '../../lambdas/export/job/job.ts'
+import { changeJob, incrementAttempt, setComplete, setError, setStopped } from '../../lambdas/export/job/job-transitions.ts'
+import { readJobScope } from '../../lambdas/export/plan/job-scope.ts'
+import { storeNamedPatients } from '../../lambdas/export/plan/named-patients.ts'
 import type { Segment } from '../../lambdas/export/plan/segment.ts'
-import type { ExportParts, Planned, StepInput } from '../../lambdas/export/step-types.ts'
+import type { ExportParts, PlanOutput, StepInput } from '../../lambdas/export/step-types.ts'
 import { exportStep } from '../../lambdas/export/workflow/workflow-step.ts'
-import { type FileRow, Upload } from '../../lambdas/export/write/multipart-uploads.ts'
+import { type FileRow, FileUpload } from '../../lambdas/export/write/multipart-uploads.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../fixtures/memory/kept-rows.ts'
 import { patient } from '../fixtures/resources.ts'
-import { at } from '../fixtures/versions.ts'
-import { jobNow, kickOff, partsOf } from './exported.ts'
+import { instantAt } from '../fixtures/versions.ts'
+import { exportPartsOf, kickOff, readJob } from './exported.ts'
 
 const world = await ExportWorld.open()
 await world.save(1, patient('a'))
-const parts = partsOf({ rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index })
+const parts = exportPartsOf({ rows: new MemoryRows(), blobs: world.blobs, resources: world.store, index: world.index })
 const changed = (resources: Partial<ExportParts['resources']>, more: Partial<ExportParts> = {}): ExportParts => ({
   ...parts,
   ...more,
@@ -29,8 +29,8 @@ const changed = (resources: Partial<ExportParts['resources']>, more: Partial<Exp
 /** A job of Patients that is planned. */
 async function planned(id: string): Promise<{ readonly job: Job; readonly segment: string }> {
   await kickOff(parts, jobOf(5, { id, level: 'system', asked: { types: ['Patient'] } }))
-  const { segments } = (await exportStep(parts)({ action: 'plan', job: id, attempt: 1 })) as Planned
-  return { job: await jobNow(parts, id), segment: segments[0]! }
+  const { segments } = (await exportStep(parts)({ action: 'plan', job: id, attempt: 1 })) as PlanOutput
+  return { job: await readJob(parts, id), segment: segments[0]! }
 }
 
 describe('A plan', () => {
@@ -38,14 +38,14 @@ describe('A plan', () => {
     await kickOff(parts, jobOf(5, { id: 'early', level: 'system', asked: { types: ['Patient'] } }))
     const asked: unknown[] = []
     const settled = async (...of: unknown[]) => asked.push(of) > 1
-    const plan = () => exportStep(changed({ settled }, { now: () => at(6) }))({ action: 'plan', job: 'early', attempt: 1 })
+    const plan = () => exportStep(changed({ settled }, { now: () => instantAt(6) }))({ action: 'plan', job: 'early', attempt: 1 })
     expect(await plan()).toEqual({ job: 'early', attempt: 1, wait: 1, segments: [] })
-    expect(await jobNow(parts, 'early')).not.toHaveProperty('plan')
-    expect(await jobNow(parts, 'early')).toMatchObject({ began: 1 })
+    expect(await readJob(parts, 'early')).not.toHaveProperty('plan')
+    expect(await readJob(parts, 'early')).toMatchObject({ began: 1 })
     expect(await plan()).toMatchObject({ wait: 0, segments: [expect.any(String)] })
     expect(asked).toEqual([
-      ['t', at(5)],
-      ['t', at(5)],
+      ['t', instantAt(5)],
+      ['t', instantAt(5)],
     ])
   })
 
@@ -54,8 +54,8 @@ describe('A plan', () => {
     const settled = async () => false
     const waits: number[] = []
     for (const after of [0, 15, 150, 86_400]) {
-      const plan = exportStep(changed({ settled }, { now: () => at(5 + after), longestWait: 120 }))
-      waits.push(((await plan({ action: 'plan', job: 'late', attempt: 1 })) as Planned).wait)
+      const plan = exportStep(changed({ settled }, { now: () => instantAt(5 + after), longestWait: 120 }))
+      waits.push(((await plan({ action: 'plan', job: 'late', attempt: 1 })) as PlanOutput).wait)
     }
     expect(waits).toEqual([1, 1, 10, 120])
   })
@@ -63,7 +63,7 @@ describe('A plan', () => {
   it('made again names what is not written yet, and nothing of a plan that another one was faster than', async () => {
     const { job, segment } = await planned('again')
     const plan = () => exportStep(parts)({ action: 'plan', job: job.id, attempt: 1 })
-    await parts.rows.change<Segment>(segmentsOf('again'), 'other-0', () => ({ isDone: false }) as Segment)
+    await parts.rows.change<Segment>(segmentRowsOf('again'), 'other-0', () => ({ isDone: false }) as Segment)
     expect(await plan()).toMatchObject({ segments: [segment] })
     await exportStep(parts)({ action: 'write', job: 'again', attempt: 1, segment })
     expect(await plan()).toMatchObject({ segments: [] })
@@ -77,12 +77,12 @@ describe('A plan', () => {
     for (const job of [old!, young!]) await kickOff(parts, job)
     const plan = (job: string) => exportStep(parts)({ action: 'plan', job, attempt: 1 })
     await plan('dying')
-    expect(await jobNow(parts, 'dying')).toMatchObject({ state: 'error', reason: expect.stringContaining('kick-off') })
-    await parts.rows.change(patientsOf('naming'), '0', () => ['Patient/a'])
+    expect(await readJob(parts, 'dying')).toMatchObject({ state: 'error', reason: expect.stringContaining('kick-off') })
+    await parts.rows.change(patientRowsOf('naming'), '0', () => ['Patient/a'])
     expect(await plan('naming')).toMatchObject({ wait: 1 })
-    await keepPatients(parts.rows, 'naming', ['Patient/a', 'Patient/z'])
+    await storeNamedPatients(parts.rows, 'naming', ['Patient/a', 'Patient/z'])
     expect(await plan('naming')).toMatchObject({ wait: 0 })
-    const { patients, told } = await narrowedOf(parts, await jobNow(parts, 'naming'))
+    const { patients, told } = await readJobScope(parts, await readJob(parts, 'naming'))
     expect([patients, told]).toEqual([new Set(['Patient/a']), ['Patient/z is not known']])
   })
 
@@ -96,7 +96,10 @@ describe('A plan', () => {
     }
     const plan = exportStep(changed({ extent: counted }, { elapsed: () => (elapsed += 10_000), longestPlan: 120_000 }))
     expect(await plan({ action: 'plan', job: 'long', attempt: 1 })).toMatchObject({ wait: 0, segments: [] })
-    expect(await jobNow(parts, 'long')).toMatchObject({ state: 'error', reason: expect.stringContaining('more than 2 minutes to look up') })
+    expect(await readJob(parts, 'long')).toMatchObject({
+      state: 'error',
+      reason: expect.stringContaining('more than 2 minutes to look up'),
+    })
     expect(readings).toBeLessThan(12)
   })
 
@@ -108,7 +111,7 @@ describe('A plan', () => {
     let [elapsed, readings] = [0, 0]
     const resources = changed({}).resources
     const read = async (...asked: never[]): Promise<never> => {
-      if (++readings === 2) await changeJob(parts.rows, id, stopped(at(6)))
+      if (++readings === 2) await changeJob(parts.rows, id, setStopped(instantAt(6)))
       return (resources[name] as (...asked: never[]) => Promise<never>)(...asked)
     }
     const plan = exportStep(changed({ [name]: read }, { elapsed: () => (elapsed += 1_000) }))
@@ -124,7 +127,7 @@ describe('A writer', () => {
     const resources: Partial<ExportParts['resources']> = {
       async *scan() {
         for (;;) {
-          if (++pages === 3) await changeJob(parts.rows, 'ended', stopped(at(6)))
+          if (++pages === 3) await changeJob(parts.rows, 'ended', setStopped(instantAt(6)))
           yield { versions: [], cursor: String(pages), tombstones: [] } as never
           if (pages > 10) throw new Error('it goes on')
         }
@@ -133,7 +136,7 @@ describe('A writer', () => {
     const write = exportStep(changed(resources, { elapsed: () => (elapsed += 1_000) }))
     expect(await write({ action: 'write', job: 'ended', attempt: 1, segment })).toMatchObject({ more: false })
     expect(pages).toBe(3)
-    expect(await parts.rows.read<Segment>(segmentsOf('ended'), segment)).toMatchObject({ revision: 0, seen: 0 })
+    expect(await parts.rows.read<Segment>(segmentRowsOf('ended'), segment)).toMatchObject({ revision: 0, seen: 0 })
   })
 
   it('writes nothing while the store shows its latest writes too late, and goes on afterwards', async () => {
@@ -142,10 +145,10 @@ describe('A writer', () => {
     const write = (budget: number) =>
       exportStep(changed({ settled: async () => isShown }, { budget }))({ action: 'write', job: 'hidden', attempt: 1, segment })
     expect(await write(0)).toMatchObject({ more: true })
-    expect(await parts.rows.read<Segment>(segmentsOf('hidden'), segment)).toMatchObject({ isDone: false, seen: 0 })
+    expect(await parts.rows.read<Segment>(segmentRowsOf('hidden'), segment)).toMatchObject({ isDone: false, seen: 0 })
     isShown = true
     expect(await write(parts.budget)).toMatchObject({ more: false })
-    expect(await parts.rows.read<Segment>(segmentsOf('hidden'), segment)).toMatchObject({ isDone: true })
+    expect(await parts.rows.read<Segment>(segmentRowsOf('hidden'), segment)).toMatchObject({ isDone: true })
   })
 
   it('leaves a checkpoint when its time is over, also by a clock that is set back', async () => {
@@ -162,37 +165,37 @@ describe('A writer', () => {
     const clocks = { elapsed: () => (elapsed += 5_000), now: () => (now -= 60 * 60_000), budget: 40_000 }
     const write = exportStep(changed(resources, clocks))
     expect(await write({ action: 'write', job: 'back', attempt: 1, segment })).toMatchObject({ more: true })
-    expect(await parts.rows.read<Segment>(segmentsOf('back'), segment)).toMatchObject({ revision: 2, cursor: String(pages) })
+    expect(await parts.rows.read<Segment>(segmentRowsOf('back'), segment)).toMatchObject({ revision: 2, cursor: String(pages) })
   })
 
   it('does nothing over what is written', async () => {
     const { segment } = await planned('done')
     const write = () => exportStep(parts)({ action: 'write', job: 'done', attempt: 1, segment })
     await write()
-    const row = await parts.rows.read<Segment>(segmentsOf('done'), segment)
+    const row = await parts.rows.read<Segment>(segmentRowsOf('done'), segment)
     expect([row?.isDone, await write()]).toMatchObject([true, { more: false }])
-    expect(await parts.rows.read<Segment>(segmentsOf('done'), segment)).toEqual(row)
+    expect(await parts.rows.read<Segment>(segmentRowsOf('done'), segment)).toEqual(row)
   })
 
   it('of a range keeps what no other kept since, and makes none of a job that is gone', async () => {
     const { job } = await planned('ranges')
     const range = newRange(ROUNDS.history, { kind: 'history', from: 1 })
-    await parts.rows.change<Range>(rangesOf('ranges'), 'r', () => range)
-    const [{ keep }, other] = [await sliceOf(parts, job, 'r'), await sliceOf(parts, job, 'r')]
+    await parts.rows.change<Range>(rangeRowsOf('ranges'), 'r', () => range)
+    const [{ keep }, other] = [await rangeSliceOf(parts, job, 'r'), await rangeSliceOf(parts, job, 'r')]
     const kept = await keep(range, { cursor: 'first' })
     expect(kept).toEqual({ ...range, cursor: 'first', revision: 1 })
     expect(await other.keep(range, { cursor: 'second' })).toBeUndefined()
-    expect(await parts.rows.read(rangesOf('ranges'), 'r')).toEqual(kept)
-    await parts.rows.remove(rangesOf('ranges'))
+    expect(await parts.rows.read(rangeRowsOf('ranges'), 'r')).toEqual(kept)
+    await parts.rows.remove(rangeRowsOf('ranges'))
     expect(await keep(kept!, {})).toBeUndefined()
-    expect(await parts.rows.read(rangesOf('ranges'), 'r')).toBeUndefined()
+    expect(await parts.rows.read(rangeRowsOf('ranges'), 'r')).toBeUndefined()
   })
 
   it('fails for good where a file would have more parts than one can have', async () => {
-    const upload = new Upload(parts, 'parts', 'Patient')
+    const upload = new FileUpload(parts, 'parts', 'Patient')
     const bytes = new Uint8Array(1)
     expect((await upload.write(bytes)).n).toBe(1)
-    await parts.rows.change<FileRow>(filesOf('parts'), 'Patient', (row) => ({ ...row!, next: 10_000 }))
+    await parts.rows.change<FileRow>(fileRowsOf('parts'), 'Patient', (row) => ({ ...row!, next: 10_000 }))
     expect((await upload.write(bytes)).n).toBe(10_000)
     await expect(upload.write(bytes)).rejects.toBeInstanceOf(ExportFault)
   })
@@ -202,14 +205,14 @@ describe('A finish', () => {
   it('waits for all segments of the plan, and looks at no other', async () => {
     const { segment } = await planned('whole')
     const done = { isDone: true, written: { files: { Ghost: { parts: [], count: 3, size: 9 } }, tails: [] } } as unknown as Segment
-    await parts.rows.change<Segment>(segmentsOf('whole'), 'other-0', () => done)
+    await parts.rows.change<Segment>(segmentRowsOf('whole'), 'other-0', () => done)
     const step = exportStep(parts)
     const finish = () => step({ action: 'finish', job: 'whole', attempt: 1 })
     await expect(finish()).rejects.toThrow('The step finish of an export broke')
-    expect(await jobNow(parts, 'whole')).toMatchObject({ state: 'in-progress' })
+    expect(await readJob(parts, 'whole')).toMatchObject({ state: 'in-progress' })
     await step({ action: 'write', job: 'whole', attempt: 1, segment })
     await finish()
-    expect(await jobNow(parts, 'whole')).toMatchObject({ state: 'complete', files: [{ name: 'Patient', count: 1 }] })
+    expect(await readJob(parts, 'whole')).toMatchObject({ state: 'complete', files: [{ name: 'Patient', count: 1 }] })
   })
 
   it('that was overtaken takes nothing from the attempt that goes on', async () => {
@@ -220,14 +223,14 @@ describe('A finish', () => {
       list: (...asked) => parts.rows.list(...asked),
       remove: (...asked) => parts.rows.remove(...asked),
       async change(...asked) {
-        await changeJob(parts.rows, job.id, begunAgain(1))
+        await changeJob(parts.rows, job.id, incrementAttempt(1))
         return parts.rows.change(...asked)
       },
     }
     await exportStep({ ...parts, rows })({ action: 'finish', job: job.id, attempt: 1 })
-    expect(await parts.rows.read<Segment>(segmentsOf(job.id), segment)).toMatchObject({ isDone: true })
+    expect(await parts.rows.read<Segment>(segmentRowsOf(job.id), segment)).toMatchObject({ isDone: true })
     await exportStep(parts)({ action: 'finish', job: job.id, attempt: 2 })
-    expect(await jobNow(parts, job.id)).toMatchObject({ state: 'complete', attempt: 2, files: [{ name: 'Patient', count: 1 }] })
+    expect(await readJob(parts, job.id)).toMatchObject({ state: 'complete', attempt: 2, files: [{ name: 'Patient', count: 1 }] })
   })
 
   it('that broke behind its end is tidied up by the next; so is a fail', async () => {
@@ -235,8 +238,8 @@ describe('A finish', () => {
     const step = exportStep(parts)
     await step({ action: 'write', job: job.id, attempt: 1, segment })
     for (const [action, change] of [
-      ['finish', completed(1, [], at(7))],
-      ['fail', failed(1, 'why', at(7))],
+      ['finish', setComplete(1, [], instantAt(7))],
+      ['fail', setError(1, 'why', instantAt(7))],
     ] as const) {
       await kickOff(parts, change(job))
       await parts.blobs.put('exports/tidied/tails/1', { bytes: new Uint8Array(1), contentType: 'text/plain' })
@@ -249,15 +252,15 @@ describe('A finish', () => {
 describe('A step of an attempt that is over', () => {
   it('does nothing, and ends its workflow', async () => {
     const { job, segment } = await planned('older')
-    await changeJob(parts.rows, job.id, begunAgain(1))
-    const before = await jobNow(parts, job.id)
+    await changeJob(parts.rows, job.id, incrementAttempt(1))
+    const before = await readJob(parts, job.id)
     const step = (input: object) => exportStep(parts)({ job: job.id, attempt: 1, ...input } as StepInput)
     expect(await step({ action: 'plan' })).toMatchObject({ wait: 0, segments: [] })
     expect(await step({ action: 'write', segment })).toMatchObject({ more: false })
     expect(await step({ action: 'gather' })).toMatchObject({ ranges: [] })
     expect(await step({ action: 'collect', range: 'r' })).toMatchObject({ more: false })
     for (const action of ['finish', 'fail']) await step({ action })
-    expect(await jobNow(parts, job.id)).toEqual(before)
-    expect(await parts.rows.read<Segment>(segmentsOf(job.id), segment)).toMatchObject({ revision: 0 })
+    expect(await readJob(parts, job.id)).toEqual(before)
+    expect(await parts.rows.read<Segment>(segmentRowsOf(job.id), segment)).toMatchObject({ revision: 0 })
   })
 })

@@ -1,8 +1,8 @@
 /** Pages of Bundles as text: what a tree of them would give, whatever their entries are made of. */
 import { describe, expect, it } from '@jest/globals'
-import { type BundleEntry, type BundlePage, bundleParts } from '../../lambdas/fhir/bundle.ts'
+import { type BundleEntry, type BundlePage, writeBundleChunks } from '../../lambdas/fhir/bundle.ts'
 import { writeJson } from '../../lambdas/fhir/json.ts'
-import { writtenBundle } from '../../lambdas/interactions/json-chunks.ts'
+import { writeBundle } from '../../lambdas/interactions/json-chunks.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const PATIENT = '{"resourceType":"Patient","name":[{"text":"a\\nä"}],"active":true}'
@@ -47,8 +47,8 @@ describe('a page', () => {
     ['without entries', page([], { link }), { ...head, link }],
     ['of many entries', page(long), { ...head, entry: long.map(({ more }) => more) }],
   ])('%s', async (_, given, tree) => {
-    expect(Buffer.concat([...bundleParts(given)]).toString()).toBe(writeJson(tree))
-    expect(Buffer.concat(await writtenBundle(given, true)).toString()).toBe(
+    expect(Buffer.concat([...writeBundleChunks(given)]).toString()).toBe(writeJson(tree))
+    expect(Buffer.concat(await writeBundle(given, true)).toString()).toBe(
       `${JSON.stringify(tree, null, 2).replace('"\\u00001.10"', '1.10')}\n`,
     )
   })
@@ -56,11 +56,11 @@ describe('a page', () => {
 
 describe('a page that is written', () => {
   it('is one piece where it is short', async () =>
-    expect(await writtenBundle(page([{ resource: bytes(PATIENT) }, { more }]))).toHaveLength(1))
+    expect(await writeBundle(page([{ resource: bytes(PATIENT) }, { more }]))).toHaveLength(1))
 
   it('holds its large resources as they are: nothing is copied or joined', async () => {
     const large = bytes(`{"resourceType":"Basic","id":"${'x'.repeat(300_000)}"}`)
-    const pieces = await writtenBundle(page(Array.from({ length: 200 }, () => ({ resource: large, more }))))
+    const pieces = await writeBundle(page(Array.from({ length: 200 }, () => ({ resource: large, more }))))
     expect(pieces.filter((piece) => piece === large)).toHaveLength(200)
     const others = pieces.filter((piece) => piece !== large)
     expect(Math.max(...others.map(({ length }) => length))).toBeLessThan(1_000)
@@ -71,7 +71,7 @@ describe('a page that is written', () => {
   it('of many small entries has no piece longer than 128 kB', async () => {
     const findings = Array.from({ length: 100 }, () => outcome.issue[0]!)
     const small = { more: { response: { outcome: { ...outcome, issue: findings } } } }
-    const pieces = await writtenBundle(page(Array.from({ length: 2_000 }, () => small)))
+    const pieces = await writeBundle(page(Array.from({ length: 2_000 }, () => small)))
     expect(pieces.length).toBeGreaterThan(100)
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(131_072)
   })

@@ -5,16 +5,16 @@ import { describe, expect, it } from '@jest/globals'
 import invariants from '../../lambdas/fhir/definitions/invariants.json' with { type: 'json' }
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import summaries from '../../lambdas/fhir/definitions/summaries.json' with { type: 'json' }
-import { primitiveCheck } from '../../lambdas/fhir/validate/primitive.ts'
+import { primitiveCheckOf } from '../../lambdas/fhir/validate/primitive.ts'
 import { shapeOf } from '../../lambdas/fhir/validate/type-shapes.ts'
-import { structures } from '../../search-mappings/generate/hl7.ts'
-import { generated } from '../../search-mappings/generate.ts'
+import { readTypeDefinitions } from '../../search-mappings/generate/hl7.ts'
+import { generateFiles } from '../../search-mappings/generate.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
 describe('generated files', () => {
   it('are up to date (else: npm run generate)', () => {
-    const stale = [...generated()].filter(([path, text]) => readFileSync(join(ROOT, path), 'utf8') !== text).map(([path]) => path)
+    const stale = [...generateFiles()].filter(([path, text]) => readFileSync(join(ROOT, path), 'utf8') !== text).map(([path]) => path)
     expect(stale).toEqual([])
   })
 })
@@ -27,9 +27,9 @@ describe('the definitions of R4', () => {
 
   it('know the type of every element', () => {
     const types = new Set(Object.values(R4.shapes).flatMap(({ elements }) => Object.values(elements).map(({ type }) => type)))
-    expect([...types].filter((type) => type !== 'Resource' && R4.shapes[type] === undefined && primitiveCheck(type) === undefined)).toEqual(
-      [],
-    )
+    expect(
+      [...types].filter((type) => type !== 'Resource' && R4.shapes[type] === undefined && primitiveCheckOf(type) === undefined),
+    ).toEqual([])
   })
 
   it('make a shape the validator can walk, each of them', () => {
@@ -49,7 +49,7 @@ describe('the definitions of R4', () => {
     const compiled = new Set(
       Object.values(invariants as unknown as Record<string, { key: string }[]>).flatMap((rules) => rules.map(({ key }) => key)),
     )
-    const all = structures().flatMap((type) => type.snapshot!.element.flatMap(({ constraint = [] }) => constraint))
+    const all = readTypeDefinitions().flatMap((type) => type.snapshot!.element.flatMap(({ constraint = [] }) => constraint))
     const missing = new Set(all.filter(({ severity, key }) => severity === 'error' && !compiled.has(key)).map(({ key }) => key))
     expect([...missing].sort()).toEqual([...NATIVE, ...NOT_CHECKED].sort())
   })

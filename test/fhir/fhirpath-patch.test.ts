@@ -1,6 +1,6 @@
 /** FHIRPath Patch on a tree. https://hl7.org/fhir/R4/fhirpatch.html */
 import { describe, expect, it } from '@jest/globals'
-import { fhirPathPatch, readFhirPathPatch } from '../../lambdas/fhir/fhirpath-patch.ts'
+import { compileFhirPathPatch, readFhirPathPatch } from '../../lambdas/fhir/fhirpath-patch.ts'
 import { TooCostly } from '../../lambdas/fhir/path/work-budget.ts'
 import type { Element, Resource } from '../../lambdas/fhir/resource.ts'
 
@@ -33,7 +33,7 @@ const operation = ({ type, path, name, value, ...positions }: Part): Element => 
 const parameters = (...parts: readonly Part[]): Element => ({ resourceType: 'Parameters', parameter: parts.map(operation) })
 
 const patched = async (document: Element, left = 10_000): Promise<Resource> =>
-  (await fhirPathPatch(readFhirPathPatch(document)))(patient(), { left })
+  (await compileFhirPathPatch(readFhirPathPatch(document)))(patient(), { left })
 
 describe('add', () => {
   it('appends to a list that has items, and begins one that has none', async () => {
@@ -81,7 +81,7 @@ describe('delete', () => {
     ],
     ['nothing else', 'name[0].family', { name: [{ family: 'a', use: 'usual' }] }, { name: [{ use: 'usual' }] }],
   ])('removes %s', async (_, path, before, after) => {
-    const patch = await fhirPathPatch(readFhirPathPatch(parameters({ type: 'delete', path: `Patient.${path}` })))
+    const patch = await compileFhirPathPatch(readFhirPathPatch(parameters({ type: 'delete', path: `Patient.${path}` })))
     expect(patch({ resourceType: 'Patient', ...before }, { left: 10_000 })).toEqual({ resourceType: 'Patient', ...after })
   })
 })
@@ -98,19 +98,19 @@ describe('a list of primitives', () => {
     ['add', { path: 'Patient.name', name: 'given', value: { valueString: 'c' } }, ['a', 'b', 'c'], [null, { id: 'of-b' }, null]],
     ['replace', { path: 'Patient.name.given[1]', value: { valueString: 'c' } }, ['a', 'c'], [null, { id: 'of-b' }]],
   ])('keeps ids and extensions with their values: %s %j', async (type, part, values, beside) => {
-    const patch = await fhirPathPatch(readFhirPathPatch(parameters({ type, ...part })))
+    const patch = await compileFhirPathPatch(readFhirPathPatch(parameters({ type, ...part })))
     const { name } = patch({ resourceType: 'Patient', name: [{ given, _given }] }, { left: 10_000 })
     expect(name).toEqual([{ given: values, ...(beside === undefined ? {} : { _given: beside }) }])
   })
   it('keeps ids and extensions with their values: move', async () => {
     const operation = parameters({ type: 'move', path: 'Patient.name.given', source: 1, destination: 0 })
-    const patch = await fhirPathPatch(readFhirPathPatch(operation))
+    const patch = await compileFhirPathPatch(readFhirPathPatch(operation))
     const { name } = patch({ resourceType: 'Patient', name: [{ given, _given }] }, { left: 10_000 })
     expect(name).toEqual([{ given: ['b', 'a'], _given: [{ id: 'of-b' }, null] }])
   })
   it('gets a value where it had an extension only', async () => {
     const operation = parameters({ type: 'replace', path: 'Patient.name.given[0]', value: { valueString: 'c' } })
-    const patch = await fhirPathPatch(readFhirPathPatch(operation))
+    const patch = await compileFhirPathPatch(readFhirPathPatch(operation))
     const { name } = patch({ resourceType: 'Patient', name: [{ _given: [{ id: 'i' }] }] }, { left: 10_000 })
     expect(name).toEqual([{ given: ['c'], _given: [{ id: 'i' }] }])
   })

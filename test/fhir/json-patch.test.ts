@@ -1,14 +1,14 @@
 /** JSON Patch on a tree. https://www.rfc-editor.org/rfc/rfc6902 */
 import { describe, expect, it } from '@jest/globals'
 import { parseJson, writeJson } from '../../lambdas/fhir/json.ts'
-import { jsonPatch, readJsonPatch } from '../../lambdas/fhir/json-patch.ts'
+import { applyJsonPatch, readJsonPatch } from '../../lambdas/fhir/json-patch.ts'
 import type { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { TooCostly } from '../../lambdas/fhir/path/work-budget.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const patient = (): Resource => ({ resourceType: 'Patient', name: [{ family: 'a', given: ['b'] }] })
 
-const patched = (operations: readonly unknown[], left = 1_000): unknown => jsonPatch(patient(), readJsonPatch(operations), { left })
+const patched = (operations: readonly unknown[], left = 1_000): unknown => applyJsonPatch(patient(), readJsonPatch(operations), { left })
 
 const statusOf = (operations: readonly unknown[]): number => {
   try {

@@ -1,6 +1,6 @@
 /** JSON of FHIR: decimals keep their text, and bad texts are refused with a place. https://hl7.org/fhir/R4/json.html */
 import { describe, expect, it } from '@jest/globals'
-import { decimalText, isDecimal, parseJson, parseJsonBytes, writeJson } from '../../lambdas/fhir/json.ts'
+import { decimalTextOf, isDecimal, parseJson, parseJsonBytes, writeJson } from '../../lambdas/fhir/json.ts'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 
 const refusal = (text: string): string => {
@@ -19,7 +19,7 @@ describe('decimals', () => {
     (number) => {
       const tree = parseJson(`{"value":${number},"list":[${number}]}`) as { value: string }
       expect(isDecimal(tree.value)).toBe(true)
-      expect(decimalText(tree.value)).toBe(number)
+      expect(decimalTextOf(tree.value)).toBe(number)
       expect(writeJson(tree)).toBe(`{"value":${number},"list":[${number}]}`)
     },
   )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals'
-import { nearNames, suggestion } from '../../lambdas/fhir/near-names.ts'
+import { findNearNames, suggestNames } from '../../lambdas/fhir/near-names.ts'
 
 describe('Near names', () => {
   it.each<[string, readonly string[], readonly string[]]>([
@@ -10,11 +10,11 @@ describe('Near names', () => {
     ['colour', ['code', 'status'], []],
     ['x', ['y'], ['y']],
     ['aaaa', ['aaab', 'aaac', 'aaad', 'aaae', 'aaab'], ['aaab', 'aaac', 'aaad']],
-  ])('are found for %s among %j: %j', (text, names, expected) => expect(nearNames(text, names)).toEqual(expected))
+  ])('are found for %s among %j: %j', (text, names, expected) => expect(findNearNames(text, names)).toEqual(expected))
 
   it('become a question, or nothing', () => {
-    expect(suggestion('nmae', ['name', 'gender'])).toBe('. Did you mean name?')
-    expect(suggestion('colour', ['name'])).toBe('')
-    expect(suggestion('a'.repeat(65), ['a'.repeat(65)])).toBe('')
+    expect(suggestNames('nmae', ['name', 'gender'])).toBe('. Did you mean name?')
+    expect(suggestNames('colour', ['name'])).toBe('')
+    expect(suggestNames('a'.repeat(65), ['a'.repeat(65)])).toBe('')
   })
 })

@@ -9,18 +9,18 @@ import fhirpath from 'fhirpath'
 import model from 'fhirpath/fhir-context/r4/index.js'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { parametersOf, type SearchParameter, type TypedValue } from '../../lambdas/search/parameters.ts'
-import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
-import { isWhole } from '../fixtures/long-runs.ts'
+import { PACKAGE_FOLDER } from '../../search-mappings/generate/hl7.ts'
+import { isFullRun } from '../fixtures/long-runs.ts'
 
 /** Resources of a type that are compared: all, or a few; definitions, which are thousands, always few. */
-const MOST = isWhole ? 200 : 3
+const MOST = isFullRun ? 200 : 3
 
 /** fhirpath.js takes 1e-22 and 1e-245 for the same when it unites two lists. */
 const ROUNDED = 'Observation-decimal.json'
 
 const examples = (): readonly Resource[] => {
   const seen = new Map<string, number>()
-  const names = readdirSync(PACKAGE)
+  const names = readdirSync(PACKAGE_FOLDER)
     .filter((file) => /^[A-Z]\w+-.*\.json$/.test(file) && file !== ROUNDED)
     .sort()
   const chosen = names.filter((name) => {
@@ -29,8 +29,8 @@ const examples = (): readonly Resource[] => {
     seen.set(type, count)
     return count <= MOST
   })
-  const read = (name: string): Resource => JSON.parse(readFileSync(join(PACKAGE, name), 'utf8')) as Resource
-  const rich = isWhole
+  const read = (name: string): Resource => JSON.parse(readFileSync(join(PACKAGE_FOLDER, name), 'utf8')) as Resource
+  const rich = isFullRun
     ? []
     : ['Patient-example', 'Observation-blood-pressure', 'Encounter-f203', 'MolecularSequence-coord-0-base', 'Observation-f205']
   return [...chosen, ...rich.map((name) => `${name}.json`)].map(read)
@@ -122,8 +122,8 @@ describe('every search parameter, on official examples', () => {
       for (const parameter of parametersOf(resource.resourceType)) compareParameter(parameter, resource, tally)
     }
     expect(tally.different).toEqual([])
-    expect(tally.compared).toBeGreaterThan(isWhole ? 20_000 : 2_000)
-    expect(tally.withValues).toBeGreaterThan(isWhole ? 8_000 : 800)
+    expect(tally.compared).toBeGreaterThan(isFullRun ? 20_000 : 2_000)
+    expect(tally.withValues).toBeGreaterThan(isFullRun ? 8_000 : 800)
     // fhirpath.js cannot unite quantities one of which has a comparator.
     expect(tally.unanswered.filter((text) => !/has a comparator/.test(text))).toEqual([])
   })

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { parseJson } from '../../lambdas/fhir/json.ts'
-import { interpreted, loadInterpreter } from '../../lambdas/fhir/path/interpreter.ts'
+import { createInterpreter, loadInterpreter } from '../../lambdas/fhir/path/interpreter.ts'
 import type { TypedValue } from '../../lambdas/fhir/path/steps.ts'
-import { eachWithin, within } from '../../lambdas/fhir/path/time-limit.ts'
+import { runEachWithin, runWithin } from '../../lambdas/fhir/path/time-limit.ts'
 import { TooCostly, TookTooLong } from '../../lambdas/fhir/path/work-budget.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
-import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
+import { PACKAGE_FOLDER } from '../../search-mappings/generate/hl7.ts'
 
 const patient: Resource = {
   resourceType: 'Patient',
@@ -54,23 +54,25 @@ describe('an expression', () => {
     ["trace('x').id", 'string "p"'],
     ['%resource.id', 'string "p"'],
   ])('%s', (expression, ...expected) => {
-    const values = interpreted(expression, 'Patient')(patient, patient)
+    const values = createInterpreter(expression, 'Patient')(patient, patient)
     expect(values.map(({ type, value }) => `${type} ${JSON.stringify(value)}`)).toEqual(expected)
     expect(JSON.stringify(patient)).toBe(text)
   })
 
   it('starts from any element', () => {
     const [name] = patient.name as readonly unknown[]
-    expect(interpreted("given.join('-') & %resource.id", 'HumanName')(name, patient)).toEqual([{ type: 'string', value: 'Peter-Jamesp' }])
+    expect(createInterpreter("given.join('-') & %resource.id", 'HumanName')(name, patient)).toEqual([
+      { type: 'string', value: 'Peter-Jamesp' },
+    ])
   })
 
   it('gives elements as they are in the resource', () => {
-    expect(interpreted('Patient.repeat(name)', 'Patient')(patient, patient)[1]?.value).toBe((patient.name as readonly unknown[])[1])
+    expect(createInterpreter('Patient.repeat(name)', 'Patient')(patient, patient)[1]?.value).toBe((patient.name as readonly unknown[])[1])
   })
 
   it('that makes texts longer than any is refused', () => {
     const doubled = `Patient.repeat(name).given${'.select($this & $this)'.repeat(26)}`
-    expect(() => interpreted(doubled, 'Patient')(patient, patient)).toThrow(TooCostly)
+    expect(() => createInterpreter(doubled, 'Patient')(patient, patient)).toThrow(TooCostly)
   })
 })
 
@@ -85,7 +87,7 @@ describe('resolve() in a Bundle', () => {
   })
   const bundle: Resource = { resourceType: 'Bundle', entry: [{ resource: observation('a') }, { resource: observation('b') }] }
   const found = (expression: string, isShown = true): unknown =>
-    interpreted(expression, 'Bundle', { isShown })(bundle, bundle).map(({ value }) => value)
+    createInterpreter(expression, 'Bundle', { isShown })(bundle, bundle).map(({ value }) => value)
 
   it('finds the contained resources of the entry that the reference is in', () => {
     expect(found('entry.resource.performer.resolve().name.family')).toEqual(['a', 'b'])
@@ -99,7 +101,7 @@ describe('resolve() in a Bundle', () => {
 })
 
 describe('the sum of a date or time and a duration', () => {
-  const found = (expression: string): unknown => interpreted(expression, 'Patient')(patient, patient).map(({ value }) => value)
+  const found = (expression: string): unknown => createInterpreter(expression, 'Patient')(patient, patient).map(({ value }) => value)
 
   it.each([
     ['@2020-01-31T10:00:00+05:00 + 1 month', '2020-02-29T10:00:00+05:00'],
@@ -163,10 +165,10 @@ describe('on official examples', () => {
     [...new Set(values.map(({ type, value, system = '' }) => `${kind(type)} ${JSON.stringify(value)} ${system}`))].sort()
 
   it.each(examples)('%s: every search parameter has the values, types and code systems of the compiled one', (name) => {
-    const resource = parseJson(readFileSync(join(PACKAGE, `${name}.json`), 'utf8')) as Resource
+    const resource = parseJson(readFileSync(join(PACKAGE_FOLDER, `${name}.json`), 'utf8')) as Resource
     const parameters = parametersOf(resource.resourceType).filter(({ type }) => type !== 'composite')
     const differing = parameters.filter(({ expression, values }) => {
-      const evaluate = interpreted(asWritten(expression), resource.resourceType)
+      const evaluate = createInterpreter(asWritten(expression), resource.resourceType)
       return shown(values(resource)).join() !== shown(evaluate(resource, resource)).join()
     })
     expect(differing.map(({ code }) => code)).toEqual([])
@@ -186,8 +188,8 @@ describe('work that is watched', () => {
     for (;;);
   }
   it('is stopped when it takes too long', () => {
-    expect(() => within(20, endless)).toThrow(TookTooLong)
-    expect(() => within(20, () => /^(a+)+$/.test(`${'a'.repeat(60)}b`))).toThrow(TookTooLong)
+    expect(() => runWithin(20, endless)).toThrow(TookTooLong)
+    expect(() => runWithin(20, () => /^(a+)+$/.test(`${'a'.repeat(60)}b`))).toThrow(TookTooLong)
   })
   it('that had to wait for its processor is begun again', () => {
     const cell = new Int32Array(new SharedArrayBuffer(4))
@@ -197,19 +199,19 @@ describe('work that is watched', () => {
       if (++begun === 1) Atomics.wait(cell, 0, 0)
       return 'done'
     }
-    expect(within(100, waiting)).toBe('done')
+    expect(runWithin(100, waiting)).toBe('done')
     expect(begun).toBe(2)
   })
   it('that does nothing but wait is given up', () => {
     const cell = new Int32Array(new SharedArrayBuffer(4))
-    expect(() => within(5, () => Atomics.wait(cell, 0, 0))).toThrow(TookTooLong)
+    expect(() => runWithin(5, () => Atomics.wait(cell, 0, 0))).toThrow(TookTooLong)
   })
   it('gives its result or its error', () => {
-    expect(within(1_000, () => 'done')).toBe('done')
-    expect(() => within(1_000, () => JSON.parse('{'))).toThrow('JSON')
+    expect(runWithin(1_000, () => 'done')).toBe('done')
+    expect(() => runWithin(1_000, () => JSON.parse('{'))).toThrow('JSON')
   })
   it('costs other work under the same watch nothing', () => {
-    const outcomes = eachWithin<unknown>({ each: 100 }, [() => 1, endless, () => 2, () => JSON.parse('{'), endless, () => 3])
+    const outcomes = runEachWithin<unknown>({ each: 100 }, [() => 1, endless, () => 2, () => JSON.parse('{'), endless, () => 3])
     expect(outcomes.map((each) => ('error' in each ? (each.error as Error).name : each.result))).toEqual([
       1,
       'TookTooLong',
@@ -233,9 +235,9 @@ describe('work that is watched', () => {
       }
     }
     const names = (outcomes: readonly { readonly ms: number }[]) => outcomes.map(({ ms }) => ms > 0)
-    expect(names(eachWithin({ each: 20, overruns: 1 }, [work('first', endless), work('second')]))).toEqual([true, false])
-    expect(names(eachWithin({ each: 20, all: 15 }, [work('third', endless), work('fourth')]))).toEqual([true, false])
-    expect(names(eachWithin({ each: 2_000, all: 15 }, [work('fifth', () => spin(30)), work('sixth')]))).toEqual([true, false])
+    expect(names(runEachWithin({ each: 20, overruns: 1 }, [work('first', endless), work('second')]))).toEqual([true, false])
+    expect(names(runEachWithin({ each: 20, all: 15 }, [work('third', endless), work('fourth')]))).toEqual([true, false])
+    expect(names(runEachWithin({ each: 2_000, all: 15 }, [work('fifth', () => spin(30)), work('sixth')]))).toEqual([true, false])
     // On a busy machine one that is stopped may be begun again.
     expect([...new Set(begun)]).toEqual(['first', 'third', 'fifth'])
   })

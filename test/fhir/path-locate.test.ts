@@ -1,7 +1,7 @@
 /** Where a FHIRPath points to in a resource: what FHIRPath Patch changes. https://hl7.org/fhir/R4/fhirpatch.html */
 import { describe, expect, it } from '@jest/globals'
-import { elementNamed, locate, locateLists } from '../../lambdas/fhir/path/element-location.ts'
-import { Unsupported } from '../../lambdas/fhir/path/tokens.ts'
+import { jsonMembersOf, locateElements, locateLists } from '../../lambdas/fhir/path/element-location.ts'
+import { UnsupportedExpression } from '../../lambdas/fhir/path/tokens.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const name = [{ use: 'official', given: ['Peter', 'James'], _given: [null, { id: 'j' }] }, { use: 'usual' }]
@@ -28,11 +28,11 @@ describe('the places of a path', () => {
     ['Patient.contained.ofType(Organization).name', { type: 'string', value: 'Clinic', holder: contained[0], member: 'name' }],
     ['Patient', { type: 'Patient', value: patient, member: '' }],
   ])('%s', (path, place) => {
-    expect(locate(path, patient).map(({ parent: _, ...own }) => own)).toEqual([place])
+    expect(locateElements(path, patient).map(({ parent: _, ...own }) => own)).toEqual([place])
   })
 
   it('have the places of the elements around them', () => {
-    const [place] = locate("Patient.birthDate.extension('http://x/t').value", patient)
+    const [place] = locateElements("Patient.birthDate.extension('http://x/t').value", patient)
     expect([place!.parent!.member, place!.parent!.parent!.member, place!.parent!.parent!.parent!.value]).toEqual([
       'extension',
       'birthDate',
@@ -41,10 +41,10 @@ describe('the places of a path', () => {
   })
 
   it('are all that fit', () => {
-    expect(locate('Patient.name.given', patient).map(({ index }) => index)).toEqual([0, 1])
-    expect(locate('Patient.maritalStatus', patient)).toEqual([])
-    expect(locate('Observation.status', patient)).toEqual([])
-    expect(locate('Patient.constructor', patient)).toEqual([])
+    expect(locateElements('Patient.name.given', patient).map(({ index }) => index)).toEqual([0, 1])
+    expect(locateElements('Patient.maritalStatus', patient)).toEqual([])
+    expect(locateElements('Observation.status', patient)).toEqual([])
+    expect(locateElements('Patient.constructor', patient)).toEqual([])
   })
 })
 
@@ -61,12 +61,12 @@ describe('the list a path names', () => {
 
 describe('what an element is called', () => {
   it('has several forms for a choice', () => {
-    expect(elementNamed('Patient', 'deceased').map(({ key, type }) => [key, type])).toEqual([
+    expect(jsonMembersOf('Patient', 'deceased').map(({ key, type }) => [key, type])).toEqual([
       ['deceasedBoolean', 'boolean'],
       ['deceasedDateTime', 'dateTime'],
     ])
-    expect(elementNamed('Patient', 'name')).toEqual([{ key: 'name', type: 'HumanName', list: true }])
-    expect(elementNamed('Patient', 'toString')).toEqual([])
+    expect(jsonMembersOf('Patient', 'name')).toEqual([{ key: 'name', type: 'HumanName', list: true }])
+    expect(jsonMembersOf('Patient', 'toString')).toEqual([])
   })
 })
 
@@ -80,6 +80,6 @@ describe('what is no path', () => {
     'Patient.name.where()',
     'Patient.name(',
   ])('is refused: %s', (path) => {
-    expect(() => locate(path, patient)).toThrow(Unsupported)
+    expect(() => locateElements(path, patient)).toThrow(UnsupportedExpression)
   })
 })

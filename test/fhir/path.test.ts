@@ -1,9 +1,9 @@
 /** FHIRPath, compiled: what expressions give, and which are refused. http://hl7.org/fhirpath/N1/ */
 import { describe, expect, it } from '@jest/globals'
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
-import { compiler } from '../../lambdas/fhir/path/compile.ts'
+import { createCompiler } from '../../lambdas/fhir/path/compile.ts'
 import { prepareTest, valuesOf } from '../../lambdas/fhir/path/steps.ts'
-import { Unsupported } from '../../lambdas/fhir/path/tokens.ts'
+import { UnsupportedExpression } from '../../lambdas/fhir/path/tokens.ts'
 import { TooCostly } from '../../lambdas/fhir/path/work-budget.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
@@ -47,7 +47,7 @@ const observation: Resource = {
   ],
 }
 
-const { branches, test } = compiler(R4)
+const { branches, test } = createCompiler(R4)
 
 const evaluate = (expression: string, resource: Resource): readonly string[] =>
   valuesOf(branches(expression, resource.resourceType), resource).map(({ type, value }) => `${type} ${JSON.stringify(value)}`)
@@ -191,7 +191,7 @@ describe('an expression that is wrong, or beyond the compiler', () => {
     `${'('.repeat(100)}1${')'.repeat(100)}`,
     `Patient${'.name'.repeat(1000)}`,
   ])('is refused: %s', (expression) => {
-    expect(() => branches(expression, 'Patient')).toThrow(Unsupported)
+    expect(() => branches(expression, 'Patient')).toThrow(UnsupportedExpression)
   })
 
   it.each(['Patient.constructor', 'Patient.name.ofType(constructor)', 'Patient.contained.ofType(toString)'])(
@@ -206,7 +206,7 @@ describe('work that is counted', () => {
   const family = 'x'.repeat(5_000)
   const names: Resource = { resourceType: 'Patient', name: Array.from({ length: 100 }, () => ({ family, given: ['a', 'b'] })) }
   const counted = (expression: string, left: number): unknown => {
-    const test = prepareTest(compiler(R4).test(expression, 'Patient', { left }))
+    const test = prepareTest(createCompiler(R4).test(expression, 'Patient', { left }))
     return test(names, { resource: names, root: names, work: { left } })
   }
   it.each([

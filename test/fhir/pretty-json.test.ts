@@ -1,9 +1,9 @@
 /** JSON made pretty from its bytes is what JSON.stringify would write, however the bytes come. */
 import { describe, expect, it } from '@jest/globals'
-import { indented } from '../../lambdas/fhir/pretty-json.ts'
+import { indentJson } from '../../lambdas/fhir/pretty-json.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
-const pretty = (...parts: readonly Uint8Array[]): string => Buffer.concat([...indented(parts)]).toString()
+const pretty = (...parts: readonly Uint8Array[]): string => Buffer.concat([...indentJson(parts)]).toString()
 
 const deep = (levels: number): unknown => (levels === 0 ? [{}, []] : { a: [deep(levels - 1)], b: {} })
 
@@ -26,7 +26,7 @@ describe('JSON with lines', () => {
   it('keeps decimals as they are', () => expect(pretty(bytes('{"value":1.10}'))).toBe('{\n  "value": 1.10\n}\n'))
 
   it('comes in pieces of at most 64 kB', () => {
-    const pieces = [...indented([bytes(JSON.stringify(Array(100_000).fill({ a: 1 })))])]
+    const pieces = [...indentJson([bytes(JSON.stringify(Array(100_000).fill({ a: 1 })))])]
     expect(pieces.length).toBeGreaterThan(30)
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(66_000)
   })

@@ -2,17 +2,17 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import { elementsOnly, summaryOnly } from '../../lambdas/fhir/summary.ts'
+import { selectElements, selectSummary } from '../../lambdas/fhir/summary.ts'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
-import { isWhole } from '../fixtures/long-runs.ts'
-import { OFFICIAL, REFUSED, textOf } from '../fixtures/validation/official.ts'
+import { isFullRun } from '../fixtures/long-runs.ts'
+import { exampleTextOf, INVALID_EXAMPLES, OFFICIAL_EXAMPLES } from '../fixtures/validation/official.ts'
 
 /** Examples of each type: the three largest with at most 2 MB, because definitions are alike. Whole loops take all. */
-const MOST = isWhole ? Number.POSITIVE_INFINITY : 3
-const LARGEST = isWhole ? Number.POSITIVE_INFINITY : 2_000_000
+const MOST = isFullRun ? Number.POSITIVE_INFINITY : 3
+const LARGEST = isFullRun ? Number.POSITIVE_INFINITY : 2_000_000
 
 const typeOf = (name: string): string => name.split('-', 1)[0]!
-const texts = OFFICIAL.filter((name) => !(name in REFUSED)).map((name) => ({ name, text: textOf(name) }))
+const texts = OFFICIAL_EXAMPLES.filter((name) => !(name in INVALID_EXAMPLES)).map((name) => ({ name, text: exampleTextOf(name) }))
 const chosen = [
   ...Map.groupBy(
     texts.filter(({ text }) => text.length <= LARGEST),
@@ -30,10 +30,10 @@ const NOT_ASKED_FOR = /\((?:ait-1|app-3|apr-1|bdl-9|bdl-10|cpb-1|cpb-2|cpb-14|cp
 
 type Row = readonly [mode: string, part: (resource: Resource) => Resource]
 const MODES: readonly Row[] = [
-  ['_summary=true', (resource) => summaryOnly(resource, 'true')],
-  ['_summary=text', (resource) => summaryOnly(resource, 'text')],
-  ['_summary=data', (resource) => summaryOnly(resource, 'data')],
-  ['_elements=id', (resource) => elementsOnly(resource, ['id'])],
+  ['_summary=true', (resource) => selectSummary(resource, 'true')],
+  ['_summary=text', (resource) => selectSummary(resource, 'text')],
+  ['_summary=data', (resource) => selectSummary(resource, 'data')],
+  ['_elements=id', (resource) => selectElements(resource, ['id'])],
 ]
 
 describe('parts of HL7’s examples', () => {
@@ -50,7 +50,7 @@ describe('parts of HL7’s examples', () => {
 
 it('What nothing is left of is left out', () => {
   const consent = { resourceType: 'Consent', provision: { provision: [{ type: 'deny' }] } }
-  expect(summaryOnly(consent, 'true').provision).toBeUndefined()
+  expect(selectSummary(consent, 'true').provision).toBeUndefined()
 })
 
 describe('Contained resources', () => {
@@ -62,15 +62,15 @@ describe('Contained resources', () => {
   const idsIn = (part: Resource): unknown => (part.contained as readonly Resource[] | undefined)?.map(({ id }) => id)
 
   it('stay where what remains refers to them, or one that stays does', () => {
-    expect(idsIn(elementsOnly(resource, ['managingOrganization']))).toEqual(['a', 'b'])
-    expect(idsIn(summaryOnly(resource, 'true'))).toEqual(['a', 'b'])
-    expect(idsIn(elementsOnly(resource, ['gender']))).toBeUndefined()
-    expect(idsIn(elementsOnly(resource, ['contained']))).toEqual(['a', 'b', 'c'])
+    expect(idsIn(selectElements(resource, ['managingOrganization']))).toEqual(['a', 'b'])
+    expect(idsIn(selectSummary(resource, 'true'))).toEqual(['a', 'b'])
+    expect(idsIn(selectElements(resource, ['gender']))).toBeUndefined()
+    expect(idsIn(selectElements(resource, ['contained']))).toEqual(['a', 'b', 'c'])
   })
 
   it('stay where a canonical names them', () => {
     const questionnaire = { resourceType: 'Questionnaire', id: 'q', status: 'draft' }
     const response = { resourceType: 'QuestionnaireResponse', status: 'completed', questionnaire: '#q', contained: [questionnaire] }
-    expect(idsIn(summaryOnly(response, 'true'))).toEqual(['q'])
+    expect(idsIn(selectSummary(response, 'true'))).toEqual(['q'])
   })
 })

@@ -4,17 +4,17 @@ import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from '@jest/globals'
 import type { BundlePage } from '../../lambdas/fhir/bundle.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { dial, type Front, startFront } from './front.ts'
+import { openConnection, startTestServer, type TestServer } from './front.ts'
 
 const SIZE = 20_000_000
 const bytes = new Uint8Array(SIZE).fill(32)
 const GET = 'GET /Patient/1 HTTP/1.1\r\nhost: localhost\r\n\r\n'
 
-let front: Front
+let front: TestServer
 afterEach(() => front.close())
 
 it('the oldest unread responses are closed beyond the limit, and readers get whole responses', async () => {
-  front = await startFront(async () => ({ status: 200, body: bytes }), { maxRequests: 100, mostAnswers: 3 * SIZE })
+  front = await startTestServer(async () => ({ status: 200, body: bytes }), { maxRequests: 100, mostAnswers: 3 * SIZE })
   let open = 0
   front.http.on('connection', (socket) => {
     open++
@@ -22,7 +22,7 @@ it('the oldest unread responses are closed beyond the limit, and readers get who
   })
   const lines = []
   for (let i = 0; i < 10; i++) {
-    const line = dial(front.port)
+    const line = openConnection(front.port)
     line.socket.pause()
     line.socket.write(GET)
     await eventually(() => front.audited.length > i)
@@ -38,7 +38,7 @@ it('the oldest unread responses are closed beyond the limit, and readers get who
 })
 
 it('a single response is sent, however large', async () => {
-  front = await startFront(async () => ({ status: 200, body: bytes }), { mostAnswers: 1_000 })
+  front = await startTestServer(async () => ({ status: 200, body: bytes }), { mostAnswers: 1_000 })
   const answer = await fetch(`http://127.0.0.1:${front.port}/Patient/1`, { headers: { 'accept-encoding': 'identity' } })
   expect((await answer.arrayBuffer()).byteLength).toBe(SIZE)
 })
@@ -50,7 +50,7 @@ function pageOf(count: number): BundlePage {
 }
 
 it.each(['identity', 'gzip'])('a Bundle in pieces arrives whole: %s', async (encoding) => {
-  front = await startFront(async () => ({ status: 200, body: pageOf(30) }))
+  front = await startTestServer(async () => ({ status: 200, body: pageOf(30) }))
   const ask = (method: string) => fetch(`http://127.0.0.1:${front.port}/Patient`, { method, headers: { 'accept-encoding': encoding } })
   const whole = await ask('GET')
   const bundle = (await whole.json()) as { readonly entry: readonly { readonly resource: { readonly code: { readonly text: string } } }[] }
@@ -61,10 +61,10 @@ it.each(['identity', 'gzip'])('a Bundle in pieces arrives whole: %s', async (enc
 })
 
 it('a client that does not read is sent one piece at most, and frees it on disconnect', async () => {
-  front = await startFront(async () => ({ status: 200, body: pageOf(100) }), { mostAnswers: 40_000_000 })
+  front = await startTestServer(async () => ({ status: 200, body: pageOf(100) }), { mostAnswers: 40_000_000 })
   const answers: ServerResponse[] = []
   front.http.on('request', (_, outgoing: ServerResponse) => answers.push(outgoing))
-  const { socket } = dial(front.port)
+  const { socket } = openConnection(front.port)
   socket.pause()
   socket.write(GET)
   await eventually(() => answers[0]?.headersSent === true && answers[0].writableNeedDrain)
@@ -86,7 +86,7 @@ it('responses beyond the limit of compression are sent whole and uncompressed', 
     await all.promise
     return { status: 200, body: bytes }
   }
-  front = await startFront(answer, { mostCompressing: SIZE })
+  front = await startTestServer(answer, { mostCompressing: SIZE })
   const ask = async () => {
     const response = await fetch(`http://127.0.0.1:${front.port}/Patient`, { headers: { 'accept-encoding': 'gzip' } })
     return [response.headers.get('content-encoding') ?? 'identity', (await response.arrayBuffer()).byteLength] as const

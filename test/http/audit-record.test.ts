@@ -6,8 +6,8 @@ import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
 import { FUNCTIONS, functionOf } from '../../lambdas/functions/functions.ts'
 import { auditRecordsOf } from '../../lambdas/http/audit-record.ts'
 import type { Exchange } from '../../lambdas/http/exchange.ts'
-import { BY_CRITERIA, queryRecorder } from '../../lambdas/http/query-recorder.ts'
-import { type AuditRecord, LONGEST_RECORD, roomFor } from '../../lambdas/ports/security/audit-log.ts'
+import { CRITERIA_INTERACTIONS, queryRecorder } from '../../lambdas/http/query-recorder.ts'
+import { type AuditRecord, MAX_AUDIT_RECORD_BYTES, reservedBytesOf } from '../../lambdas/ports/security/audit-log.ts'
 
 const ENDED = { at: Date.UTC(9_999, 0), status: 200, duration: 1e15 }
 const ID = 'i'.repeat(64)
@@ -50,7 +50,8 @@ const TEXTS = ['', 'a"\\'.repeat(9_000), '\u0000\ud800'.repeat(9_000), 'ä💊'.
 it.each(['bundle', 'update', 'token'])('no record of %s is longer than a record may be, whatever the token holds', (interaction) => {
   for (const text of TEXTS)
     for (const writes of [0, 1, 2, 5_000])
-      for (const record of recordsOf(exchangeOf(interaction, writes, text))) expect(lengthOf(record)).toBeLessThanOrEqual(LONGEST_RECORD)
+      for (const record of recordsOf(exchangeOf(interaction, writes, text)))
+        expect(lengthOf(record)).toBeLessThanOrEqual(MAX_AUDIT_RECORD_BYTES)
 })
 
 it.each(['bundle', 'update', 'token'])(
@@ -58,7 +59,7 @@ it.each(['bundle', 'update', 'token'])(
   (interaction) => {
     for (const text of TEXTS)
       for (const writes of [0, 1, 2])
-        expect(lengthOf(recordOf(exchangeOf(interaction, writes, text)))).toBeLessThanOrEqual(roomFor(interaction))
+        expect(lengthOf(recordOf(exchangeOf(interaction, writes, text)))).toBeLessThanOrEqual(reservedBytesOf(interaction))
   },
 )
 
@@ -166,6 +167,6 @@ it('a record of a read or of the authorization server holds no digest, the latte
 })
 
 it('the functions that answer by criteria hold the key of digests', () => {
-  for (const code of BY_CRITERIA)
+  for (const code of CRITERIA_INTERACTIONS)
     expect([code, FUNCTIONS[functionOf(code as InteractionCode)]]).toEqual([code, expect.arrayContaining(['seal'])])
 })

@@ -1,12 +1,12 @@
 /** Who is let in, and as whom, by each way there is to be known. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { tokenRefused } from '../../lambdas/access/verification/token-errors.ts'
-import { withoutToken } from '../../lambdas/access/verification/verified-token.ts'
-import { byToken, namedByGateway, openToAll, type Verify } from '../../lambdas/http/authenticators.ts'
+import { invalidTokenError } from '../../lambdas/access/verification/token-errors.ts'
+import { implicitToken } from '../../lambdas/access/verification/verified-token.ts'
+import { gatewayAuthenticator, openAuthenticator, tokenAuthenticator, type VerifyToken } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest } from '../../lambdas/http/exchange.ts'
 import { requestOf } from '../../lambdas/http/gateway-event.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
-import { type Front, startFront } from './front.ts'
+import { startTestServer, type TestServer } from './front.ts'
 
 const request = (more: Partial<HttpRequest> = {}): HttpRequest => ({
   method: 'GET',
@@ -19,33 +19,33 @@ const request = (more: Partial<HttpRequest> = {}): HttpRequest => ({
 
 describe('Without tokens', () => {
   it('an open server grants every client full access', async () => {
-    const known = await openToAll(request())
+    const known = await openAuthenticator(request())
     expect(known).toMatchObject({ tenant: 'default', client: 'open', scopes: ['system/*.cruds', 'system/admin'], issuer: '' })
   })
 
   const event = { httpMethod: 'GET', resource: '/metadata' }
   it('a function identifies the client by the gateway', async () => {
     const named = requestOf({ ...event, requestContext: { identity: { userArn: 'arn:aws:iam::1:user/a' } } })
-    expect(await namedByGateway(named)).toMatchObject({ tenant: 'default', client: 'arn:aws:iam::1:user/a' })
+    expect(await gatewayAuthenticator(named)).toMatchObject({ tenant: 'default', client: 'arn:aws:iam::1:user/a' })
   })
 
   it.each([event, { ...event, requestContext: {} }, { ...event, requestContext: { identity: { userArn: null } } }])(
     'a function rejects a request that the gateway does not identify: %j',
     (unnamed) => {
       const asked = requestOf(unnamed)
-      expect(() => namedByGateway(asked)).toThrow(expect.objectContaining({ status: 403 }))
-      expect(() => namedByGateway({ ...asked, headers: { arn: 'arn:aws:iam::1:user/a' } })).toThrow()
+      expect(() => gatewayAuthenticator(asked)).toThrow(expect.objectContaining({ status: 403 }))
+      expect(() => gatewayAuthenticator({ ...asked, headers: { arn: 'arn:aws:iam::1:user/a' } })).toThrow()
     },
   )
 })
 
 describe('By token', () => {
-  let front: Front
+  let front: TestServer
   afterEach(() => front.close())
 
-  const verify: Verify = async (authorization, tenant) => {
-    if (authorization !== 'Bearer good') throw tokenRefused('It is not good')
-    return { ...withoutToken('app'), tenant: tenant ?? 'one' }
+  const verify: VerifyToken = async (authorization, tenant) => {
+    if (authorization !== 'Bearer good') throw invalidTokenError('It is not good')
+    return { ...implicitToken('app'), tenant: tenant ?? 'one' }
   }
 
   const ask = async (path: string, headers: Record<string, string> = {}) => {
@@ -54,7 +54,7 @@ describe('By token', () => {
       reached.push(asked)
       return { status: 200 }
     }
-    front = await startFront(answer, {}, undefined, byToken(verify))
+    front = await startTestServer(answer, {}, undefined, tokenAuthenticator(verify))
     const response = await fetch(`http://127.0.0.1:${front.port}${path}`, { headers })
     const body = response.status === 200 ? undefined : ((await response.json()) as { issue: readonly { code: string }[] })
     return { status: response.status, challenge: response.headers.get('www-authenticate'), code: body?.issue[0]?.code, reached }
@@ -74,7 +74,7 @@ describe('By token', () => {
 
   it('a rejected request names the configuration, and no commands on a public server', async () => {
     const told = async (init?: RequestInit) => {
-      front = await startFront(async () => ({ status: 200 }), {}, undefined, byToken(verify), 'https://fhir.example/fhir')
+      front = await startTestServer(async () => ({ status: 200 }), {}, undefined, tokenAuthenticator(verify), 'https://fhir.example/fhir')
       const { issue } = (await (await fetch(`http://127.0.0.1:${front.port}/Patient/1`, init)).json()) as {
         issue: readonly { details: { text: string } }[]
       }

@@ -5,10 +5,10 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { holdIntervals, releaseIntervals } from '../fixtures/held-intervals.ts'
-import { turnsPass } from '../fixtures/turns.ts'
-import { dial, type Front, head, patientOf, startFront } from './front.ts'
+import { waitTurns } from '../fixtures/turns.ts'
+import { openConnection, patientTextOf, requestHeadOf, startTestServer, type TestServer } from './front.ts'
 
-let front: Front
+let front: TestServer
 afterEach(() => {
   releaseIntervals()
   return front.close()
@@ -21,13 +21,13 @@ const many = <T>(count: number, each: (i: number) => T): readonly T[] => Array.f
 
 describe('connections', () => {
   it('close the longest idle one beyond the maximum', async () => {
-    front = await startFront(ok, { mostConnections: 3 })
-    const [first, second, third] = [dial(front.port), dial(front.port), dial(front.port)]
+    front = await startTestServer(ok, { mostConnections: 3 })
+    const [first, second, third] = [openConnection(front.port), openConnection(front.port), openConnection(front.port)]
     for (const line of [second, third, first]) {
       line.socket.write(GET)
       await line.until(/ 200 /)
     }
-    const fourth = dial(front.port, GET)
+    const fourth = openConnection(front.port, GET)
     await fourth.until(/ 200 /)
     await second.ended
     expect([first, third, fourth].map(({ socket }) => socket.destroyed)).toEqual([false, false, false])
@@ -36,14 +36,14 @@ describe('connections', () => {
   it('are not closed during a response while others are idle', async () => {
     const size = 20_000_000
     const large: FhirResponse = { status: 200, headers: { 'content-type': 'image/png' }, body: new Uint8Array(size) }
-    front = await startFront(async ({ id }) => (id === 'large' ? large : { status: 200 }), { mostConnections: 2 })
-    const slow = dial(front.port)
+    front = await startTestServer(async ({ id }) => (id === 'large' ? large : { status: 200 }), { mostConnections: 2 })
+    const slow = openConnection(front.port)
     slow.socket.write(GET.replace('/1', '/large'))
     await once(slow.socket, 'data')
     slow.socket.pause()
-    const idle = dial(front.port, GET)
+    const idle = openConnection(front.port, GET)
     await idle.until(/ 200 /)
-    await dial(front.port, GET).until(/ 200 /)
+    await openConnection(front.port, GET).until(/ 200 /)
     await idle.ended
     slow.socket.resume()
     await eventually(() => slow.text().length > size)
@@ -56,10 +56,10 @@ describe('connections', () => {
       asked++
       return new Promise((resolve) => (answer = () => resolve({ status: 200 })))
     }
-    front = await startFront(slow, { mostConnections: 1 })
-    const busy = dial(front.port, GET)
+    front = await startTestServer(slow, { mostConnections: 1 })
+    const busy = openConnection(front.port, GET)
     await eventually(() => asked === 1)
-    expect(await dial(front.port, GET).ended).toBe('')
+    expect(await openConnection(front.port, GET).ended).toBe('')
     answer()
     await busy.until(/ 200 /)
   })
@@ -69,8 +69,8 @@ describe('incomplete heads', () => {
   const half = (bytes: number): string => `GET /Patient/1 HTTP/1.1\r\nhost: localhost\r\nx: ${'a'.repeat(bytes)}`
 
   it('are rejected beyond the limit, the longest first', async () => {
-    front = await startFront(ok, { mostHeads: 400_000 })
-    const [short, ...long] = [dial(front.port, half(1_000)), ...many(3, () => dial(front.port, half(300_000)))]
+    front = await startTestServer(ok, { mostHeads: 400_000 })
+    const [short, ...long] = [openConnection(front.port, half(1_000)), ...many(3, () => openConnection(front.port, half(300_000)))]
     const told = await Promise.race(long.map(({ ended }) => ended))
     expect([statuses(told), told.includes('"throttled"')]).toEqual([['HTTP/1.1 503'], true])
     await eventually(() => long.filter(({ socket }) => socket.destroyed).length === 2)
@@ -80,8 +80,8 @@ describe('incomplete heads', () => {
 
   it('do not include finished requests', async () => {
     holdIntervals()
-    front = await startFront(ok, { mostHeads: 10_000, maxBody: 100_000 })
-    const line = dial(front.port, head(50_000) + patientOf(50_000))
+    front = await startTestServer(ok, { mostHeads: 10_000, maxBody: 100_000 })
+    const line = openConnection(front.port, requestHeadOf(50_000) + patientTextOf(50_000))
     await line.until(/ 200 /)
     jest.advanceTimersByTime(500)
     line.socket.write(GET)
@@ -93,25 +93,28 @@ describe('incomplete heads', () => {
 describe('pipelined requests', () => {
   it('are processed one after the other', async () => {
     let [underWay, most] = [0, 0]
-    front = await startFront(async () => {
+    front = await startTestServer(async () => {
       most = Math.max(most, ++underWay)
       await new Promise((resolve) => setImmediate(resolve))
       underWay--
       return { status: 200 }
     })
-    const line = dial(front.port, head(100) + patientOf(100) + GET.repeat(100) + head(100) + patientOf(100))
+    const line = openConnection(
+      front.port,
+      requestHeadOf(100) + patientTextOf(100) + GET.repeat(100) + requestHeadOf(100) + patientTextOf(100),
+    )
     await eventually(() => statuses(line.text()).length === 102)
     expect([most, new Set(statuses(line.text()))]).toEqual([1, new Set(['HTTP/1.1 200'])])
   })
 
   it('are started one per turn of the event loop', async () => {
     let [inTurn, most] = [0, 0]
-    front = await startFront(async () => {
+    front = await startTestServer(async () => {
       if (inTurn++ === 0) setImmediate(() => (inTurn = 0))
       most = Math.max(most, inTurn)
       return { status: 200 }
     })
-    const line = dial(front.port, GET.repeat(200))
+    const line = openConnection(front.port, GET.repeat(200))
     await eventually(() => statuses(line.text()).length === 200)
     expect(most).toBe(1)
   })
@@ -119,18 +122,18 @@ describe('pipelined requests', () => {
   it('are not started once their client has disconnected', async () => {
     let asked = 0
     const first = Promise.withResolvers<FhirResponse>()
-    front = await startFront(() => {
+    front = await startTestServer(() => {
       asked++
       return first.promise
     })
     const connected = once(front.http, 'connection')
-    const line = dial(front.port, GET.repeat(50))
+    const line = openConnection(front.port, GET.repeat(50))
     const [socket] = (await connected) as [Socket]
     await eventually(() => asked === 1)
     line.socket.resetAndDestroy()
     await eventually(() => socket.closed)
     first.resolve({ status: 200 })
-    await turnsPass(200)
+    await waitTurns(200)
     expect(asked).toBe(1)
   })
 })

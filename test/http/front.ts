@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import type { InteractionCode } from '../../lambdas/catalogue/routes.ts'
-import { openToAll } from '../../lambdas/http/authenticators.ts'
+import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { checkForwarded } from '../../lambdas/http/check-forwarded.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
@@ -17,7 +17,7 @@ import { type Authenticator, admission } from '../../lambdas/http/steps/authenti
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
 import type { AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
 
-export type Front = {
+export type TestServer = {
   readonly http: Server
   readonly port: number
   readonly audited: AuditRecord[]
@@ -56,13 +56,13 @@ const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, In
 })
 
 /** `around`: breaks what stands between the network and the steps. */
-export async function startFront(
+export async function startTestServer(
   answer: Interaction,
   settings: Partial<NodeServerSettings> = {},
   around: (serve: Serve) => (http: HttpRequest, requestId: string) => Promise<HttpResponse> = (serve) => serve,
-  authenticator: Authenticator = openToAll,
+  authenticator: Authenticator = openAuthenticator,
   baseUrl = 'http://127.0.0.1',
-): Promise<Front> {
+): Promise<TestServer> {
   const audited: AuditRecord[] = []
   const reported: unknown[] = []
   const maxBody = settings.maxBody ?? 1_000
@@ -74,7 +74,7 @@ export async function startFront(
     origins: '*',
     maxBody,
     loopbackOnly: true,
-    ...(authenticator === openToAll ? { checkForwarded } : {}),
+    ...(authenticator === openAuthenticator ? { checkForwarded } : {}),
     authenticator,
     report,
     tokens: {
@@ -113,7 +113,7 @@ export async function startFront(
   return { http, port: (http.address() as AddressInfo).port, audited, reported, close }
 }
 
-export type Line = {
+export type TestConnection = {
   readonly socket: Socket
   /** All that was answered until the server closed the connection. */
   readonly ended: Promise<string>
@@ -124,7 +124,7 @@ export type Line = {
 }
 
 /** A connection on which a test writes what it likes. */
-export function dial(port: number, sent: string | Uint8Array = ''): Line {
+export function openConnection(port: number, sent: string | Uint8Array = ''): TestConnection {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   let text = ''
   socket.setEncoding('latin1')
@@ -147,7 +147,7 @@ export function dial(port: number, sent: string | Uint8Array = ''): Line {
 }
 
 /** `PUT` of a Patient whose body has so many bytes, of which the head alone is sent. */
-export const head = (bytes: number, id = '1', more: readonly string[] = []): string =>
+export const requestHeadOf = (bytes: number, id = '1', more: readonly string[] = []): string =>
   [
     `PUT /Patient/${id} HTTP/1.1`,
     'host: localhost',
@@ -159,7 +159,7 @@ export const head = (bytes: number, id = '1', more: readonly string[] = []): str
   ].join('\r\n')
 
 /** A Patient of so many bytes. */
-export function patientOf(bytes: number, id = '1'): string {
+export function patientTextOf(bytes: number, id = '1'): string {
   const text = JSON.stringify({ resourceType: 'Patient', id })
   return text + ' '.repeat(bytes - text.length)
 }

@@ -5,13 +5,13 @@ import { BINARY_TYPES } from '../../lambdas/http/gateway-contract.ts'
 import { requestOf, resultOf } from '../../lambdas/http/gateway-event.ts'
 import type { Serve } from '../../lambdas/http/server.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
-import { found, notFound } from '../../lambdas/interactions/resources/version-response.ts'
+import { notFound, versionResponse } from '../../lambdas/interactions/resources/version-response.ts'
 import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
 import { apiTemplate } from '../cloud/api-template.ts'
 import type { Tree } from '../cloud/aws-calls.ts'
 import { type RunningGateway, startGateway } from '../cloud/gateway.ts'
-import { BYTES, MEDIA_TYPES } from '../fixtures/media-types.ts'
-import { type Front, startFront } from './front.ts'
+import { ALL_BYTES, MEDIA_TYPES } from '../fixtures/media-types.ts'
+import { startTestServer, type TestServer } from './front.ts'
 
 const TEMPLATE: Tree = {
   Resources: {
@@ -36,14 +36,14 @@ const keep: Interaction = async (request) => {
   }
   const version = stored.get(id)
   if (version === undefined) throw notFound({ type, id })
-  return found(version, request, { current: async () => [] })
+  return versionResponse(version, request, { current: async () => [] })
 }
 
-let front: Front
+let front: TestServer
 let gateway: RunningGateway
 beforeAll(async () => {
   let serve: Serve | undefined
-  front = await startFront(keep, { maxBody: 10_000 }, (own) => (serve = own))
+  front = await startTestServer(keep, { maxBody: 10_000 }, (own) => (serve = own))
   gateway = await startGateway({
     api: apiTemplate(TEMPLATE),
     firewall: () => undefined,
@@ -75,8 +75,8 @@ const storedBytes = async () => [
 describe.each(MEDIA_TYPES)('content of %s', (type, passed) => {
   it('is stored as it was sent, or 415', async () => {
     stored.clear()
-    const { status, text } = await put(type, BYTES)
-    if (passed === 'bytes') expect([status, await storedBytes()]).toEqual([201, [...BYTES]])
+    const { status, text } = await put(type, ALL_BYTES)
+    if (passed === 'bytes') expect([status, await storedBytes()]).toEqual([201, [...ALL_BYTES]])
     else {
       expect([status, JSON.parse(text).issue[0].code, stored.size]).toEqual([415, 'not-supported', 0])
       expect(text).toContain('as JSON')
@@ -91,27 +91,27 @@ describe.each(MEDIA_TYPES)('content of %s', (type, passed) => {
   })
 
   it('is read as it was stored, or 406', async () => {
-    await putAsJson(type, BYTES)
+    await putAsJson(type, ALL_BYTES)
     const { status, bytes, text } = await send('GET', '/Binary/1', { accept: type })
-    if (passed === 'bytes') expect([status, [...bytes]]).toEqual([200, [...BYTES]])
+    if (passed === 'bytes') expect([status, [...bytes]]).toEqual([200, [...ALL_BYTES]])
     else expect([status, JSON.parse(text).issue[0].code]).toEqual([406, 'not-supported'])
   })
 
   it('is read as it was stored if it is text in UTF-8, or Accept begins with a binary type', async () => {
     await putAsJson(type, Buffer.from('grün'))
     expect(await send('GET', '/Binary/1', { accept: type })).toMatchObject({ status: 200, type, text: 'grün' })
-    await putAsJson(type, BYTES)
+    await putAsJson(type, ALL_BYTES)
     const { status, bytes } = await send('GET', '/Binary/1', { accept: `application/octet-stream, ${type}` })
-    expect([status, [...bytes]]).toEqual([200, [...BYTES]])
+    expect([status, [...bytes]]).toEqual([200, [...ALL_BYTES]])
   })
 })
 
 describe('content of image/png', () => {
-  beforeAll(() => putAsJson('image/png', BYTES))
+  beforeAll(() => putAsJson('image/png', ALL_BYTES))
 
   it('is sent as bytes to an img element', async () => {
     const { bytes, type } = await send('GET', '/Binary/1', { accept: 'image/avif,image/webp,*/*;q=0.8' })
-    expect([[...bytes], type]).toEqual([[...BYTES], 'image/png'])
+    expect([[...bytes], type]).toEqual([[...ALL_BYTES], 'image/png'])
   })
 
   it.each(['GET', 'HEAD'])('is 406 to %s if the gateway would not decode it', async (method) => {

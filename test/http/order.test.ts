@@ -1,7 +1,7 @@
 /** The order of every request: what order.ts says is what the pipelines bind, and routes answer. */
 import { describe, expect, it } from '@jest/globals'
 import { AUTH_ROUTES, ROUTES } from '../../lambdas/catalogue/routes.ts'
-import { openToAll } from '../../lambdas/http/authenticators.ts'
+import { openAuthenticator } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
 import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
@@ -20,7 +20,7 @@ const parts = {
   maxBody: 1,
   writes: 'on' as const,
   loopbackOnly: true,
-  authenticator: openToAll,
+  authenticator: openAuthenticator,
   report: () => undefined,
   tokens: {
     seal: { seal: () => '', open: () => undefined },

@@ -1,15 +1,15 @@
 /** Who asks, as limits and audit records have it: the peer, or whom a proxy names. */
 import { afterEach, expect, it } from '@jest/globals'
-import { type Front, startFront } from './front.ts'
+import { startTestServer, type TestServer } from './front.ts'
 
-let front: Front
+let front: TestServer
 
 afterEach(() => front.close())
 
 /** As whom a request with these headers comes to the steps. */
 async function addressOf(headers: Readonly<Record<string, string>>, addressHeader?: string): Promise<string | undefined> {
   let found: string | undefined
-  front = await startFront(
+  front = await startTestServer(
     async () => ({ status: 200 }),
     addressHeader === undefined ? {} : { addressHeader },
     (serve) => (http, requestId) => {

@@ -7,7 +7,7 @@ import { type IncomingHttpHeaders, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
 import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import { type Front, startFront } from './front.ts'
+import { startTestServer, type TestServer } from './front.ts'
 
 /** What came to an interaction. */
 const reached: FhirRequest[] = []
@@ -20,10 +20,10 @@ async function answer(asked: FhirRequest): Promise<FhirResponse> {
   return { status: 200 }
 }
 
-let front: Front
+let front: TestServer
 
 beforeAll(async () => {
-  front = await startFront(answer)
+  front = await startTestServer(answer)
 })
 
 afterAll(() => front.close())

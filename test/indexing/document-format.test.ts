@@ -1,27 +1,27 @@
 /** What documents are made with, and what of it may change without their being made again. */
 import { expect, it } from '@jest/globals'
-import { extractionOf } from '../../lambdas/indexing/document-format.ts'
+import { documentFormatOf } from '../../lambdas/indexing/document-format.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
 import { observation } from '../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const API = 'https://api.example/fhir'
 const NAMED = 'https://fhir.example.org/fhir'
 
 it('the extraction depends on the first address and the time zone, not on other addresses', () => {
-  const extraction = extractionOf({ baseUrl: API })
-  expect(extractionOf({ baseUrl: API, otherBases: [NAMED] })).toBe(extraction)
-  expect(extractionOf({ baseUrl: API, otherBases: [] })).toBe(extraction)
-  expect(extractionOf({ baseUrl: NAMED, otherBases: [API] })).not.toBe(extraction)
-  expect(extractionOf({ baseUrl: API, otherBases: [NAMED], timeZone: 'Europe/Berlin' })).not.toBe(extraction)
+  const extraction = documentFormatOf({ baseUrl: API })
+  expect(documentFormatOf({ baseUrl: API, otherBases: [NAMED] })).toBe(extraction)
+  expect(documentFormatOf({ baseUrl: API, otherBases: [] })).toBe(extraction)
+  expect(documentFormatOf({ baseUrl: NAMED, otherBases: [API] })).not.toBe(extraction)
+  expect(documentFormatOf({ baseUrl: API, otherBases: [NAMED], timeZone: 'Europe/Berlin' })).not.toBe(extraction)
 })
 
 it('a reference is found by any address of the server and without one', () => {
   const reading = { baseUrl: API, otherBases: [NAMED], allReferences: true }
   const keysOf = (reference: string) => {
     const body = observation('o', { subject: reference })
-    return extract(versionOf(writeOf(keyOf('t', 'Observation', 'o'), { body })), body, reading).keys
+    return extract(versionOf(writeOf(resourceKeyOf('t', 'Observation', 'o'), { body })), body, reading).keys
   }
   const whereOf = (value: string) => parseSearch('Observation', [['subject', value]], { now: 0, ...reading }).where
   for (const base of [API, NAMED]) {

@@ -1,46 +1,55 @@
 /** How far the indices have come for certain, where a stream is many, each in order for itself. */
 import { describe, expect, it } from '@jest/globals'
-import { ageOf, BEATS, followPulse, latestOf, NO_PULSE, sendPulse, withBeats, withHeld } from '../../lambdas/indexing/heartbeat.ts'
-import type { Beat, Held } from '../../lambdas/ports/search/heartbeat.ts'
-import type { LiveIndices } from '../../lambdas/ports/search/serving-indices.ts'
+import {
+  BEATS_PER_HEARTBEAT,
+  followHeartbeat,
+  heartbeatAgeOf,
+  latestHeartbeatOf,
+  NO_HEARTBEAT,
+  sendHeartbeat,
+  withBeats,
+  withIndexHeartbeats,
+} from '../../lambdas/indexing/heartbeat.ts'
+import type { IndexHeartbeats, ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
+import type { ServingIndices } from '../../lambdas/ports/search/serving-indices.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 
-const all = (sent: number): readonly Beat[] => Array.from({ length: BEATS }, (_, place) => ({ place, sent }))
+const all = (sent: number): readonly ShardHeartbeat[] => Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => ({ place, sent }))
 const neverMissed = (since: number): Promise<void> => Promise.reject(new Error(`missed since ${since}`))
 const one = (sent: number) => ({ identity: 'one', sent })
-const live: LiveIndices = { identity: 'one', types: { Patient: 'one', Basic: 'one' }, lacking: [], former: [] }
+const live: ServingIndices = { identity: 'one', types: { Patient: 'one', Basic: 'one' }, lacking: [], former: [] }
 
 describe('a pulse', () => {
   it('has arrived when its last beat has; later ones count where they are, earlier ones and those that come again change nothing', () => {
     const [last, ...others] = all(10)
-    const missing = withBeats(NO_PULSE, others)
-    expect(latestOf(missing)).toBeUndefined()
+    const missing = withBeats(NO_HEARTBEAT, others)
+    expect(latestHeartbeatOf(missing)).toBeUndefined()
     const whole = withBeats(missing, [last!])
-    expect(latestOf(whole)).toBe(10)
+    expect(latestHeartbeatOf(whole)).toBe(10)
     expect(withBeats(whole, [...all(9), ...all(10)])).toBe(whole)
-    expect(latestOf(withBeats(whole, all(20).slice(1)))).toBe(10)
-    expect(latestOf(withBeats(withBeats(whole, all(20).slice(1)), [{ place: 0, sent: 15 }, { place: 0, sent: 12 }]))).toBe(15) // biome-ignore format: one line
+    expect(latestHeartbeatOf(withBeats(whole, all(20).slice(1)))).toBe(10)
+    expect(latestHeartbeatOf(withBeats(withBeats(whole, all(20).slice(1)), [{ place: 0, sent: 15 }, { place: 0, sent: 12 }]))).toBe(15) // biome-ignore format: one line
   })
 
   it('is never told of before what was acknowledged ahead of it, by whatever part of the stream and however late each is', async () => {
     const PARTS = 5
     // Each part in its order; which part goes on next is anybody's guess, of which these are some.
     for (let seed = 1; seed <= 40; seed++) {
-      const state = memoryState(NO_PULSE)
+      const state = memoryState(NO_HEARTBEAT)
       const told: number[] = []
-      const parts: (Beat | number)[][] = Array.from({ length: PARTS }, () => [])
+      const parts: (ShardHeartbeat | number)[][] = Array.from({ length: PARTS }, () => [])
       const [applied, acknowledged] = [new Set<number>(), [] as number[]]
-      const tell = async (sent: number): Promise<Held> => {
+      const tell = async (sent: number): Promise<IndexHeartbeats> => {
         expect(acknowledged.filter((at) => at < sent && !applied.has(at))).toEqual([])
         told.push(sent)
         return { Patient: one(sent) }
       }
-      const send = async (beats: readonly Beat[]) => void beats.map((beat) => parts[beat.place % PARTS]!.push(beat))
-      const follow = async (part: (Beat | number)[], count: number) => {
+      const send = async (beats: readonly ShardHeartbeat[]) => void beats.map((beat) => parts[beat.place % PARTS]!.push(beat))
+      const follow = async (part: (ShardHeartbeat | number)[], count: number) => {
         const records = part.splice(0, count)
         for (const each of records) if (typeof each === 'number') applied.add(each)
         const beats = records.filter((each) => typeof each !== 'number')
-        if (beats.length > 0) await followPulse({ state, tell, missed: neverMissed }, beats, 0)
+        if (beats.length > 0) await followHeartbeat({ state, tell, missed: neverMissed }, beats, 0)
       }
       let random = seed
       const next = (below: number): number => {
@@ -50,28 +59,28 @@ describe('a pulse', () => {
       for (let now = 1; now < 200; now++) {
         acknowledged.push(now)
         parts[next(PARTS)]!.push(now)
-        if (now % 20 === 0) await sendPulse({ state, send }, now)
+        if (now % 20 === 0) await sendHeartbeat({ state, send }, now)
         for (let i = next(4); i > 0; i--) await follow(parts[next(PARTS)]!, 1 + next(30))
       }
       for (const part of parts) await follow(part, part.length)
-      expect([latestOf((await state.read()).value), told.at(-1), told.toSorted((a, b) => a - b)]).toEqual([180, 180, told])
+      expect([latestHeartbeatOf((await state.read()).value), told.at(-1), told.toSorted((a, b) => a - b)]).toEqual([180, 180, told])
     }
   })
 
   it('is told of once, by whoever brings its last beat; again where it could not be', async () => {
-    const state = memoryState(NO_PULSE)
-    const told: (readonly [number, Held])[] = []
-    const tell = async (sent: number, held: Held) => {
+    const state = memoryState(NO_HEARTBEAT)
+    const told: (readonly [number, IndexHeartbeats])[] = []
+    const tell = async (sent: number, held: IndexHeartbeats) => {
       told.push([sent, held])
       if (told.length === 1) throw new Error('refused')
       return { Patient: one(sent) }
     }
-    await followPulse({ state, tell, missed: neverMissed }, all(10).slice(1), 0)
+    await followHeartbeat({ state, tell, missed: neverMissed }, all(10).slice(1), 0)
     expect(told).toEqual([])
-    await expect(followPulse({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)).rejects.toThrow('refused')
-    await followPulse({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)
-    await followPulse({ state, tell, missed: neverMissed }, all(10), 0)
-    await followPulse({ state, tell, missed: neverMissed }, all(20), 0)
+    await expect(followHeartbeat({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)).rejects.toThrow('refused')
+    await followHeartbeat({ state, tell, missed: neverMissed }, all(10).slice(0, 1), 0)
+    await followHeartbeat({ state, tell, missed: neverMissed }, all(10), 0)
+    await followHeartbeat({ state, tell, missed: neverMissed }, all(20), 0)
     expect(told).toEqual([
       [10, {}],
       [10, {}],
@@ -81,7 +90,7 @@ describe('a pulse', () => {
 
   it('that is not the one which came before it in its place tells since when something is missing, until somebody knows, and then goes on', async () => {
     const [HOUR, MINUTE] = [3_600_000, 60_000]
-    const state = memoryState(NO_PULSE)
+    const state = memoryState(NO_HEARTBEAT)
     const [told, missing]: [number[], number[]] = [[], []]
     let isDown = true
     const parts = {
@@ -96,24 +105,24 @@ describe('a pulse', () => {
       },
     }
     const beatsOf = (sent: number, before: number) => all(sent).map((beat) => ({ ...beat, before }))
-    await followPulse(parts, beatsOf(2 * HOUR, 2 * HOUR - 1), 0)
-    await followPulse(parts, beatsOf(3 * HOUR, 2 * HOUR), 0)
-    await followPulse(parts, beatsOf(3 * HOUR, 3 * HOUR - 1), 0)
+    await followHeartbeat(parts, beatsOf(2 * HOUR, 2 * HOUR - 1), 0)
+    await followHeartbeat(parts, beatsOf(3 * HOUR, 2 * HOUR), 0)
+    await followHeartbeat(parts, beatsOf(3 * HOUR, 3 * HOUR - 1), 0)
     expect([told, missing]).toEqual([[2 * HOUR, 3 * HOUR], []])
     const late = [...beatsOf(4 * HOUR, 3 * HOUR).slice(0, 9), { place: 9, sent: 5 * HOUR, before: 4 * HOUR }]
-    await expect(followPulse(parts, [...late, { place: 8, sent: 7 * HOUR, before: 6 * HOUR }], 0)).rejects.toThrow('down')
+    await expect(followHeartbeat(parts, [...late, { place: 8, sent: 7 * HOUR, before: 6 * HOUR }], 0)).rejects.toThrow('down')
     isDown = false
-    await followPulse(parts, beatsOf(8 * HOUR, 4 * HOUR), 100)
+    await followHeartbeat(parts, beatsOf(8 * HOUR, 4 * HOUR), 100)
     expect([told.at(-1), missing]).toEqual([3 * HOUR, [2 * HOUR, 2 * HOUR]])
-    await followPulse(parts, beatsOf(8 * HOUR + 1, 8 * HOUR), 99 + MINUTE)
-    await followPulse(parts, beatsOf(8 * HOUR + 2, 8 * HOUR + 1), 100 + MINUTE)
+    await followHeartbeat(parts, beatsOf(8 * HOUR + 1, 8 * HOUR), 99 + MINUTE)
+    await followHeartbeat(parts, beatsOf(8 * HOUR + 2, 8 * HOUR + 1), 100 + MINUTE)
     expect([told.slice(2), missing.length]).toEqual([[8 * HOUR + 2], 2])
   })
 
   it('is held by an index until another one takes its place', () => {
-    const before = withHeld(NO_PULSE, { Patient: one(10), Basic: one(10) })
-    expect(withHeld(before, { Patient: one(9) })).toBe(before)
-    expect(withHeld(before, { Patient: { identity: 'two', sent: 5 }, Basic: one(20) }).held).toEqual({
+    const before = withIndexHeartbeats(NO_HEARTBEAT, { Patient: one(10), Basic: one(10) })
+    expect(withIndexHeartbeats(before, { Patient: one(9) })).toBe(before)
+    expect(withIndexHeartbeats(before, { Patient: { identity: 'two', sent: 5 }, Basic: one(20) }).held).toEqual({
       Patient: { identity: 'two', sent: 5 },
       Basic: one(20),
     })
@@ -122,17 +131,17 @@ describe('a pulse', () => {
 
 describe('the age of the pulse', () => {
   it('is that of the oldest that an index has, of those that are there; of the first one sent, where none has arrived', async () => {
-    const state = memoryState(NO_PULSE)
-    const sends: (readonly Beat[])[] = []
-    const send = async (beats: readonly Beat[]) => void sends.push(beats)
-    expect(ageOf(await sendPulse({ state, send }, 100), undefined, 100)).toBe(0)
-    expect(ageOf(await sendPulse({ state, send }, 160), live, 160)).toBe(60)
+    const state = memoryState(NO_HEARTBEAT)
+    const sends: (readonly ShardHeartbeat[])[] = []
+    const send = async (beats: readonly ShardHeartbeat[]) => void sends.push(beats)
+    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 100), undefined, 100)).toBe(0)
+    expect(heartbeatAgeOf(await sendHeartbeat({ state, send }, 160), live, 160)).toBe(60)
     expect(sends).toEqual([all(100), all(160)])
     const whole = withBeats((await state.read()).value, all(160))
-    expect(ageOf(whole, live, 220)).toBe(60)
-    const held = withHeld(whole, { Patient: one(160), Basic: one(100) })
-    expect(ageOf(held, live, 220)).toBe(120)
-    expect(ageOf(held, { ...live, lacking: ['Basic'] }, 220)).toBe(60)
-    expect(ageOf(held, { ...live, types: { Patient: 'one', Basic: 'two' } }, 220)).toBe(60)
+    expect(heartbeatAgeOf(whole, live, 220)).toBe(60)
+    const held = withIndexHeartbeats(whole, { Patient: one(160), Basic: one(100) })
+    expect(heartbeatAgeOf(held, live, 220)).toBe(120)
+    expect(heartbeatAgeOf(held, { ...live, lacking: ['Basic'] }, 220)).toBe(60)
+    expect(heartbeatAgeOf(held, { ...live, types: { Patient: 'one', Basic: 'two' } }, 220)).toBe(60)
   })
 })

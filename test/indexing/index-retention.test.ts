@@ -3,44 +3,53 @@
  * an index that is kept needs only what came since.
  */
 import { describe, expect, it } from '@jest/globals'
-import { followed, isSomeOver, mended, migrated, missed, replaced, wayOf } from '../../lambdas/indexing/index-retention.ts'
+import {
+  changeFormat,
+  hasExpiredIndex,
+  rebuildPathOf,
+  recordFollowedVersions,
+  recordMissedVersions,
+  replaceIndex,
+  requestOutdatedRebuilds,
+} from '../../lambdas/indexing/index-retention.ts'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
-import { begun, type Identified, identified, lost } from '../../lambdas/indexing/serving-indices.ts'
+import { addIndices, type IdentifiedState, markLost, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
-import { TENANT, type World, world } from './rebuilt-world.ts'
+import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
+import { patientKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { createRebuildWorld, type RebuildWorld, TENANT } from './rebuilt-world.ts'
 
-const SEEDS = timesOf(20, 200)
+const SEEDS = caseCountOf(20, 200)
 
 /** Patients, indexed by release 1. */
-async function deployed(seed: number, patients = 40): Promise<World> {
-  const made = await world(seed, patients)
-  await made.state.change((state) => ({ ...begun(identified(state, 'first'), ['Patient'], 'first'), extraction: '1' }))
+async function deployed(seed: number, patients = 40): Promise<RebuildWorld> {
+  const made = await createRebuildWorld(seed, patients)
+  await made.state.change((state) => ({ ...addIndices(withIdentity(state, 'first'), ['Patient'], 'first'), extraction: '1' }))
   return made
 }
 
 /** The functions first, then who migrates. */
-async function deploy(it: World, release: number): Promise<void> {
+async function deploy(it: RebuildWorld, release: number): Promise<void> {
   it.release = release
   await migrate(it)
 }
 
 /** Of all types there are, two. */
-const migrate = (it: World) =>
+const migrate = (it: RebuildWorld) =>
   it.state.change((before) => {
-    const after = migrated(before, String(it.release), it.now + 1)
+    const after = changeFormat(before, String(it.release), it.now + 1)
     return { ...after, rebuilds: after.rebuilds.filter(({ type }) => type === 'Patient' || type === 'Observation') }
   })
 
-async function upgraded(seed: number): Promise<World> {
+async function upgraded(seed: number): Promise<RebuildWorld> {
   const it = await deployed(seed)
   await deploy(it, 2)
   await it.run('a')
   return it
 }
 
-const copies = ({ indices: { live, next, kept } }: World): number => new Set([live, ...kept, ...(next === undefined ? [] : [next])]).size
+const copies = ({ indices: { live, next, kept } }: RebuildWorld): number =>
+  new Set([live, ...kept, ...(next === undefined ? [] : [next])]).size
 
 describe('An upgrade', () => {
   it('keeps the index of before; going back takes it and makes only what came since, deletions too', async () => {
@@ -96,7 +105,7 @@ describe('An upgrade', () => {
       await it.run('a')
       it.made.length = 0
       await it.write('p3', 'came')
-      await it.state.change((state) => mended(missed(state, since), '2'))
+      await it.state.change((state) => requestOutdatedRebuilds(recordMissedVersions(state, since), '2'))
       if (last === 1) await deploy(it, 1)
       await it.run('b')
       expect([it.indices.live.name, it.made.toSorted()]).toEqual([last === 1 ? 'v1' : 'v2', ['between', 'p1', 'p2', 'p3']])
@@ -114,15 +123,15 @@ describe('An upgrade', () => {
       it.hold()
       await it.write('p1', 'lost')
       it.held = undefined
-      await it.state.change((state) => missed(state, it.now))
+      await it.state.change((state) => recordMissedVersions(state, it.now))
     })
     await it.expectWhole()
   })
 
   it('is told of the oldest of what came together, by type', async () => {
     const { state } = await deployed(1)
-    const came = [30, 10, 20].map((lastUpdated) => versionOf(writeOf(patientOf(`${lastUpdated}`, TENANT), { lastUpdated })))
-    const { value } = await state.change((each) => followed(each, came, '2'))
+    const came = [30, 10, 20].map((lastUpdated) => versionOf(writeOf(patientKeyOf(`${lastUpdated}`, TENANT), { lastUpdated })))
+    const { value } = await state.change((each) => recordFollowedVersions(each, came, '2'))
     expect(value.behind).toEqual({ Patient: { extraction: '1', since: 10 } })
   })
 
@@ -130,14 +139,14 @@ describe('An upgrade', () => {
     const it = await deployed(4)
     it.release = 2
     await it.write('p1', 'changed')
-    expect((await it.state.change((state) => mended(state, '2'))).value.rebuilds).toEqual([])
+    expect((await it.state.change((state) => requestOutdatedRebuilds(state, '2'))).value.rebuilds).toEqual([])
     it.release = 1
-    await it.state.change((state) => mended(state, '1'))
+    await it.state.change((state) => requestOutdatedRebuilds(state, '1'))
     it.made.length = 0
     await it.run('a')
     expect([it.indices.live.name, it.made]).toEqual(['v1', ['p1']])
     await it.expectWhole()
-    expect((await it.state.read()).value).toBe((await it.state.change((state) => mended(state, '1'))).value)
+    expect((await it.state.read()).value).toBe((await it.state.change((state) => requestOutdatedRebuilds(state, '1'))).value)
   })
 
   it('has what the stream brings late made again, too, however long ago it was written', async () => {
@@ -222,44 +231,46 @@ describe('An upgrade', () => {
   it('says nothing any more of an index that was lost', async () => {
     const it = await upgraded(8)
     await deploy(it, 3)
-    const { value } = await it.state.change((state) => lost(state as Identified, { Patient: 'first' }, 'second'))
+    const { value } = await it.state.change((state) => markLost(state as IdentifiedState, { Patient: 'first' }, 'second'))
     expect([value.behind, value.kept]).toEqual([{}, {}])
   })
 
   it('takes nothing back in the place of an index that is lost', async () => {
     const it = await upgraded(8)
-    const { value } = await it.state.change((state) => migrated(state, '1', it.now))
-    const ways = [value, { ...value, live: { ...value.live!, lacking: ['Patient'] } }].map((state) => wayOf(state, 'Patient', 'a', 0).kind)
+    const { value } = await it.state.change((state) => changeFormat(state, '1', it.now))
+    const ways = [value, { ...value, live: { ...value.live!, lacking: ['Patient'] } }].map(
+      (state) => rebuildPathOf(state, 'Patient', 'a', 0).kind,
+    )
     expect(ways).toEqual(['back', 'anew'])
   })
 
   it('that another overtook before its index answers is made again', async () => {
     const it = await deployed(8)
     await deploy(it, 2)
-    const { value } = await it.state.change((state) => migrated(state, '3', it.now))
-    const after = replaced(value, 'Patient', { extraction: '2', index: undefined, at: it.now, epoch: 0 })
+    const { value } = await it.state.change((state) => changeFormat(state, '3', it.now))
+    const after = replaceIndex(value, 'Patient', { extraction: '2', index: undefined, at: it.now, epoch: 0 })
     expect(after.behind!.Patient).toEqual({ extraction: '2', since: value.behind!.Patient!.since })
-    expect(replaced(value, 'Patient', { extraction: '3', index: undefined, at: it.now, epoch: 0 }).behind).toEqual({})
+    expect(replaceIndex(value, 'Patient', { extraction: '3', index: undefined, at: it.now, epoch: 0 }).behind).toEqual({})
   })
 
   it('keeps it for its time, and not while something is made again', async () => {
     const it = await upgraded(9)
     const { at } = (await it.state.read()).value.kept!.Patient!
-    expect(isSomeOver((await it.state.read()).value, at - 1)).toBe(false)
-    expect(isSomeOver((await it.state.read()).value, at)).toBe(true)
+    expect(hasExpiredIndex((await it.state.read()).value, at - 1)).toBe(false)
+    expect(hasExpiredIndex((await it.state.read()).value, at)).toBe(true)
     await it.run('b')
     expect(it.indices.kept).toHaveLength(1)
     it.keepFor = 0
     const wanted = await it.state.change((state) => requestRebuild(state, TENANT, ['Observation']))
-    expect(isSomeOver(wanted.value, at)).toBe(false)
+    expect(hasExpiredIndex(wanted.value, at)).toBe(false)
     await it.run('c')
     expect([it.indices.kept, (await it.state.read()).value.kept]).toEqual([[], {}])
   })
 
-  it.each<readonly [string, (it: World) => Promise<unknown>]>([
+  it.each<readonly [string, (it: RebuildWorld) => Promise<unknown>]>([
     ['defined meanwhile', (it) => it.define('nick', 'Patient.name.family')],
     ['asked for by $reindex meanwhile', (it) => it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))],
-    ['lost meanwhile', (it) => it.state.change((state) => lost(state as Identified, { Patient: 'first' }, 'first'))],
+    ['lost meanwhile', (it) => it.state.change((state) => markLost(state as IdentifiedState, { Patient: 'first' }, 'first'))],
   ])('forgets what it kept where what is there now was %s: that lacks it', async (_, change) => {
     const it = await upgraded(10)
     await change(it)
@@ -339,7 +350,11 @@ describe('An upgrade', () => {
         expect(Math.max(0, ...most)).toBeLessThan(3)
       }
       await it.letGo()
-      for (let i = 0; (await it.state.change((state) => mended(state, String(it.release)))).value.rebuilds.length > 0; i++) {
+      for (
+        let i = 0;
+        (await it.state.change((state) => requestOutdatedRebuilds(state, String(it.release)))).value.rebuilds.length > 0;
+        i++
+      ) {
         expect(i).toBeLessThan(9)
         await it.run(`z${i}`)
       }
@@ -348,7 +363,7 @@ describe('An upgrade', () => {
   })
 })
 
-async function atRandom(it: World, random: Random): Promise<void> {
+async function atRandom(it: RebuildWorld, random: Random): Promise<void> {
   const id = `p${random.below(50)}`
   const isKnown = it.heads.has(`${TENANT} Patient ${id}`)
   const kind = random.below(8)

@@ -2,9 +2,16 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
-import { afterSearchParameter, GONE, type IndexState, NO_STATE, requestRebuild, taken } from '../../lambdas/indexing/index-state.ts'
+import {
+  applySearchParameter,
+  type IndexState,
+  NO_STATE,
+  requestRebuild,
+  takeRebuilds,
+  WORKER_TIMEOUT_MS,
+} from '../../lambdas/indexing/index-state.ts'
 import { Overloaded } from '../../lambdas/ports/faults/overloaded.ts'
-import { deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { deletionOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const MOST_OF_AN_ITEM = 400_000
 const sizeOf = (state: IndexState) => deflateRawSync(JSON.stringify(state)).length
@@ -12,7 +19,7 @@ const sizeOf = (state: IndexState) => deflateRawSync(JSON.stringify(state)).leng
 /** One whose expression cannot be made shorter. */
 const parameter = (tenant: string, id: string) =>
   versionOf(
-    writeOf(keyOf(tenant, 'SearchParameter', id), {
+    writeOf(resourceKeyOf(tenant, 'SearchParameter', id), {
       body: {
         resourceType: 'SearchParameter', id, url: id, status: 'active', code: id, base: ['Patient'], type: 'string',
         expression: `Patient.name.family.where($this = '${randomBytes(3_000).toString('base64')}')`,
@@ -20,7 +27,7 @@ const parameter = (tenant: string, id: string) =>
     }),
   )
 const definedBy = (state: IndexState, tenant: string, count: number): IndexState =>
-  Array.from({ length: count }, (_, i) => parameter(tenant, `${tenant}${i}`)).reduce(afterSearchParameter, state)
+  Array.from({ length: count }, (_, i) => parameter(tenant, `${tenant}${i}`)).reduce(applySearchParameter, state)
 const countOf = ({ definitions }: IndexState, tenant: string) => definitions.filter((each) => each.tenant === tenant).length
 
 describe('the state of an index', () => {
@@ -34,10 +41,10 @@ describe('the state of an index', () => {
   })
 
   it('accepts deletions when full, and then has room again', () => {
-    const gone = ['a0', 'a1'].map((id) => versionOf(deletionOf(keyOf('a', 'SearchParameter', id), { expected: 1 })))
-    const after = gone.reduce(afterSearchParameter, full)
+    const gone = ['a0', 'a1'].map((id) => versionOf(deletionOf(resourceKeyOf('a', 'SearchParameter', id), { expected: 1 })))
+    const after = gone.reduce(applySearchParameter, full)
     expect(countOf(after, 'a')).toBe(countOf(full, 'a') - 2)
-    expect(countOf(afterSearchParameter(after, parameter('a', 'again')), 'a')).toBe(countOf(full, 'a') - 1)
+    expect(countOf(applySearchParameter(after, parameter('a', 'again')), 'a')).toBe(countOf(full, 'a') - 1)
   })
 
   it('limits the waiting rebuilds: one more is refused as overloaded', () => {
@@ -53,8 +60,8 @@ describe('the state of an index', () => {
   })
 
   it('leaves a rebuild to its worker until the worker counts as gone', () => {
-    const begun = taken(requestRebuild(NO_STATE, 'a', ['Patient']), 'one', 7)
-    expect(taken(begun, 'two', 7 + GONE)).toBe(begun)
-    expect(taken(begun, 'two', 8 + GONE).worker).toEqual({ execution: 'two', at: 8 + GONE })
+    const begun = takeRebuilds(requestRebuild(NO_STATE, 'a', ['Patient']), 'one', 7)
+    expect(takeRebuilds(begun, 'two', 7 + WORKER_TIMEOUT_MS)).toBe(begun)
+    expect(takeRebuilds(begun, 'two', 8 + WORKER_TIMEOUT_MS).worker).toEqual({ execution: 'two', at: 8 + WORKER_TIMEOUT_MS })
   })
 })

@@ -1,16 +1,16 @@
 /** The indexer of the cloud home: versions out of stream records, failures named, and in the end the index of the embedded home. */
 import { describe, expect, it } from '@jest/globals'
-import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
+import { type StreamRecord, versionOfRecord } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { followStream } from '../../lambdas/indexing/stream-follower.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { bothWaysAgree } from './same-index.ts'
+import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
+import { checkIndexesAgree } from './same-index.ts'
 
 it('the stream and the change feed produce the same index despite failures', async () => {
   const seed = firstSeed()
-  await bothWaysAgree(timesOf(800, 5_000), seed, async () => {
+  await checkIndexesAgree(caseCountOf(800, 5_000), seed, async () => {
     const index = new SqliteSearchIndex(':memory:')
     return { index, close: async () => index.close() }
   })
@@ -22,7 +22,7 @@ describe('a record', () => {
 
   it('of a copy, a guard, a removal or a staged write yields no version', async () => {
     for (const record of [image({ sk: { S: 'V#000000001' } }), image({ ptx: { S: 'x' } }), image({}), { dynamodb: { SequenceNumber: '1' } }])
-      expect(await streamVersion(record, none)).toBeUndefined()
+      expect(await versionOfRecord(record, none)).toBeUndefined()
   })
 
   it('yields the new version, also where an old one was there before', async () => {
@@ -30,8 +30,8 @@ describe('a record', () => {
     const versionOf = (vid: string) => ({ M: { vid: { N: vid }, lu: { N: '1' }, blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } } })
     const { dynamodb: { NewImage: before } = {} } = image({ v: versionOf('1') })
     const { dynamodb } = image({ v: versionOf('2') })
-    expect(await streamVersion({ dynamodb: { ...dynamodb, OldImage: before } } as StreamRecord, gone)).toMatchObject({ id: 'a', versionId: 2 })
-    expect(await streamVersion({ dynamodb: { SequenceNumber: '8', OldImage: before } } as StreamRecord, gone)).toBeUndefined()
+    expect(await versionOfRecord({ dynamodb: { ...dynamodb, OldImage: before } } as StreamRecord, gone)).toMatchObject({ id: 'a', versionId: 2 })
+    expect(await versionOfRecord({ dynamodb: { SequenceNumber: '8', OldImage: before } } as StreamRecord, gone)).toBeUndefined()
   })
 
   const following = async (record: StreamRecord, blobs: BlobStore) => {
@@ -41,7 +41,7 @@ describe('a record', () => {
       index: { apply: async (documents) => void told.push(...documents.map(({ id, version }) => `indexed ${id} ${version}`)) },
       readingAfter: async () => () => ({}),
       onPoison: ({ id }) => told.push(`poison ${id}`),
-      versionOf: (record) => streamVersion(record, blobs),
+      versionOf: (record) => versionOfRecord(record, blobs),
       report: (_, sequence) => told.push(`again ${sequence}`),
     })
     return { ...(await handle({ Records: [record] })), told }

@@ -4,22 +4,22 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import validate from 'asl-validator'
-import { type IndexState, NO_STATE, requestNewIndices, requestRebuild, statusOf, taken } from '../../lambdas/indexing/index-state.ts'
+import { type IndexState, NO_STATE, requestNewIndices, requestRebuild, statusOf, takeRebuilds } from '../../lambdas/indexing/index-state.ts'
 import { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
-import { begun, type Identified, identified, lost, whole } from '../../lambdas/indexing/serving-indices.ts'
+import { addIndices, type IdentifiedState, markLost, markServing, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { nameOf } from '../../lambdas/ports/store/newest-versions.ts'
 import type { ScanRequest } from '../../lambdas/ports/store/resource-store.ts'
-import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
-import { patientOf } from '../fixtures/versions.ts'
-import { STEP, TENANT, type World, world } from './rebuilt-world.ts'
+import { caseCountOf, firstSeed } from '../fixtures/long-runs.ts'
+import { patientKeyOf } from '../fixtures/versions.ts'
+import { createRebuildWorld, type RebuildWorld, STEP_FUNCTION_ARN, TENANT } from './rebuilt-world.ts'
 
 const OTHER = 'other'
 /** Of the runs among faults. */
-const SEEDS = timesOf(4, 40)
+const SEEDS = caseCountOf(4, 40)
 /** A state that has just found out that the type's index is gone; what is made in its place is the first. */
 const lostBy = (state: IndexState, type: string): IndexState =>
-  lost(begun(identified(state, 'before'), [type], 'before'), { [type]: 'before' }, 'first')
+  markLost(addIndices(withIdentity(state, 'before'), [type], 'before'), { [type]: 'before' }, 'first')
 
 type Mapped = { readonly MaxConcurrency: number }
 type Definition = {
@@ -28,21 +28,22 @@ type Definition = {
 
 describe('the rebuild', () => {
   it('is a state machine the service takes', () => {
-    const { isValid, errors } = validate(rebuildWorkflow(STEP))
+    const { isValid, errors } = validate(rebuildWorkflow(STEP_FUNCTION_ARN))
     expect([isValid, errors]).toEqual([true, []])
   })
 
   it.each([1, 2, 3, 10, 16, 32])('takes no more functions than it is allowed, and most of them: %i', (width) => {
-    const { EachType } = (rebuildWorkflow(STEP, width) as Definition).States
+    const { EachType } = (rebuildWorkflow(STEP_FUNCTION_ARN, width) as Definition).States
     const atOnce = EachType.MaxConcurrency * EachType.ItemProcessor.States.EachSegment.MaxConcurrency
     expect(atOnce).toBeLessThanOrEqual(width)
     expect(atOnce).toBeGreaterThan(width / 2)
   })
 
-  it('takes two of them unless it is told otherwise', () => expect(rebuildWorkflow(STEP)).toEqual(rebuildWorkflow(STEP, 2)))
+  it('takes two of them unless it is told otherwise', () =>
+    expect(rebuildWorkflow(STEP_FUNCTION_ARN)).toEqual(rebuildWorkflow(STEP_FUNCTION_ARN, 2)))
 
   it('makes what is defined searchable, and tells how far it is', async () => {
-    const it = await world(1)
+    const it = await createRebuildWorld(1)
     await it.define('nick', 'Patient.name.family')
     const seen: number[] = []
     await it.run('a', async ({ action }, isDone) => {
@@ -53,14 +54,14 @@ describe('the rebuild', () => {
   })
 
   it('tells which definitions carry which canonicals, of all there are', async () => {
-    const it = await world(1)
+    const it = await createRebuildWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     await it.run('a')
     expect(it.defined.size).toBe(40)
   })
 
   it('makes nothing of a segment that is no longer wanted', async () => {
-    const it = await world(1)
+    const it = await createRebuildWorld(1)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     const segment = { type: 'Patient', attempt: 'before', next: '', tenant: TENANT }
     const step = rebuildStep(it.parts())
@@ -72,13 +73,13 @@ describe('the rebuild', () => {
   })
 
   it('with nothing to do ends at once', async () => {
-    const it = await world(1)
+    const it = await createRebuildWorld(1)
     await it.run('a')
     expect(it.steps).toEqual(['take'])
   })
 
   it('of a type without resources makes no index', async () => {
-    const it = await world(1, 0)
+    const it = await createRebuildWorld(1, 0)
     await it.state.change((state) => requestRebuild(state, TENANT, ['Observation']))
     await it.run('a')
     expect(it.steps).toEqual(['take', 'open', 'swap', 'take'])
@@ -87,7 +88,7 @@ describe('the rebuild', () => {
   })
 
   it('of a type that lacks its index waits for writers, and makes one though nothing may be in it', async () => {
-    const it = await world(1, 0)
+    const it = await createRebuildWorld(1, 0)
     await it.state.change((state) => lostBy(state, 'Patient'))
     await it.run('a')
     expect(it.steps).toEqual(['take', 'open', 'fill', 'swap', 'take'])
@@ -97,7 +98,7 @@ describe('the rebuild', () => {
   })
 
   it('of a type that loses its index meanwhile is begun anew, and what was begun ends', async () => {
-    const it = await world(9)
+    const it = await createRebuildWorld(9)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
     await it.run('a', async ({ action }, isDone) => {
@@ -111,7 +112,7 @@ describe('the rebuild', () => {
   })
 
   it.each(['fill', 'swap'])('of a type whose next index is removed by hand before a %s is begun anew at once', async (before) => {
-    const it = await world(11)
+    const it = await createRebuildWorld(11)
     await it.define('nick', 'Patient.name.family')
     let isRemoved = false
     await it.run('a', async ({ action }, isDone) => {
@@ -124,7 +125,7 @@ describe('the rebuild', () => {
   })
 
   it('of a type whose next index was missed by one fill is not swapped in, though it is there again', async () => {
-    const it = await world(13)
+    const it = await createRebuildWorld(13)
     await it.define('nick', 'Patient.name.family')
     let isMissed = false
     const { rebuild } = it.indices
@@ -146,7 +147,7 @@ describe('the rebuild', () => {
   })
 
   it('that fails while its next index is there goes on with that one', async () => {
-    const it = await world(12)
+    const it = await createRebuildWorld(12)
     await it.define('nick', 'Patient.name.family')
     const { isThere } = it.indices
     let asked = 0
@@ -170,7 +171,7 @@ describe('the rebuild', () => {
   })
 
   it('of a type that is lost again makes only the last of its indices count', async () => {
-    const it = await world(10)
+    const it = await createRebuildWorld(10)
     await it.state.change((state) => lostBy(state, 'Patient'))
     const lacking: unknown[] = []
     await it.run('a', async ({ action }, isDone) => {
@@ -180,14 +181,14 @@ describe('the rebuild', () => {
       [false, ['Patient']],
       [true, []],
     ])
-    const again = await it.state.change((state) => lost(state as Identified, { Patient: 'first' }, 'second'))
-    expect(whole(again.value, 'Patient', 'first').live!.lacking).toEqual(['Patient'])
-    expect(whole(again.value, 'Patient', 'second').live!.lacking).toEqual([])
+    const again = await it.state.change((state) => markLost(state as IdentifiedState, { Patient: 'first' }, 'second'))
+    expect(markServing(again.value, 'Patient', 'first').live!.lacking).toEqual(['Patient'])
+    expect(markServing(again.value, 'Patient', 'second').live!.lacking).toEqual([])
   })
 
   it('of a type whose latest versions are deletions is none of a type without resources', async () => {
     for (const deletions of [1, 7]) {
-      const it = await world(2, 12)
+      const it = await createRebuildWorld(2, 12)
       for (let i = 0; i < deletions; i++) await it.delete(`p${i}`)
       await it.define('nick', 'Patient.name.family')
       await it.run('a')
@@ -200,8 +201,8 @@ describe('the rebuild', () => {
     ['in a new index', (state: IndexState) => requestNewIndices(state, ['Patient'])],
     ['where documents are', (state: IndexState) => requestRebuild(state, TENANT, ['Patient'])],
   ])('makes deletions again, too, %s: what comes late, or again, of before them is never found', async (_, asked) => {
-    const it = await world(4)
-    const before = it.heads.get(nameOf(patientOf('p3', TENANT)))!
+    const it = await createRebuildWorld(4)
+    const before = it.heads.get(nameOf(patientKeyOf('p3', TENANT)))!
     it.hold()
     await it.delete('p3')
     it.held = undefined
@@ -214,7 +215,7 @@ describe('the rebuild', () => {
 
   it('loses no write that comes while it runs, whatever fails and is repeated', async () => {
     for (let seed = firstSeed() + 1; seed <= firstSeed() + SEEDS; seed++) {
-      const it = await world(seed)
+      const it = await createRebuildWorld(seed)
       await it.define('nick', 'Patient.name.family')
       let faults = 6
       await it.run('a', async () => {
@@ -226,7 +227,7 @@ describe('the rebuild', () => {
   })
 
   it('reads each segment as of one instant, though writes go on between its pages', async () => {
-    const it = await world(7)
+    const it = await createRebuildWorld(7)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
     await it.run('a', async ({ action }, isDone) => {
@@ -238,7 +239,7 @@ describe('the rebuild', () => {
   })
 
   it('of an attempt that was overtaken swaps nothing in, and activates nothing', async () => {
-    const it = await world(8)
+    const it = await createRebuildWorld(8)
     await it.define('nick', 'Patient.name.family')
     const live = it.indices.live.name
     const afterSwaps: unknown[] = []
@@ -255,7 +256,7 @@ describe('the rebuild', () => {
   })
 
   it('takes up what is defined meanwhile, and never searches by what is half made', async () => {
-    const it = await world(3)
+    const it = await createRebuildWorld(3)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
     await it.run('a', async ({ action }, isDone) => {
@@ -267,7 +268,7 @@ describe('the rebuild', () => {
   })
 
   it('is not kept from anything by versions that are damaged: they are told of, and found by their keys', async () => {
-    const it = await world(6)
+    const it = await createRebuildWorld(6)
     it.damaged.add('p3 1').add('p39 1')
     it.beforeHistory = async (id) => {
       if (id === 'p39') await it.write(id, 'sound')
@@ -277,12 +278,12 @@ describe('the rebuild', () => {
     await it.expectWhole()
     const { unreadable } = statusOf((await it.state.read()).value, TENANT)
     expect(unreadable.map(({ id, versionId }) => `${id} ${versionId}`)).toEqual(['p3 1'])
-    const familyOf = (id: string) => Object.keys(it.indices.live.documents.get(nameOf(patientOf(id, TENANT)))!.order).includes('family')
+    const familyOf = (id: string) => Object.keys(it.indices.live.documents.get(nameOf(patientKeyOf(id, TENANT)))!.order).includes('family')
     expect([familyOf('p3'), familyOf('p39')]).toEqual([false, true])
   })
 
   it('names the versions it cannot read, until it can', async () => {
-    const it = await world(6)
+    const it = await createRebuildWorld(6)
     const unreadable = async () =>
       statusOf((await it.state.read()).value, TENANT).unreadable.map(({ id, versionId }) => `${id} ${versionId}`)
     await it.writeText('p3', 'damaged')
@@ -297,12 +298,12 @@ describe('the rebuild', () => {
   })
 
   describe('of several tenants', () => {
-    const several = async (seed: number): Promise<World> => {
-      const made = await world(seed, 12)
+    const several = async (seed: number): Promise<RebuildWorld> => {
+      const made = await createRebuildWorld(seed, 12)
       for (let i = 0; i < 9; i++) await made.write(`p${i}`, `o${i}`, OTHER)
       return made
     }
-    const documentsOf = ({ indices }: World, tenant: string) =>
+    const documentsOf = ({ indices }: RebuildWorld, tenant: string) =>
       [...indices.live.documents.values()].filter((each) => each.tenant === tenant)
 
     it('for one that defines something loses nobody’s documents, and makes each by what its tenant defined', async () => {
@@ -351,7 +352,7 @@ describe('the rebuild', () => {
     })
 
     it('on request finds no more what was deleted while nobody followed', async () => {
-      const it = await world(1, 12)
+      const it = await createRebuildWorld(1, 12)
       it.hold()
       await it.delete('p3')
       await it.delete('p7')
@@ -399,7 +400,7 @@ describe('the rebuild', () => {
 
   describe('in place, while a page of it is read', () => {
     /** What happens between the state that is read first and the documents. */
-    const filled = async (it: World, happens: (state: IndexState) => IndexState): Promise<unknown> => {
+    const filled = async (it: RebuildWorld, happens: (state: IndexState) => IndexState): Promise<unknown> => {
       const parts = it.parts()
       const { scan } = parts.resources
       const resources = {
@@ -409,26 +410,26 @@ describe('the rebuild', () => {
           yield* scan(request)
         },
       }
-      const { value } = await it.state.change((state) => taken(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
+      const { value } = await it.state.change((state) => takeRebuilds(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
       return rebuildStep({ ...parts, resources })({
         action: 'fill',
         segment: { type: 'Patient', attempt: value.rebuilds[0]!.taken!, next: '' },
       })
     }
-    const indexed = (state: IndexState): IndexState => ({ ...begun(identified(state, 'one'), ['Patient'], 'one'), extraction: '1' })
+    const indexed = (state: IndexState): IndexState => ({ ...addIndices(withIdentity(state, 'one'), ['Patient'], 'one'), extraction: '1' })
 
     it('is tried again where it fails, and not begun anew: no index is missed', async () => {
-      const it = await world(1)
+      const it = await createRebuildWorld(1)
       const parts = it.parts()
       const index = { ...parts.index, applyAgain: () => Promise.reject(new Error('planted')) }
-      const { value } = await it.state.change((state) => taken(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
+      const { value } = await it.state.change((state) => takeRebuilds(requestRebuild(state, TENANT, ['Patient']), 'a', it.now))
       const segment = { type: 'Patient', attempt: value.rebuilds[0]!.taken!, next: '' }
       await expect(rebuildStep({ ...parts, index })({ action: 'fill', segment })).rejects.toThrow('planted')
       expect((await it.state.read()).value.rebuilds).toEqual(value.rebuilds)
     })
 
     it('makes nothing once the store is set back: what was read may be of the one before', async () => {
-      const it = await world(1)
+      const it = await createRebuildWorld(1)
       await it.state.change(indexed)
       const setBackNow = (state: IndexState) => ({ ...state, live: { ...state.live!, epoch: 1 } })
       await expect(filled(it, setBackNow)).rejects.toThrow('the index is of epoch 1, this function of 0')
@@ -436,7 +437,7 @@ describe('the rebuild', () => {
     })
 
     it('tells of which age the documents are that it brings into the index of another release', async () => {
-      const it = await world(1)
+      const it = await createRebuildWorld(1)
       await it.state.change(indexed)
       await filled(it, ({ behind: _, ...state }) => ({ ...state, extraction: '2' }))
       const made = [...it.heads.values()].filter(({ id }) => it.made.includes(id))
@@ -447,7 +448,7 @@ describe('the rebuild', () => {
   })
 
   it('is done by one execution of those that were started', async () => {
-    const it = await world(4)
+    const it = await createRebuildWorld(4)
     await it.define('nick', 'Patient.name.family')
     await Promise.all(['a', 'b', 'c'].map((execution) => it.run(execution)))
     expect(it.steps.filter((step) => step === 'open')).toHaveLength(1)
@@ -455,7 +456,7 @@ describe('the rebuild', () => {
   })
 
   it('is begun anew by another execution when its own is gone', async () => {
-    const it = await world(5)
+    const it = await createRebuildWorld(5)
     await it.define('nick', 'Patient.name.family')
     await expect(
       it.run('a', async ({ action }) => {

@@ -1,13 +1,13 @@
 /** A store, an index and the rebuild of it in memory: the steps as the state machine runs them, by one release of the code or another. */
 import { expect } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
-import { followed } from '../../lambdas/indexing/index-retention.ts'
-import { afterSearchParameter, type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
+import { recordFollowedVersions } from '../../lambdas/indexing/index-retention.ts'
+import { applySearchParameter, type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import type { RebuildParts } from '../../lambdas/indexing/rebuild-parts.ts'
-import { rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
-import { Readings } from '../../lambdas/indexing/tenant-search-contexts.ts'
-import { PoisonList } from '../../lambdas/indexing/unindexable-versions.ts'
+import { type RebuildStepInput, rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
+import { TenantSearchContexts } from '../../lambdas/indexing/tenant-search-contexts.ts'
+import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
@@ -17,11 +17,11 @@ import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 import { patient } from '../fixtures/resources.ts'
-import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 export const TENANT = 'one'
 const DAMAGE = new Damaged('store', 'a body is gone')
-export const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
+export const STEP_FUNCTION_ARN = 'arn:aws:lambda:us-east-1:000000000000:function:step'
 
 /**
  * A live index, at most one next one, and what is kept, with versions of their own as OpenSearch has them: what is there already in that version
@@ -105,7 +105,7 @@ type RebuiltApply = (documents: readonly IndexDocument[], isAgain?: boolean) => 
 const madeBy = (release: number, documents: readonly IndexDocument[]): readonly IndexDocument[] =>
   documents.map((each) => ({ ...each, registry: release }))
 
-export class World {
+export class RebuildWorld {
   readonly state = memoryState<IndexState>(NO_STATE)
   readonly indices = new Indices()
   readonly heads = new Map<string, ResourceVersion>()
@@ -138,15 +138,15 @@ export class World {
   }
 
   writeText(id: string, text: string, tenant = TENANT): Promise<void> {
-    return this.#follow(writeOf(patientOf(id, tenant), { ...this.#next(id, tenant), body: text }))
+    return this.#follow(writeOf(patientKeyOf(id, tenant), { ...this.#next(id, tenant), body: text }))
   }
 
   delete(id: string): Promise<void> {
-    return this.#follow(deletionOf(patientOf(id, TENANT), this.#next(id)))
+    return this.#follow(deletionOf(patientKeyOf(id, TENANT), this.#next(id)))
   }
 
   #next(id: string, tenant = TENANT) {
-    return { expected: this.heads.get(nameOf(patientOf(id, tenant)))?.versionId ?? 0, lastUpdated: ++this.#now }
+    return { expected: this.heads.get(nameOf(patientKeyOf(id, tenant)))?.versionId ?? 0, lastUpdated: ++this.#now }
   }
 
   async #follow(write: Write): Promise<void> {
@@ -169,8 +169,8 @@ export class World {
   }
 
   async deliver(version: ResourceVersion, release = this.release): Promise<void> {
-    const { value } = await this.state.change((state) => followed(state, [version], String(release)))
-    const readings = new Readings({}, 'documents')
+    const { value } = await this.state.change((state) => recordFollowedVersions(state, [version], String(release)))
+    const readings = new TenantSearchContexts({}, 'documents')
     const reading = (tenant: string) => readings.of(value, tenant)
     const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(madeBy(release, documents)) }
     await indexStream([{ sequence: '1', version }], { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })
@@ -178,8 +178,10 @@ export class World {
 
   define(id: string, expression: string, tenant = TENANT): Promise<unknown> {
     const resource = { resourceType: 'SearchParameter', id, url: `http://example.org/${id}`, name: id, status: 'active', code: id }
-    const write = writeOf(keyOf(tenant, 'SearchParameter', id), { body: { ...resource, base: ['Patient'], type: 'string', expression } })
-    return this.state.change((state) => afterSearchParameter(state, versionOf(write)))
+    const write = writeOf(resourceKeyOf(tenant, 'SearchParameter', id), {
+      body: { ...resource, base: ['Patient'], type: 'string', expression },
+    })
+    return this.state.change((state) => applySearchParameter(state, versionOf(write)))
   }
 
   parts(): RebuildParts {
@@ -210,7 +212,7 @@ export class World {
       now: () => this.#now,
       wait: 0,
       budget: -1,
-      poisoned: new PoisonList(this.state),
+      poisoned: new UnindexableVersions(this.state),
       define: async (versions) => {
         for (const { id } of versions) it.defined.add(id)
       },
@@ -261,11 +263,11 @@ export class World {
   }
 
   /** `around` stands before and after each step, and may throw: then the step is repeated. */
-  async run(execution: string, around: (input: StepInput, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
+  async run(execution: string, around: (input: RebuildStepInput, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
     const failures: unknown[] = []
     const workflow = new InProcessWorkflow({
-      definition: rebuildWorkflow(STEP),
-      step: async (input: StepInput) => {
+      definition: rebuildWorkflow(STEP_FUNCTION_ARN),
+      step: async (input: RebuildStepInput) => {
         this.steps.push(input.action)
         await around(input, false)
         const result = await rebuildStep(this.parts())(input)
@@ -309,8 +311,8 @@ export class World {
   }
 }
 
-export async function world(seed: number, patients = 40): Promise<World> {
-  const made = new World(randomOf(seed))
+export async function createRebuildWorld(seed: number, patients = 40): Promise<RebuildWorld> {
+  const made = new RebuildWorld(randomOf(seed))
   for (let i = 0; i < patients; i++) await made.write(`p${i}`, `f${i}`)
   return made
 }

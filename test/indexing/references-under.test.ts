@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { addRebuild, addRebuildUnder, NO_DEFINITIONS } from '../../lambdas/indexing/custom-definitions.ts'
-import { sliceAfter } from '../../lambdas/indexing/rebuild.ts'
-import { keysUnder, referringUnder } from '../../lambdas/indexing/references-under.ts'
+import { addRebuild, addReferenceRebuild, NO_DEFINITIONS } from '../../lambdas/indexing/custom-definitions.ts'
+import { readRebuildSlice } from '../../lambdas/indexing/rebuild.ts'
+import { keyRangeOf, referencePredicateOf } from '../../lambdas/indexing/references-under.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
-import { atEnd } from '../fixtures/at-end.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
 import { observation, type Tree } from '../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const [OWN, NEW] = ['http://own.example/fhir', 'http://new.example/fhir']
 const READING = { baseUrl: OWN }
@@ -22,8 +22,8 @@ const ALL: readonly Tree[] = [
 
 function indexed() {
   const index = new SqliteSearchIndex(':memory:')
-  atEnd(() => index.close())
-  const versions = ALL.map((body) => versionOf(writeOf(keyOf('t', body.resourceType, body.id), { body })))
+  runAtEnd(() => index.close())
+  const versions = ALL.map((body) => versionOf(writeOf(resourceKeyOf('t', body.resourceType, body.id), { body })))
   index.applyNow(versions.map((version, i) => extract(version, ALL[i], READING)))
   index.commit()
   return { index, versions }
@@ -32,7 +32,7 @@ function indexed() {
 describe('A new base URL', () => {
   it('is found in the types that have a key below it', () => {
     const { index } = indexed()
-    const types = (base: string) => index.typesWithKeys(keysUnder(base).from, keysUnder(base).to).map(({ type }) => type)
+    const types = (base: string) => index.typesWithKeys(keyRangeOf(base).from, keyRangeOf(base).to).map(({ type }) => type)
     expect([types(NEW).toSorted(), types('http://none.example/fhir')]).toEqual([['Observation', 'Patient'], []])
   })
 
@@ -40,12 +40,12 @@ describe('A new base URL', () => {
     const { index, versions } = indexed()
     const rebuilt = (type: string) => {
       const rebuild = { tenant: 't', type, done: 0, total: -1, under: [NEW] }
-      const slice = sliceAfter(
+      const slice = readRebuildSlice(
         index,
         { rebuild },
         100,
         ({ id }) => versions.find((each) => each.id === id),
-        referringUnder(type, [NEW], READING),
+        referencePredicateOf(type, [NEW], READING),
       )
       return [slice.versions.map(({ id }) => id).toSorted(), slice.progress.rebuild.total]
     }
@@ -57,8 +57,8 @@ describe('A new base URL', () => {
 
   it('adds nothing to a rebuild of all documents of the type, and goes with other base URLs into one', () => {
     const all = addRebuild(NO_DEFINITIONS, 't', ['Observation'])
-    expect(addRebuildUnder(all, 't', 'Observation', NEW)).toBe(all)
-    const both = addRebuildUnder(addRebuildUnder(NO_DEFINITIONS, 't', 'Observation', OWN), 't', 'Observation', NEW)
+    expect(addReferenceRebuild(all, 't', 'Observation', NEW)).toBe(all)
+    const both = addReferenceRebuild(addReferenceRebuild(NO_DEFINITIONS, 't', 'Observation', OWN), 't', 'Observation', NEW)
     expect(both.rebuilds).toEqual([{ tenant: 't', type: 'Observation', done: 0, total: -1, under: [OWN, NEW] }])
     expect(addRebuild(both, 't', ['Observation']).rebuilds).toEqual([{ tenant: 't', type: 'Observation', done: 0, total: -1 }])
   })

@@ -5,35 +5,41 @@
 import { BatchWriteCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import type { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/store/resource-store.ts'
-import { externalVersion, versionIn } from '../../lambdas/adapters/opensearch/external-version.ts'
+import { externalVersion, resourceVersionOf } from '../../lambdas/adapters/opensearch/external-version.ts'
 import {
-  afterPoison,
-  afterSearchParameter,
+  applySearchParameter,
   type IndexState,
   NO_STATE,
-  type SharedState,
+  recordUnindexable,
+  type SharedIndexState,
   statusOf,
 } from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import type { RebuildParts } from '../../lambdas/indexing/rebuild-parts.ts'
 import { rebuildStep } from '../../lambdas/indexing/rebuild-steps.ts'
-import { identifiedIn, ownSince, parametersNow, type Restore, setBack } from '../../lambdas/indexing/restore.ts'
-import { begun, type Identified, identified } from '../../lambdas/indexing/serving-indices.ts'
-import { PoisonList } from '../../lambdas/indexing/unindexable-versions.ts'
+import {
+  applyRestore,
+  exclusiveInstantOf,
+  type Restore,
+  readSearchParameters,
+  withRestoredIdentity,
+} from '../../lambdas/indexing/restore.ts'
+import { addIndices, type IdentifiedState, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
+import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
 import { Damaged } from '../../lambdas/ports/faults/damaged.ts'
 import { Unavailable } from '../../lambdas/ports/faults/unavailable.ts'
-import { all } from '../../lambdas/ports/search/plan.ts'
+import { and } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { nameOf } from '../../lambdas/ports/store/newest-versions.ts'
 import type { ResourceKey, ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/store/resource-store.ts'
-import { indexOn } from '../engines/opensearch-index.ts'
-import { atEnd } from '../fixtures/at-end.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { createTestIndex } from '../engines/opensearch-index.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
+import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 import { TestTable } from '../fixtures/dynamodb/store.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
 import { patient } from '../fixtures/resources.ts'
-import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { deletionOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const DAY = 24 * 60 * 60_000
 const NOW = Date.now()
@@ -45,7 +51,7 @@ const INSTANT = NOW - 5 * DAY
 /** An index as functions of an epoch see it. */
 type Epoch = Pick<RebuildParts['index'], 'applyAgain' | 'show'> & { readonly apply: (documents: readonly IndexDocument[]) => Promise<void> }
 type Indices = {
-  readonly state: SharedState
+  readonly state: SharedIndexState
   readonly of: (epoch: number) => Epoch
   /** What functions of an epoch find of a type of a tenant: `ID VERSION`. */
   readonly found: (epoch: number, tenant: string, type: string) => Promise<readonly string[]>
@@ -58,7 +64,7 @@ function inMemory(): Indices {
   /** Types of which searches do not see what was made again. */
   const unseen = new Set<string>()
   const applying = (epoch: number, least: number) => async (some: readonly IndexDocument[]) => {
-    await state.change((each) => begun(identified(each, 'first'), [...new Set(some.map(({ type }) => type))], 'first'))
+    await state.change((each) => addIndices(withIdentity(each, 'first'), [...new Set(some.map(({ type }) => type))], 'first'))
     for (const document of some) {
       const version = externalVersion(epoch, document.version)
       if ((documents.get(nameOf(document))?.version ?? -1) + least <= version) documents.set(nameOf(document), { document, version })
@@ -79,20 +85,20 @@ function inMemory(): Indices {
       expect([...unseen]).toEqual([])
       if ((live?.epoch ?? 0) !== epoch || live?.ahead?.includes(type) || live?.lacking.includes(type)) throw new Unavailable('not searched')
       const mine = [...documents.values()].filter(({ document: each }) => each.tenant === tenant && each.type === type && !each.deleted)
-      return mine.map(({ document: { id }, version }) => `${id} ${versionIn(version)}`)
+      return mine.map(({ document: { id }, version }) => `${id} ${resourceVersionOf(version)}`)
     },
   }
 }
 
 function onEngine(endpoint: string): Indices {
-  const open = indexOn(endpoint)
-  atEnd(() => open.close())
+  const open = createTestIndex(endpoint)
+  runAtEnd(() => open.close())
   const of = (epoch: number) => open.another({ epoch })
   return {
     state: open.state,
     of,
     async found(epoch, tenant, type) {
-      const plan = { tenant, types: [type], where: all(), access: 'everything', order: [], limit: 2_000, total: 'none' } as const
+      const plan = { tenant, types: [type], where: and(), access: 'everything', order: [], limit: 2_000, total: 'none' } as const
       return (await of(epoch).find(plan)).hits.map(({ id, version }) => `${id} ${version}`)
     },
   }
@@ -109,10 +115,10 @@ const parameter = (id: string): object => ({
   ...{ resourceType: 'SearchParameter', id, url: `http://example.org/${id}`, name: id, status: 'active', code: id },
   ...{ base: ['Patient'], type: 'string', expression: 'Patient.name.given' },
 })
-const parameterOf = (id: string): ResourceKey => keyOf('t', 'SearchParameter', id)
+const parameterOf = (id: string): ResourceKey => resourceKeyOf('t', 'SearchParameter', id)
 
-await onDynamo((engine) => {
-  atEnd(() => engine.stop())
+await runOnDynamo((engine) => {
+  runAtEnd(() => engine.stop())
 
   describe.each(kinds)('an index %s whose store is set back', (_, open) => {
     let indices: Indices
@@ -127,7 +133,7 @@ await onDynamo((engine) => {
       expect(await to.commit(writes, [])).toEqual({ kind: 'committed' })
       const versions = writes.map(versionOf)
       const parameters = versions.filter(({ type }) => type === 'SearchParameter')
-      await indices.state.change((state) => parameters.reduce(afterSearchParameter, state))
+      await indices.state.change((state) => parameters.reduce(applySearchParameter, state))
       const changes = versions.map((version, i) => ({ sequence: String(i), version }))
       const parts = { index: indices.of(epoch), reading: () => ({}), expressions: EXPRESSIONS, onPoison: () => undefined }
       expect(await indexStream(changes, parts)).toEqual([])
@@ -155,15 +161,15 @@ await onDynamo((engine) => {
       mostAtOnce = 0
       shown = undefined
       time = INSTANT - DAY * 5
-      await write(store, 0, change(patientOf('same'), 0), change(patientOf('back'), 0), change(patientOf('ended'), 0))
-      await write(store, 0, change(patientOf('risen'), 0), change(keyOf('t', 'Basic', 'same'), 0, { resourceType: 'Basic' }))
-      await write(store, 0, end(patientOf('risen'), 1), change(parameterOf('kept'), 0, parameter('kept')))
+      await write(store, 0, change(patientKeyOf('same'), 0), change(patientKeyOf('back'), 0), change(patientKeyOf('ended'), 0))
+      await write(store, 0, change(patientKeyOf('risen'), 0), change(resourceKeyOf('t', 'Basic', 'same'), 0, { resourceType: 'Basic' }))
+      await write(store, 0, end(patientKeyOf('risen'), 1), change(parameterOf('kept'), 0, parameter('kept')))
       restored = await copyOf(table)
       time = INSTANT
-      for (const expected of [1, 2, 3]) await write(store, 0, change(patientOf('back'), expected))
-      await write(store, 0, end(patientOf('ended'), 1), change(patientOf('risen'), 2), change(patientOf('gone'), 0))
+      for (const expected of [1, 2, 3]) await write(store, 0, change(patientKeyOf('back'), expected))
+      await write(store, 0, end(patientKeyOf('ended'), 1), change(patientKeyOf('risen'), 2), change(patientKeyOf('gone'), 0))
       await write(store, 0, end(parameterOf('kept'), 1), change(parameterOf('lost'), 0, parameter('lost')))
-      await write(store, 0, change(patientOf('other', 'late'), 0))
+      await write(store, 0, change(patientKeyOf('other', 'late'), 0))
     })
 
     let [underWay, mostAtOnce] = [0, 0]
@@ -183,11 +189,11 @@ await onDynamo((engine) => {
 
     /** As the function does that runs in every deployment. */
     const migrate = async (restore: Restore, at = AT): Promise<void> => {
-      const parameters = await parametersNow((await indices.state.read()).value, { resources: restored, now: NOW })
+      const parameters = await readSearchParameters((await indices.state.read()).value, { resources: restored, now: NOW })
       await indices.state.change((kept) => {
-        const known = identifiedIn(restore.epoch, kept, 'fresh')
-        const back = setBack(known, restore, 'fresh', at)
-        return back === known ? known : parameters.reduce(afterSearchParameter, back as IndexState)
+        const known = withRestoredIdentity(restore.epoch, kept, 'fresh')
+        const back = applyRestore(known, restore, 'fresh', at)
+        return back === known ? known : parameters.reduce(applySearchParameter, back as IndexState)
       })
     }
 
@@ -210,7 +216,7 @@ await onDynamo((engine) => {
           wait: 60,
           keepFor: 0,
           budget: -1,
-          poisoned: new PoisonList(indices.state),
+          poisoned: new UnindexableVersions(indices.state),
         },
         define: async () => undefined,
       } as unknown as RebuildParts)
@@ -257,8 +263,8 @@ await onDynamo((engine) => {
       ])
       await expectWhole(1)
       time = NOW
-      await write(restored, 1, change(patientOf('back'), 1), change(patientOf('gone'), 0), end(patientOf('same'), 1))
-      await write(restored, 1, change(patientOf('other', 'late'), 0))
+      await write(restored, 1, change(patientKeyOf('back'), 1), change(patientKeyOf('gone'), 0), end(patientKeyOf('same'), 1))
+      await write(restored, 1, change(patientKeyOf('other', 'late'), 0))
       await expectWhole(1)
     })
 
@@ -283,7 +289,9 @@ await onDynamo((engine) => {
       await expect(caughtUpStep(0)).rejects.toThrow('the index is of epoch 1, this function of 0')
     })
     const caughtUpStep = async (epoch: number): Promise<unknown> => {
-      await indices.state.change((state) => setBack(state as Identified, { ...RESTORE, epoch: 2, former: 'restored' }, 'fresh', NOW))
+      await indices.state.change((state) =>
+        applyRestore(state as IdentifiedState, { ...RESTORE, epoch: 2, former: 'restored' }, 'fresh', NOW),
+      )
       await indices.state.change((state) => ({ ...state, live: { ...state.live!, epoch: 1 } }))
       return step(epoch)({ action: 'take', execution: 'e' })
     }
@@ -291,13 +299,13 @@ await onDynamo((engine) => {
     it('takes writes of its epoch while it catches up, whichever comes first', async () => {
       await migrate(RESTORE)
       time = NOW
-      await write(restored, 1, change(patientOf('back'), 1), change(patientOf('gone'), 0))
+      await write(restored, 1, change(patientKeyOf('back'), 1), change(patientKeyOf('gone'), 0))
       await caughtUp(1)
       await expectWhole(1)
     })
 
     it('knows by what the store has what is defined, and forgets what it could not read of versions that are no more', async () => {
-      await indices.state.change((state) => afterPoison(state, { ...patientOf('back'), versionId: 4 }, 'TypeError'))
+      await indices.state.change((state) => recordUnindexable(state, { ...patientKeyOf('back'), versionId: 4 }, 'TypeError'))
       const defined = async () => (await indices.state.read()).value.definitions.map(({ id }) => id)
       expect(await defined()).toEqual(['lost'])
       await migrate(RESTORE)
@@ -307,7 +315,7 @@ await onDynamo((engine) => {
     })
 
     it('goes on where it was, page by page', async () => {
-      const many = Array.from({ length: 520 }, (_, i) => change(patientOf(`m${i}`), 0))
+      const many = Array.from({ length: 520 }, (_, i) => change(patientKeyOf(`m${i}`), 0))
       for (let at = 0; at < many.length; at += 65) await write(store, 0, ...many.slice(at, at + 65))
       await migrate(RESTORE)
       expect(await caughtUp(1)).toBeGreaterThan(1)
@@ -342,7 +350,7 @@ await onDynamo((engine) => {
     it('goes through several types side by side, and tells how far each is, and that it is not searched', async () => {
       const types = ['Basic', 'Patient'] as const
       for (const resourceType of types) {
-        const many = Array.from({ length: 520 }, (_, i) => change(keyOf('t', resourceType, `m${i}`), 0, { resourceType }))
+        const many = Array.from({ length: 520 }, (_, i) => change(resourceKeyOf('t', resourceType, `m${i}`), 0, { resourceType }))
         for (let at = 0; at < many.length; at += 65) await write(store, 0, ...many.slice(at, at + 65))
       }
       await migrate(RESTORE)
@@ -400,34 +408,38 @@ await onDynamo((engine) => {
 
 describe('what another store may know of', () => {
   const HOUR = 60 * 60_000
-  const first = identified(NO_STATE, 'a')
+  const first = withIdentity(NO_STATE, 'a')
 
   it('is nothing before the store was ever set back, and then what was written until an hour after', () => {
-    expect(ownSince(NO_STATE, 0)).toBe(0)
-    const back = setBack(first, { epoch: 1, store: 'restored', instant: INSTANT, former: 'former' }, 'b', NOW)
-    expect(ownSince(back, 1)).toBe(NOW + HOUR)
-    const again = setBack(back, { epoch: 2, store: 'former', instant: INSTANT }, 'c', NOW + DAY)
-    expect(ownSince(again, 2)).toBe(NOW + DAY + HOUR)
+    expect(exclusiveInstantOf(NO_STATE, 0)).toBe(0)
+    const back = applyRestore(first, { epoch: 1, store: 'restored', instant: INSTANT, former: 'former' }, 'b', NOW)
+    expect(exclusiveInstantOf(back, 1)).toBe(NOW + HOUR)
+    const again = applyRestore(back, { epoch: 2, store: 'former', instant: INSTANT }, 'c', NOW + DAY)
+    expect(exclusiveInstantOf(again, 2)).toBe(NOW + DAY + HOUR)
   })
 
   it('is everything for a function of another epoch, and where nobody remembers when', () => {
-    const back = setBack(first, { epoch: 1, store: 'restored', instant: INSTANT }, 'b', NOW)
+    const back = applyRestore(first, { epoch: 1, store: 'restored', instant: INSTANT }, 'b', NOW)
     const { setBackAt: _, ...forgotten } = back
-    expect([ownSince(NO_STATE, 1), ownSince(back, 0), ownSince(forgotten, 1)]).toEqual([Infinity, Infinity, Infinity])
+    expect([exclusiveInstantOf(NO_STATE, 1), exclusiveInstantOf(back, 0), exclusiveInstantOf(forgotten, 1)]).toEqual([
+      Infinity,
+      Infinity,
+      Infinity,
+    ])
   })
 })
 
 describe('a state of no index, behind a store that was set back', () => {
   it('takes all types to lack theirs', () => {
-    const { live, rebuilds } = identifiedIn(1, NO_STATE, 'a')
+    const { live, rebuilds } = withRestoredIdentity(1, NO_STATE, 'a')
     expect([live.lacking.includes('Patient'), rebuilds.some(({ type }) => type === 'Patient')]).toEqual([true, true])
-    expect(identifiedIn(0, NO_STATE, 'a').live.lacking).toEqual([])
+    expect(withRestoredIdentity(0, NO_STATE, 'a').live.lacking).toEqual([])
   })
 
   it('keeps what a SearchParameter defines that cannot be read any more', async () => {
     const key = parameterOf('kept')
     const damage = new Damaged('store', 'a body is gone')
-    const { definitions } = afterSearchParameter(NO_STATE, versionOf(writeOf(key, { body: parameter('kept') })))
+    const { definitions } = applySearchParameter(NO_STATE, versionOf(writeOf(key, { body: parameter('kept') })))
     const resources = {
       async *tenants() {
         yield 't'
@@ -437,29 +449,29 @@ describe('a state of no index, behind a store that was set back', () => {
         yield { versions: [], damaged: [{ ...key, versionId: 1, deleted: false, damage }] }
       },
     }
-    expect([definitions.length, await parametersNow({ definitions }, { resources, now: NOW })]).toEqual([1, []])
+    expect([definitions.length, await readSearchParameters({ definitions }, { resources, now: NOW })]).toEqual([1, []])
   })
 
   it('makes anew what it had not caught up with when the store is set back once more', () => {
-    const before = begun(identified(NO_STATE, 'a'), ['Patient', 'Basic'], 'a')
-    const once = setBack(before, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
+    const before = addIndices(withIdentity(NO_STATE, 'a'), ['Patient', 'Basic'], 'a')
+    const once = applyRestore(before, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
     const half = { ...once, live: { ...once.live, ahead: ['Basic'] } }
-    const { live, setBack: left } = setBack(half, { epoch: 2, store: 'h', instant: INSTANT, former: 'g' }, 'c', NOW)
+    const { live, setBack: left } = applyRestore(half, { epoch: 2, store: 'h', instant: INSTANT, former: 'g' }, 'c', NOW)
     expect([live.epoch, live.lacking, live.ahead, left!.former]).toEqual([2, ['Basic'], ['Patient'], 'g'])
   })
 
   it('ends what somebody is at, who began it with what there was before', () => {
-    const busy = { ...begun(identified(NO_STATE, 'a'), ['Patient'], 'a'), worker: { execution: 'e', at: NOW } }
+    const busy = { ...addIndices(withIdentity(NO_STATE, 'a'), ['Patient'], 'a'), worker: { execution: 'e', at: NOW } }
     const rebuilds = [{ tenant: 't', type: 'Patient', done: 3, total: 9, taken: 'e' }]
-    const after = setBack({ ...busy, rebuilds }, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
+    const after = applyRestore({ ...busy, rebuilds }, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
     expect([after.worker, after.rebuilds]).toEqual([undefined, [{ tenant: 't', type: 'Patient', done: 0, total: 9 }]])
     expect(after.setBack).toEqual({ former: 'f', since: INSTANT - 3_600_000, at: NOW })
-    expect(setBack(after, { epoch: 1, store: 'g', instant: 0 }, 'c', NOW)).toBe(after)
+    expect(applyRestore(after, { epoch: 1, store: 'g', instant: 0 }, 'c', NOW)).toBe(after)
   })
   describe('knows whose documents it has', () => {
-    const known = setBack(identified(NO_STATE, 'a'), { epoch: 0, store: 'f', instant: 0 }, 'b', NOW)
-    const once = setBack(known, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
-    const again = (restore: Partial<Restore>) => () => setBack(once, { epoch: 1, store: 'g', instant: INSTANT, ...restore }, 'c', NOW)
+    const known = applyRestore(withIdentity(NO_STATE, 'a'), { epoch: 0, store: 'f', instant: 0 }, 'b', NOW)
+    const once = applyRestore(known, { epoch: 1, store: 'g', instant: INSTANT, former: 'f' }, 'b', NOW)
+    const again = (restore: Partial<Restore>) => () => applyRestore(once, { epoch: 1, store: 'g', instant: INSTANT, ...restore }, 'c', NOW)
 
     it('and takes no other for it in the same epoch', () => {
       expect([known.store, once.store]).toEqual(['f', 'g'])

@@ -4,32 +4,32 @@
  */
 import { expect } from '@jest/globals'
 import type { EventValue } from '../../lambdas/adapters/dynamodb/attributes.ts'
-import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
-import { contentOf, headItem, shardFor } from '../../lambdas/adapters/dynamodb/version-item.ts'
+import { type StreamRecord, versionOfRecord } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
+import { contentOf, headItem, shardOfId } from '../../lambdas/adapters/dynamodb/version-item.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { indexChanges } from '../../lambdas/indexing/feed/indexing.ts'
-import { NOTHING_READ } from '../../lambdas/indexing/parameter-prefetch.ts'
+import { NO_PREFETCHED_RESOURCES } from '../../lambdas/indexing/parameter-prefetch.ts'
 import { followStream } from '../../lambdas/indexing/stream-follower.ts'
 import type { BlobStore } from '../../lambdas/ports/blobs/blob-store.ts'
-import { whole } from '../../lambdas/ports/execution/generator-driver.ts'
+import { runToEnd } from '../../lambdas/ports/execution/generator-driver.ts'
 import { NotApplied } from '../../lambdas/ports/faults/not-applied.ts'
 import type { Plan } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search/search-index.ts'
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
-import { ofTenant, resolved } from '../../lambdas/search/query/condition.ts'
+import { resolveChains, unrestrictedSearchAccess } from '../../lambdas/search/query/condition.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { feedOf } from '../fixtures/feed.ts'
-import { deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { deletionOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const TENANT = 'te nant'
 const NOW = Date.UTC(2024, 0, 1)
 const noBlobs = {} as BlobStore
 
-export type Way = { readonly index: SearchIndex; readonly close: () => Promise<void> }
+export type StreamedIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
 
-export async function bothWaysAgree(writes: number, seed: number, open: () => Promise<Way>): Promise<void> {
+export async function checkIndexesAgree(writes: number, seed: number, open: () => Promise<StreamedIndex>): Promise<void> {
   const random = randomOf(seed)
   const history = historyOf(random, writes)
   const fed = new SqliteSearchIndex(':memory:')
@@ -44,7 +44,7 @@ export async function bothWaysAgree(writes: number, seed: number, open: () => Pr
         const plan: Plan = {
           tenant: TENANT,
           types: [type],
-          where: await resolved(where, ofTenant(TENANT), index),
+          where: await resolveChains(where, unrestrictedSearchAccess(TENANT), index),
           access: 'everything',
           order,
           limit: 1_000,
@@ -77,7 +77,7 @@ function historyOf(random: Random, writes: number): readonly Write[] {
     const id = `${type[0]!.toLowerCase()}${random.below(Math.max(4, writes / 6))}`
     const expected = heads.get(id) ?? 0
     heads.set(id, expected + 1)
-    const key = keyOf(TENANT, type, id)
+    const key = resourceKeyOf(TENANT, type, id)
     const lastUpdated = NOW + i * 10
     if (expected > 0 && random.below(6) === 0) return deletionOf(key, { expected, lastUpdated })
     return writeOf(key, { expected, lastUpdated, body: { resourceType: type, id, ...contentFor(type, random) } })
@@ -100,8 +100,8 @@ const contentFor = (type: string, random: Random): object =>
 function followed(history: readonly Write[], index: SqliteSearchIndex): void {
   const feed = feedOf(history.map(versionOf))
   for (let position = 0; position < history.length; ) {
-    const part = { ...feed.changesOf({ except: [] }, position, 50), read: NOTHING_READ }
-    position = whole(indexChanges(index, part, { reading: () => ({}), onPoison: () => undefined }))
+    const part = { ...feed.changesOf({ except: [] }, position, 50), read: NO_PREFETCHED_RESOURCES }
+    position = runToEnd(indexChanges(index, part, { reading: () => ({}), onPoison: () => undefined }))
   }
 }
 
@@ -114,7 +114,7 @@ async function delivered(random: Random, history: readonly Write[], index: Searc
     index: failing(random, index),
     readingAfter: async () => () => ({}),
     onPoison: (_, error) => reports.push(error),
-    versionOf: (record) => streamVersion(record, noBlobs),
+    versionOf: (record) => versionOfRecord(record, noBlobs),
     report: (error) => reports.push(error),
   })
   for (let next = 0; next < records.length; ) {
@@ -144,7 +144,7 @@ const failing = (random: Random, index: SearchIndex): Pick<SearchIndex, 'apply'>
 })
 
 async function recordOf(write: Write, i: number): Promise<StreamRecord> {
-  const item = headItem({ write, content: await contentOf(write, 'op', noBlobs), index: 0, shard: shardFor(write.id, 1) })
+  const item = headItem({ write, content: await contentOf(write, 'op', noBlobs), index: 0, shard: shardOfId(write.id, 1) })
   return JSON.parse(JSON.stringify({ dynamodb: { SequenceNumber: String(i), NewImage: marshalled(item) } })) as StreamRecord
 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { beatsOf } from '../../lambdas/indexing/heartbeat.ts'
 import { measureTableIndexLag } from '../../lambdas/indexing/table-index-lag.ts'
-import type { Beat } from '../../lambdas/ports/search/heartbeat.ts'
+import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 
 /** The beat of a place is shown after `lagOf` the place, in ms. */
 async function measured(lagOf: (place: number) => number) {
@@ -10,7 +10,7 @@ async function measured(lagOf: (place: number) => number) {
   let now = 1_000_000
   const sent = now
   const parts = {
-    hidden: async (beats: readonly Beat[]) => {
+    hidden: async (beats: readonly ShardHeartbeat[]) => {
       looks.push(beats.length)
       return beats.filter(({ place }) => now < sent + lagOf(place))
     },

@@ -1,19 +1,19 @@
 /** How texts are read where several tenants have defined parameters: each by its own, in searches and in documents. */
 import { describe, expect, it } from '@jest/globals'
-import { type Definitions, defined, NO_DEFINITIONS } from '../../lambdas/indexing/custom-definitions.ts'
+import { type Definitions, NO_DEFINITIONS, withSearchParameter } from '../../lambdas/indexing/custom-definitions.ts'
 import { indexChanges } from '../../lambdas/indexing/feed/indexing.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
-import { readAhead } from '../../lambdas/indexing/parameter-prefetch.ts'
-import { Readings } from '../../lambdas/indexing/tenant-search-contexts.ts'
-import { whole } from '../../lambdas/ports/execution/generator-driver.ts'
+import { prefetchResources } from '../../lambdas/indexing/parameter-prefetch.ts'
+import { TenantSearchContexts } from '../../lambdas/indexing/tenant-search-contexts.ts'
+import { runToEnd } from '../../lambdas/ports/execution/generator-driver.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { patient } from '../fixtures/resources.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const parameter = (tenant: string, code: string, expression: string) =>
   versionOf(
-    writeOf(keyOf(tenant, 'SearchParameter', code), {
+    writeOf(resourceKeyOf(tenant, 'SearchParameter', code), {
       body: { resourceType: 'SearchParameter', id: code, url: code, status: 'active', code, base: ['Patient'], type: 'string', expression },
     }),
   )
@@ -24,15 +24,16 @@ const INTERPRETED = 'Patient.name.repeat(family)'
 
 /** `state`: of all that is defined. */
 const definitionsOf = (state: 'building' | 'active', expression = COMPILED): Definitions => {
-  const made = [parameter('a', 'of-a', expression), parameter('b', 'of-b', expression)].reduce(defined, NO_DEFINITIONS)
+  const made = [parameter('a', 'of-a', expression), parameter('b', 'of-b', expression)].reduce(withSearchParameter, NO_DEFINITIONS)
   return { ...made, definitions: made.definitions.map((each) => ({ ...each, state })) }
 }
 
-const codesOf = (readings: Readings, state: Definitions, tenant: string) => readings.of(state, tenant).custom?.map(({ code }) => code)
+const codesOf = (readings: TenantSearchContexts, state: Definitions, tenant: string) =>
+  readings.of(state, tenant).custom?.map(({ code }) => code)
 
 describe('room', () => {
   const definedBy = (state: Definitions, tenant: string, count: number, names = `${tenant}-`) =>
-    Array.from({ length: count }, (_, i) => parameter(tenant, `${names}${i}`, COMPILED)).reduce(defined, state)
+    Array.from({ length: count }, (_, i) => parameter(tenant, `${names}${i}`, COMPILED)).reduce(withSearchParameter, state)
   const reasons = ({ poisoned }: Definitions) => poisoned.map(({ tenant, reason }) => `${tenant} ${reason}`)
 
   it('is a tenant’s own, and one that fills it takes none of others', () => {
@@ -53,28 +54,28 @@ describe('room', () => {
 
 describe('a tenant', () => {
   it('is read by its own parameters alone, and nobody by none', () => {
-    const readings = new Readings({}, 'searches')
+    const readings = new TenantSearchContexts({}, 'searches')
     const state = definitionsOf('active')
     expect(['a', 'b', 'c', ''].map((tenant) => codesOf(readings, state, tenant))).toEqual([['of-a'], ['of-b'], undefined, undefined])
   })
 
   it('is searched by what is built, and has documents by what is building, too', () => {
     const state = definitionsOf('building')
-    expect(codesOf(new Readings({}, 'searches'), state, 'a')).toBeUndefined()
-    expect(codesOf(new Readings({}, 'documents'), state, 'a')).toEqual(['of-a'])
+    expect(codesOf(new TenantSearchContexts({}, 'searches'), state, 'a')).toBeUndefined()
+    expect(codesOf(new TenantSearchContexts({}, 'documents'), state, 'a')).toEqual(['of-a'])
   })
 
   it('keeps its reading while others define, also where what is defined was sent here anew; and its mappings while it defines more', () => {
-    const readings = new Readings({}, 'searches')
+    const readings = new TenantSearchContexts({}, 'searches')
     const state = definitionsOf('active')
     const before = readings.of(state, 'a')
     const activated = (next: Definitions): Definitions => ({
       ...next,
       definitions: structuredClone(next.definitions).map((each) => ({ ...each, state: 'active' })),
     })
-    const others = activated(defined(state, parameter('b', 'more-of-b', COMPILED)))
+    const others = activated(withSearchParameter(state, parameter('b', 'more-of-b', COMPILED)))
     expect(readings.of(others, 'a')).toBe(before)
-    const mine = activated(defined(others, parameter('a', 'more-of-a', COMPILED)))
+    const mine = activated(withSearchParameter(others, parameter('a', 'more-of-a', COMPILED)))
     const after = readings.of(mine, 'a')
     expect(after.custom?.map(({ code }) => code)).toEqual(['of-a', 'more-of-a'])
     expect(after.custom?.[0]).toBe(before.custom?.[0])
@@ -84,9 +85,9 @@ describe('a tenant', () => {
 
 describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
   const state = definitionsOf('active', expression)
-  const readings = new Readings({}, 'documents')
+  const readings = new TenantSearchContexts({}, 'documents')
   const reading = (tenant: string) => readings.of(state, tenant)
-  const versions = ['a', 'b', 'c'].map((tenant) => versionOf(writeOf(patientOf('p', tenant), { body: patient('p', { family: 'F' }) })))
+  const versions = ['a', 'b', 'c'].map((tenant) => versionOf(writeOf(patientKeyOf('p', tenant), { body: patient('p', { family: 'F' }) })))
   const made: IndexDocument[] = []
   const expectOwn = () =>
     expect(
@@ -117,8 +118,8 @@ describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
       note: () => 0,
       setNote: () => undefined,
     }
-    const part = { changes, upTo: versions.length, read: await readAhead(versions, reading, EXPRESSIONS) }
-    whole(indexChanges(index, part, { reading, onPoison: () => undefined }))
+    const part = { changes, upTo: versions.length, read: await prefetchResources(versions, reading, EXPRESSIONS) }
+    runToEnd(indexChanges(index, part, { reading, onPoison: () => undefined }))
     expectOwn()
   })
 })

@@ -1,8 +1,8 @@
 /** Which versions are listed as unreadable: what failed, until the same version or a later one is read. */
 import { describe, expect, it } from '@jest/globals'
-import { afterPoison, afterTry, type IndexState, NO_STATE, statusOf } from '../../lambdas/indexing/index-state.ts'
-import { PoisonList } from '../../lambdas/indexing/unindexable-versions.ts'
-import type { Kept } from '../../lambdas/ports/rows/shared-state.ts'
+import { clearUnindexable, type IndexState, NO_STATE, recordUnindexable, statusOf } from '../../lambdas/indexing/index-state.ts'
+import { UnindexableVersions } from '../../lambdas/indexing/unindexable-versions.ts'
+import type { VersionedValue } from '../../lambdas/ports/rows/shared-state.ts'
 import type { ResourceVersion } from '../../lambdas/ports/store/resource-store.ts'
 
 const version = (versionId: number, key: Partial<ResourceVersion> = {}): ResourceVersion => ({
@@ -12,7 +12,7 @@ const version = (versionId: number, key: Partial<ResourceVersion> = {}): Resourc
 
 /** `meanwhile`: while a change is under way. */
 function shared(meanwhile = () => {}) {
-  let kept: Kept<IndexState> = { number: 0, value: NO_STATE }
+  let kept: VersionedValue<IndexState> = { number: 0, value: NO_STATE }
   return {
     names: () => kept.value.poisoned.map(({ id, versionId, reason }) => `${id} ${versionId} ${reason}`),
     change: async (change: (state: IndexState) => IndexState) => {
@@ -24,7 +24,8 @@ function shared(meanwhile = () => {}) {
 }
 
 describe('A version that could not be read', () => {
-  const listed = (...read: readonly ResourceVersion[]) => read.reduce(afterTry, afterPoison(NO_STATE, version(2), 'TypeError')).poisoned
+  const listed = (...read: readonly ResourceVersion[]) =>
+    read.reduce(clearUnindexable, recordUnindexable(NO_STATE, version(2), 'TypeError')).poisoned
 
   it('is listed until that version is read after all, or a later one', () => {
     expect(listed()).toMatchObject([{ id: 'p', versionId: 2, reason: 'TypeError' }])
@@ -42,18 +43,18 @@ describe('The list', () => {
   it('has each reason of a version, until another one of the resource fails, or that is read', () => {
     const reasons = (state: IndexState) => state.poisoned.map(({ versionId, reason }) => `${versionId} ${reason}`)
     const both = ['parameter a: X', 'parameter b: X', 'parameter a: X'].reduce(
-      (state, reason) => afterPoison(state, version(1), reason),
+      (state, reason) => recordUnindexable(state, version(1), reason),
       NO_STATE,
     )
     expect(reasons(both)).toEqual(['1 parameter b: X', '1 parameter a: X'])
-    expect(reasons(afterPoison(both, version(2), 'parameter a: X'))).toEqual(['2 parameter a: X'])
-    expect(reasons(afterTry(both, version(1)))).toEqual([])
+    expect(reasons(recordUnindexable(both, version(2), 'parameter a: X'))).toEqual(['2 parameter a: X'])
+    expect(reasons(clearUnindexable(both, version(1)))).toEqual([])
   })
 
   it('has the last thousand, and nobody’s push out those of others; each is told of its own', () => {
     const few = [1, 2].map((n) => version(1, { tenant: 'few', id: `f${n}` }))
     const many = Array.from({ length: 1_100 }, (_, n) => version(1, { id: `m${n}` }))
-    const state = [...few, ...many].reduce((before, each) => afterPoison(before, each, 'TypeError'), NO_STATE)
+    const state = [...few, ...many].reduce((before, each) => recordUnindexable(before, each, 'TypeError'), NO_STATE)
     const told = (tenant: string) => statusOf(state, tenant).unreadable
     expect(told('few').map(({ id }) => id)).toEqual(['f1', 'f2'])
     expect(told('a').map(({ id }) => id)).toEqual(many.slice(-998).map(({ id }) => id))
@@ -63,11 +64,11 @@ describe('The list', () => {
 
   it('tells of a failure once: what was read since does not come back', async () => {
     const state = shared()
-    const list = new PoisonList(state)
+    const list = new UnindexableVersions(state)
     list.addVersion(version(1), new TypeError('content'))
     await list.save()
     expect(state.names()).toEqual(['p 1 TypeError'])
-    await state.change((before) => afterTry(before, version(2)))
+    await state.change((before) => clearUnindexable(before, version(2)))
     await list.save()
     list.addVersion(version(1, { id: 'q' }), 'text')
     await list.save()
@@ -80,7 +81,7 @@ describe('The list', () => {
       later()
       later = () => {}
     })
-    const list = new PoisonList(state)
+    const list = new UnindexableVersions(state)
     list.addVersion(version(1), new TypeError())
     await list.save()
     await list.save()
@@ -93,7 +94,7 @@ describe('The list', () => {
       later()
       later = () => {}
     })
-    const list = new PoisonList(state)
+    const list = new UnindexableVersions(state)
     list.addVersion(version(1), new TypeError())
     await Promise.all([list.save(), list.save()])
     await list.save()

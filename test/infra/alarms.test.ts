@@ -5,23 +5,23 @@
 import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/rows/audit-log.ts'
-import { beatItem, streamBeat } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
-import type { Dynamo } from '../../lambdas/adapters/dynamodb/table-client.ts'
-import { ageOf, followPulse, NO_PULSE, sendPulse } from '../../lambdas/indexing/heartbeat.ts'
-import type { Beat } from '../../lambdas/ports/search/heartbeat.ts'
+import { heartbeatItem, heartbeatOfRecord } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
+import type { TableClient } from '../../lambdas/adapters/dynamodb/table-client.ts'
+import { followHeartbeat, heartbeatAgeOf, NO_HEARTBEAT, sendHeartbeat } from '../../lambdas/indexing/heartbeat.ts'
+import type { ShardHeartbeat } from '../../lambdas/ports/search/heartbeat.ts'
 import type { AuditDurability, AuditRecord } from '../../lambdas/ports/security/audit-log.ts'
-import { tellOfLacking, tellOfUnrecorded, tellPulseAge } from '../../lambdas/runtime/aws/log.ts'
-import type { Invoked } from '../cloud/function-host.ts'
+import { logHeartbeatAge, logLostIndices, logUnwrittenAudit } from '../../lambdas/runtime/aws/log.ts'
+import type { InvocationResult } from '../cloud/function-host.ts'
 import { mappingOf, pump, type StreamRecord } from '../cloud/pump.ts'
 import { memoryState } from '../fixtures/memory-state.ts'
-import { type Period, stateOf } from './alarms.ts'
-import { ofType, synthesized, type Tree } from './assembly.ts'
+import { alarmStateOf, type MetricPeriod } from './alarms.ts'
+import { resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
 
-const { tokens } = await synthesized({
+const { tokens } = await synthesizeStages({
   tokens: { access: 'token', exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }] },
 })
 /** Name → those of that name: one for each metric. */
-const alarms = Map.groupBy(Object.values(ofType(tokens.service, 'AWS::CloudWatch::Alarm')), ({ AlarmDescription }) => {
+const alarms = Map.groupBy(Object.values(resourcesOfType(tokens.service, 'AWS::CloudWatch::Alarm')), ({ AlarmDescription }) => {
   const text: string = typeof AlarmDescription === 'string' ? AlarmDescription : JSON.stringify(AlarmDescription)
   return /^\W*(\w+):/.exec(text)![1]!
 })
@@ -42,13 +42,13 @@ const OWN = ['FHIR', 'Stage'] as const
 type Row = {
   /** Where its service writes it, and with which dimensions. */
   readonly of: readonly [namespace: string, dimensions: string]
-  readonly wrong: readonly Period[]
-  readonly right: readonly Period[]
+  readonly wrong: readonly MetricPeriod[]
+  readonly right: readonly MetricPeriod[]
   /** What it is when nothing is written. */
   readonly silent?: 'ALARM'
 }
 
-const [EVERY, NOW_AND_THEN]: readonly (readonly Period[])[] = [
+const [EVERY, NOW_AND_THEN]: readonly (readonly MetricPeriod[])[] = [
   [
     [0, 1],
     [1, 0],
@@ -57,8 +57,8 @@ const [EVERY, NOW_AND_THEN]: readonly (readonly Period[])[] = [
   [[1], [0], [1]],
 ]
 /** So many calls of a hundred take so long, the others no time: ms. */
-const slow = (calls: number, ms: number): Period => Array.from({ length: 100 }, (_, i) => (i < calls ? ms : 1))
-const once = (wrong: Period, right: Period): Pick<Row, 'wrong' | 'right'> => ({
+const slow = (calls: number, ms: number): MetricPeriod => Array.from({ length: 100 }, (_, i) => (i < calls ? ms : 1))
+const once = (wrong: MetricPeriod, right: MetricPeriod): Pick<Row, 'wrong' | 'right'> => ({
   wrong: [right, right, wrong],
   right: [right, right, right],
 })
@@ -110,10 +110,10 @@ describe.each(all.filter(([name]) => ROWS[name] !== undefined))('the alarm %s', 
   const dimensions = (alarm.Dimensions ?? []).map(({ Name }: Tree) => Name).sort()
 
   it('rings when that goes wrong which it is about, and not otherwise', () => {
-    expect([stateOf(alarm, wrong), stateOf(alarm, right)]).toEqual(['ALARM', 'OK'])
+    expect([alarmStateOf(alarm, wrong), alarmStateOf(alarm, right)]).toEqual(['ALARM', 'OK'])
   })
 
-  it('knows what it means that nothing is written', () => expect(stateOf(alarm, [[], [], []])).toBe(silent ?? 'OK'))
+  it('knows what it means that nothing is written', () => expect(alarmStateOf(alarm, [[], [], []])).toBe(silent ?? 'OK'))
 
   it('looks where its service writes', () => {
     const places = name.startsWith('TableThrottles') ? [of, INDEX] : [of]
@@ -139,7 +139,7 @@ describe('what the stream is followed with', () => {
       dynamodb: { SequenceNumber: String(i + 1), ApproximateCreationDateTime: 1, Keys: { sk: { S: 'H' } } },
     }),
   )
-  const driven = async (answers: readonly Invoked[], given: readonly StreamRecord[]) => {
+  const driven = async (answers: readonly InvocationResult[], given: readonly StreamRecord[]) => {
     const [reads, mapping] = [[given], mappingOf(mappings.find((each) => JSON.stringify(each).includes('\\"H\\"'))!)]
     let calls = 0
     const { drain, figures } = pump({
@@ -161,19 +161,19 @@ describe('what the stream is followed with', () => {
   })
 
   it('that takes a part of each batch only is told, though no call of it failed', async () => {
-    const partly: Invoked = { result: '{"batchItemFailures":[{"itemIdentifier":"4"}]}' }
+    const partly: InvocationResult = { result: '{"batchItemFailures":[{"itemIdentifier":"4"}]}' }
     const { failedEvents, errors, polled } = await driven([partly, partly, partly], records)
     expect([failedEvents.length, errors]).toEqual([3, 0])
-    expect(stateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('ALARM')
-    expect(stateOf(of('FollowerErrors', 'Errors'), [[errors], [errors], [errors]])).toBe('OK')
-    expect(stateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
+    expect(alarmStateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('ALARM')
+    expect(alarmStateOf(of('FollowerErrors', 'Errors'), [[errors], [errors], [errors]])).toBe('OK')
+    expect(alarmStateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
   })
 
   it('that has nothing to do is looked at all the same', async () => {
     const { polled, failedEvents } = await driven([], [])
     expect(polled).toEqual([0])
-    expect(stateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
-    expect(stateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('OK')
+    expect(alarmStateOf(of('NotFollowed', 'PolledEventCount'), [polled, polled, polled])).toBe('OK')
+    expect(alarmStateOf(of('FollowerErrors', 'FailedInvokeEventCount'), [failedEvents, failedEvents, failedEvents])).toBe('OK')
   })
 })
 
@@ -186,13 +186,13 @@ describe('the pulse', () => {
   const MINUTE = 60_000
 
   /** Every minute it is looked after, and followed while `follows` says so: what is told in each period of the alarm, the first left out. */
-  const periodsOf = async (minutes: number, follows: (minute: number) => boolean): Promise<readonly Period[]> => {
+  const periodsOf = async (minutes: number, follows: (minute: number) => boolean): Promise<readonly MetricPeriod[]> => {
     const log = jest.spyOn(console, 'log').mockReturnValue()
-    const [state, stream, mapping] = [memoryState(NO_PULSE), [] as StreamRecord[], mappingOf(followed())]
-    const send = async (beats: readonly Beat[]) =>
+    const [state, stream, mapping] = [memoryState(NO_HEARTBEAT), [] as StreamRecord[], mappingOf(followed())]
+    const send = async (beats: readonly ShardHeartbeat[]) =>
       void stream.push(
         ...beats.map((beat, i): StreamRecord => {
-          const { pk, sk, sent } = beatItem(beat)
+          const { pk, sk, sent } = heartbeatItem(beat)
           const image = { pk: { S: pk }, sk: { S: sk }, sent: { N: String(sent) } }
           const images = { NewImage: image, OldImage: { ...image, sent: { N: String(Number(sent) - MINUTE) } } }
           return { dynamodb: { SequenceNumber: `${beat.sent}${i}`, ApproximateCreationDateTime: 1, Keys: image, ...images } }
@@ -202,12 +202,12 @@ describe('the pulse', () => {
     const missed = () => Promise.reject(new Error('nothing is missing'))
     for (let minute = 1; minute <= minutes; minute++) {
       const now = minute * MINUTE
-      tellPulseAge(ageOf(await sendPulse({ state, send }, now), undefined, now), { stage: 'dev', at: now })
+      logHeartbeatAge(heartbeatAgeOf(await sendHeartbeat({ state, send }, now), undefined, now), { stage: 'dev', at: now })
       const { drain } = pump({
         mapping,
         read: async () => stream.splice(0),
         invoke: async ({ Records }) => {
-          await followPulse({ state, tell, missed }, Records.flatMap((record) => streamBeat(record) ?? []), now)
+          await followHeartbeat({ state, tell, missed }, Records.flatMap((record) => heartbeatOfRecord(record) ?? []), now)
           return { result: '{"batchItemFailures":[]}' }
         },
         onDiscarded: () => undefined,
@@ -230,19 +230,19 @@ describe('the pulse', () => {
   it('comes back through what the stream is followed with, and nothing rings', async () => {
     const periods = await periodsOf(20, () => true)
     expect(periods.flat().every((age) => age === MINUTE)).toBe(true)
-    expect(stateOf(alarm, periods)).toBe('OK')
+    expect(alarmStateOf(alarm, periods)).toBe('OK')
   })
 
   it('that does not come back rings, though who sends it goes on; no more once it does', async () => {
     const stops = (minute: number) => minute < 8 || minute > 23
-    expect(stateOf(alarm, await periodsOf(23, stops))).toBe('ALARM')
+    expect(alarmStateOf(alarm, await periodsOf(23, stops))).toBe('ALARM')
     jest.restoreAllMocks()
-    expect(stateOf(alarm, await periodsOf(35, stops))).toBe('OK')
+    expect(alarmStateOf(alarm, await periodsOf(35, stops))).toBe('OK')
   })
 
   it('that never came back rings, and one that nobody sends', async () => {
-    expect(stateOf(alarm, await periodsOf(20, () => false))).toBe('ALARM')
-    expect(stateOf(alarm, [[60_000], [], []])).toBe('ALARM')
+    expect(alarmStateOf(alarm, await periodsOf(20, () => false))).toBe('ALARM')
+    expect(alarmStateOf(alarm, [[60_000], [], []])).toBe('ALARM')
   })
 })
 
@@ -251,7 +251,7 @@ it.each([
   [[], 'OK'],
 ] as const)('types that lack their index are told under the name that is watched: %j', (types, state) => {
   const log = jest.spyOn(console, 'log').mockReturnValue()
-  tellOfLacking(types, { stage: 'dev', at: 0 })
+  logLostIndices(types, { stage: 'dev', at: 0 })
   const { _aws, names, ...values }: Tree = JSON.parse(String(log.mock.calls[0]![0]))
   const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
   const [alarm] = alarms.get('IndexLost')!
@@ -260,7 +260,7 @@ it.each([
     Metrics[0].Name,
     Dimensions[0].map((Name: string) => ({ Name, Value: values[Name] })),
   ])
-  expect([names, stateOf(alarm, [values.IndexLost, values.IndexLost, values.IndexLost])]).toEqual([
+  expect([names, alarmStateOf(alarm, [values.IndexLost, values.IndexLost, values.IndexLost])]).toEqual([
     types.length > 0 ? types : undefined,
     state,
   ])
@@ -268,11 +268,11 @@ it.each([
 
 describe('an audit record that is refused', () => {
   const record = { requestId: 'r', at: 0 } as AuditRecord
-  const refusing = { putAll: () => Promise.reject(new Error('throttled')) } as unknown as Dynamo
-  const logOn = (dynamo: Dynamo, durability: AuditDurability, newId = () => 'id'): DynamoDbAuditLog =>
+  const refusing = { putAll: () => Promise.reject(new Error('throttled')) } as unknown as TableClient
+  const logOn = (dynamo: TableClient, durability: AuditDurability, newId = () => 'id'): DynamoDbAuditLog =>
     new DynamoDbAuditLog({
       ...{ dynamo, retentionDays: 1, durability, newId },
-      onError: (error, unwritten) => tellOfUnrecorded(error, unwritten, { stage: 'dev', at: 0 }),
+      onError: (error, unwritten) => logUnwrittenAudit(error, unwritten, { stage: 'dev', at: 0 }),
     })
   const linesOf = (print: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }): readonly Tree[] =>
     print.mock.calls.map(([line]) => JSON.parse(String(line)))
@@ -291,13 +291,13 @@ describe('an audit record that is refused', () => {
       Metrics[0].Name,
       Dimensions[0].map((Name: string) => ({ Name, Value: values[Name] })),
     ])
-    expect(stateOf(alarm, [[], [], [values.AuditRefused[0]]])).toBe('ALARM')
+    expect(alarmStateOf(alarm, [[], [], [values.AuditRefused[0]]])).toBe('ALARM')
   })
 
   it.each(['strict', 'batched'] as const)('stands in the log, once, as the item that is tried again: %s', async (durability) => {
     const [counted, told] = [jest.spyOn(console, 'log').mockReturnValue(), jest.spyOn(console, 'error').mockReturnValue()]
     const [written, dynamo] = [[] as unknown[], { putAll: refusing.putAll }]
-    const audit = logOn(dynamo as unknown as Dynamo, durability)
+    const audit = logOn(dynamo as unknown as TableClient, durability)
     for (const requestId of ['a', 'b']) await Promise.resolve(audit.record({ ...record, requestId })).catch(() => undefined)
     await audit.flush()
     await Promise.resolve(audit.prepare()).catch(() => undefined)
@@ -315,7 +315,7 @@ describe('an audit record that is refused', () => {
     const keys = new Set<string>()
     const dynamo = {
       putAll: async (items: readonly { readonly pk: string }[]) => void items.map(({ pk }) => keys.add(pk)),
-    } as unknown as Dynamo
+    } as unknown as TableClient
     let count = 0
     const audit = logOn(dynamo, 'batched', () => `id ${count++}`)
     for (let i = 0; i < 2_000; i++) audit.record(record)
@@ -338,5 +338,5 @@ it('each alarm stands in the runbook, with an action', () => {
     expect(AlarmActions).toHaveLength(1)
     expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
   }
-  expect(Object.keys(ofType(tokens.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
+  expect(Object.keys(resourcesOfType(tokens.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
 })

@@ -5,12 +5,12 @@
 import type { Tree } from './assembly.ts'
 
 /** The values that were written in one period; none: the metric is missing there. */
-export type Period = readonly number[]
-export type State = 'OK' | 'ALARM' | 'INSUFFICIENT_DATA'
+export type MetricPeriod = readonly number[]
+export type AlarmState = 'OK' | 'ALARM' | 'INSUFFICIENT_DATA'
 
-const sum = (values: Period): number => values.reduce((all, each) => all + each, 0)
+const sum = (values: MetricPeriod): number => values.reduce((all, each) => all + each, 0)
 
-const STATISTICS: Readonly<Record<string, (values: Period) => number>> = {
+const STATISTICS: Readonly<Record<string, (values: MetricPeriod) => number>> = {
   Sum: sum,
   Average: (values) => sum(values) / values.length,
   Maximum: (values) => Math.max(...values),
@@ -18,7 +18,7 @@ const STATISTICS: Readonly<Record<string, (values: Period) => number>> = {
   SampleCount: (values) => values.length,
 }
 
-function statisticOf({ Statistic, ExtendedStatistic }: Tree): (values: Period) => number {
+function statisticOf({ Statistic, ExtendedStatistic }: Tree): (values: MetricPeriod) => number {
   const [, percent] = /^p(\d+)$/.exec(ExtendedStatistic ?? '') ?? []
   if (percent !== undefined) return (values) => values.toSorted((a, b) => a - b)[Math.ceil((Number(percent) / 100) * values.length) - 1]!
   const statistic = STATISTICS[Statistic]
@@ -32,7 +32,7 @@ const COMPARISONS: Readonly<Record<string, (value: number, threshold: number) =>
 }
 
 /** `periods`: the latest at the end. Properties of the template. */
-export function stateOf(alarm: Tree, periods: readonly Period[]): State {
+export function alarmStateOf(alarm: Tree, periods: readonly MetricPeriod[]): AlarmState {
   const { Threshold, ComparisonOperator, EvaluationPeriods, DatapointsToAlarm = EvaluationPeriods, TreatMissingData = 'missing' } = alarm
   const isBeyond = COMPARISONS[ComparisonOperator]
   if (isBeyond === undefined) throw new RangeError(`a comparison that is not known here: ${ComparisonOperator}`)

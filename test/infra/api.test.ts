@@ -1,9 +1,9 @@
 /** API Gateway of a stage: methods and authorization. */
 import { describe, expect, it } from '@jest/globals'
-import { AUTH_ROUTES, type AuthRoute, isHeadToo, ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
+import { AUTH_ROUTES, type AuthRoute, isHeadAllowed, ROUTES, type Route } from '../../lambdas/catalogue/routes.ts'
 import { functionOf } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
-import { ofType, type Tree } from './assembly.ts'
+import { resourcesOfType, type Tree } from './assembly.ts'
 import { local, production, signed, tokens } from './stages.ts'
 
 describe('the API', () => {
@@ -19,7 +19,7 @@ describe('the API', () => {
       const { method, path, interaction } = route
       const found = api.filter((each) => fitsRoute(each.path, path))
       expect([path, found.length]).toEqual([path, 1])
-      for (const wanted of isHeadToo(route) ? [method, 'HEAD'] : [method]) {
+      for (const wanted of isHeadAllowed(route) ? [method, 'HEAD'] : [method]) {
         expect([path, wanted, found[0]!.methods.get(wanted)]).toEqual([path, wanted, functionOf(interaction)])
       }
     }
@@ -29,7 +29,7 @@ describe('the API', () => {
     for (const { path, methods } of api.filter(({ methods }) => methods.size > 0)) {
       const wanted = routes
         .filter((route) => fitsRoute(path, route.path))
-        .flatMap((route) => (isHeadToo(route) ? ['GET', 'HEAD'] : [route.method]))
+        .flatMap((route) => (isHeadAllowed(route) ? ['GET', 'HEAD'] : [route.method]))
       expect([path, [...methods.keys()].sort()]).toEqual([path, [...new Set([...wanted, 'ANY', 'OPTIONS'])].sort()])
       expect([methods.get('ANY'), methods.get('OPTIONS')]).toEqual(['fallback', 'fallback'])
     }
@@ -40,7 +40,7 @@ describe('the API', () => {
   )
 
   it('wants signed requests, but of browsers that ask whether they may', () => {
-    const open = Object.values(ofType(service, 'AWS::ApiGateway::Method')).filter(
+    const open = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Method')).filter(
       ({ AuthorizationType }) => AuthorizationType !== 'AWS_IAM',
     )
     expect(new Set(open.map(({ HttpMethod }) => HttpMethod))).toEqual(new Set(['OPTIONS']))
@@ -49,13 +49,13 @@ describe('the API', () => {
   it('is open on one machine only: an account refuses it, and what is synthesized goes into no other than that of stand-ins', () => {
     expect(() => settingsOf({ access: 'open', account: '111111111111' })).toThrow('access "open" lets anybody do anything')
     expect(JSON.stringify(local)).toContain('000000000000')
-    const methods = Object.values(ofType(local.service, 'AWS::ApiGateway::Method'))
+    const methods = Object.values(resourcesOfType(local.service, 'AWS::ApiGateway::Method'))
     expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))
   })
 
   it('tells every function who is let in, so that none that is updated alone, or rolled back, lets in others', () => {
     const access = (template: Tree): readonly unknown[] =>
-      Object.values(ofType(template, 'AWS::Lambda::Function'))
+      Object.values(resourcesOfType(template, 'AWS::Lambda::Function'))
         .map(({ Environment }) => Environment?.Variables.FHIR_ACCESS)
         .filter((value) => value !== undefined)
     expect(new Set(access(service))).toEqual(new Set(['iam']))
@@ -73,12 +73,12 @@ describe('the API', () => {
   })
 
   it('lets in requests without a signature where functions want tokens', () => {
-    const methods = Object.values(ofType(tokens.service, 'AWS::ApiGateway::Method'))
+    const methods = Object.values(resourcesOfType(tokens.service, 'AWS::ApiGateway::Method'))
     expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))
   })
 
   it('has a stage that is called as the path of the server', () => {
-    const [stage] = Object.values(ofType(service, 'AWS::ApiGateway::Stage'))
+    const [stage] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Stage'))
     expect(stage).toMatchObject({
       StageName: 'fhir',
       MethodSettings: [{ DataTraceEnabled: false, LoggingLevel: 'OFF' }],
@@ -86,7 +86,7 @@ describe('the API', () => {
   })
 
   it('logs neither paths nor queries nor addresses', () => {
-    const [{ AccessLogSetting }] = Object.values(ofType(service, 'AWS::ApiGateway::Stage')) as [Tree]
+    const [{ AccessLogSetting }] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Stage')) as [Tree]
     const used = [...String(AccessLogSetting.Format).matchAll(/\$context\.([\w.]+)/g)].map(([, name]) => name)
     expect(used.filter((name) => /^(?:path|identity|authorizer|customDomain|requestOverride)/.test(name!))).toEqual([])
     expect(used).toContain('resourcePath')
@@ -102,7 +102,9 @@ describe('the API', () => {
     ['DEFAULT_4XX', undefined],
     ['DEFAULT_5XX', undefined],
   ])('answers %s with an OperationOutcome and %s', (type, status) => {
-    const answer = Object.values(ofType(service, 'AWS::ApiGateway::GatewayResponse')).find(({ ResponseType }) => ResponseType === type)
+    const answer = Object.values(resourcesOfType(service, 'AWS::ApiGateway::GatewayResponse')).find(
+      ({ ResponseType }) => ResponseType === type,
+    )
     expect(answer.StatusCode).toBe(status)
     const [text] = Object.values<string>(answer.ResponseTemplates)
     expect(JSON.parse(text!)).toMatchObject({
@@ -117,24 +119,28 @@ describe('the API', () => {
   })
 
   it('does not know a path it does not know, where requests need no signature', () => {
-    const answers = Object.values(ofType(local.service, 'AWS::ApiGateway::GatewayResponse'))
+    const answers = Object.values(resourcesOfType(local.service, 'AWS::ApiGateway::GatewayResponse'))
     expect(answers.find(({ ResponseType }) => ResponseType === 'MISSING_AUTHENTICATION_TOKEN').StatusCode).toBe('404')
   })
 
   it('names the one origin that is allowed in its own errors', () => {
-    const [answer] = Object.values(ofType(production.service, 'AWS::ApiGateway::GatewayResponse'))
+    const [answer] = Object.values(resourcesOfType(production.service, 'AWS::ApiGateway::GatewayResponse'))
     expect(answer!.ResponseParameters['gatewayresponse.header.Access-Control-Allow-Origin']).toBe("'https://app.example.org'")
   })
 })
 
 /** Path → methods → function. */
 function routesOf(service: Tree): readonly { readonly path: string; readonly methods: ReadonlyMap<string, string> }[] {
-  const resources = ofType(service, 'AWS::ApiGateway::Resource')
-  const handlers = Object.fromEntries(Object.entries(ofType(service, 'AWS::Lambda::Function')).map(([id, { Handler }]) => [id, Handler]))
+  const resources = resourcesOfType(service, 'AWS::ApiGateway::Resource')
+  const handlers = Object.fromEntries(
+    Object.entries(resourcesOfType(service, 'AWS::Lambda::Function')).map(([id, { Handler }]) => [id, Handler]),
+  )
   const pathOf = (id: string): string =>
     resources[id] === undefined ? '' : `${pathOf(resources[id].ParentId.Ref ?? '')}/${resources[id].PathPart}`
   return ['', ...Object.keys(resources)].map((id) => {
-    const methods = Object.values(ofType(service, 'AWS::ApiGateway::Method')).filter(({ ResourceId }) => (ResourceId.Ref ?? '') === id)
+    const methods = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Method')).filter(
+      ({ ResourceId }) => (ResourceId.Ref ?? '') === id,
+    )
     const target = ({ Integration }: Tree): string => {
       const [, functionId] = /"Fn::GetAtt":\["(\w+)","Arn"\]/.exec(JSON.stringify(Integration.Uri))!
       return handlers[functionId!]!.replace(/\.handler$/, '')

@@ -7,19 +7,20 @@ import type { Settings } from '../../lib/settings/settings.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to be there
 export type Tree = any
 
-export type Synthesized = {
+export type SynthesizedStacks = {
   readonly data: Tree
   readonly service: Tree
   /** Whether the stack of data has termination protection. */
   readonly isProtected: boolean
 }
 
-export type Work = 'templates' | 'findings' | 'assembly'
+export type SynthesisOutput = 'templates' | 'findings' | 'assembly'
 
 type Wanted<Name extends string> = Readonly<Record<Name, Partial<Settings>>>
 type Results<Name extends string, Value> = Promise<Readonly<Record<Name, Value>>>
 
-export const synthesized = <Name extends string>(wanted: Wanted<Name>): Results<Name, Synthesized> => resultsOf('templates', wanted)
+export const synthesizeStages = <Name extends string>(wanted: Wanted<Name>): Results<Name, SynthesizedStacks> =>
+  resultsOf('templates', wanted)
 
 /** Findings of cdk-nag that no suppression accepts: rule and path of the construct. */
 export const findingsOf = <Name extends string>(wanted: Wanted<Name>): Results<Name, readonly string[]> => resultsOf('findings', wanted)
@@ -31,7 +32,7 @@ export async function assemblyOf(settings: Partial<Settings>): Promise<string> {
 }
 
 // `fetch` gives up after five minutes, which a busy machine may need.
-async function resultsOf<Name extends string, Value>(work: Work, wanted: Wanted<Name>): Results<Name, Value> {
+async function resultsOf<Name extends string, Value>(work: SynthesisOutput, wanted: Wanted<Name>): Results<Name, Value> {
   const post = request({ host: '127.0.0.1', port: process.env.FHIR_TEST_SYNTHESIZER, path: `/${work}`, method: 'POST', agent: false })
   const [response] = (await once(post.end(JSON.stringify(wanted)), 'response')) as [IncomingMessage]
   const body = await text(response)
@@ -40,7 +41,7 @@ async function resultsOf<Name extends string, Value>(work: Work, wanted: Wanted<
 }
 
 /** Returns properties by logical id. Throws RangeError if there are none, because any expectation of each of them would hold. */
-export function ofType(template: Tree, type: string): Readonly<Record<string, Tree>> {
+export function resourcesOfType(template: Tree, type: string): Readonly<Record<string, Tree>> {
   const found = anyOfType(template, type)
   if (Object.keys(found).length === 0) throw new RangeError(`the template has no ${type}`)
   return found

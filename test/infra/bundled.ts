@@ -1,7 +1,7 @@
 import type { Settings } from '../../lib/settings/settings.ts'
 
 /** Settings of the stage whose bundled functions are tested: with rules for exports, which bundles carry, and restored tables. */
-export const BUNDLED = {
+export const BUNDLED_SETTINGS = {
   access: 'token',
   exportAdditionalResources: {
     Observation: [{ allowedForGroupExport: true, allowedForPatientExport: true, path: '$.subject.reference', resourceTypes: ['Location'] }],

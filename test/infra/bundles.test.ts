@@ -6,15 +6,15 @@ import { describe, expect, it } from '@jest/globals'
 import { build, type Plugin } from 'esbuild'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
-import { canonicalOf } from '../../lambdas/search/types/ucum.ts'
-import { entryPointOf, OPTIONS, optionsWith, unmatchedIn } from '../../lib/bundle.ts'
+import { toBaseUnits } from '../../lambdas/search/types/ucum.ts'
+import { BUILD_OPTIONS, buildOptionsOf, entryPointOf, findUnmatchedNames } from '../../lib/bundle.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { isWhole } from '../fixtures/long-runs.ts'
+import { isFullRun } from '../fixtures/long-runs.ts'
 import { assemblyOf, functionsOf, type Tree } from './assembly.ts'
-import { BUNDLED } from './bundled.ts'
+import { BUNDLED_SETTINGS } from './bundled.ts'
 
 const folder = newFolder()
-const assembly = await assemblyOf(BUNDLED)
+const assembly = await assemblyOf(BUNDLED_SETTINGS)
 const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
 const functions = functionsOf(readJson('fhir-local-service.template.json'))
 const names = Object.keys(FUNCTIONS) as FunctionName[]
@@ -103,28 +103,28 @@ describe('the code of a function', () => {
     expect(names.filter((name) => carried(textOf(name)).includes(true))).toEqual(['export', 'export-step', 'export-schedule'])
     for (const name of ['export', 'export-step', 'export-schedule']) expect(carried(textOf(name))).toEqual([true, false])
     const entryPoints = [{ in: './lambdas/functions/workers/export-step.ts', out: 'export-step' }]
-    const { outputFiles } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
+    const { outputFiles } = await build({ ...buildOptionsOf(undefined), entryPoints, outdir: 'elsewhere' })
     expect(carried(outputFiles.find(({ path }) => path.endsWith('/export-step.js'))!.text).at(-1)).toBe(true)
   })
 
   it('is not built if a plugin or a later file matches no import', async () => {
     const entryPoints = [{ in: entryPointOf('read'), out: 'read' }]
-    const { metafile } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
+    const { metafile } = await build({ ...buildOptionsOf(undefined), entryPoints, outdir: 'elsewhere' })
     // A read validates nothing and evaluates no expression of a client.
-    expect(unmatchedIn(metafile, true)).toEqual(expect.arrayContaining(['profiles', 'ucum', 'programs', 'additional-resources']))
-    expect(unmatchedIn(metafile, true)).not.toContain('errors')
+    expect(findUnmatchedNames(metafile, true)).toEqual(expect.arrayContaining(['profiles', 'ucum', 'programs', 'additional-resources']))
+    expect(findUnmatchedNames(metafile, true)).not.toContain('errors')
   })
 
   it('converts units of measure as the sources do', async () => {
     const entryPoints = [{ in: './lambdas/search/types/ucum.ts', out: 'units' }]
-    const { outputFiles } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
+    const { outputFiles } = await build({ ...buildOptionsOf(undefined), entryPoints, outdir: 'elsewhere' })
     const units = newFolder()
     cpSync(join(assembly, 'bundles', 'search'), units, { recursive: true })
     writeFileSync(join(units, 'units.js'), outputFiles.find(({ path }) => path.endsWith('/units.js'))!.text)
     const codes = ['mg', 'mL/min', '10*3/uL', 'Cel', '[lb_av]', 'nonsense']
-    const script = `process.stdout.write(JSON.stringify(${JSON.stringify(codes)}.map((code) => require('./units.js').canonicalOf(code, 5) ?? null)))`
+    const script = `process.stdout.write(JSON.stringify(${JSON.stringify(codes)}.map((code) => require('./units.js').toBaseUnits(code, 5) ?? null)))`
     const converted = JSON.parse(execFileSync(process.execPath, ['-e', script], { cwd: units, encoding: 'utf8' }))
-    expect(converted).toEqual(codes.map((code) => canonicalOf(code, 5) ?? null))
+    expect(converted).toEqual(codes.map((code) => toBaseUnits(code, 5) ?? null))
     expect(converted.filter((each: unknown) => each !== null)).toHaveLength(5)
   })
 
@@ -153,7 +153,7 @@ describe('the code of a function', () => {
 
   it('writes without asking profiles, which add at most ten kB to that', async () => {
     const contents =
-      'export const [profilesOnWrite, announcedBy, announcingWriter, definitionsOf, DynamoDbCanonicals, lazyS3Packages, ownDefinitions, toldOfDefinition] = []'
+      'export const [writeValidator, announcedCanonicalsOf, announcingWriter, definitionsOf, DynamoDbCanonicals, lazyS3Packages, tenantDefinitions, definitionIssuesOf] = []'
     const without: Plugin = {
       name: 'without-profiles',
       setup({ onResolve, onLoad }) {
@@ -162,16 +162,25 @@ describe('the code of a function', () => {
       },
     }
     const entryPoints = [{ in: './lambdas/functions/fhir/create.ts', out: 'create' }]
-    const { outputFiles } = await build({ ...OPTIONS, plugins: [without, ...OPTIONS.plugins], entryPoints, outdir: 'elsewhere' })
+    const { outputFiles } = await build({
+      ...BUILD_OPTIONS,
+      plugins: [without, ...BUILD_OPTIONS.plugins],
+      entryPoints,
+      outdir: 'elsewhere',
+    })
     const least = outputFiles.find(({ path }) => path.endsWith('/create.js'))!.contents.length
     expect(sizeOf('create') - least).toBeGreaterThan(1_000)
     expect(sizeOf('create') - least).toBeLessThanOrEqual(10_000)
   })
 
   it('is the same however often it is made', async () => {
-    for (const name of isWhole ? names : (['read', 'search'] as const)) {
+    for (const name of isFullRun ? names : (['read', 'search'] as const)) {
       const entryPoints = [{ in: entryPointOf(name), out: name }]
-      const { outputFiles } = await build({ ...optionsWith(BUNDLED.exportAdditionalResources), entryPoints, outdir: 'elsewhere' })
+      const { outputFiles } = await build({
+        ...buildOptionsOf(BUNDLED_SETTINGS.exportAdditionalResources),
+        entryPoints,
+        outdir: 'elsewhere',
+      })
       const again = outputFiles.find(({ path }) => path.endsWith(`/${name}.js`))!.text
       expect([name, again === readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')]).toEqual([name, true])
     }
@@ -345,7 +354,11 @@ describe('a function that starts', () => {
 
   it('loads little more than the client of DynamoDB by itself', async () => {
     const bare = join(folder, 'bare.js')
-    const { outputFiles } = await build({ ...OPTIONS, stdin: { contents: BARE, resolveDir: OPTIONS.absWorkingDir }, outfile: 'bare.js' })
+    const { outputFiles } = await build({
+      ...BUILD_OPTIONS,
+      stdin: { contents: BARE, resolveDir: BUILD_OPTIONS.absWorkingDir },
+      outfile: 'bare.js',
+    })
     writeFileSync(bare, outputFiles.find(({ path }) => path.endsWith('.js'))!.contents)
     const loaded = (file: string, variables: object): readonly string[] => started(file, variables, 'process.moduleLoadList')
     const ofClient = loaded(bare, {})

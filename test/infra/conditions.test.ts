@@ -8,10 +8,10 @@ import { expect, it } from '@jest/globals'
 import { ROUTES } from '../../lambdas/catalogue/routes.ts'
 import { type FunctionName, functionOf, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { ADMISSION } from '../../lambdas/http/order.ts'
-import { BASE, KEY, signedBy } from '../access/issuing.ts'
+import { BASE_URL, KEY, signToken } from '../access/issuing.ts'
 import { assemblyOf } from './assembly.ts'
-import { BUNDLED } from './bundled.ts'
-import type { AskedOf, Rows } from './partitions-asked.ts'
+import { BUNDLED_SETTINGS } from './bundled.ts'
+import type { PartitionInput, PartitionResult } from './partitions-asked.ts'
 
 const DEFINITIONS = 'DEFINITIONS'
 /** A route for each function. */
@@ -24,7 +24,7 @@ const ASKING = [
 const tokenOf = (scope: string): string => {
   const now = Math.floor(Date.now() / 1_000)
   const who = { sub: 'app', azp: 'app', client_id: 'app', sid: 's', session_state: 's', acr: '0', client_auth: 'secret' }
-  return signedBy(KEY, { iss: BASE, aud: BASE, iat: now, exp: now + 600, jti: scope, typ: 'Bearer', ...who, scope })
+  return signToken(KEY, { iss: BASE_URL, aud: BASE_URL, iat: now, exp: now + 600, jti: scope, typ: 'Bearer', ...who, scope })
 }
 
 /** A token is looked at before anything else: what is sent besides need not make sense. */
@@ -39,16 +39,16 @@ const eventOf = ({ method, path }: (typeof ROUTES)[number], scope: string) => ({
 const SCOPES = ['system/*.cruds', 'system/*.cruds?mine=x']
 
 it('what is defined is known to every function that judges by a condition', async () => {
-  const assembly = await assemblyOf(BUNDLED)
+  const assembly = await assemblyOf(BUNDLED_SETTINGS)
   const rows = ASKING.flatMap(([name, route]) =>
     SCOPES.map((scope) => ({ bundle: join(assembly, 'bundles', name, `${name}.js`), event: eventOf(route, scope) })),
   )
-  const input: Rows = { rows, key: KEY.published, environment: ENVIRONMENT }
+  const input: PartitionInput = { rows, key: KEY.published, environment: ENVIRONMENT }
   const { stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'partitions-asked.ts')], {
     input: JSON.stringify(input),
   })
   if (stdout.length === 0) throw new Error(stderr.toString())
-  const answers = JSON.parse(stdout.toString()) as readonly AskedOf[]
+  const answers = JSON.parse(stdout.toString()) as readonly PartitionResult[]
   for (const { status } of answers) expect([401, 503]).not.toContain(status)
   const looking = (nth: number) => ASKING.flatMap(([name], i) => (answers[2 * i + nth]!.partitions.includes(DEFINITIONS) ? [name] : []))
   expect(looking(1)).toEqual(ASKING.map(([name]) => name))
@@ -70,7 +70,7 @@ it('and may be read by each of them, in stages that give tokens only', () => {
 
 const ENVIRONMENT = {
   ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x' },
-  ...{ FHIR_ACCESS: 'token', FHIR_BASE_URL: BASE, FHIR_AUDIT_DURABILITY: 'batched' },
+  ...{ FHIR_ACCESS: 'token', FHIR_BASE_URL: BASE_URL, FHIR_AUDIT_DURABILITY: 'batched' },
   ...{ FHIR_TABLE: 'resources', FHIR_STATE_TABLE: 'state', FHIR_BUCKET: 'bucket' },
   FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:rebuild',
   FHIR_EXPORT_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:export',

@@ -1,57 +1,66 @@
 /** The costs lib/README.md tells, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { ofType } from './assembly.ts'
-import { ALARMS, OF_PACKAGES, OF_STRONG, OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+import { resourcesOfType } from './assembly.ts'
+import {
+  ALARMS,
+  costOfMillionRequests,
+  costsOfMonth,
+  PACKAGES_MONTHLY_COST,
+  REQUEST_WORK,
+  STRONG_WRITES_COST,
+  type StageUse,
+  TOKENS_MONTHLY_COST,
+} from './costs.ts'
 import { demo, signed } from './stages.ts'
 
 const README = readFileSync('lib/README.md', 'utf8')
 
 describe('a million requests', () => {
-  it.each<[keyof typeof WORK, string]>([
+  it.each<[keyof typeof REQUEST_WORK, string]>([
     ['read', '5.35'],
     ['search', '8.21'],
     ['create', '6.74'],
     ['update', '8.81'],
     ['token', '8.88'],
   ])('of %s cost $%s', (name, dollars) => {
-    expect(ofMillion(WORK[name]).toFixed(2)).toBe(dollars)
+    expect(costOfMillionRequests(REQUEST_WORK[name]).toFixed(2)).toBe(dollars)
     expect(README).toContain(`$${dollars}`)
   })
 })
 
 it('costs $13.33 more for a million writes with strong consistency', () => {
-  expect(OF_STRONG.toFixed(2)).toBe('13.33')
+  expect(STRONG_WRITES_COST.toFixed(2)).toBe('13.33')
   expect(README).toContain('$13.33')
 })
 
 describe('a month', () => {
   it('of a function that never sleeps and looks for packages costs $0.10', () => {
-    expect(OF_PACKAGES.toFixed(2)).toBe('0.10')
+    expect(PACKAGES_MONTHLY_COST.toFixed(2)).toBe('0.10')
     expect(README).toContain('$0.10')
   })
 
   it('costs $1.60 for tokens before the first is issued', () => {
-    expect(OF_TOKENS.toFixed(2)).toBe('1.60')
+    expect(TOKENS_MONTHLY_COST.toFixed(2)).toBe('1.60')
     expect(README).toContain('$1.60')
   })
 
   it('counts the alarms of the stacks', () => {
-    const countIn = ({ service }: typeof demo) => Object.keys(ofType(service, 'AWS::CloudWatch::Alarm')).length
+    const countIn = ({ service }: typeof demo) => Object.keys(resourcesOfType(service, 'AWS::CloudWatch::Alarm')).length
     expect({ iam: countIn(signed), token: countIn(demo) }).toEqual(ALARMS)
   })
 
   it('costs at most $45 for an idle demo', () => {
-    const costs = Object.values(ofMonth({ requests: 0, stored: 1, size: 'demo' }))
+    const costs = Object.values(costsOfMonth({ requests: 0, stored: 1, size: 'demo' }))
     expect(costs.reduce((sum, each) => sum + each)).toBeLessThanOrEqual(45)
   })
 
-  it.each<[string, Use, readonly [number, number, number, number, number]]>([
+  it.each<[string, StageUse, readonly [number, number, number, number, number]]>([
     ['of a demo: ten thousand requests, 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 16, 45]],
     ['of a million requests, 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 16, 53]],
     ['of a hundred million requests, 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 16, 1257]],
   ])('%s costs %j', (_, use, dollars) => {
-    const { requests, data, search, fixed } = ofMonth(use)
+    const { requests, data, search, fixed } = costsOfMonth(use)
     expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)
     expect(README).toContain(`| ${dollars.map((each) => `$${each.toLocaleString('en')}`).join(' | ')} |`)
   })

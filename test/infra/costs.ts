@@ -2,9 +2,9 @@
  * Monthly costs of a deployment: list prices of us-east-1 in US dollars, without free tiers that end, and the work each interaction
  * is. https://aws.amazon.com/pricing/
  */
-import { beatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
-import { BEATS, beatsOf } from '../../lambdas/indexing/heartbeat.ts'
-import { MEASURED } from '../../lambdas/runtime/aws/log.ts'
+import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
+import { BEATS_PER_HEARTBEAT, beatsOf } from '../../lambdas/indexing/heartbeat.ts'
+import { METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 
 const PRICES = {
@@ -51,7 +51,7 @@ type Work = {
 }
 
 /** Of a resource of 1.5 KB, which is kept in less than 1; a search finds 20. Units as lib/README.md tells them. */
-export const WORK = {
+export const REQUEST_WORK = {
   read: { gigabytes: 0.5, ms: 8, writes: 0, reads: 1, answer: 1.5 },
   search: { gigabytes: 1, ms: 40, writes: 0, reads: 20, answer: 30 },
   create: { gigabytes: 1, ms: 20, writes: 2, reads: 0, answer: 0.5, indexed: true },
@@ -83,33 +83,35 @@ export const ALARMS = {
 }
 
 /** In a month, of a stage that issues tokens: its signing key, the secret that CloudFront sends to the API, and alarms. */
-export const OF_TOKENS = PRICES.key + PRICES.secret + (ALARMS.token - ALARMS.iam) * PRICES.alarm
+export const TOKENS_MONTHLY_COST = PRICES.key + PRICES.secret + (ALARMS.token - ALARMS.iam) * PRICES.alarm
 
-const OF_WATCHING = Math.max(0, ALARMS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, MEASURED.length - FREE.metrics) * PRICES.metric
+const OF_WATCHING = Math.max(0, ALARMS.iam - FREE.alarms) * PRICES.alarm + Math.max(0, METRIC_NAMES.length - FREE.metrics) * PRICES.metric
 
 /** In a month, of a function that asks what packages there are every ten seconds. */
-export const OF_PACKAGES = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
+export const PACKAGES_MONTHLY_COST = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
 
 /** Beats that are in the index of the table. */
-const INDEXED = beatsOf(0).filter((beat) => beatItem(beat).gpk !== undefined).length
+const INDEXED = beatsOf(0).filter((beat) => heartbeatItem(beat).gpk !== undefined).length
 
 /** In a month, of the pulse: its beats, those of them that the index of the table has too, two looks at these, what remembers that they arrived in as many batches as an idle table has parts, and the calls these are. */
 const OF_PULSE =
   ((30 * 24 * 60) / 1_000_000) *
-  ((BEATS + INDEXED + 2 * PARTS) * PRICES.writeUnit + INDEXED * PRICES.readUnit + PARTS * (PRICES.readUnit + PRICES.invocation))
+  ((BEATS_PER_HEARTBEAT + INDEXED + 2 * PARTS) * PRICES.writeUnit +
+    INDEXED * PRICES.readUnit +
+    PARTS * (PRICES.readUnit + PRICES.invocation))
 
 /** Cost of a million writes that wait until searches find them: a second of a function each. */
-export const OF_STRONG = WORK.create.gigabytes * 1_000_000 * PRICES.computing
+export const STRONG_WRITES_COST = REQUEST_WORK.create.gigabytes * 1_000_000 * PRICES.computing
 
 /** Of a million requests, but for transfer. */
-export function ofMillion({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {
+export function costOfMillionRequests({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {
   const gateway = PRICES.api + PRICES.invocation + PRICES.firewall
   const computing = gigabytes * ms * 1_000 * PRICES.computing
   const units = (writes + AUDIT_WRITES) * PRICES.writeUnit + reads * PRICES.readUnit
   return gateway + computing + units + LOG_KB * PRICES.log + (indexed === true ? INDEXING : 0) + (signed === true ? PRICES.signature : 0)
 }
 
-export type Use = {
+export type StageUse = {
   /** Millions in a month. */
   readonly requests: number
   /** Gigabytes of resources, as JSON. */
@@ -125,15 +127,15 @@ const DEFLATED = 2.6
 const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
 
 /** Returns the costs of a stage with the default `access`, which is `token`. */
-export function ofMonth({ requests, stored, size }: Use): {
+export function costsOfMonth({ requests, stored, size }: StageUse): {
   readonly requests: number
   readonly data: number
   readonly search: number
   readonly fixed: number
 } {
   const names = Object.keys(SHARES) as (keyof typeof SHARES)[]
-  const perMillion = names.reduce((sum, name) => sum + SHARES[name] * ofMillion(WORK[name]), 0)
-  const gigabytes = requests * names.reduce((sum, name) => sum + SHARES[name] * WORK[name].answer, 0)
+  const perMillion = names.reduce((sum, name) => sum + SHARES[name] * costOfMillionRequests(REQUEST_WORK[name]), 0)
+  const gigabytes = requests * names.reduce((sum, name) => sum + SHARES[name] * REQUEST_WORK[name].answer, 0)
   const front = Math.max(0, requests - FREE.requests) * PRICES.cloudFront + Math.max(0, gigabytes - FREE.gigabytes) * PRICES.transfer
   const kept = stored / DEFLATED + requests * AUDITED.gigabytesPerMillion * AUDITED.months
   const search = size === 'demo' ? PRICES.smallNode + 20 * PRICES.disk : 3 * (PRICES.largeNode + 200 * PRICES.disk)
@@ -142,6 +144,6 @@ export function ofMonth({ requests, stored, size }: Use): {
     data: kept * (PRICES.table + PRICES.recovery),
     search,
     // One key encrypts, one signs links to export files.
-    fixed: PRICES.firewallWithRules + 2 * PRICES.key + OF_WATCHING + OF_PULSE + OF_TOKENS,
+    fixed: PRICES.firewallWithRules + 2 * PRICES.key + OF_WATCHING + OF_PULSE + TOKENS_MONTHLY_COST,
   }
 }

@@ -17,15 +17,15 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm'
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { TABLE } from '../../lambdas/adapters/dynamodb/table-keys.ts'
-import { lacking } from '../../lib/deploy/deploy-check.ts'
+import { TABLE_DEFINITION } from '../../lambdas/adapters/dynamodb/table-keys.ts'
+import { findDeployProblems } from '../../lib/deploy/deploy-check.ts'
 import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
-import { synthesized, type Tree } from './assembly.ts'
+import { synthesizeStages, type Tree } from './assembly.ts'
 
 const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 const RESTORED = { resources: 'restored-1', state: 'state-1', former: 'made', epoch: 1, instant: '2031-01-01T03:00:00Z' }
 const STOPPED = { service: { writes: 'stopped' } }
-const { demo, signed, inNetwork, elsewhere, stopped, adopted } = await synthesized({
+const { demo, signed, inNetwork, elsewhere, stopped, adopted } = await synthesizeStages({
   demo: {},
   signed: { access: 'iam' },
   inNetwork: { vpc: VPC },
@@ -69,7 +69,7 @@ afterEach(() => {
 })
 
 const told = (given: Partial<Settings> = {}, template: Tree = demo.data) =>
-  lacking({ settings: settingsOf(given), namesAccess: 'access' in given, template })
+  findDeployProblems({ settings: settingsOf(given), namesAccess: 'access' in given, template })
 const running = ({ service }: { readonly service: Tree }): void =>
   void formation.on(GetTemplateCommand, { StackName: 'fhir-dev-service' }).resolves({ TemplateBody: JSON.stringify(service) })
 const there = (StackStatus: StackStatus, EnableTerminationProtection = true): void =>
@@ -194,7 +194,7 @@ describe('before tables are adopted that were restored', () => {
   const table = (name: string, other: Partial<TableDescription> = {}): void =>
     void dynamo.on(DescribeTableCommand, { TableName: name }).resolves({
       Table: {
-        ...TABLE,
+        ...TABLE_DEFINITION,
         TableStatus: 'ACTIVE',
         SSEDescription: { KMSMasterKeyArn: KEY },
         RestoreSummary: ORIGIN,

@@ -6,10 +6,10 @@ import validate from 'asl-validator'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { SETTINGS } from '../../lambdas/runtime/config.ts'
-import { type ServiceSetting, serviceEnvironment, settingsOf } from '../../lib/settings/settings.ts'
+import { type ServiceSetting, serviceEnvironmentOf, settingsOf } from '../../lib/settings/settings.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
-import { DOMAIN, demo, local, names, production, signed, tokens } from './stages.ts'
+import { functionsOf, resourcesOfType, type SynthesizedStacks, synthesizeStages, type Tree } from './assembly.ts'
+import { DOMAIN, demo, functionNames, local, production, signed, tokens } from './stages.ts'
 
 /** Of each setting of the service another value than the default, but where one is refused. Tenancy needs tokens. */
 const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
@@ -50,7 +50,7 @@ const REFUSED: readonly ServiceSetting[] = [
   'referentialIntegrity',
 ]
 
-const { again, changed, named, namedAndSigned } = await synthesized({
+const { again, changed, named, namedAndSigned } = await synthesizeStages({
   first: {},
   again: {},
   changed: { service: TOLD },
@@ -63,10 +63,10 @@ describe('what follows the table', () => {
     ['indexer', ['H', 'P']],
     ['settle-transactions', ['T']],
   ])('%s gets records with the sort keys %s, repeats what fails alone, and loses nothing', (name, sorts) => {
-    const functionId = Object.entries(ofType(signed.service, 'AWS::Lambda::Function')).find(
+    const functionId = Object.entries(resourcesOfType(signed.service, 'AWS::Lambda::Function')).find(
       ([, { Handler }]) => Handler === `${name}.handler`,
     )![0]
-    const mapping = Object.values(ofType(signed.service, 'AWS::Lambda::EventSourceMapping')).find(
+    const mapping = Object.values(resourcesOfType(signed.service, 'AWS::Lambda::EventSourceMapping')).find(
       ({ FunctionName }) => FunctionName.Ref === functionId,
     )
     expect(mapping).toMatchObject({
@@ -84,10 +84,10 @@ describe('what follows the table', () => {
   })
 
   it('is no more than two functions, as a stream wants it', () =>
-    expect(Object.keys(ofType(signed.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
+    expect(Object.keys(resourcesOfType(signed.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
 
   it('takes up every minute, hour and day what was left', () => {
-    const rules = Object.values(ofType(signed.service, 'AWS::Events::Rule'))
+    const rules = Object.values(resourcesOfType(signed.service, 'AWS::Events::Rule'))
     expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
       ['rate(1 minute)', '{"sweep":"transactions"}'],
       ['rate(1 day)', '{"sweep":"bodies"}'],
@@ -98,7 +98,7 @@ describe('what follows the table', () => {
   })
 
   it('tends the signing keys every day, which are made before anybody is answered', () => {
-    const inputs = Object.values(ofType(tokens.service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
+    const inputs = Object.values(resourcesOfType(tokens.service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
     expect(inputs).toContain('{"sweep":"keys"}')
     const { Resources } = tokens.service
     const made = Object.entries<Tree>(Resources).find(([, { Type }]) => Type === 'Custom::FhirSigningKeys')![0]
@@ -110,7 +110,7 @@ describe('what follows the table', () => {
     ['rebuilds by the state machine of lambdas/indexing', 'Rebuild', rebuildWorkflow],
     ['exports by that of lambdas/export', 'Exporting', exportWorkflow],
   ])('%s, whose log has no input', (_, id, definition) => {
-    const machines = Object.entries(ofType(signed.service, 'AWS::StepFunctions::StateMachine'))
+    const machines = Object.entries(resourcesOfType(signed.service, 'AWS::StepFunctions::StateMachine'))
     const [, machine] = machines.find(([each]) => each.startsWith(`${id}Machine`))!
     const [separator, parts] = machine.DefinitionString['Fn::Join']
     const text = parts.map((part: Tree) => (typeof part === 'string' ? part : 'ARN')).join(separator)
@@ -123,7 +123,7 @@ describe('what follows the table', () => {
     ['Rebuild', 'rebuild-step', 6 * 24],
     ['Exporting', 'export-step', 2 * 24],
   ])('%s waits for nothing longer than it may take: its function %s, and itself %i hours', (id, name, hours) => {
-    const [, machine] = Object.entries(ofType(signed.service, 'AWS::StepFunctions::StateMachine')).find(([each]) =>
+    const [, machine] = Object.entries(resourcesOfType(signed.service, 'AWS::StepFunctions::StateMachine')).find(([each]) =>
       each.startsWith(`${id}Machine`),
     )!
     const text = machine.DefinitionString['Fn::Join'][1]
@@ -152,24 +152,24 @@ describe('a deployment', () => {
 
   it('migrates with the new functions behind the stream, before any request is served by the new ones', () => {
     const idOf = (name: string) =>
-      Object.entries(ofType(signed.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
+      Object.entries(resourcesOfType(signed.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
     const before = ['indexer', 'settle-transactions', 'rebuild-step', 'export-step', 'export-sweep', 'migrate']
     for (const name of before) expect(migration.DependsOn).toContain(idOf(name))
-    for (const name of names.filter((each) => ![...before, 'link-key'].includes(each))) {
+    for (const name of functionNames.filter((each) => ![...before, 'link-key'].includes(each))) {
       expect([name, Resources[idOf(name)].DependsOn]).toEqual([name, expect.arrayContaining(['Migration'])])
     }
   })
 
   it('migrates again whenever code or settings change, and only then', () => {
-    const deployed = ({ service }: Synthesized) => service.Resources.Migration.Properties.Deployed
+    const deployed = ({ service }: SynthesizedStacks) => service.Resources.Migration.Properties.Deployed
     expect(deployed(again)).toBe(deployed(demo))
     expect(deployed(changed)).not.toBe(deployed(demo))
   })
 
   it('tells the functions the address clients use', () => {
-    const baseUrl = ({ service }: Synthesized) => functionsOf(service).read!.Environment.Variables.FHIR_BASE_URL
+    const baseUrl = ({ service }: SynthesizedStacks) => functionsOf(service).read!.Environment.Variables.FHIR_BASE_URL
     const [, parts] = baseUrl(signed)['Fn::Join']
-    const [api] = Object.keys(ofType(signed.service, 'AWS::ApiGateway::RestApi'))
+    const [api] = Object.keys(resourcesOfType(signed.service, 'AWS::ApiGateway::RestApi'))
     expect(parts.map((part: Tree | string) => (typeof part === 'string' ? part : Object.values(part)[0]))).toEqual([
       'https://',
       api,
@@ -187,7 +187,7 @@ describe('a deployment', () => {
   it("tells them each address that counts as own: first the API's, which stays whatever the settings say, and CloudFront's", () => {
     const told =
       (name: string) =>
-      (of: Synthesized): readonly string[] =>
+      (of: SynthesizedStacks): readonly string[] =>
         Object.values(functionsOf(of.service)).flatMap(({ Environment }) =>
           Environment?.Variables.FHIR_BASE_URL === undefined ? [] : [urlOf(Environment.Variables[name])],
         )
@@ -210,7 +210,7 @@ describe('a deployment', () => {
   })
 
   it('prints one command that registers the first administrator', () => {
-    const commandOf = ({ service }: Synthesized): string => service.Outputs.FirstClient.Value
+    const commandOf = ({ service }: SynthesizedStacks): string => service.Outputs.FirstClient.Value
     expect(readFileSync('lib/README.md', 'utf8')).toContain(`${commandOf(demo)}\n`)
     expect(commandOf(tokens)).toContain(" --tenant '*'")
     expect(signed.service.Outputs.FirstClient).toBeUndefined()
@@ -254,7 +254,7 @@ describe('a deployment', () => {
   it('tells every function each setting of the service, or refuses it with what to do instead', () => {
     const known = [...Object.keys(TOLD), ...REFUSED, 'tenancy']
     expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(known.toSorted())
-    const told = { ...serviceEnvironment(settingsOf({ service: TOLD })), FHIR_ACCESS: 'token' }
+    const told = { ...serviceEnvironmentOf(settingsOf({ service: TOLD })), FHIR_ACCESS: 'token' }
     expect(Object.keys(told)).toHaveLength(Object.keys(TOLD).length + 1)
     for (const [name, { Environment }] of Object.entries(functionsOf(changed.service)))
       expect([name, Environment.Variables]).toEqual([name, expect.objectContaining(told)])

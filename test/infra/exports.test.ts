@@ -1,11 +1,11 @@
 /** Where export files are and who is handed them: the bucket, its keys, CloudFront. */
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
-import { blobOf } from '../../lambdas/export/job/job.ts'
+import { fileKeyOf } from '../../lambdas/export/job/job.ts'
 import { functionsOfStage } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
-import { findingsOf, functionsOf, ofType, synthesized, type Tree } from './assembly.ts'
-import { ARNS, allowed } from './iam.ts'
+import { findingsOf, functionsOf, resourcesOfType, synthesizeStages, type Tree } from './assembly.ts'
+import { ARNS, isFunctionAllowed } from './iam.ts'
 
 const OTHERS = [
   {
@@ -27,7 +27,7 @@ const SCHEDULED = [
 ] as const
 
 const SECOND = { access: 'token', account: '111111111111', exportLinkKey: 2, exports: SCHEDULED, service: { tenancy: 'on' } } as const
-const { first, second, third, named, local } = await synthesized({
+const { first, second, third, named, local } = await synthesizeStages({
   first: { access: 'token', account: '111111111111', service: { externalIssuers: JSON.stringify(OTHERS) } },
   second: SECOND,
   third: { access: 'iam', exportLinkKey: 3, service: { exportRetentionDays: 30 }, concurrency: { 'export-step': 40 } },
@@ -45,12 +45,12 @@ const { first, second, third, named, local } = await synthesized({
 const findings = await findingsOf({ second: SECOND })
 
 const only = (template: Tree, type: string): Tree => {
-  const [one, ...others] = Object.values(ofType(template, type))
+  const [one, ...others] = Object.values(resourcesOfType(template, type))
   expect(others).toEqual([])
   return one
 }
 const distributionOf = ({ service }: { readonly service: Tree }): Tree => only(service, 'AWS::CloudFront::Distribution').DistributionConfig
-const idsOf = (template: Tree, type: string): readonly string[] => Object.keys(ofType(template, type))
+const idsOf = (template: Tree, type: string): readonly string[] => Object.keys(resourcesOfType(template, type))
 
 describe('what comes along in exports', () => {
   it('is a setting of the stage, and checked', () => {
@@ -119,7 +119,7 @@ describe('links', () => {
       TrustedKeyGroups: [{ Ref: idsOf(first.service, 'AWS::CloudFront::KeyGroup')[0] }],
     })
     const pattern = new RegExp(`^${String(files!.PathPattern).replaceAll('*', '.*')}$`)
-    expect(pattern.test(`/${blobOf('job', 'Patient')}`)).toBe(true)
+    expect(pattern.test(`/${fileKeyOf('job', 'Patient')}`)).toBe(true)
     for (const path of ['/exports/job/tails/1', '/fhir/export/job', '/exports/']) expect([path, pattern.test(path)]).toEqual([path, false])
     const origin = Origins.find(({ Id }: Tree) => Id === files!.TargetOriginId)
     expect(origin.OriginPath ?? '').toBe('')
@@ -128,15 +128,15 @@ describe('links', () => {
   })
 
   it('are signed with keys of KMS, whose public halves CloudFront is told by a function', () => {
-    const linkKeys = Object.entries(ofType(first.service, 'AWS::KMS::Key'))
+    const linkKeys = Object.entries(resourcesOfType(first.service, 'AWS::KMS::Key'))
     expect(linkKeys.map(([, { KeySpec, KeyUsage }]) => [KeySpec, KeyUsage])).toEqual([['RSA_2048', 'SIGN_VERIFY']])
-    const [told] = Object.entries(ofType(first.service, 'Custom::FhirLinkKey'))
+    const [told] = Object.entries(resourcesOfType(first.service, 'Custom::FhirLinkKey'))
     expect(told![1].KeyId).toEqual({ Ref: linkKeys[0]![0] })
     const { EncodedKey } = only(first.service, 'AWS::CloudFront::PublicKey').PublicKeyConfig
     expect(EncodedKey).toEqual({ 'Fn::GetAtt': [told![0], 'Pem'] })
     const key = { resource: ARNS.ExportsLinkKey1 }
-    expect(allowed(first.service, 'link-key', { action: 'kms:GetPublicKey', ...key })).toBe(true)
-    expect(allowed(first.service, 'link-key', { action: 'kms:Sign', ...key })).toBe(false)
+    expect(isFunctionAllowed(first.service, 'link-key', { action: 'kms:GetPublicKey', ...key })).toBe(true)
+    expect(isFunctionAllowed(first.service, 'link-key', { action: 'kms:Sign', ...key })).toBe(false)
   })
 
   it('get another key by the setting, and those of the key before it count until the next', () => {
@@ -152,7 +152,7 @@ describe('links', () => {
 describe('of exports', () => {
   const names = functionsOfStage('token')
   const whoMay = (action: string, resource: string, context?: Record<string, string[]>) =>
-    names.filter((name) => allowed(first.service, name, { action, resource, ...(context && { context }) })).sort()
+    names.filter((name) => isFunctionAllowed(first.service, name, { action, resource, ...(context && { context }) })).sort()
   const rows = (action: string, key: string) => whoMay(`dynamodb:${action}`, ARNS.StateTable, { 'dynamodb:LeadingKeys': [key] })
   const WORKERS = ['export-step', 'export-sweep']
   const ALL = ['export', 'export-cancel', 'export-schedule', 'export-status', ...WORKERS].sort()
@@ -189,7 +189,7 @@ describe('of exports', () => {
 
   it('links are signed by who hands them out, with the newest key alone', () => {
     const signers = (number: 1 | 2) =>
-      names.filter((name) => allowed(second.service, name, { action: 'kms:Sign', resource: ARNS[`ExportsLinkKey${number}`] }))
+      names.filter((name) => isFunctionAllowed(second.service, name, { action: 'kms:Sign', resource: ARNS[`ExportsLinkKey${number}`] }))
     expect([signers(2), signers(1)]).toEqual([['export-status'], []])
     const { Environment } = functionsOf(second.service)['export-status']!
     const { FHIR_LINK_KEY, FHIR_LINK_KEY_PAIR } = Environment.Variables
@@ -207,10 +207,10 @@ describe('of exports', () => {
 })
 
 describe('scheduled exports', () => {
-  const rulesOf = ({ service }: { readonly service: Tree }): readonly Tree[] => Object.values(ofType(service, 'AWS::Events::Rule'))
+  const rulesOf = ({ service }: { readonly service: Tree }): readonly Tree[] => Object.values(resourcesOfType(service, 'AWS::Events::Rule'))
   const begun = rulesOf(second).filter(({ Description }) => Description.startsWith('Begins'))
   const idOf = (name: string): string =>
-    Object.entries(ofType(second.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
+    Object.entries(resourcesOfType(second.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
 
   it('are begun by rules, which say what is asked for, as whom, and when it was due', () => {
     expect(begun.map(({ ScheduleExpression }) => ScheduleExpression)).toEqual(['cron(0 3 * * ? *)', 'rate(1 day)', 'rate(7 days)'])
@@ -253,13 +253,13 @@ describe('scheduled exports', () => {
 
   it('write into the buckets they name, below tenant and name, and read nothing there', () => {
     const sweeper = (call: { action: string; resource: string; context?: Record<string, string> }) =>
-      allowed(second.service, 'export-sweep', call)
+      isFunctionAllowed(second.service, 'export-sweep', call)
     const below = 'arn:aws:s3:::lake/north/lake/20310101T030000.000Z/Patient.ndjson'
     for (const action of ['s3:PutObject', 's3:AbortMultipartUpload']) {
       expect([action, sweeper({ action, resource: below })]).toEqual([action, true])
       for (const other of ['arn:aws:s3:::lake/north/nightly/a', 'arn:aws:s3:::lake/south/lake/a', 'arn:aws:s3:::pond/north/lake/a'])
         expect([action, other, sweeper({ action, resource: other })]).toEqual([action, other, false])
-      const others = functionsOfStage('token').filter((name) => allowed(second.service, name, { action, resource: below }))
+      const others = functionsOfStage('token').filter((name) => isFunctionAllowed(second.service, name, { action, resource: below }))
       expect(others).toEqual(['export-sweep'])
     }
     for (const action of ['s3:GetObject', 's3:DeleteObject'])
@@ -272,7 +272,7 @@ describe('scheduled exports', () => {
   })
 
   it('ring when one failed, could not be begun, or is late', () => {
-    const alarms = Object.values(ofType(second.service, 'AWS::CloudWatch::Alarm')).filter(({ AlarmDescription }) =>
+    const alarms = Object.values(resourcesOfType(second.service, 'AWS::CloudWatch::Alarm')).filter(({ AlarmDescription }) =>
       AlarmDescription.startsWith('ScheduledExport'),
     )
     expect(alarms.map(({ Namespace, MetricName, Threshold }) => [Namespace, MetricName, Threshold])).toEqual([
@@ -287,7 +287,7 @@ describe('scheduled exports', () => {
     const may = (stacks: typeof first, access: string, action: string) =>
       functionsOfStage(access)
         .filter((name) =>
-          allowed(stacks.service, name, {
+          isFunctionAllowed(stacks.service, name, {
             action: `dynamodb:${action}`,
             resource: ARNS.StateTable,
             context: { 'dynamodb:LeadingKeys': ['export-schedules'] },
@@ -337,7 +337,8 @@ describe('scheduled exports', () => {
 })
 
 describe('who sends an access token with a link', () => {
-  const code = Object.entries(ofType(first.service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Exports'))![1].FunctionCode
+  const code = Object.entries(resourcesOfType(first.service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Exports'))![1]
+    .FunctionCode
   const uri = '/exports/job/files/Patient.ndjson'
   const asked = (authorization: string | undefined, querystring: object): Tree => {
     const headers = authorization === undefined ? {} : { authorization: { value: authorization } }

@@ -2,12 +2,12 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { settingsOf } from '../../lib/settings/settings.ts'
-import { ofType, type Synthesized, type Tree } from './assembly.ts'
-import { each, signed, tokens } from './stages.ts'
+import { resourcesOfType, type SynthesizedStacks, type Tree } from './assembly.ts'
+import { signed, stageEntries, tokens } from './stages.ts'
 
 describe('what is in front', () => {
-  const viewerOf = ({ service }: Synthesized): Tree =>
-    Object.entries(ofType(service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Front'))![1]
+  const viewerOf = ({ service }: SynthesizedStacks): Tree =>
+    Object.entries(resourcesOfType(service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Front'))![1]
   const [viewer, viewerOfTokens] = [viewerOf(signed), viewerOf(tokens)]
   const asked = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer): Tree => {
     const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' }, ...headers } }
@@ -57,7 +57,7 @@ describe('what is in front', () => {
   })
 
   it('passes everything else on, and keeps nothing', () => {
-    const [{ DistributionConfig }] = Object.values(ofType(signed.service, 'AWS::CloudFront::Distribution')) as [Tree]
+    const [{ DistributionConfig }] = Object.values(resourcesOfType(signed.service, 'AWS::CloudFront::Distribution')) as [Tree]
     const { AllowedMethods, CachePolicyId, OriginRequestPolicyId } = DistributionConfig.DefaultCacheBehavior
     expect(AllowedMethods).toEqual(['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'POST', 'DELETE'])
     // AWS's own policies: Managed-CachingDisabled, Managed-AllViewerExceptHostHeader.
@@ -68,7 +68,7 @@ describe('what is in front', () => {
   })
 
   it('refuses bodies no function could take, by their length', () => {
-    const [{ Rules }] = Object.values(ofType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    const [{ Rules }] = Object.values(resourcesOfType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
     const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
     expect(tooLarge.Action.Block.CustomResponse).toMatchObject({
       ResponseCode: 413,
@@ -85,22 +85,22 @@ describe('what is in front', () => {
     expect(lengths.filter((length) => larger.test(length))).toEqual(lengths.slice(3))
   })
 
-  const rulesOf = ({ service }: Synthesized): Tree[] =>
-    Object.values(ofType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.toSorted((a: Tree, b: Tree) => a.Priority - b.Priority)
-  const tooMany = (stacks: Synthesized): Tree => rulesOf(stacks).find(({ Name }) => Name === 'TooMany')
+  const rulesOf = ({ service }: SynthesizedStacks): Tree[] =>
+    Object.values(resourcesOfType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.toSorted((a: Tree, b: Tree) => a.Priority - b.Priority)
+  const tooMany = (stacks: SynthesizedStacks): Tree => rulesOf(stacks).find(({ Name }) => Name === 'TooMany')
 
-  it.each(each)('lets no answer of its own be kept: %s', (_, { service }) => {
-    for (const { ResponseParameters } of Object.values(ofType(service, 'AWS::ApiGateway::GatewayResponse')))
+  it.each(stageEntries)('lets no answer of its own be kept: %s', (_, { service }) => {
+    for (const { ResponseParameters } of Object.values(resourcesOfType(service, 'AWS::ApiGateway::GatewayResponse')))
       expect(ResponseParameters['gatewayresponse.header.Cache-Control']).toBe("'no-store'")
-    for (const { Rules } of Object.values(ofType(service, 'AWS::WAFv2::WebACL')))
+    for (const { Rules } of Object.values(resourcesOfType(service, 'AWS::WAFv2::WebACL')))
       for (const { Action } of Rules)
         expect(Action.Block.CustomResponse.ResponseHeaders).toContainEqual({ Name: 'Cache-Control', Value: 'no-store' })
   })
 
-  it.each(each)('pays for the metrics of no method, but for the one an alarm looks at: %s', (_, { service }) => {
-    const [{ MethodSettings }] = Object.values(ofType(service, 'AWS::ApiGateway::Stage')) as [Tree]
+  it.each(stageEntries)('pays for the metrics of no method, but for the one an alarm looks at: %s', (_, { service }) => {
+    const [{ MethodSettings }] = Object.values(resourcesOfType(service, 'AWS::ApiGateway::Stage')) as [Tree]
     const measured = MethodSettings.filter(({ MetricsEnabled }: Tree) => MetricsEnabled)
-    const watched = Object.values(ofType(service, 'AWS::CloudWatch::Alarm')).flatMap(({ Namespace, Dimensions }) => {
+    const watched = Object.values(resourcesOfType(service, 'AWS::CloudWatch::Alarm')).flatMap(({ Namespace, Dimensions }) => {
       const value = (name: string): string | undefined => Dimensions?.find(({ Name }: Tree) => Name === name)?.Value
       return Namespace === 'AWS/ApiGateway' && value('Resource') !== undefined ? [`${value('Resource')} ${value('Method')}`] : []
     })
@@ -112,7 +112,7 @@ describe('what is in front', () => {
   })
 
   it('refuses an address that asks too much', () => {
-    const [{ CustomResponseBodies, DefaultAction }] = Object.values(ofType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    const [{ CustomResponseBodies, DefaultAction }] = Object.values(resourcesOfType(signed.service, 'AWS::WAFv2::WebACL')) as [Tree]
     expect(tooMany(signed)).toMatchObject({
       Action: { Block: { CustomResponse: { ResponseCode: 429 } } },
       Statement: { RateBasedStatement: { AggregateKeyType: 'IP' } },
@@ -122,7 +122,7 @@ describe('what is in front', () => {
   })
 
   describe('with tokens', () => {
-    const { DistributionConfig } = Object.values(ofType(tokens.service, 'AWS::CloudFront::Distribution'))[0]!
+    const { DistributionConfig } = Object.values(resourcesOfType(tokens.service, 'AWS::CloudFront::Distribution'))[0]!
     const [first, ...others] = rulesOf(tokens)
     const { Statements } = first.Statement.NotStatement.Statement.OrStatement
     const accepted: Tree[] = Statements.map(({ ByteMatchStatement }: Tree) => ByteMatchStatement)
@@ -141,7 +141,7 @@ describe('what is in front', () => {
 
     it('has secrets that no template holds', () => {
       for (const { SearchString } of accepted) expect(JSON.stringify(SearchString)).toContain('{{resolve:secretsmanager:')
-      const secrets = Object.values(ofType(tokens.service, 'AWS::SecretsManager::Secret'))
+      const secrets = Object.values(resourcesOfType(tokens.service, 'AWS::SecretsManager::Secret'))
       expect(secrets.map(({ GenerateSecretString }) => GenerateSecretString.PasswordLength)).toEqual([64, 64])
     })
 

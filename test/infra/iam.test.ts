@@ -1,6 +1,6 @@
 /** The judge of permissions judges as IAM does. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.html */
 import { describe, expect, it } from '@jest/globals'
-import { ARNS, allowed, isAllowed, type Statement } from './iam.ts'
+import { ARNS, isAllowed, isFunctionAllowed, type Statement } from './iam.ts'
 
 const TABLE = 'arn:aws:dynamodb:us-east-1:1:table/t'
 const allow = (rest: Partial<Statement>): Statement => ({ Effect: 'Allow', Action: 'dynamodb:GetItem', Resource: TABLE, ...rest })
@@ -118,12 +118,12 @@ describe('a template', () => {
   }
 
   it('is judged by the policies of the role of the function', () => {
-    expect(allowed(template, 'read', { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable })).toBe(true)
-    expect(allowed(template, 'read', { action: 'dynamodb:GetItem', resource: ARNS.StateTable })).toBe(false)
-    expect(allowed(template, 'read', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/overflow/x` })).toBe(true)
-    expect(allowed(template, 'read', { action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toBe(true)
+    expect(isFunctionAllowed(template, 'read', { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable })).toBe(true)
+    expect(isFunctionAllowed(template, 'read', { action: 'dynamodb:GetItem', resource: ARNS.StateTable })).toBe(false)
+    expect(isFunctionAllowed(template, 'read', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/overflow/x` })).toBe(true)
+    expect(isFunctionAllowed(template, 'read', { action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toBe(true)
   })
 
   it('has a function of that name, or it is an error', () =>
-    expect(() => allowed(template, 'write', { action: 's3:GetObject', resource: '*' })).toThrow('no function write'))
+    expect(() => isFunctionAllowed(template, 'write', { action: 's3:GetObject', resource: '*' })).toThrow('no function write'))
 })

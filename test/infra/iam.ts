@@ -3,16 +3,16 @@
  * it refuses to judge. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
  */
 
-export type Call = {
+export type IamCall = {
   /** `dynamodb:PutItem` */
   readonly action: string
   /** Its ARN: those of what the stacks make are in ARNS. */
   readonly resource: string
   /** Condition keys: `{ 'dynamodb:LeadingKeys': ['SEAL'] }`. */
-  readonly context?: Context
+  readonly context?: IamContext
 }
 
-export type Context = Readonly<Record<string, string | readonly string[]>>
+export type IamContext = Readonly<Record<string, string | readonly string[]>>
 
 export type Statement = {
   readonly Effect: string
@@ -41,11 +41,11 @@ export const ARNS = {
   ExportsLinkKey2: `arn:aws:kms:${PLACE}:key/ExportsLinkKey2`,
 } as const
 
-export const allowed = (template: Template, functionName: string, call: Call): boolean =>
+export const isFunctionAllowed = (template: Template, functionName: string, call: IamCall): boolean =>
   isAllowed(statementsOf(template, functionName), call)
 
 /** A denial is stronger than any permission; what nobody allows is denied. */
-export function isAllowed(statements: readonly Statement[], call: Call): boolean {
+export function isAllowed(statements: readonly Statement[], call: IamCall): boolean {
   const fitting = statements.filter((statement) => fits(statement, call))
   return fitting.some(({ Effect }) => Effect === 'Allow') && !fitting.some(({ Effect }) => Effect === 'Deny')
 }
@@ -69,7 +69,7 @@ export function statementsOf({ Resources }: Template, functionName: string): rea
 
 type Policy = { readonly PolicyDocument: { readonly Statement: unknown } }
 
-function fits({ Effect, Action, Resource, Condition = {}, ...others }: Statement, { action, resource, context = {} }: Call): boolean {
+function fits({ Effect, Action, Resource, Condition = {}, ...others }: Statement, { action, resource, context = {} }: IamCall): boolean {
   const unknown = Object.keys(others).find((name) => name !== 'Sid')
   if (unknown !== undefined || !['Allow', 'Deny'].includes(Effect)) throw new Error(`not known here: ${unknown ?? Effect}`)
   return (

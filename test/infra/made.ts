@@ -6,13 +6,13 @@ import { FUNCTIONS } from '../../lambdas/functions/functions.ts'
 import type { Bundles } from '../../lib/bundle.ts'
 import { type Settings, settingsOf } from '../../lib/settings/settings.ts'
 import { DataStack } from '../../lib/stacks/data-stack.ts'
-import { FLAGS } from '../../lib/stacks/flags.ts'
+import { FEATURE_FLAGS } from '../../lib/stacks/flags.ts'
 import { ServiceStack } from '../../lib/stacks/service-stack.ts'
 
 export type Stacks = { readonly app: App; readonly data: DataStack; readonly service: ServiceStack }
 
 export function stacksOf(folder: string, given: Partial<Settings>): Stacks {
-  const app = new App({ outdir: join(folder, 'cdk.out'), context: FLAGS })
+  const app = new App({ outdir: join(folder, 'cdk.out'), context: FEATURE_FLAGS })
   const settings = settingsOf(given)
   const data = new DataStack(app, 'data', settings)
   return { app, data, service: new ServiceStack(app, 'service', settings, data, emptyBundles(folder)) }

@@ -10,13 +10,17 @@ import { deflateRawSync } from 'node:zlib'
 import type { PublicKey } from '../../lambdas/ports/security/signing-keys.ts'
 
 /** `bundle`: the file of a handler, loaded anew for each row. */
-export type AskedRow = { readonly bundle: string; readonly event: object }
-export type AskedOf = { readonly status: number; readonly partitions: readonly string[] }
-export type Rows = { readonly rows: readonly AskedRow[]; readonly key: PublicKey; readonly environment: Readonly<Record<string, string>> }
+export type PartitionRequest = { readonly bundle: string; readonly event: object }
+export type PartitionResult = { readonly status: number; readonly partitions: readonly string[] }
+export type PartitionInput = {
+  readonly rows: readonly PartitionRequest[]
+  readonly key: PublicKey
+  readonly environment: Readonly<Record<string, string>>
+}
 
 type Called = { readonly Key?: { readonly pk: { readonly S: string } }; readonly RequestItems?: Readonly<Record<string, unknown>> }
 
-const { rows, key, environment } = JSON.parse(await text(process.stdin)) as Rows
+const { rows, key, environment } = JSON.parse(await text(process.stdin)) as PartitionInput
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const keys = [{ id: 'key', key, madeAt: 0 }]
 const ITEMS: Readonly<Record<string, object>> = {
@@ -37,7 +41,7 @@ const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 Object.assign(process.env, environment, { AWS_ENDPOINT_URL: endpoint, FHIR_SEARCH_ENDPOINT: endpoint, FHIR_SEARCH_SIGNING: 'none' })
 
 const require = createRequire(import.meta.url)
-const answers: AskedOf[] = []
+const answers: PartitionResult[] = []
 for (const { bundle, event } of rows) {
   for (const file of Object.keys(require.cache)) delete require.cache[file]
   partitions = []

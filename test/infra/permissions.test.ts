@@ -2,14 +2,14 @@
 import { describe, expect, it } from '@jest/globals'
 import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { FUNCTIONS, type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
-import { functionsOf, ofType } from './assembly.ts'
-import { ARNS, allowed, type Call, statementsOf } from './iam.ts'
-import { elsewhere, local, names, signed, tokens } from './stages.ts'
+import { functionsOf, resourcesOfType } from './assembly.ts'
+import { ARNS, type IamCall, isFunctionAllowed, statementsOf } from './iam.ts'
+import { elsewhere, functionNames, local, signed, tokens } from './stages.ts'
 
 describe('who may do what', () => {
   const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
-  const may = (name: string, call: Call) => allowed(signed.service, name, call)
-  const whoMay = (call: Call) => names.filter((name) => may(name, call)).sort()
+  const may = (name: string, call: IamCall) => isFunctionAllowed(signed.service, name, call)
+  const whoMay = (call: IamCall) => functionNames.filter((name) => may(name, call)).sort()
   const leading = (key: string) => ({ 'dynamodb:LeadingKeys': [key] })
   const via = (service: string) => ({ 'kms:ViaService': `${service}.us-east-1.amazonaws.com` })
   const index = (path: string) => `${ARNS.SearchDomain}/${path}`
@@ -40,19 +40,19 @@ describe('who may do what', () => {
   it('only who has the port of audit may write audit records, and nobody may read or remove them', () => {
     const audit = (action: string) =>
       whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading('AUDIT#2026-01-01T00:00#1') })
-    expect(audit('PutItem')).toEqual(names.filter((name) => FUNCTIONS[name].includes('audit')).sort())
+    expect(audit('PutItem')).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('audit')).sort())
     for (const action of ['GetItem', 'Query', 'DeleteItem', 'UpdateItem']) expect([action, audit(action)]).toEqual([action, []])
   })
 
   it('only migrate may make the key of seals, and only who has its port may read it', () => {
     const seal = { resource: ARNS.StateTable, context: leading('SEAL') }
     expect(whoMay({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
-    expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(names.filter((name) => FUNCTIONS[name].includes('seal')).sort())
+    expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('seal')).sort())
   })
 
   it('only who has the port of definitions may change them', () => {
     const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
-    expect(whoMay(call)).toEqual(names.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
+    expect(whoMay(call)).toEqual(functionNames.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
   })
 
   it('only rebuild-step may remove an index or move an alias', () => {
@@ -100,12 +100,12 @@ describe('who may do what', () => {
 
   it('only who has the port of the workflow may start a rebuild', () =>
     expect(whoMay({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
-      names.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
+      functionNames.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
     ))
 
   describe('with tokens', () => {
     const all = functionsOfStage('token')
-    const whoMay = (call: Call) => all.filter((name) => allowed(tokens.service, name, call)).sort()
+    const whoMay = (call: IamCall) => all.filter((name) => isFunctionAllowed(tokens.service, name, call)).sort()
     const onState = (action: string, key: string) =>
       whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
     const having = (...ports: readonly string[]) => all.filter((name) => FUNCTIONS[name].some((port) => ports.includes(port))).sort()
@@ -136,7 +136,7 @@ describe('who may do what', () => {
       expect(onState('PutItem', 'REVOKED#x')).toEqual(['authorize', 'revoke', 'token'])
       expect(onState('GetItem', KEY_LIST)).toEqual(having('verification', 'published-keys', 'signing', 'keys'))
       expect(onState('PutItem', KEY_LIST)).toEqual(['tend-keys'])
-      const resources = names.filter((name) => FUNCTIONS[name].includes('audit') && name !== 'fallback')
+      const resources = functionNames.filter((name) => FUNCTIONS[name].includes('audit') && name !== 'fallback')
       expect(having('verification')).toEqual([...resources, 'introspect'].sort())
     })
 
@@ -152,7 +152,7 @@ describe('who may do what', () => {
       for (const name of ['token', 'export-status', 'export-cancel'] as const)
         expect([
           name,
-          allowed(tokens.service, name, {
+          isFunctionAllowed(tokens.service, name, {
             action: 'dynamodb:GetItem',
             resource: ARNS.ResourceTable,
             context: leading('default#Observation#a'),
@@ -161,7 +161,7 @@ describe('who may do what', () => {
     })
 
     it('only token signs, with keys of this stage', () => {
-      const sign = (context: Call['context']) => whoMay({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
+      const sign = (context: IamCall['context']) => whoMay({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
       expect(sign(ofStage('dev'))).toEqual(['token'])
       expect(sign(ofStage('prod'))).toEqual([])
       expect(sign(undefined)).toEqual([])
@@ -184,10 +184,10 @@ describe('who may do what', () => {
 
     it('where requests are signed, nobody reads anything of it', () => {
       for (const key of ['CLIENTS', 'USERS', 'GRANT#code#x', 'REVOKED#x', KEY_LIST])
-        for (const name of names)
+        for (const name of functionNames)
           expect([
             name,
-            allowed(signed.service, name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
+            isFunctionAllowed(signed.service, name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
           ]).toEqual([name, false])
     })
   })
@@ -218,7 +218,7 @@ describe('who may do what', () => {
   ])('%s may do what it has to: %s on %s', (name, action, resource) => expect(may(name, { action, resource })).toBe(true))
 
   it('a search endpoint without an ARN is asked without a signature, and needs no permission', () => {
-    for (const name of names) {
+    for (const name of functionNames) {
       expect(
         statementsOf(local.service, name)
           .flatMap(({ Action }) => [Action].flat() as string[])
@@ -231,17 +231,19 @@ describe('who may do what', () => {
 
   it("a domain of one's own is asked with a signature, and permitted by its ARN", () => {
     const call = { action: 'es:ESHttpPost', resource: 'arn:aws:es:us-east-1:111111111111:domain/own/fhir-patient/_search' }
-    expect(allowed(elsewhere.service, 'search', call)).toBe(true)
+    expect(isFunctionAllowed(elsewhere.service, 'search', call)).toBe(true)
     expect(functionsOf(elsewhere.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
   })
 
   it('the domain takes signed requests of these roles only', () => {
-    const [domain] = Object.values(ofType(signed.data, 'AWS::OpenSearchService::Domain'))
+    const [domain] = Object.values(resourcesOfType(signed.data, 'AWS::OpenSearchService::Domain'))
     const [statement, ...others] = domain!.AccessPolicies.Statement
     expect(others).toEqual([])
     expect(JSON.stringify(statement.Condition.ArnLike['aws:PrincipalArn'])).toContain(':role/fhir-dev/*')
-    const roles = Object.values(ofType(signed.service, 'AWS::IAM::Role')).filter(({ Description }) => /may do$/.test(Description ?? ''))
-    expect(roles.map(({ Path }) => Path)).toEqual(names.map(() => '/fhir-dev/'))
+    const roles = Object.values(resourcesOfType(signed.service, 'AWS::IAM::Role')).filter(({ Description }) =>
+      /may do$/.test(Description ?? ''),
+    )
+    expect(roles.map(({ Path }) => Path)).toEqual(functionNames.map(() => '/fhir-dev/'))
     expect(domain).toMatchObject({
       EncryptionAtRestOptions: { Enabled: true },
       NodeToNodeEncryptionOptions: { Enabled: true },
@@ -251,13 +253,17 @@ describe('who may do what', () => {
 })
 
 it('Packages are read by who validates, who writes, which tells what a definition redefines, and who tells what the server can', () => {
-  const reading = names.filter((name) => portsOfStage(name, 'iam').includes('packages')).toSorted()
+  const reading = functionNames.filter((name) => portsOfStage(name, 'iam').includes('packages')).toSorted()
   expect(reading).toEqual(['apply-fhirpath', 'bundle', 'capabilities', 'create', 'delete', 'patch', 'update', 'validate'])
 })
 
 it('Who evaluates what is sent with it reads the definitions of tenants, and no other resource', () => {
   const reads = (action: string, partition: string): boolean =>
-    allowed(tokens.service, 'apply-fhirpath', { action, resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': [partition] } })
+    isFunctionAllowed(tokens.service, 'apply-fhirpath', {
+      action,
+      resource: ARNS.ResourceTable,
+      context: { 'dynamodb:LeadingKeys': [partition] },
+    })
   const definitions = ['default#StructureDefinition#a', 'default#ValueSet#a', 'acme#CodeSystem#a', 'default#TXN#a']
   for (const partition of definitions) expect([partition, reads('dynamodb:GetItem', partition)]).toEqual([partition, true])
   for (const partition of ['default#Patient#StructureDefinition', 'default#Basic#a', 'default#CFG', 'default#UNQ#a'])
@@ -266,6 +272,6 @@ it('Who evaluates what is sent with it reads the definitions of tenants, and no 
   expect(reads('dynamodb:Query', 'default#Patient#c#0')).toBe(false)
   const bodies = ['overflow/default/ValueSet/a~1~b', 'overflow/default/Patient/a~1~b', 'queries/default/a']
   const isRead = (key: string) =>
-    allowed(tokens.service, 'apply-fhirpath', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/${key}` })
+    isFunctionAllowed(tokens.service, 'apply-fhirpath', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/${key}` })
   expect(bodies.map(isRead)).toEqual([true, false, false])
 })

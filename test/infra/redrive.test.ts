@@ -3,15 +3,15 @@ import { InvokeCommand, LambdaClient, ListEventSourceMappingsCommand } from '@aw
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { PUT_ASIDE } from '../../lib/deploy/failed-records.ts'
-import { redrive } from '../../lib/deploy/redrive.ts'
-import { type Discarded, type Mapping, pump, type StreamRecord } from '../cloud/pump.ts'
+import { FAILED_RECORDS_PREFIX } from '../../lib/deploy/failed-records.ts'
+import { redriveFailedRecords } from '../../lib/deploy/redrive.ts'
+import { type DiscardedBatch, pump, type StreamMapping, type StreamRecord } from '../cloud/pump.ts'
 
 const [s3, lambda] = [mockClient(S3Client), mockClient(LambdaClient)]
 const BUCKET = 'data'
 const FUNCTION = 'arn:aws:lambda:us-east-1:1:function:indexer'
 const streamOf = (table: string): string => `arn:aws:dynamodb:us-east-1:1:table/${table}/stream/2031-01-01T00:00:00.000`
-const MAPPING: Mapping = {
+const MAPPING: StreamMapping = {
   batchSize: 3,
   window: 0,
   bisects: true,
@@ -35,7 +35,7 @@ const record = (n: number): StreamRecord => ({
 const bytes = (text: string) => ({ transformToString: () => text, transformToByteArray: () => Buffer.from(text) })
 
 /** As Lambda writes it. https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html */
-function putAside({ records, reason }: Discarded, i: number): void {
+function putAside({ records, reason }: DiscardedBatch, i: number): void {
   const written = {
     requestContext: {
       requestId: String(i),
@@ -48,11 +48,11 @@ function putAside({ records, reason }: Discarded, i: number): void {
     DDBStreamBatchInfo: { shardId: 'shardId-1', startSequenceNumber: records[0]!.dynamodb.SequenceNumber, batchSize: records.length },
     payload: JSON.stringify({ Records: records }),
   }
-  objects.set(`${PUT_ASIDE}mapping/shardId-1/2031/01/01/2031-01-01T00.00.0${i}-uuid`, JSON.stringify(written))
+  objects.set(`${FAILED_RECORDS_PREFIX}mapping/shardId-1/2031/01/01/2031-01-01T00.00.0${i}-uuid`, JSON.stringify(written))
 }
 
 beforeEach(async () => {
-  s3.on(ListObjectsV2Command, { Bucket: BUCKET, Prefix: PUT_ASIDE }).callsFake(({ ContinuationToken }) => {
+  s3.on(ListObjectsV2Command, { Bucket: BUCKET, Prefix: FAILED_RECORDS_PREFIX }).callsFake(({ ContinuationToken }) => {
     const keys = [...objects.keys()].toReversed()
     const begin = Number(ContinuationToken ?? 0)
     return {
@@ -79,7 +79,7 @@ beforeEach(async () => {
     if (told === undefined) taken.push(...names)
     return { Payload: bytes(JSON.stringify({ batchItemFailures: told === undefined ? [] : [{ itemIdentifier: names[0] }] })) }
   })
-  const discarded: Discarded[] = []
+  const discarded: DiscardedBatch[] = []
   const reads = [Array.from({ length: 7 }, (_, i) => record(i + 1))]
   const dead = pump({
     mapping: MAPPING,
@@ -99,7 +99,7 @@ afterEach(() => {
 })
 
 const again = () =>
-  redrive({ s3: new S3Client({ region: 'us-east-1' }), lambda: new LambdaClient({ region: 'us-east-1' }), bucket: BUCKET })
+  redriveFailedRecords({ s3: new S3Client({ region: 'us-east-1' }), lambda: new LambdaClient({ region: 'us-east-1' }), bucket: BUCKET })
 
 it('all of them, in the order they came, from all pages of the list', async () => {
   expect(await again()).toEqual({ taken: 3, left: [] })
@@ -118,13 +118,13 @@ it('and what is not taken stays, with why, until it is', async () => {
 })
 
 it('and a file that is none of Lambda, or cannot be read, stands in nobody’s way', async () => {
-  objects.set(`${PUT_ASIDE}a`, '{}').set(`${PUT_ASIDE}b`, 'no JSON')
+  objects.set(`${FAILED_RECORDS_PREFIX}a`, '{}').set(`${FAILED_RECORDS_PREFIX}b`, 'no JSON')
   const { taken: files, left } = await again()
   expect([files, left]).toEqual([
     3,
     [
-      { key: `${PUT_ASIDE}a`, why: 'it names no function, or has no records' },
-      { key: `${PUT_ASIDE}b`, why: expect.stringMatching(/^SyntaxError/) },
+      { key: `${FAILED_RECORDS_PREFIX}a`, why: 'it names no function, or has no records' },
+      { key: `${FAILED_RECORDS_PREFIX}b`, why: expect.stringMatching(/^SyntaxError/) },
     ],
   ])
 })
@@ -132,7 +132,7 @@ it('and a file that is none of Lambda, or cannot be read, stands in nobody’s w
 it('and is given to no other function than those that put aside there', async () => {
   for (const name of ['others', 'payroll'])
     objects.set(
-      `${PUT_ASIDE}${name}`,
+      `${FAILED_RECORDS_PREFIX}${name}`,
       JSON.stringify({ requestContext: { functionArn: `arn:aws:lambda:us-east-1:1:function:${name}` }, payload: '{"Records":[]}' }),
     )
   const { left } = await again()
@@ -144,7 +144,7 @@ it('and is given to no other function than those that put aside there', async ()
 })
 
 it('and what a table was told that counts no more stays, for its function passes over it', async () => {
-  const key = `${PUT_ASIDE}a`
+  const key = `${FAILED_RECORDS_PREFIX}a`
   const payload = JSON.stringify({ Records: [record(8), { ...record(9), eventSourceARN: streamOf('before') }] })
   objects.set(key, JSON.stringify({ requestContext: { functionArn: FUNCTION }, payload }))
   expect((await again()).left).toEqual([

@@ -3,9 +3,9 @@
  * https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
  */
 import { expect, it } from '@jest/globals'
-import { replaced } from '../../lib/deploy/replacement-check.ts'
+import { findReplacements } from '../../lib/deploy/replacement-check.ts'
 import type { Settings } from '../../lib/settings/settings.ts'
-import { synthesized, type Tree } from './assembly.ts'
+import { synthesizeStages, type Tree } from './assembly.ts'
 
 /** They say where a deployment is: with another it is another one, beside the first. */
 type Place = 'stage' | 'account' | 'region'
@@ -48,8 +48,8 @@ const CHANGED: {
 }
 
 const NAMES = Object.keys(CHANGED) as (keyof typeof CHANGED)[]
-const before = await synthesized({ defaults: {} })
-const after = await synthesized(
+const before = await synthesizeStages({ defaults: {} })
+const after = await synthesizeStages(
   Object.fromEntries(NAMES.map((name) => [name, { [name]: CHANGED[name].to }])) as Record<keyof typeof CHANGED, Partial<Settings>>,
 )
 
@@ -58,13 +58,13 @@ const DECIDED_ONCE: Readonly<Record<string, readonly unknown[]>> = { vpc: [expec
 
 it.each(NAMES)('no change of the setting %s replaces what lasts', (name) => {
   const { data, service } = before.defaults
-  const lost = [...replaced(data, after[name].data), ...replaced(service, after[name].service)]
+  const lost = [...findReplacements(data, after[name].data), ...findReplacements(service, after[name].service)]
   expect(lost).toEqual(DECIDED_ONCE[name] ?? [])
 })
 
 it('tells what would be replaced', () => {
   const { data } = before.defaults
-  expect(replaced(data, withOtherKeys(data))).toEqual([
+  expect(findReplacements(data, withOtherKeys(data))).toEqual([
     expect.stringMatching(/^ResourceTable\w+: WILL_REPLACE$/),
     expect.stringMatching(/^StateTable\w+: WILL_REPLACE$/),
   ])

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import type { FunctionName } from '../../lambdas/functions/functions.ts'
-import { replaced } from '../../lib/deploy/replacement-check.ts'
+import { findReplacements } from '../../lib/deploy/replacement-check.ts'
 import { settingsOf } from '../../lib/settings/settings.ts'
-import { findingsOf, functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
-import { ARNS, allowed, type Call } from './iam.ts'
+import { findingsOf, functionsOf, resourcesOfType, type SynthesizedStacks, synthesizeStages, type Tree } from './assembly.ts'
+import { ARNS, type IamCall, isFunctionAllowed } from './iam.ts'
 
 const INSTANT = '2031-01-01T03:00:00Z'
 const FIRST = { resources: 'restored-1', former: 'made', epoch: 1, instant: INSTANT }
@@ -16,7 +16,7 @@ const TWICE = {
   restored: { resources: 'restored-2', former: 'restored-1', epoch: 2, instant: INSTANT },
   exports: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', sinceLast: true }],
 } as const
-const { made, once, both, again, back, gone } = await synthesized({
+const { made, once, both, again, back, gone } = await synthesizeStages({
   made: TOKEN,
   once: { ...TOKEN, restored: FIRST },
   both: { ...TOKEN, restored: BOTH },
@@ -30,8 +30,8 @@ const { made, once, both, again, back, gone } = await synthesized({
 })
 
 const arnOf = (table: string): string => `arn:aws:dynamodb:us-east-1:000000000000:table/${table}`
-const variablesOf = ({ service }: Synthesized, name: string): Tree => functionsOf(service)[name]!.Environment.Variables
-const adoptionOf = ({ service }: Synthesized): Tree => Object.values(ofType(service, 'Custom::FhirAdoptedTables'))[0]
+const variablesOf = ({ service }: SynthesizedStacks, name: string): Tree => functionsOf(service)[name]!.Environment.Variables
+const adoptionOf = ({ service }: SynthesizedStacks): Tree => Object.values(resourcesOfType(service, 'Custom::FhirAdoptedTables'))[0]
 
 describe('Every function', () => {
   const naming = (variable: string) =>
@@ -56,16 +56,16 @@ describe('Every function', () => {
   })
 
   it('may do in the restored tables what it may in those that were made, and there nothing any more', () => {
-    const calls: readonly Omit<Call, 'resource'>[] = [
+    const calls: readonly Omit<IamCall, 'resource'>[] = [
       { action: 'dynamodb:GetItem', context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
       { action: 'dynamodb:PutItem', context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
       { action: 'dynamodb:Query', context: { 'dynamodb:LeadingKeys': ['default#CFG'] } },
     ]
-    const state: readonly Omit<Call, 'resource'>[] = ['SEAL', 'CLIENTS', 'DEFINITIONS', 'AUDIT#1'].flatMap((key) =>
+    const state: readonly Omit<IamCall, 'resource'>[] = ['SEAL', 'CLIENTS', 'DEFINITIONS', 'AUDIT#1'].flatMap((key) =>
       ['GetItem', 'PutItem'].map((action) => ({ action: `dynamodb:${action}`, context: { 'dynamodb:LeadingKeys': [key] } })),
     )
     const names = Object.keys(functionsOf(made.service))
-    const whoMay = (stacks: Synthesized, call: Call) => names.filter((name) => allowed(stacks.service, name, call))
+    const whoMay = (stacks: SynthesizedStacks, call: IamCall) => names.filter((name) => isFunctionAllowed(stacks.service, name, call))
     for (const call of calls) {
       expect(whoMay(both, { ...call, resource: arnOf('restored-1') })).toEqual(whoMay(made, { ...call, resource: ARNS.ResourceTable }))
       expect(whoMay(both, { ...call, resource: ARNS.ResourceTable })).toEqual([])
@@ -95,7 +95,7 @@ describe('What was changed since', () => {
     for (const name of ['migrate', 'rebuild-step'])
       expect(variablesOf(again, name)).toMatchObject({ FHIR_RESTORED_AT: INSTANT, FHIR_FORMER_TABLE: 'restored-1' })
     const readers = (action: string, resource: string) =>
-      Object.keys(functionsOf(again.service)).filter((name) => allowed(again.service, name, { action, resource }))
+      Object.keys(functionsOf(again.service)).filter((name) => isFunctionAllowed(again.service, name, { action, resource }))
     for (const action of ['GetItem', 'BatchGetItem', 'Query'])
       expect([action, readers(`dynamodb:${action}`, arnOf('restored-1'))]).toEqual([action, ['rebuild-step']])
     expect(readers('dynamodb:Query', `${arnOf('restored-1')}/index/gsi1`)).toEqual(['rebuild-step'])
@@ -118,7 +118,7 @@ describe('What adopts tables', () => {
     })
     expect(Object.keys(adoptionOf(once))).toEqual(['ServiceToken', 'ServiceTimeout', 'Resources', 'Key', 'Former', 'Instant'])
     expect(adoptionOf(gone)).toMatchObject({ Most: '40000 20000', Warm: '20000 8000' })
-    const mappings = Object.values(ofType(once.service, 'AWS::Lambda::EventSourceMapping'))
+    const mappings = Object.values(resourcesOfType(once.service, 'AWS::Lambda::EventSourceMapping'))
     expect(mappings.map(({ EventSourceArn, StartingPosition }) => [EventSourceArn, StartingPosition])).toEqual([
       [{ 'Fn::GetAtt': ['AdoptedTables', 'StreamArn'] }, 'TRIM_HORIZON'],
       [{ 'Fn::GetAtt': ['AdoptedTables', 'StreamArn'] }, 'TRIM_HORIZON'],
@@ -130,8 +130,8 @@ describe('What adopts tables', () => {
   })
 
   it('may change what they are, and neither read nor write what is in them, nor any other table', () => {
-    const may = (stacks: Synthesized, action: string, table: string) =>
-      allowed(stacks.service, 'adopt-tables', { action: `dynamodb:${action}`, resource: arnOf(table) })
+    const may = (stacks: SynthesizedStacks, action: string, table: string) =>
+      isFunctionAllowed(stacks.service, 'adopt-tables', { action: `dynamodb:${action}`, resource: arnOf(table) })
     const wanted = ['Table', 'TimeToLive', 'ContinuousBackups'].flatMap((part) => [`Describe${part}`, `Update${part}`])
     for (const action of wanted) {
       expect([action, ...['restored-1', 'state-1', 'made'].map((table) => may(both, action, table))]).toEqual([action, true, true, false])
@@ -142,11 +142,11 @@ describe('What adopts tables', () => {
     const others = Object.keys(functionsOf(both.service)).filter((name: string) => name !== 'adopt-tables')
     for (const name of others as FunctionName[])
       for (const action of wanted)
-        expect([name, action, allowed(both.service, name, { action: `dynamodb:${action}`, resource: arnOf('restored-1') })]).toEqual([
+        expect([
           name,
           action,
-          false,
-        ])
+          isFunctionAllowed(both.service, name, { action: `dynamodb:${action}`, resource: arnOf('restored-1') }),
+        ]).toEqual([name, action, false])
   })
 
   it('is not there where nothing was restored', () => {
@@ -155,15 +155,15 @@ describe('What adopts tables', () => {
   })
 })
 
-function roleOf({ service }: Synthesized, name: string): Tree {
+function roleOf({ service }: SynthesizedStacks, name: string): Tree {
   const [roleId] = functionsOf(service)[name]!.Role['Fn::GetAtt']
   return service.Resources[roleId].Properties.Policies[0].PolicyDocument
 }
 
 describe('A deployment', () => {
   it('watches the tables that count', () => {
-    const watched = (stacks: Synthesized) =>
-      Object.values(ofType(stacks.service, 'AWS::CloudWatch::Alarm'))
+    const watched = (stacks: SynthesizedStacks) =>
+      Object.values(resourcesOfType(stacks.service, 'AWS::CloudWatch::Alarm'))
         .filter(({ Namespace }) => Namespace === 'AWS/DynamoDB')
         .map(({ Dimensions }) => Dimensions.find(({ Name }: Tree) => Name === 'TableName').Value)
     expect(watched(both)).toEqual(['restored-1', 'restored-1', 'restored-1', 'restored-1', 'state-1', 'state-1'])
@@ -171,7 +171,7 @@ describe('A deployment', () => {
   })
 
   it('names the tables that count to who administers the stage', () => {
-    const named = ({ data }: Synthesized) => [data.Outputs.ResourceTableName.Value, data.Outputs.StateTableName.Value]
+    const named = ({ data }: SynthesizedStacks) => [data.Outputs.ResourceTableName.Value, data.Outputs.StateTableName.Value]
     expect(named(both)).toEqual(['restored-1', 'state-1'])
     expect(named(once)).toEqual(['restored-1', { Ref: expect.stringMatching(/^StateTable/) }])
   })
@@ -187,8 +187,8 @@ describe('A deployment', () => {
     expect(once.service.Resources.Migration.DependsOn).not.toContain(token)
     const told = [made, once, both, again].map(({ service }) => service.Resources.Migration.Properties.AdoptedState)
     expect(told).toEqual([undefined, undefined, 'yes', undefined])
-    const may = ({ service }: Synthesized, action: string, key: string, resource: string = ARNS.StateTable) =>
-      allowed(service, 'migrate', { action: `dynamodb:${action}`, resource, context: { 'dynamodb:LeadingKeys': [key] } })
+    const may = ({ service }: SynthesizedStacks, action: string, key: string, resource: string = ARNS.StateTable) =>
+      isFunctionAllowed(service, 'migrate', { action: `dynamodb:${action}`, resource, context: { 'dynamodb:LeadingKeys': [key] } })
     for (const key of ['REVOKED#x', 'ADOPTED'])
       for (const action of ['GetItem', 'PutItem'])
         expect([key, action, may(made, action, key), may(once, action, key), may(both, action, key, arnOf('state-1'))]).toEqual([
@@ -199,7 +199,9 @@ describe('A deployment', () => {
   })
 
   it('begins exports on schedules again that it ended, with what counts now', () => {
-    const begun = Object.values(ofType(again.service, 'AWS::Events::Rule')).filter(({ Description }) => Description.startsWith('Begins'))
+    const begun = Object.values(resourcesOfType(again.service, 'AWS::Events::Rule')).filter(({ Description }) =>
+      Description.startsWith('Begins'),
+    )
     const schedule = { name: 'nightly', client: 'etl', tenant: 'default', level: 'system', sinceLast: true, epoch: 2 }
     const told = begun.map(({ ScheduleExpression, Targets }) => [
       ScheduleExpression,
@@ -223,13 +225,13 @@ describe('A deployment', () => {
     ['back to the table that was made', again, back],
     ['and is rolled back', both, made],
   ])('adopts tables %s, and replaces nothing that lasts', (_, before, after) => {
-    expect(replaced(before.data, after.data)).toEqual([])
-    expect(replaced(before.service, after.service)).toEqual([])
+    expect(findReplacements(before.data, after.data)).toEqual([])
+    expect(findReplacements(before.service, after.service)).toEqual([])
     expect(after.data.Resources).toEqual(before.data.Resources)
   })
 
   it('takes nothing back that the other stack still imports, which CloudFormation refuses', () => {
-    const exported = ({ data }: Synthesized) => Object.values<Tree>(data.Outputs).flatMap(({ Export }) => Export?.Name ?? [])
+    const exported = ({ data }: SynthesizedStacks) => Object.values<Tree>(data.Outputs).flatMap(({ Export }) => Export?.Name ?? [])
     const imported = (tree: Tree): readonly string[] =>
       [...JSON.stringify(tree).matchAll(/"Fn::ImportValue":"([^"]+)"/g)].map(([, name]) => name!)
     for (const [before, after] of [

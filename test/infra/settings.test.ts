@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { RETENTIONS } from '../../lib/settings/setting-checks.ts'
-import { DEFAULTS, settingsOf } from '../../lib/settings/settings.ts'
+import { LOG_RETENTION_DAYS } from '../../lib/settings/setting-checks.ts'
+import { DEFAULT_SETTINGS, settingsOf } from '../../lib/settings/settings.ts'
 
 const NETWORK = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
 const DOMAIN = {
@@ -16,7 +16,7 @@ const DOMAIN = {
 
 const RIGHT: readonly object[] = [
   {},
-  DEFAULTS,
+  DEFAULT_SETTINGS,
   { account: '111111111111', region: 'us-gov-west-1', alarmEmail: 'ops@example.org' },
   { search: { endpoint: 'https://search.example.org' } },
   { search: { endpoint: 'https://a.example', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/fhir' } },
@@ -25,7 +25,7 @@ const RIGHT: readonly object[] = [
   { customDomain: DOMAIN },
   { customDomain: { ...DOMAIN, name: 'example.org' } },
   { capacity: { warm: { reads: 12_000, writes: 4_000 } }, limits: { rate: 5 }, memory: { light: 1024 }, concurrency: { read: 0 } },
-  ...RETENTIONS.map((logRetentionDays) => ({ logRetentionDays })),
+  ...LOG_RETENTION_DAYS.map((logRetentionDays) => ({ logRetentionDays })),
 ]
 
 const vpc = (rest: object) => ({ vpc: { ...NETWORK, ...rest } })

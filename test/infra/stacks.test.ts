@@ -1,13 +1,13 @@
 /** What holds for the stacks, whatever their settings. The digests at the end show every change of what is deployed and who may do what. */
 import { describe, expect, it } from '@jest/globals'
-import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table-keys.ts'
+import { EXPIRY_ATTRIBUTE, INDEX_NAME, TABLE_DEFINITION } from '../../lambdas/adapters/dynamodb/table-keys.ts'
 import { type FunctionName, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
-import { PLACES, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
-import { functionsOf, ofType, type Tree } from './assembly.ts'
+import { DEPLOYMENT_SETTINGS, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { functionsOf, resourcesOfType, type Tree } from './assembly.ts'
 import { digest } from './digest.ts'
-import { accessOf, demo, each, production, signed, tokens } from './stages.ts'
+import { accessOf, demo, production, signed, stageEntries, tokens } from './stages.ts'
 
-describe.each(each)('the stacks: %s', (_stage, stacks) => {
+describe.each(stageEntries)('the stacks: %s', (_stage, stacks) => {
   const { data, service } = stacks
   const names = functionsOfStage(accessOf(stacks))
   const resources = Object.entries<Tree>({ ...data.Resources, ...service.Resources })
@@ -60,11 +60,12 @@ describe.each(each)('the stacks: %s', (_stage, stacks) => {
     for (const { Type, UpdatePolicy } of Object.values<Tree>(data.Resources)) {
       if (Type === 'AWS::OpenSearchService::Domain') expect(UpdatePolicy).toEqual({ EnableVersionUpgrade: true })
     }
-    if (stacks === demo || stacks === signed || stacks === production) expect(ofType(data, 'AWS::OpenSearchService::Domain')).toBeDefined()
+    if (stacks === demo || stacks === signed || stacks === production)
+      expect(resourcesOfType(data, 'AWS::OpenSearchService::Domain')).toBeDefined()
   })
 
   it('can recover a table to any second, and protect it from deletion', () => {
-    for (const { Replicas } of Object.values(ofType(data, 'AWS::DynamoDB::GlobalTable'))) {
+    for (const { Replicas } of Object.values(resourcesOfType(data, 'AWS::DynamoDB::GlobalTable'))) {
       for (const replica of Replicas) {
         expect(replica).toMatchObject({
           PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
@@ -75,23 +76,23 @@ describe.each(each)('the stacks: %s', (_stage, stacks) => {
   })
 
   it('encrypt tables and data with a key of their own', () => {
-    for (const { SSESpecification, Replicas } of Object.values(ofType(data, 'AWS::DynamoDB::GlobalTable'))) {
+    for (const { SSESpecification, Replicas } of Object.values(resourcesOfType(data, 'AWS::DynamoDB::GlobalTable'))) {
       expect(SSESpecification).toMatchObject({ SSEEnabled: true, SSEType: 'KMS' })
       expect(Replicas[0].SSESpecification.KMSMasterKeyId).toBeDefined()
     }
-    const bucket = Object.entries(ofType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
+    const bucket = Object.entries(resourcesOfType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
     expect(bucket.BucketEncryption.ServerSideEncryptionConfiguration[0].ServerSideEncryptionByDefault.SSEAlgorithm).toBe('aws:kms')
-    for (const key of Object.values(ofType(data, 'AWS::KMS::Key'))) expect(key.EnableKeyRotation).toBe(true)
-    for (const log of Object.values(ofType(service, 'AWS::Logs::LogGroup'))) expect(log.KmsKeyId).toBeDefined()
+    for (const key of Object.values(resourcesOfType(data, 'AWS::KMS::Key'))) expect(key.EnableKeyRotation).toBe(true)
+    for (const log of Object.values(resourcesOfType(service, 'AWS::Logs::LogGroup'))) expect(log.KmsKeyId).toBeDefined()
   })
 
   it('take nothing but TLS', () => {
-    for (const { PolicyDocument } of Object.values(ofType(data, 'AWS::S3::BucketPolicy'))) {
+    for (const { PolicyDocument } of Object.values(resourcesOfType(data, 'AWS::S3::BucketPolicy'))) {
       const denials = PolicyDocument.Statement.filter(({ Effect }: Tree) => Effect === 'Deny').map(({ Condition }: Tree) => Condition)
       expect(denials).toContainEqual({ Bool: { 'aws:SecureTransport': 'false' } })
       expect(denials).toContainEqual({ NumericLessThan: { 's3:TlsVersion': 1.2 } })
     }
-    for (const { DistributionConfig } of Object.values(ofType(service, 'AWS::CloudFront::Distribution'))) {
+    for (const { DistributionConfig } of Object.values(resourcesOfType(service, 'AWS::CloudFront::Distribution'))) {
       expect(DistributionConfig.DefaultCacheBehavior.ViewerProtocolPolicy).toBe('https-only')
       expect(DistributionConfig.Origins[0].CustomOriginConfig.OriginProtocolPolicy).toBe('https-only')
       // Under a name of CloudFront's it is its own choice.
@@ -100,13 +101,13 @@ describe.each(each)('the stacks: %s', (_stage, stacks) => {
   })
 
   it('show no bucket to the public', () => {
-    for (const { PublicAccessBlockConfiguration } of Object.values(ofType(data, 'AWS::S3::Bucket'))) {
+    for (const { PublicAccessBlockConfiguration } of Object.values(resourcesOfType(data, 'AWS::S3::Bucket'))) {
       expect(Object.values(PublicAccessBlockConfiguration)).toEqual([true, true, true, true])
     }
   })
 
   it('forget kept queries after three days, lists of tokens after two, records nobody took after 90, and large bodies never', () => {
-    const bucket = Object.entries(ofType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
+    const bucket = Object.entries(resourcesOfType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
     const expiring = bucket.LifecycleConfiguration.Rules.filter((rule: Tree) => rule.ExpirationInDays !== undefined)
     expect(expiring.map(({ Prefix, ExpirationInDays }: Tree) => [Prefix, ExpirationInDays])).toEqual([
       ['queries/', 3],
@@ -125,7 +126,7 @@ describe.each(each)('the stacks: %s', (_stage, stacks) => {
   })
 
   it('let logs end', () => {
-    for (const { RetentionInDays } of Object.values(ofType(service, 'AWS::Logs::LogGroup'))) expect(RetentionInDays).toBe(90)
+    for (const { RetentionInDays } of Object.values(resourcesOfType(service, 'AWS::Logs::LogGroup'))) expect(RetentionInDays).toBe(90)
   })
 
   it('allow no action by a wildcard, anywhere', () => {
@@ -157,7 +158,7 @@ const LASTING = /GlobalTable|S3::Bucket$|KMS::Key|OpenSearchService/
 /** A policy's name is one within its role; others name the function they belong to. */
 const NAMED_BY_NATURE = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMapping', 'AWS::Lambda::Permission'])
 
-const PLACE_VARIABLES = new Set(PLACES.map(({ name }) => variableOf(name)))
+const PLACE_VARIABLES = new Set(DEPLOYMENT_SETTINGS.map(({ name }) => variableOf(name)))
 const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || SETTINGS.some(({ name }) => variableOf(name) === variable)
 
 /** What a port is found by, where that is not the table of state. */
@@ -231,16 +232,18 @@ function documentsOf(tree: Tree): readonly Tree[] {
   return Array.isArray(tree.Statement) ? [tree] : Object.values(tree).flatMap(documentsOf)
 }
 describe('the table of resources', () => {
-  const table = Object.entries(ofType(production.data, 'AWS::DynamoDB::GlobalTable')).find(([id]) => id.startsWith('ResourceTable'))![1]
+  const table = Object.entries(resourcesOfType(production.data, 'AWS::DynamoDB::GlobalTable')).find(([id]) =>
+    id.startsWith('ResourceTable'),
+  )![1]
 
   it('has the keys and the index the adapter works with', () => {
     const byName = (attributes: readonly { AttributeName: string }[]) =>
       [...attributes].sort((a, b) => (a.AttributeName < b.AttributeName ? -1 : 1))
-    expect(table.KeySchema).toEqual(TABLE.KeySchema)
-    expect(byName(table.AttributeDefinitions)).toEqual(byName(TABLE.AttributeDefinitions))
-    expect(table.GlobalSecondaryIndexes).toMatchObject(TABLE.GlobalSecondaryIndexes)
-    expect(INDEX).toBe('gsi1')
-    expect(table.TimeToLiveSpecification).toEqual({ AttributeName: EXPIRY, Enabled: true })
+    expect(table.KeySchema).toEqual(TABLE_DEFINITION.KeySchema)
+    expect(byName(table.AttributeDefinitions)).toEqual(byName(TABLE_DEFINITION.AttributeDefinitions))
+    expect(table.GlobalSecondaryIndexes).toMatchObject(TABLE_DEFINITION.GlobalSecondaryIndexes)
+    expect(INDEX_NAME).toBe('gsi1')
+    expect(table.TimeToLiveSpecification).toEqual({ AttributeName: EXPIRY_ATTRIBUTE, Enabled: true })
   })
 
   // A stream's view cannot be changed once it is followed, and a replica in another region needs both.

@@ -1,7 +1,7 @@
 /** The stacks that several test files examine. The synthesizer makes each of them once per run. */
 import { functionsOfStage } from '../../lambdas/functions/functions.ts'
 import type { Settings } from '../../lib/settings/settings.ts'
-import { functionsOf, type Synthesized, synthesized } from './assembly.ts'
+import { functionsOf, type SynthesizedStacks, synthesizeStages } from './assembly.ts'
 
 export const DOMAIN = {
   name: 'fhir.example.org',
@@ -28,11 +28,11 @@ export const STAGES = {
   elsewhere: { search: { endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' } },
   tokens: { access: 'token', account: '111111111111', originSecret: 2, service: { tenancy: 'on' } },
 } satisfies Readonly<Record<string, Partial<Settings>>>
-export const { demo, signed, production, local, elsewhere, tokens } = await synthesized(STAGES)
-export const each = Object.entries({ demo, signed, production, local, elsewhere, tokens }) as readonly (readonly [
+export const { demo, signed, production, local, elsewhere, tokens } = await synthesizeStages(STAGES)
+export const stageEntries = Object.entries({ demo, signed, production, local, elsewhere, tokens }) as readonly (readonly [
   keyof typeof STAGES,
-  Synthesized,
+  SynthesizedStacks,
 ])[]
 /** Functions of a stage with signatures. */
-export const names = functionsOfStage('iam')
-export const accessOf = (stacks: Synthesized): string => functionsOf(stacks.service).read!.Environment.Variables.FHIR_ACCESS
+export const functionNames = functionsOfStage('iam')
+export const accessOf = (stacks: SynthesizedStacks): string => functionsOf(stacks.service).read!.Environment.Variables.FHIR_ACCESS

@@ -10,13 +10,13 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Settings } from '../../lib/settings/settings.ts'
 import { synthesize } from '../cloud/assembly.ts'
-import type { Work } from './assembly.ts'
+import type { SynthesisOutput } from './assembly.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'fhir-infra-'))
 let folders = 0
 const newFolder = (): string => join(folder, String(++folders))
 
-const WORK: Readonly<Record<Work, (settings: Partial<Settings>) => Promise<unknown>>> = {
+const WORK: Readonly<Record<SynthesisOutput, (settings: Partial<Settings>) => Promise<unknown>>> = {
   async templates(settings) {
     const { stacksOf, templatesOf } = await import('./made.ts')
     const stacks = stacksOf(newFolder(), settings)
@@ -41,7 +41,7 @@ const WORK: Readonly<Record<Work, (settings: Partial<Settings>) => Promise<unkno
 
 const results = new Map<string, Promise<string>>()
 
-function resultOf(work: Work, settings: Partial<Settings>, nth: number): Promise<string> {
+function resultOf(work: SynthesisOutput, settings: Partial<Settings>, nth: number): Promise<string> {
   const key = JSON.stringify([work, settings, nth])
   const result = results.get(key) ?? WORK[work](settings).then((value) => JSON.stringify(value))
   results.set(key, result)
@@ -58,7 +58,7 @@ const server = createServer(async (request, response) => {
       // Equal settings in one request are synthesized separately, so that a test can compare the results.
       const nth = (seen.get(key) ?? 0) + 1
       seen.set(key, nth)
-      members.push(`${JSON.stringify(name)}:${await resultOf(request.url!.slice(1) as Work, settings, nth)}`)
+      members.push(`${JSON.stringify(name)}:${await resultOf(request.url!.slice(1) as SynthesisOutput, settings, nth)}`)
     }
     response.end(`{${members.join(',')}}`)
   } catch (error) {

@@ -1,6 +1,6 @@
 /** What is watched is what is told: the names under which metrics are written, and thresholds in the unit they are written in. */
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
-import { MEASURED, metric } from '../../lambdas/runtime/aws/log.ts'
+import { logMetric, METRIC_NAMES } from '../../lambdas/runtime/aws/log.ts'
 import { watchesOf } from '../../lib/monitoring/watches.ts'
 
 const watches = watchesOf({
@@ -27,7 +27,7 @@ afterEach(() => {
 /** As it is printed for CloudWatch to read. */
 function printed(value: number) {
   const log = jest.spyOn(console, 'log').mockReturnValue()
-  metric('IndexLag', 'Milliseconds', [value], { stage: 'prod', at: 0 })
+  logMetric('IndexLag', 'Milliseconds', [value], { stage: 'prod', at: 0 })
   const { _aws, ...values } = JSON.parse(String(log.mock.calls[0]![0]))
   const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
   return { Namespace, dimensions: Object.fromEntries(Dimensions[0].map((name: string) => [name, values[name]])), Metrics, values }
@@ -47,7 +47,7 @@ describe('The lag of the index', () => {
 describe('Alarms', () => {
   it('look at all that the code measures', () => {
     const own = alarms.flatMap(({ metrics }) => metrics).filter(({ namespace }) => namespace === 'FHIR')
-    expect(own.map(({ metricName }) => metricName).sort()).toEqual([...MEASURED].sort())
+    expect(own.map(({ metricName }) => metricName).sort()).toEqual([...METRIC_NAMES].sort())
   })
 
   it('about durations ring at what they say, in milliseconds, the unit of what they watch', () => {

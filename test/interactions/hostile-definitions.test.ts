@@ -1,8 +1,8 @@
 /** Definitions that nobody would write: each can be used, or it is said why not, and none takes more than its size is worth. */
 import { describe, expect, it } from '@jest/globals'
 import type { Profile } from '../../lambdas/fhir/profile/definition.ts'
-import { Known } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
-import { Unusable } from '../../lambdas/fhir/profile/definitions/reduced-profile.ts'
+import { LoadingLibrary } from '../../lambdas/fhir/profile/definitions/missing-definitions.ts'
+import { UnusableDefinition } from '../../lambdas/fhir/profile/definitions/reduced-profile.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { contentOf } from '../../lambdas/interactions/validation/definition-reader.ts'
 
@@ -17,9 +17,9 @@ const profile = (element: unknown, more: object = {}): Resource => ({
 /** Why it cannot be used. */
 async function reasonOf(resource: Resource): Promise<string | undefined> {
   const content = contentOf(resource, 1)
-  if (content === undefined || content instanceof Unusable) return content?.message
+  if (content === undefined || content instanceof UnusableDefinition) return content?.message
   const of = async (canonical: string) => (canonical === BASE ? undefined : (content as Profile))
-  const known = new Known({ profile: of, valueSet: async () => undefined, codeSystem: async () => undefined })
+  const known = new LoadingLibrary({ profile: of, valueSet: async () => undefined, codeSystem: async () => undefined })
   known.tree(URL)
   await known.load()
   return known.unusable(URL) ?? (known.tree(URL) === undefined ? 'no tree' : undefined)

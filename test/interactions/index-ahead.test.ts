@@ -3,30 +3,30 @@ import { join } from 'node:path'
 import { describe as about, afterAll, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { describe } from '../../lambdas/http/steps/describe-errors.ts'
+import { describeError } from '../../lambdas/http/steps/describe-errors.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { search } from '../../lambdas/interactions/rest/search.ts'
 import type { SearchPorts } from '../../lambdas/interactions/searching/page-entries.ts'
-import { seenThrough } from '../../lambdas/interactions/visible-store.ts'
+import { visibleStoreOf } from '../../lambdas/interactions/visible-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { patientOf, writeOf } from '../fixtures/versions.ts'
+import { patientKeyOf, writeOf } from '../fixtures/versions.ts'
 
 const store = await SqliteResourceStore.open({ file: join(newFolder(), 'restored.db') })
 afterAll(() => store.close())
-await store.commit([writeOf(patientOf('a'))], [])
-for (const expected of [1, 2]) await store.commit([writeOf(patientOf('a'), { expected })], [])
+await store.commit([writeOf(patientKeyOf('a'))], [])
+for (const expected of [1, 2]) await store.commit([writeOf(patientKeyOf('a'), { expected })], [])
 
 const finding = (id: string, version: number): SearchPorts =>
   ({
     index: { find: async () => ({ hits: [{ type: 'Patient', id, version, position: {} }], more: false }) },
-    resources: seenThrough(store, () => ({ evaluate: async () => [] })),
+    resources: visibleStoreOf(store, () => ({ evaluate: async () => [] })),
     clock: { now: () => 0, newId: () => 'id' },
     seal: {},
     blobs: {},
   }) as unknown as SearchPorts
 
 const request = {
-  ...{ tenant: patientOf('a').tenant, access: WHOLE_ACCESS, baseUrl: 'http://x', type: 'Patient', parameters: [], posted: false },
+  ...{ tenant: patientKeyOf('a').tenant, access: WHOLE_ACCESS, baseUrl: 'http://x', type: 'Patient', parameters: [], posted: false },
   ...{ preferences: {}, reading: { baseUrl: 'http://x' }, requestId: 'r' },
 } as unknown as FhirRequest
 
@@ -42,7 +42,7 @@ about('a search with an index hit on', () => {
   ])('%s is 503 with Retry-After, and is reported', async (_, id, version) => {
     const error = await search(finding(id, version))(request).catch((thrown: unknown) => thrown)
     const reported: unknown[] = []
-    const { status, headers, body } = describe(error, 'r', (...told) => reported.push(told))
+    const { status, headers, body } = describeError(error, 'r', (...told) => reported.push(told))
     expect([status, headers, reported]).toEqual([503, { 'retry-after': '60' }, [[error, 'r']]])
     expect(body).toMatchObject({
       issue: [{ severity: 'error', code: 'incomplete', details: { text: expect.stringMatching(/made anew/) } }],

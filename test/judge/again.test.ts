@@ -1,15 +1,15 @@
 /** The cases are made again, and judged again: what is committed is what HL7's definitions and HAPI's validator say. */
 import { existsSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
-import { missingJava } from '../engines/java.ts'
+import { missingJavaReason } from '../engines/java.ts'
 import { read, readProfiled, resourceOf, SIDES, title } from './cases.ts'
 import { casesOf } from './generate/cases.ts'
 import { seeds } from './generate/seeds.ts'
-import { judged } from './hapi.ts'
+import { runHapi } from './hapi.ts'
 import { judgedByUsCore, usCoreCases } from './us-core-cases.ts'
 
 const committed = read('base')
-const reason = missingJava()
+const reason = missingJavaReason()
 if (reason !== undefined) process.stderr.write(`HAPI's validator does not judge the cases again: ${reason}\n`)
 
 it('the cases can be generated again from the definitions', () => {
@@ -28,7 +28,7 @@ judging(
       ...[...committed.seeds.values()].map((resource) => ({ text: JSON.stringify(resource) })),
       ...rows.map(({ each, side }) => ({ text: JSON.stringify(resourceOf(committed.seeds, each, side)) })),
     ]
-    const verdicts = await judged(asked, { folder: '.', names: [] })
+    const verdicts = await runHapi(asked, { folder: '.', names: [] })
     expect(verdicts.slice(0, committed.seeds.size).flat()).toEqual([])
     const differing = rows.filter(({ each, side }, i) => String(each.verdicts[side]) !== String(verdicts[committed.seeds.size + i]))
     expect(differing.map(({ each, side }) => `${side} ${title(each)}`)).toEqual([])

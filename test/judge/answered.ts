@@ -1,6 +1,6 @@
 /** Where HAPI's validator finds errors in answers that are as R4, or SMART, says. */
 
-export type Answered = {
+export type ResponseDifference = {
   /** Of the request. */
   readonly title: RegExp
   readonly verdict: RegExp
@@ -8,7 +8,7 @@ export type Answered = {
   readonly source: string
 }
 
-export const ANSWERED_DIFFERENCES: readonly Answered[] = [
+export const RESPONSE_DIFFERENCES: readonly ResponseDifference[] = [
   {
     title: /metadata|^POST \/$/,
     verdict: /^Extension_EXT_SubExtension_Invalid .*'(?:introspect|revoke)' is not defined by the Extension .*oauth-uris/,

@@ -1,6 +1,6 @@
 /** What stands in the server whose answers are judged. */
-import type { Client } from '../api/server.ts'
-import { coded, observation, patient, type Tree } from '../fixtures/resources.ts'
+import type { TestClient } from '../api/server.ts'
+import { codeableConceptOf, observation, patient, type Tree } from '../fixtures/resources.ts'
 import { read } from './cases.ts'
 
 export const SYSTEM = 'http://example.org/codes'
@@ -20,16 +20,16 @@ export const ANN = patient('ann', {
   identifier: [{ system: 'http://example.org/mrn', value: '1' }],
 })
 
-export const observed = (i: number): Tree =>
+export const numberedObservation = (i: number): Tree =>
   observation(`o${i}`, {
     text: NARRATIVE,
-    ...{ code: coded(`c${i % 3}`, SYSTEM), subject: 'Patient/ann', date: `2024-01-${10 + i}` },
+    ...{ code: codeableConceptOf(`c${i % 3}`, SYSTEM), subject: 'Patient/ann', date: `2024-01-${10 + i}` },
     valueQuantity: { value: i, unit: 'mg', system: 'http://unitsofmeasure.org', code: 'mg' },
   })
 
 const DOCUMENT: Tree = {
   ...{ resourceType: 'DocumentReference', id: 'd1', status: 'current', date: '2024-01-01T00:00:00Z', text: NARRATIVE },
-  type: coded('34133-9', 'http://loinc.org'),
+  type: codeableConceptOf('34133-9', 'http://loinc.org'),
   subject: { reference: 'Patient/ann' },
   content: [{ attachment: { contentType: 'application/pdf', url: 'Binary/b1' } }],
 }
@@ -56,14 +56,14 @@ export const entry = (resource: Tree, method = 'PUT'): Tree => ({
 export const bundle = (type: string, ...entries: readonly Tree[]): Tree => ({ resourceType: 'Bundle', type, entry: entries })
 
 /** What stands in the server: the seeds, which the judge finds right, and a patient with what there is to page, to group and to include. */
-export async function fill(client: Client): Promise<void> {
+export async function fillServer(client: TestClient): Promise<void> {
   const seeds = [...read('base').seeds.values()]
-  const own = [ANN, ...Array.from({ length: 12 }, (_, i) => observed(i)), DOCUMENT, BINARY]
+  const own = [ANN, ...Array.from({ length: 12 }, (_, i) => numberedObservation(i)), DOCUMENT, BINARY]
   const { status, text } = await client.post('/', bundle('transaction', ...[...seeds, ...own].map((each) => entry(each))))
   if (status !== 200) throw new Error(text)
   await client.put('/SearchParameter/nickname', OWN_PARAMETER)
-  await client.put('/Observation/o0', { ...observed(0), status: 'amended' })
+  await client.put('/Observation/o0', { ...numberedObservation(0), status: 'amended' })
   await client.patch('/Observation/o0', [{ op: 'replace', path: '/status', value: 'corrected' }])
-  await client.put('/Observation/gone', { ...observed(0), id: 'gone' })
+  await client.put('/Observation/gone', { ...numberedObservation(0), id: 'gone' })
   await client.delete('/Observation/gone')
 }

@@ -1,21 +1,21 @@
 /** Every kind of answer is valid R4, as HAPI's validator judges it. https://hl7.org/fhir/R4/validation.html */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { withServer } from '../api/server.ts'
-import { missingJava } from '../engines/java.ts'
-import { ANSWERED_DIFFERENCES } from './answered.ts'
+import { missingJavaReason } from '../engines/java.ts'
+import { RESPONSE_DIFFERENCES } from './answered.ts'
 import { KINDS } from './answers.ts'
-import { fill } from './answers-stored.ts'
-import { judged, type Verdict } from './hapi.ts'
+import { fillServer } from './answers-stored.ts'
+import { runHapi, type Verdict } from './hapi.ts'
 
 const client = withServer()
-const reason = missingJava()
+const reason = missingJavaReason()
 if (reason !== undefined) process.stderr.write(`HAPI's validator does not judge answers: ${reason}\n`)
 
 type Judged = { readonly kind: string; readonly title: string; readonly text: string; readonly verdict: Verdict }
 let rows: readonly Judged[] = []
 
 beforeAll(async () => {
-  await fill(client)
+  await fillServer(client)
   const answers: Omit<Judged, 'verdict'>[] = []
   for (const { kind, requests } of KINDS)
     for (const { method, path, status = 200, body, headers } of requests) {
@@ -25,14 +25,14 @@ beforeAll(async () => {
       answers.push({ kind, title, text: answer.text })
     }
   if (reason !== undefined) return
-  const verdicts = await judged(
+  const verdicts = await runHapi(
     answers.map(({ text }) => ({ text, isTold: true })),
     { folder: '.', names: [] },
   )
   rows = answers.map((answer, i) => ({ ...answer, verdict: verdicts[i]! }))
 }, 600_000)
 
-const differenceOf = (title: string, found: string) => ANSWERED_DIFFERENCES.find((row) => row.title.test(title) && row.verdict.test(found))
+const differenceOf = (title: string, found: string) => RESPONSE_DIFFERENCES.find((row) => row.title.test(title) && row.verdict.test(found))
 
 const judging = reason === undefined ? it : it.skip
 
@@ -52,6 +52,6 @@ describe('HAPI finds no error', () => {
 
   judging('except for the listed differences, each of which it finds', () => {
     const needed = new Set(rows.flatMap(({ title, verdict }) => verdict.map((each) => differenceOf(title, each))))
-    expect(ANSWERED_DIFFERENCES.filter((row) => !needed.has(row))).toEqual([])
+    expect(RESPONSE_DIFFERENCES.filter((row) => !needed.has(row))).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 /** Requests of every kind, and what they answer: by kind, so that none is forgotten. */
 import { patient, type Tree } from '../fixtures/resources.ts'
-import { ANN, bundle, entry, NARRATIVE, OWN_PARAMETER, observed } from './answers-stored.ts'
+import { ANN, bundle, entry, NARRATIVE, numberedObservation, OWN_PARAMETER } from './answers-stored.ts'
 import { read } from './cases.ts'
 
 /** `path` may be a link; `status`: what is expected, 200 unless it says otherwise. */
@@ -179,7 +179,7 @@ const OPERATIONS: Kind = {
     wrong(422, 'POST', '/Patient/$validate?profile=http://example.org/none', ANN),
     get('/Patient/ann/$validate'),
     get('/Patient/ann/$validate?mode=delete'),
-    post('/Observation/$validate?profile=http://hl7.org/fhir/StructureDefinition/vitalsigns', observed(1)),
+    post('/Observation/$validate?profile=http://hl7.org/fhir/StructureDefinition/vitalsigns', numberedObservation(1)),
     get('/DocumentReference/$docref?patient=ann'),
     get('/DocumentReference/$docref?patient=ann&start=2023-01-01'),
     get('/DocumentReference/$docref?patient=nobody'),

@@ -1,12 +1,12 @@
 /** Breaks made of HL7's definitions and their valid neighbours, as HAPI's validator judged them. https://hl7.org/fhir/R4/validation.html */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
-import { type Judged, read, resourceOf, type Side, title } from './cases.ts'
+import { type JudgedCase, read, resourceOf, type Side, title } from './cases.ts'
 import { DIFFERENCES, isAbout } from './differences.ts'
 
 const { seeds, cases } = read('base')
 
-type Row = { readonly each: Judged; readonly side: Side; readonly isFound: boolean; readonly isRefused: boolean }
+type Row = { readonly each: JudgedCase; readonly side: Side; readonly isFound: boolean; readonly isRefused: boolean }
 
 const rows: readonly Row[] = cases.flatMap((each) =>
   (['break', 'neighbour'] as const).map((side) => ({

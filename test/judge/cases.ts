@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import type { Case } from './generate/cases.ts'
 import type { Tree } from './generate/definitions.ts'
-import { patched } from './generate/patch.ts'
+import { applyPatches } from './generate/patch.ts'
 import type { Verdict } from './hapi.ts'
 
 export const SIDES = ['break', 'neighbour'] as const
 export type Side = (typeof SIDES)[number]
 
-export type Judged = Case & { readonly verdicts: Readonly<Record<Side, Verdict>> }
+export type JudgedCase = Case & { readonly verdicts: Readonly<Record<Side, Verdict>> }
 
-export type Cases = { readonly seeds: ReadonlyMap<string, Tree>; readonly cases: readonly Judged[] }
+export type JudgedCases = { readonly seeds: ReadonlyMap<string, Tree>; readonly cases: readonly JudgedCase[] }
 
 export const fileOf = (name: string): string => join(import.meta.dirname, 'cases', `${name}.ndjson`)
 
@@ -23,14 +23,14 @@ const linesOf = (name: string) =>
     .map((line) => JSON.parse(line))
 
 /** With the profile each is judged by. */
-export const readProfiled = (name: string): readonly (Judged & { readonly profile: string })[] => linesOf(name)
+export const readProfiled = (name: string): readonly (JudgedCase & { readonly profile: string })[] => linesOf(name)
 
-export const read = (name: string): Cases => ({
+export const read = (name: string): JudgedCases => ({
   seeds: new Map(linesOf(`${name}-seeds`).map(({ seed, resource }) => [seed, resource])),
   cases: linesOf(name),
 })
 
 export const resourceOf = (seeds: ReadonlyMap<string, Tree>, each: Case, side: Side): Resource =>
-  patched(seeds.get(each.seed)!, each[side]) as Resource
+  applyPatches(seeds.get(each.seed)!, each[side]) as Resource
 
 export const title = ({ category, kind, seed, element }: Case): string => `${category}: ${kind}, ${element} of ${seed}`

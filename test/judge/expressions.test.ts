@@ -5,7 +5,7 @@ import r4 from 'fhirpath/fhir-context/r4'
 import type { Issue } from '../../lambdas/fhir/outcome.ts'
 import { isResourceType } from '../../lambdas/fhir/resource-types.ts'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
-import { findIn } from '../fixtures/us-core/findings.ts'
+import { checkProfiles } from '../fixtures/us-core/findings.ts'
 import { read, readProfiled, resourceOf, SIDES } from './cases.ts'
 import type { Tree } from './generate/definitions.ts'
 import { US_CORE } from './generate/us-core.ts'
@@ -43,8 +43,8 @@ it('the expressions of issues of US Core select something, warnings included', a
   let count = 0
   for (const each of readProfiled('us-core'))
     for (const side of SIDES) {
-      const resource = changedExample(each, side) as Parameters<typeof findIn>[0]
-      const { issues } = await findIn(resource, [US_CORE + each.profile])
+      const resource = changedExample(each, side) as Parameters<typeof checkProfiles>[0]
+      const { issues } = await checkProfiles(resource, [US_CORE + each.profile])
       const found = lost(resource, issues)
       expect(found.lost).toEqual([])
       count += found.count

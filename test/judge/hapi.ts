@@ -9,14 +9,14 @@ const JUDGE: JavaProgram = {
 }
 
 /** `text`: JSON of a resource. `isTold`: each verdict with its place and what the judge says. */
-export type Asked = { readonly text: string; readonly profile?: string; readonly isTold?: true }
+export type HapiRequest = { readonly text: string; readonly profile?: string; readonly isTold?: true }
 
 /** The ids of what is wrong with it; none: it is valid. */
 export type Verdict = readonly string[]
 
 /** `packages`: archives of profiles, all of one folder. */
-export async function judged(
-  asked: readonly Asked[],
+export async function runHapi(
+  asked: readonly HapiRequest[],
   packages: { readonly folder: string; readonly names: readonly string[] },
 ): Promise<readonly Verdict[]> {
   const judge = spawn('java', [...(await commandOf(JUDGE, packages.folder)), ...packages.names], { stdio: ['pipe', 'pipe', 'inherit'] })

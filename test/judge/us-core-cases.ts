@@ -1,18 +1,18 @@
 /** Cases of US Core: made of its profiles and its own examples, and judged against the package. */
 import { basename, dirname } from 'node:path'
-import { archived } from '../../search-mappings/generate/archive.ts'
-import { EXAMPLES } from '../fixtures/us-core/examples.ts'
-import { type Judged, SIDES, type Side } from './cases.ts'
+import { readDefinitionArchive } from '../../search-mappings/generate/archive.ts'
+import { US_CORE_EXAMPLES } from '../fixtures/us-core/examples.ts'
+import { type JudgedCase, SIDES, type Side } from './cases.ts'
 import type { Tree } from './generate/definitions.ts'
-import { patched } from './generate/patch.ts'
+import { applyPatches } from './generate/patch.ts'
 import { type ProfiledCase, profiledCases, US_CORE } from './generate/us-core.ts'
-import { judged } from './hapi.ts'
+import { runHapi } from './hapi.ts'
 
 type Seed = readonly [seed: string, profile: string, resource: Tree]
 
 /** The largest two examples of each profile, without what they say of themselves. */
 export function usCoreSeeds(): readonly Seed[] {
-  const all = EXAMPLES.flatMap((resource): readonly Seed[] => {
+  const all = US_CORE_EXAMPLES.flatMap((resource): readonly Seed[] => {
     const { meta, ...rest } = resource
     const profiles = ((meta as Tree | undefined)?.profile ?? []).filter((url: string) => url.startsWith(US_CORE))
     return profiles.map((url: string) => [`${resource.resourceType}/${resource.id}`, url, rest] as const)
@@ -23,31 +23,31 @@ export function usCoreSeeds(): readonly Seed[] {
 const sizeOf = ([, , resource]: Seed): number => JSON.stringify(resource).length
 
 export const exampleOf = (key: string): Tree => {
-  const { meta: _, ...rest } = EXAMPLES.find(({ resourceType, id }) => `${resourceType}/${id}` === key)!
+  const { meta: _, ...rest } = US_CORE_EXAMPLES.find(({ resourceType, id }) => `${resourceType}/${id}` === key)!
   return rest
 }
 
 /** `archive`: the package as HL7 published it. */
 export async function usCoreCases(archive: string): Promise<readonly ProfiledCase[]> {
-  const { definitions } = await archived(archive)
+  const { definitions } = await readDefinitionArchive(archive)
   const profiles = definitions.filter(({ resourceType }) => resourceType === 'StructureDefinition')
   return profiledCases(profiles, usCoreSeeds())
 }
 
-export const changedExample = (each: ProfiledCase, side: Side): Tree => patched(exampleOf(each.seed), each[side])
+export const changedExample = (each: ProfiledCase, side: Side): Tree => applyPatches(exampleOf(each.seed), each[side])
 
 /**
  * What HAPI finds beyond what it finds in the example itself: offline it knows no value sets of VSAC, and refuses each patient that
  * has a race.
  */
-export async function judgedByUsCore(cases: readonly ProfiledCase[], archive: string): Promise<readonly (Judged & ProfiledCase)[]> {
+export async function judgedByUsCore(cases: readonly ProfiledCase[], archive: string): Promise<readonly (JudgedCase & ProfiledCase)[]> {
   const asked = cases.flatMap((each) =>
     [exampleOf(each.seed), ...SIDES.map((side) => changedExample(each, side))].map((resource) => ({
       profile: US_CORE + each.profile,
       text: JSON.stringify(resource),
     })),
   )
-  const verdicts = await judged(asked, { folder: dirname(archive), names: [basename(archive)] })
+  const verdicts = await runHapi(asked, { folder: dirname(archive), names: [basename(archive)] })
   return cases.map((each, i) => {
     const [known, ...both] = verdicts.slice(3 * i, 3 * i + 3)
     const [broken, neighbour] = both.map((ids) => ids.filter((id) => !known!.includes(id)))

@@ -1,7 +1,7 @@
 /** Rules of US Core broken on its own examples, and valid neighbours, as HAPI's validator judged them. https://hl7.org/fhir/us/core/STU6.1/ */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
-import { findIn } from '../fixtures/us-core/findings.ts'
+import { checkProfiles } from '../fixtures/us-core/findings.ts'
 import { readProfiled, SIDES, type Side, title } from './cases.ts'
 import { isAbout, PROFILED_DIFFERENCES } from './differences.ts'
 import { US_CORE } from './generate/us-core.ts'
@@ -14,8 +14,8 @@ const rows: Row[] = []
 beforeAll(async () => {
   for (const each of cases)
     for (const side of SIDES) {
-      const resource = changedExample(each, side) as Parameters<typeof findIn>[0]
-      const { issues } = await findIn(resource, [US_CORE + each.profile])
+      const resource = changedExample(each, side) as Parameters<typeof checkProfiles>[0]
+      const { issues } = await checkProfiles(resource, [US_CORE + each.profile])
       const isFound = [...validate(resource), ...issues].some(({ severity }) => severity === 'error')
       rows.push({ each, side, isFound, isRefused: each.verdicts[side].length > 0 })
     }

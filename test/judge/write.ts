@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { fileOf, resourceOf, SIDES } from './cases.ts'
 import { casesOf } from './generate/cases.ts'
 import { seeds } from './generate/seeds.ts'
-import { judged } from './hapi.ts'
+import { runHapi } from './hapi.ts'
 import { judgedByUsCore, usCoreCases } from './us-core-cases.ts'
 
 const write = (name: string, rows: readonly unknown[]): void =>
@@ -13,7 +13,7 @@ async function writeBase(): Promise<void> {
   const all = seeds()
   const cases = casesOf(all)
   const asked = cases.flatMap((each) => SIDES.map((side) => ({ text: JSON.stringify(resourceOf(all, each, side)) })))
-  const verdicts = await judged(asked, { folder: '.', names: [] })
+  const verdicts = await runHapi(asked, { folder: '.', names: [] })
   write(
     'base',
     cases.map((each, i) => ({ ...each, verdicts: { break: verdicts[2 * i]!, neighbour: verdicts[2 * i + 1]! } })),

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals'
 import { guardsIn, markersIn, mutantOf, patternsWithoutTest } from './guards.ts'
-import { mutated } from './mutants.ts'
+import { applySplice } from './mutants.ts'
 
 /** The guard `a` in a function, before and after its mutant. */
 const around = (statement: string): string => `function f() {\nbefore(1)\n// guard: a\n${statement}\nafter(1)\n}`
 const broken = (operator: string, statement: string): string => {
   const source = around(statement)
-  return mutated(mutantOf(guardsIn(`a | ${operator} | test/a`)[0]!, markersIn('a.ts', source)[0]!, source), source)
+  return applySplice(mutantOf(guardsIn(`a | ${operator} | test/a`)[0]!, markersIn('a.ts', source)[0]!, source), source)
 }
 
 describe('guardsIn', () => {
@@ -71,7 +71,7 @@ describe('mutantOf', () => {
   it('drops the marked element', () => {
     const source = 'a([b,\n// guard: c\nd])'
     const [guard] = guardsIn('c | drop element | test/a')
-    expect(mutated(mutantOf(guard!, markersIn('a.ts', source)[0]!, source), source)).toBe('a([b,\n// guard: c\n])')
+    expect(applySplice(mutantOf(guard!, markersIn('a.ts', source)[0]!, source), source)).toBe('a([b,\n// guard: c\n])')
   })
 
   it('rejects an operator that does not apply', () => {

@@ -1,7 +1,7 @@
 /** Guards of data, secrets and access: markers in the sources, and rows of guards.txt with the mutant and the tests of each. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isTypeScript, type Mutant, mutantsOf, mutated } from './mutants.ts'
+import { applySplice, isTypeScript, type Mutant, mutantsOf } from './mutants.ts'
 import { OPERATORS } from './operators.ts'
 import { lineOf, type Node, parse, type Syntax, walk } from './syntax.ts'
 
@@ -79,7 +79,7 @@ export function mutantOf({ name, operator, nth }: Guard, marker: Marker, source:
     : mutantsOf(file, source, { start, end, operator })
   const mutant = found[nth - 1]
   if (mutant === undefined) throw new Error(`${name}: ${operator} ${nth} does not apply to ${file}:${lineOf(source, start)}`)
-  const changed = mutated(mutant, source)
+  const changed = applySplice(mutant, source)
   if (changed === source || !isTypeScript(changed))
     throw new Error(`${name}: ${operator} makes no other TypeScript of ${file}:${mutant.line}`)
   return mutant

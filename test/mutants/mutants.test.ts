@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { keptMutants, patternsWithoutTest, readGuards, readMarkers } from './guards.ts'
-import { mutated } from './mutants.ts'
+import { applySplice } from './mutants.ts'
 
 /** Minimum number of guards, so that they are not removed unnoticed. */
 const FEWEST = 150
@@ -18,7 +18,7 @@ describe('The kept guards', () => {
   })
 
   it('change the marked statement, each in its own way, so that it stays TypeScript', () => {
-    const changes = keptMutants().map(({ mutant }) => `${mutant.file} ${mutated(mutant, readFileSync(mutant.file, 'utf8'))}`)
+    const changes = keptMutants().map(({ mutant }) => `${mutant.file} ${applySplice(mutant, readFileSync(mutant.file, 'utf8'))}`)
     expect(new Set(changes).size).toBe(guards.length)
   })
 

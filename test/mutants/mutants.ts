@@ -5,7 +5,7 @@ import { lineOf, parse, walk } from './syntax.ts'
 
 export type Mutant = Splice & { readonly file: string; readonly line: number; readonly operator: string }
 
-export type Where = {
+export type MutantFilter = {
   /** Range in which the splice starts. */
   readonly start: number
   readonly end: number
@@ -13,7 +13,7 @@ export type Where = {
   readonly operator?: string
 }
 
-export function mutantsOf(file: string, source: string, where: Where = { start: 0, end: source.length }): readonly Mutant[] {
+export function mutantsOf(file: string, source: string, where: MutantFilter = { start: 0, end: source.length }): readonly Mutant[] {
   const operators = Object.entries(OPERATORS).filter(([name]) => name === (where.operator ?? name))
   const mutants: Mutant[] = []
   walk(parse(file, source).root, (node, parents) => {
@@ -25,14 +25,14 @@ export function mutantsOf(file: string, source: string, where: Where = { start: 
   })
   const seen = new Set<string>()
   return mutants.filter((mutant) => {
-    const changed = mutated(mutant, source)
+    const changed = applySplice(mutant, source)
     const isNew = changed !== source && !seen.has(changed) && isTypeScript(changed)
     seen.add(changed)
     return isNew
   })
 }
 
-export const mutated = ({ start, end, text }: Splice, source: string): string => source.slice(0, start) + text + source.slice(end)
+export const applySplice = ({ start, end, text }: Splice, source: string): string => source.slice(0, start) + text + source.slice(end)
 
 export function isTypeScript(source: string): boolean {
   try {

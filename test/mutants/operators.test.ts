@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals'
-import { mutantsOf, mutated } from './mutants.ts'
+import { applySplice, mutantsOf } from './mutants.ts'
 
 /** The text after each mutant of the operator. */
 const changed = (operator: string, source: string): readonly string[] =>
-  mutantsOf('a.ts', source).flatMap((mutant) => (mutant.operator === operator ? mutated(mutant, source) : []))
+  mutantsOf('a.ts', source).flatMap((mutant) => (mutant.operator === operator ? applySplice(mutant, source) : []))
 
 const inFunction = (text: string): string => `function f() { ${text} }`
 
@@ -71,7 +71,7 @@ describe('mutantsOf', () => {
 
   it('counts offsets and lines in a text that is not ASCII', () => {
     const source = "const a = 'ä😀'\nconst 名 = '😀'.length < 3"
-    expect(mutantsOf('a.ts', source).map((mutant) => [mutant.line, mutated(mutant, source)])).toEqual([
+    expect(mutantsOf('a.ts', source).map((mutant) => [mutant.line, applySplice(mutant, source)])).toEqual([
       [2, "const a = 'ä😀'\nconst 名 = '😀'.length <= 3"],
       [2, "const a = 'ä😀'\nconst 名 = '😀'.length < 0"],
     ])
@@ -81,7 +81,7 @@ describe('mutantsOf', () => {
     const source = 'if (a === b) return'
     expect(() => mutantsOf('a.ts', source)).toThrow('a.ts: ')
     const within = inFunction('for (const b of [...c, d]) if (b.e && !b.f) return b.g.slice(1).concat(h)')
-    const texts = mutantsOf('a.ts', within).map((mutant) => mutated(mutant, within))
+    const texts = mutantsOf('a.ts', within).map((mutant) => applySplice(mutant, within))
     expect(texts).toEqual([...new Set(texts)])
     expect(texts.length).toBeGreaterThan(10)
   })

@@ -14,7 +14,7 @@ import { baseOf, changedSince, commit } from './changed-lines.ts'
 import { isIn, type Part, spread } from './choice.ts'
 import { Copy } from './copy.ts'
 import { keptMutants, sourceFiles } from './guards.ts'
-import { type Mutant, mutantsOf, mutated } from './mutants.ts'
+import { applySplice, type Mutant, mutantsOf } from './mutants.ts'
 import { type Options, optionsOf } from './options.ts'
 import { RelatedTests, readImports } from './related-tests.ts'
 
@@ -102,7 +102,7 @@ function shortTests(): ReadonlySet<string> {
 const everyMutantOf = (file: string): readonly Mutant[] => mutantsOf(file, readFileSync(file, 'utf8'))
 
 async function verdictOn({ mutant, stages, guard }: Trial, copy: Copy, over: AbortSignal): Promise<[Verdict, string?]> {
-  const changed = mutated(mutant, readFileSync(mutant.file, 'utf8'))
+  const changed = applySplice(mutant, readFileSync(mutant.file, 'utf8'))
   for (const tests of stages) {
     const clean = await copy.clean(tests, over)
     if (clean === 'stopped') return ['not run']

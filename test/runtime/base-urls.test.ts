@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
 import { observation, patient, type Tree } from '../fixtures/resources.ts'
 
@@ -15,12 +15,12 @@ const [FIRST, SECOND] = ['http://127.0.0.1:1111/fhir', 'http://127.0.0.1:2222/fh
 /** A server on the folder under the base URL; `lines`: for its operator. */
 async function served(dataFolder: string, baseUrl: string, settings: Record<string, string> = {}) {
   const lines: string[] = []
-  const embedded = await openEmbedded({
+  const embedded = await openEmbeddedServer({
     ...{ config: readConfig({ FHIR_ACCESS: 'open', ...settings }), baseUrl, dataFolder },
     report: (error) => void lines.push(String(error)),
     warn: (line) => void lines.push(line),
   })
-  atEnd(() => embedded.close())
+  runAtEnd(() => embedded.close())
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
   const base = `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir`
   const get = async (path: string): Promise<Tree> => (await fetch(`${base}${path}`)).json()

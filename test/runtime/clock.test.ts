@@ -5,29 +5,29 @@ import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { acceptClock } from '../../lambdas/runtime/control/clock-command.ts'
-import { openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
+import { openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import type { Tree } from '../api/server.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
 import { DAY, SetClock, YEAR } from '../fixtures/set-clock.ts'
 
 async function serverOn(dataFolder: string, times: SetClock) {
   const warnings: string[] = []
-  const embedded = await openEmbedded({
+  const embedded = await openEmbeddedServer({
     config: readConfig({ FHIR_ACCESS: 'open' }),
     baseUrl: 'http://127.0.0.1/fhir',
     dataFolder,
     times,
     warn: (line) => warnings.push(line),
-    report: neverReports,
+    report: failOnReport,
   })
   let isClosed = false
   const close = async (): Promise<void> => {
     if (!isClosed) await embedded.close()
     isClosed = true
   }
-  atEnd(close)
+  runAtEnd(close)
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
   const base = `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir`
   const send = async (method: string, path: string, body?: object) => {

@@ -5,10 +5,10 @@ import { IndexedCanonicals } from '../../lambdas/interactions/validation/indexed
 import type { Write } from '../../lambdas/ports/store/resource-store.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { openStores } from '../../lambdas/runtime/embedded/stores.ts'
-import { readingOf } from '../../lambdas/runtime/search-context.ts'
-import { canonicalsContract, pagesOf } from '../contracts/canonicals.contract.ts'
+import { searchContextOf } from '../../lambdas/runtime/search-context.ts'
+import { canonicalsContract, collectPages } from '../contracts/canonicals.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
 
 const valueSet: Write = {
   ...{ tenant: 't', type: 'ValueSet', id: 'a', expected: 0, lastUpdated: 1_000, deleted: false, compartments: [] },
@@ -19,9 +19,9 @@ async function create(folder = newFolder()) {
   const stores = await openStores({
     path: (name) => join(folder, name),
     now: Date.now,
-    reading: readingOf(readConfig({ FHIR_ACCESS: 'open' }), { baseUrl: 'http://127.0.0.1/fhir' }),
+    reading: searchContextOf(readConfig({ FHIR_ACCESS: 'open' }), { baseUrl: 'http://127.0.0.1/fhir' }),
     budget: 60_000,
-    report: neverReports,
+    report: failOnReport,
   })
   const canonicals = new IndexedCanonicals({
     index: stores.searcher,
@@ -41,7 +41,7 @@ it('have a state where somebody wrote one before the server started', async () =
   await first.close()
   const second = await create(folder)
   expect([await second.canonicals.state('t'), await second.canonicals.state('other')]).toEqual(['["t",1]', ''])
-  const found = await pagesOf(second.canonicals.carrying('t', 'ValueSet', 'http://example.org/a'))
+  const found = await collectPages(second.canonicals.carrying('t', 'ValueSet', 'http://example.org/a'))
   expect(found).toEqual([[{ tenant: 't', type: 'ValueSet', id: 'a' }]])
   await second.close()
 })
@@ -76,7 +76,7 @@ describe('Definitions that the index has not come to', () => {
       acknowledged: () => index.acknowledged,
     })
     const url = 'http://example.org/a'
-    const carrying = async (of = 't') => (await pagesOf(canonicals.carrying(of, 'ValueSet', url))).flat().map(({ id }) => id)
+    const carrying = async (of = 't') => (await collectPages(canonicals.carrying(of, 'ValueSet', url))).flat().map(({ id }) => id)
     return { index, canonicals, carrying }
   }
 

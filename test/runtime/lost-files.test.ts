@@ -5,9 +5,9 @@ import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { openAdministration } from '../../lambdas/runtime/control/administration.ts'
 import { backupStore, restoreStore } from '../../lambdas/runtime/control/backup-command.ts'
-import { checkStore, lossesIn } from '../../lambdas/runtime/control/lost-files.ts'
+import { checkStore, lostFileWarnings } from '../../lambdas/runtime/control/lost-files.ts'
 import { openPackages } from '../../lambdas/runtime/control/package-commands.ts'
-import { openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
+import { openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 
 const ignore = (): void => undefined
@@ -15,7 +15,7 @@ const ignore = (): void => undefined
 /** Starts a server and stops it; returns its warnings. */
 async function restarted(dataFolder: string, isNewStore = false): Promise<readonly string[]> {
   const warnings: string[] = []
-  const { close } = await openEmbedded({
+  const { close } = await openEmbeddedServer({
     ...{ config: readConfig({ FHIR_ACCESS: 'open' }), baseUrl: 'http://127.0.0.1/fhir', dataFolder, isNewStore },
     warn: (line) => warnings.push(line),
     report: ignore,
@@ -102,9 +102,9 @@ it.each(['missing', 'empty'])('a lost key and a lost list of exports are reporte
   const folder = newFolder()
   const lost = ['key', 'exports.db'].map((name) => join(folder, name))
   if (how === 'empty') for (const file of lost) put(file, '')
-  expect(lossesIn(folder)).toEqual([])
+  expect(lostFileWarnings(folder)).toEqual([])
   for (const name of ['index.db', 'exports/objects/a']) put(join(folder, name), 'x')
-  expect(lossesIn(folder)).toEqual(lost.map((file) => expect.stringContaining(`${file} was lost`)))
+  expect(lostFileWarnings(folder)).toEqual(lost.map((file) => expect.stringContaining(`${file} was lost`)))
 })
 
 it('a server that goes on without its list of exports reports that once', async () => {

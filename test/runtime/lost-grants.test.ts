@@ -7,21 +7,21 @@ import { expect, it } from '@jest/globals'
 import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing-keys.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { openAdministration } from '../../lambdas/runtime/control/administration.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
 
 const DAY = 86_400_000
 
 async function started(dataFolder: string, ahead = 0) {
   const warned: string[] = []
   const failed: unknown[] = []
-  const embedded: Embedded = await openEmbedded({
+  const embedded: EmbeddedServer = await openEmbeddedServer({
     ...{ config: readConfig({ FHIR_ACCESS: 'token' }), baseUrl: 'http://127.0.0.1/fhir', dataFolder },
     times: { wall: () => Date.now() + ahead, steady: () => performance.now(), sinceBoot: () => uptime() * 1_000 },
     report: (error) => void failed.push(error),
     warn: (line) => void warned.push(line),
   })
-  atEnd(() => embedded.close())
+  runAtEnd(() => embedded.close())
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
   const { port } = embedded.server.address() as AddressInfo
   const reads = async (token: string): Promise<number> =>

@@ -1,23 +1,23 @@
 /** What runs once in every deployment, on an emulator. */
 import { beforeAll, expect, it } from '@jest/globals'
-import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
-import { NOT_ADOPTED } from '../../lambdas/auth/tokens/restored-state.ts'
-import { ALL } from '../../lambdas/ports/rows/revocations.ts'
+import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
+import { NO_ADOPTED_STORE } from '../../lambdas/auth/tokens/restored-state.ts'
+import { ALL_TOKENS } from '../../lambdas/ports/rows/revocations.ts'
 import { revocations } from '../../lambdas/runtime/aws/authorization.ts'
-import { Told } from '../../lambdas/runtime/aws/custom-resource.ts'
+import { DeploymentError } from '../../lambdas/runtime/aws/custom-resource.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
 import { clock, indexState, stateTable } from '../../lambdas/runtime/aws/ports.ts'
-import { atEnd } from '../fixtures/at-end.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
-import { workflows } from '../fixtures/workflows.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
+import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { startWorkflowServer } from '../fixtures/workflows.ts'
 
-const ended = async () => (await revocations().revoked([ALL])).get(ALL)
+const ended = async () => (await revocations().revoked([ALL_TOKENS])).get(ALL_TOKENS)
 
-await onDynamo((engine) => {
-  atEnd(() => engine.stop())
+await runOnDynamo((engine) => {
+  runAtEnd(() => engine.stop())
 
   beforeAll(async () => {
-    const { endpoint } = await workflows()
+    const { endpoint } = await startWorkflowServer()
     Object.assign(process.env, {
       ...{ FHIR_TABLE: await engine.newTable(), FHIR_STATE_TABLE: await engine.newTable(), FHIR_EPOCH: '3' },
       ...{ FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:0:stateMachine:r', FHIR_RESTORED_AT: '2026-01-01T00:00:00Z' },
@@ -48,11 +48,11 @@ await onDynamo((engine) => {
 
   it('tells who deploys what does not follow from what was there, and ends nothing then', async () => {
     await known(4)
-    await new DynamoDbKeptState(stateTable(), 'ADOPTED', NOT_ADOPTED).change(() => NOT_ADOPTED)
+    await new DynamoDbSharedState(stateTable(), 'ADOPTED', NO_ADOPTED_STORE).change(() => NO_ADOPTED_STORE)
     const before = await ended()
     clock().now = () => (before ?? DEPLOYED) + 1_000
     const failing = migrate({ AdoptedState: 'yes' })
-    await expect(failing).rejects.toBeInstanceOf(Told)
+    await expect(failing).rejects.toBeInstanceOf(DeploymentError)
     await expect(failing).rejects.toThrow('epoch 3 is over: the index is of 4, each restore has one more')
     expect(await ended()).toBe(before)
   })

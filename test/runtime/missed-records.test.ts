@@ -1,24 +1,24 @@
 /** What never came through the stream, as the function that follows it finds out, on an emulator: by the beats that should have come with it. */
 import { expect, it, jest } from '@jest/globals'
-import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
-import { beatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
+import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
+import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
 import type { StreamRecord } from '../../lambdas/adapters/dynamodb/stream/stream.ts'
-import { NO_PULSE } from '../../lambdas/indexing/heartbeat.ts'
-import { begun, identified } from '../../lambdas/indexing/serving-indices.ts'
+import { NO_HEARTBEAT } from '../../lambdas/indexing/heartbeat.ts'
+import { addIndices, withIdentity } from '../../lambdas/indexing/serving-indices.ts'
 import { followHeads } from '../../lambdas/runtime/aws/index-workers.ts'
 import { migrate } from '../../lambdas/runtime/aws/migration.ts'
 import { indexState, stateTable } from '../../lambdas/runtime/aws/ports.ts'
-import { atEnd } from '../fixtures/at-end.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
+import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 
 const HOUR = 60 * 60_000
 const MINUTE = 60_000
 
-await onDynamo((engine) => {
-  atEnd(() => engine.stop())
+await runOnDynamo((engine) => {
+  runAtEnd(() => engine.stop())
 
   const imageOf = (place: number, sent: number) => {
-    const { pk, sk } = beatItem({ place, sent })
+    const { pk, sk } = heartbeatItem({ place, sent })
     return { pk: { S: String(pk) }, sk: { S: String(sk) }, sent: { N: String(sent) } }
   }
   const beat = (place: number, sent: number, before: number): StreamRecord => ({
@@ -30,7 +30,7 @@ await onDynamo((engine) => {
   } // biome-ignore format: one record
   const follow = async (...Records: readonly StreamRecord[]) =>
     (await followHeads({ Records })).batchItemFailures.map(({ itemIdentifier }) => itemIdentifier)
-  const arrived = async () => (await new DynamoDbKeptState(stateTable(), 'PULSE', NO_PULSE).read()).value.arrived
+  const arrived = async () => (await new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT).read()).value.arrived
   const behind = async () => (await indexState().read()).value.behind ?? {}
 
   it('is made again from the last beat on that came; not where beats only come again, or behind what failed', async () => {
@@ -40,7 +40,7 @@ await onDynamo((engine) => {
       ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     })
     await migrate({})
-    await indexState().change((state) => begun(identified(state, 'one'), ['Patient'], 'one'))
+    await indexState().change((state) => addIndices(withIdentity(state, 'one'), ['Patient'], 'one'))
     const [first, second, third] = [10 * HOUR, 10 * HOUR + MINUTE, 10 * HOUR + 2 * MINUTE]
     await follow(beat(1, first, first - MINUTE), beat(2, first, first - MINUTE))
     await follow(beat(1, second, first), beat(1, second, first))

@@ -3,18 +3,18 @@
 import type { AddressInfo } from 'node:net'
 import { expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
-import { toldOf } from '../../lambdas/runtime/error-log.ts'
+import { openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { logTextOf } from '../../lambdas/runtime/error-log.ts'
 import { clientOf } from '../api/server.ts'
 import { eventually } from '../fixtures/eventually.ts'
 
 it('names resource, parameter and request in one line, without content', async () => {
   const lines: (readonly [requestId: string, line: string])[] = []
   await using opened = new AsyncDisposableStack()
-  const embedded = await openEmbedded({
+  const embedded = await openEmbeddedServer({
     config: readConfig({ FHIR_ACCESS: 'open' }),
     baseUrl: 'http://127.0.0.1/fhir',
-    report: (error, requestId) => lines.push([requestId, toldOf(error)]),
+    report: (error, requestId) => lines.push([requestId, logTextOf(error)]),
   })
   opened.defer(() => embedded.close())
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))

@@ -9,15 +9,15 @@ import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-stor
 import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
 import { backupStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { takeRestored } from '../../lambdas/runtime/control/backup-command.ts'
+import { installRestoredStore } from '../../lambdas/runtime/control/backup-command.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
-import { stepOf } from '../fixtures/long-runs.ts'
-import { patientOf, writeOf } from '../fixtures/versions.ts'
+import { caseStepOf } from '../fixtures/long-runs.ts'
+import { patientKeyOf, writeOf } from '../fixtures/versions.ts'
 
 const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', import.meta.url))
 /** All steps, or every third where time is short; the first ones always. */
-const EACH = stepOf(3, 1)
+const EACH = caseStepOf(3, 1)
 
 type Change = 'restore' | 'backup' | 'key' | 'blob' | 'parts' | 'audit'
 
@@ -61,7 +61,7 @@ describe('A power cut', () => {
   itOnFaultyDisk('leaves the old store or the restored one, with no log of the other', async () => {
     const { calls, states } = await cutEverywhere('restore', storeWithLog, async (folder) => {
       const { unlock } = await openDataFolder(folder)
-      await takeRestored(folder)
+      await installRestoredStore(folder)
       const state = await idsIn(join(folder, 'store.db'))
       unlock()
       return state
@@ -171,7 +171,7 @@ async function storeWithLog(folder: string): Promise<void> {
     ['old', join(folder, 'used.db')],
   ] as const) {
     const store = await SqliteResourceStore.open({ file })
-    await store.commit([writeOf(patientOf(id))], [])
+    await store.commit([writeOf(patientKeyOf(id))], [])
     if (id === 'old') for (const end of ['', '-wal']) cpSync(file + end, join(folder, `store.db${end}`))
     else if (!existsSync(join(folder, '..', 'backup.db'))) await backupStoreFile(file, join(folder, '..', 'backup.db'))
     await store.close()

@@ -4,10 +4,10 @@ import { describe, expect, it, jest } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { readConfig, readProgramEnvironment, SETTINGS, unknownVariables, variableOf } from '../../lambdas/runtime/config.ts'
-import { keepTrying } from '../../lambdas/runtime/embedded/open-retry.ts'
-import { Gate } from '../../lambdas/runtime/embedded/request-gate.ts'
+import { retryUntilSuccess } from '../../lambdas/runtime/embedded/open-retry.ts'
+import { RequestGate } from '../../lambdas/runtime/embedded/request-gate.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { turnsPass } from '../fixtures/turns.ts'
+import { waitTurns } from '../fixtures/turns.ts'
 
 describe('settings', () => {
   it('have their defaults', () =>
@@ -71,7 +71,7 @@ describe('settings', () => {
 
 describe('the gate', () => {
   it('lets requests end before it exchanges what is inside, and refuses others meanwhile', async () => {
-    const gate = new Gate('old')
+    const gate = new RequestGate('old')
     const log: string[] = []
     let finish = (): void => undefined
     const refuse = async () => 'refused'
@@ -92,7 +92,7 @@ describe('the gate', () => {
     expect(await gate.pass(async (inside) => inside, refuse)).toBe('new')
   })
   it('stays shut when an exchange fails, and has nothing to leave', async () => {
-    const gate = new Gate('old')
+    const gate = new RequestGate('old')
     await expect(gate.exchange(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
     const inside = async (inside: string) => inside
     expect([gate.isOpen, await gate.pass(inside, async () => 'refused')]).toEqual([false, 'refused'])
@@ -102,12 +102,12 @@ describe('the gate', () => {
     expect(left).toEqual([])
   })
   it('is closed when an exchange under way is done, and those inside have left', async () => {
-    const gate = new Gate('old')
+    const gate = new RequestGate('old')
     const log: string[] = []
     let exchange = (_: string): void => undefined
     const exchanged = gate.exchange(() => new Promise((resolve) => (exchange = resolve)))
     const closed = gate.close(async (inside) => void log.push(`left ${inside}`))
-    await turnsPass(20)
+    await waitTurns(20)
     expect(log).toEqual([])
     exchange('new')
     await Promise.all([exchanged, closed])
@@ -133,22 +133,22 @@ describe('what has to work in the end', () => {
   }
   it('is tried until it does; its failure and its recovery are told once', async () => {
     const [{ attempt, attempts }, { lines, how }] = [failing(3), told()]
-    expect(await keepTrying(attempt, how)).toBe('made')
+    expect(await retryUntilSuccess(attempt, how)).toBe('made')
     expect([attempts(), lines]).toEqual([4, ['no 1', 'recovered']])
   })
   it('is not told of where it works at once', async () => {
     const { lines, how } = told()
-    expect(await keepTrying(failing(0).attempt, how)).toBe('made')
+    expect(await retryUntilSuccess(failing(0).attempt, how)).toBe('made')
     expect(lines).toEqual([])
   })
   it('is not tried any more when nobody wants it', async () => {
     const ending = new AbortController()
     const [{ attempt, attempts }, { how }] = [failing(100_000), told(ending.signal)]
-    const trying = keepTrying(attempt, { ...how, pause: 3_600_000 })
+    const trying = retryUntilSuccess(attempt, { ...how, pause: 3_600_000 })
     await eventually(() => attempts() > 0)
     ending.abort()
     await expect(trying).rejects.toThrow('aborted')
-    await expect(keepTrying(attempt, { ...how, signal: ending.signal })).rejects.toThrow('aborted')
+    await expect(retryUntilSuccess(attempt, { ...how, signal: ending.signal })).rejects.toThrow('aborted')
     expect(attempts()).toBe(1)
   })
 })

@@ -1,23 +1,23 @@
 /** What the settler and the indexer do, on an emulator: every minute, and with records that cannot be taken. */
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { afterEach, beforeAll, expect, it, jest } from '@jest/globals'
-import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
-import { beatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
-import { BEATS, latestOf, NO_PULSE } from '../../lambdas/indexing/heartbeat.ts'
+import { DynamoDbSharedState } from '../../lambdas/adapters/dynamodb/rows/shared-state.ts'
+import { heartbeatItem } from '../../lambdas/adapters/dynamodb/stream/heartbeat.ts'
+import { BEATS_PER_HEARTBEAT, latestHeartbeatOf, NO_HEARTBEAT } from '../../lambdas/indexing/heartbeat.ts'
 import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
-import { followHeads, settle } from '../../lambdas/runtime/aws/index-workers.ts'
+import { followHeads, settleTransactions } from '../../lambdas/runtime/aws/index-workers.ts'
 import { indexState, stateTable } from '../../lambdas/runtime/aws/ports.ts'
-import { atEnd } from '../fixtures/at-end.ts'
-import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
-import { workflows } from '../fixtures/workflows.ts'
+import { runAtEnd } from '../fixtures/at-end.ts'
+import { runOnDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { startWorkflowServer } from '../fixtures/workflows.ts'
 
-await onDynamo((engine) => {
-  atEnd(() => engine.stop())
+await runOnDynamo((engine) => {
+  runAtEnd(() => engine.stop())
 
   afterEach(() => void jest.restoreAllMocks())
   let started: readonly string[]
   beforeAll(async () => {
-    const machines = await workflows()
+    const machines = await startWorkflowServer()
     started = machines.started
     Object.assign(process.env, {
       ...{
@@ -42,7 +42,7 @@ await onDynamo((engine) => {
 
   it('starts the rebuilds that are wanted though a transaction cannot be settled, and fails all the same', async () => {
     await indexState().change((state) => requestRebuild(state, 'default', ['Patient']))
-    await expect(settle({ sweep: 'transactions' })).rejects.toThrow('1 of 1 transactions could not be settled')
+    await expect(settleTransactions({ sweep: 'transactions' })).rejects.toThrow('1 of 1 transactions could not be settled')
     expect(started).toEqual([expect.stringMatching(/^rebuild-1-\d+$/)])
   })
 
@@ -53,12 +53,12 @@ await onDynamo((engine) => {
     const told = <Image>(table: string, NewImage: Image) => ({
       Records: [{ eventSourceARN: `arn:aws:dynamodb:us-east-1:0:table/${table}/stream/1`, dynamodb: { SequenceNumber: '1', NewImage } }],
     })
-    expect(await settle(told('other', record))).toEqual({ batchItemFailures: [] })
+    expect(await settleTransactions(told('other', record))).toEqual({ batchItemFailures: [] })
     expect(await followHeads(told('other', head))).toEqual({ batchItemFailures: [] })
     expect(printed).not.toHaveBeenCalled()
     // It cannot be settled.
     const failed = { batchItemFailures: [{ itemIdentifier: '1' }] }
-    expect(await settle(told(process.env.FHIR_TABLE!, record))).toEqual(failed)
+    expect(await settleTransactions(told(process.env.FHIR_TABLE!, record))).toEqual(failed)
     // Nor is there an index.
     expect(await followHeads(told(process.env.FHIR_TABLE!, head))).toEqual(failed)
   })
@@ -67,18 +67,18 @@ await onDynamo((engine) => {
     const printed = jest.spyOn(console, 'log').mockReturnValue()
     jest.spyOn(console, 'error').mockReturnValue()
     const head = { pk: { S: 't#Patient#a' }, sk: { S: 'H' }, v: { M: { vid: { N: '1' }, lu: { N: '1' }, del: { BOOL: true } } } }
-    const beats = Array.from({ length: BEATS }, (_, place) => {
-      const { pk, sk, sent } = beatItem({ place, sent: 7 })
+    const beats = Array.from({ length: BEATS_PER_HEARTBEAT }, (_, place) => {
+      const { pk, sk, sent } = heartbeatItem({ place, sent: 7 })
       return { pk: { S: pk }, sk: { S: sk }, sent: { N: String(sent) } }
     })
     const told = <Image>(images: readonly Image[]) => ({
       Records: images.map((NewImage, i) => ({ dynamodb: { SequenceNumber: String(i), ApproximateCreationDateTime: 1, NewImage } })),
     })
-    const pulse = async () => (await new DynamoDbKeptState(stateTable(), 'PULSE', NO_PULSE).read()).value
+    const pulse = async () => (await new DynamoDbSharedState(stateTable(), 'PULSE', NO_HEARTBEAT).read()).value
     expect((await followHeads(told([head, ...beats]))).batchItemFailures).toEqual([{ itemIdentifier: '0' }])
-    expect(await pulse()).toEqual(NO_PULSE)
+    expect(await pulse()).toEqual(NO_HEARTBEAT)
     expect((await followHeads(told(beats))).batchItemFailures).toEqual([])
-    expect(latestOf(await pulse())).toBe(7)
+    expect(latestHeartbeatOf(await pulse())).toBe(7)
     // The lag is that of writes.
     expect(printed).not.toHaveBeenCalled()
   })

@@ -6,24 +6,24 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
-import { toldOf } from '../../lambdas/runtime/error-log.ts'
+import { type EmbeddedServer, openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { logTextOf } from '../../lambdas/runtime/error-log.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { itNeeding } from '../fixtures/needing.ts'
+import { itRequiring } from '../fixtures/needing.ts'
 
 const FILES = ['key', 'lock.db', 'address', 'store.db', 'store.db-wal', 'store.db-shm', 'index.db', 'index.db-wal', 'index.db-shm', 'index.db.next', 'index.db.next-wal', 'index.db.next-shm', 'exports.db', 'exports.db-wal', 'exports.db-shm'] // biome-ignore format: one line
 const FOLDERS = ['audit', 'blobs', 'blobs/objects', 'blobs/parts', 'exports', 'exports/objects', 'exports/parts']
 
-type Opened = { readonly embedded: Embedded; readonly warnings: readonly string[]; readonly reported: readonly string[] }
+type Opened = { readonly embedded: EmbeddedServer; readonly warnings: readonly string[]; readonly reported: readonly string[] }
 
 async function opened(dataFolder: string, settings: Record<string, string> = {}): Promise<Opened> {
   const [warnings, reported]: [string[], string[]] = [[], []]
-  const embedded = await openEmbedded({
+  const embedded = await openEmbeddedServer({
     config: readConfig({ FHIR_ACCESS: 'open', ...settings }),
     baseUrl: 'http://127.0.0.1/fhir',
     dataFolder,
     warn: (line) => warnings.push(line),
-    report: (error) => reported.push(toldOf(error)),
+    report: (error) => reported.push(logTextOf(error)),
   })
   return { embedded, warnings, reported }
 }
@@ -154,7 +154,7 @@ const asNobody = (...args: readonly string[]) =>
   spawnSync(process.execPath, ['bin/fhir.js', ...args], { encoding: 'utf8', ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}) })
 const canBeNobody = process.platform !== 'win32' && asNobody('start', '--help').status === 0
 
-itNeeding('a user without rights', canBeNobody)('A command that may not read what it needs says so in one line', async () => {
+itRequiring('a user without rights', canBeNobody)('A command that may not read what it needs says so in one line', async () => {
   const data = await aFolder()
   for (const path of ['', ...readdirSync(data, { recursive: true, encoding: 'utf8' })])
     if (isRoot) chownSync(join(data, path), NOBODY, NOBODY)

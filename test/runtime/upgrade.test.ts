@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
-import { type Running, started } from '../bin/process.ts'
+import { type RunningServer, startOpenServer } from '../bin/process.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { eventually } from '../fixtures/eventually.ts'
-import { timesOf } from '../fixtures/long-runs.ts'
-import { printedRandom } from '../fixtures/printed-random.ts'
+import { caseCountOf } from '../fixtures/long-runs.ts'
+import { createPrintedRandom } from '../fixtures/printed-random.ts'
 
-const KILLS = timesOf(4, 40)
+const KILLS = caseCountOf(4, 40)
 const PATIENTS = 2_000
 /** Milliseconds: each kill has a start, and the machine may be busy. */
 const MOST = 120_000 + KILLS * 15_000
@@ -18,21 +18,21 @@ const MOST = 120_000 + KILLS * 15_000
 const BASE = 'http://127.0.0.1:1/fhir'
 const headers = { 'content-type': 'application/fhir+json' }
 
-const start = (data: string): Promise<Running> => started('--data', data, '--base-url', BASE)
-const get = async ({ base }: Running, path: string): Promise<Tree> => (await fetch(`${base}/${path}`)).json()
-const count = async (server: Running, query: string): Promise<number> => (await get(server, `Patient?${query}&_summary=count`)).total
-const put = async ({ base }: Running, id: string, family: string): Promise<void> => {
+const start = (data: string): Promise<RunningServer> => startOpenServer('--data', data, '--base-url', BASE)
+const get = async ({ base }: RunningServer, path: string): Promise<Tree> => (await fetch(`${base}/${path}`)).json()
+const count = async (server: RunningServer, query: string): Promise<number> => (await get(server, `Patient?${query}&_summary=count`)).total
+const put = async ({ base }: RunningServer, id: string, family: string): Promise<void> => {
   const body = JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] })
   expect((await fetch(`${base}/Patient/${id}`, { method: 'PUT', headers, body })).status).toBeLessThan(300)
 }
 
 /** The types that are made again; Resource: all. */
-async function rebuilding(server: Running): Promise<readonly string[]> {
+async function rebuilding(server: RunningServer): Promise<readonly string[]> {
   const { parameter } = await get(server, '$reindex-status')
   return parameter.filter(({ name }: Tree) => name === 'rebuild').map(({ part }: Tree) => part[0].valueCode)
 }
 
-const rebuilt = (server: Running): Promise<unknown> =>
+const rebuilt = (server: RunningServer): Promise<unknown> =>
   eventually(() => rebuilding(server), { until: ({ length }) => length === 0, every: 10 })
 
 async function filled(data: string): Promise<void> {
@@ -67,7 +67,7 @@ describe('an upgraded extractor', () => {
       const data = newFolder()
       await filled(data)
       madeByAnother(data)
-      const random = printedRandom('kills of a server that makes its index again')
+      const random = createPrintedRandom('kills of a server that makes its index again')
       for (let kill = 0; kill < KILLS; kill++) {
         const server = await start(data)
         await put(server, `new${kill}`, 'F0')

@@ -2,20 +2,20 @@
 import type { AddressInfo } from 'node:net'
 import { expect, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { openEmbedded } from '../../lambdas/runtime/embedded/server.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
-import { neverReports } from '../fixtures/never-reports.ts'
+import { openEmbeddedServer } from '../../lambdas/runtime/embedded/server.ts'
+import { newFolder, runAtEnd } from '../fixtures/at-end.ts'
+import { failOnReport } from '../fixtures/never-reports.ts'
 
 const TYPE = { 'content-type': 'application/fhir+json' }
 
 async function started(dataFolder: string, tenancy: 'on' | 'off') {
   const warned: string[] = []
-  const embedded = await openEmbedded({
+  const embedded = await openEmbeddedServer({
     ...{ config: readConfig({ FHIR_TENANCY: tenancy }), baseUrl: 'http://127.0.0.1/fhir', dataFolder },
-    report: neverReports,
+    report: failOnReport,
     warn: (line) => void warned.push(line),
   })
-  atEnd(() => embedded.close())
+  runAtEnd(() => embedded.close())
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
   const { port } = embedded.server.address() as AddressInfo
   const ask = async (token: string, init: RequestInit = {}): Promise<number> =>

@@ -1,9 +1,9 @@
 /** Each type that belongs to patients has the clinical date this table names, or none that is searched by. */
 import { describe, expect, it } from '@jest/globals'
-import { typesOfPatients } from '../../lambdas/fhir/compartment.ts'
+import { patientDataTypes } from '../../lambdas/fhir/compartment.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
-import { CLINICAL_DATES, during } from '../../lambdas/search/clinical-dates.ts'
-import { evaluate } from '../../lambdas/search/evaluate.ts'
+import { CLINICAL_DATES, clinicalDatePredicate } from '../../lambdas/search/clinical-dates.ts'
+import { matchesPredicate } from '../../lambdas/search/evaluate.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
 
 const datesOf = (type: string): readonly string[] =>
@@ -15,11 +15,11 @@ const NOT_OF_CARE = ['Patient', 'Person', 'RelatedPerson', 'Provenance', 'AuditE
 describe('the clinical dates', () => {
   it('are search parameters of the type', () => {
     for (const [type, code] of Object.entries(CLINICAL_DATES))
-      expect([type, typesOfPatients.includes(type), datesOf(type)]).toEqual([type, true, expect.arrayContaining([code])])
+      expect([type, patientDataTypes.includes(type), datesOf(type)]).toEqual([type, true, expect.arrayContaining([code])])
   })
 
   it('exist for every type with a date of care', () =>
-    expect(typesOfPatients.filter((type) => datesOf(type).length > 0 && CLINICAL_DATES[type] === undefined).sort()).toEqual(
+    expect(patientDataTypes.filter((type) => datesOf(type).length > 0 && CLINICAL_DATES[type] === undefined).sort()).toEqual(
       [...NOT_OF_CARE].sort(),
     ))
 })
@@ -29,7 +29,8 @@ describe('a window', () => {
     span: readonly [number, number] | undefined,
     window: { readonly low?: number; readonly high?: number },
     type = 'Encounter',
-  ) => evaluate(during(type, window), { spans: span === undefined ? {} : { date: [span] } } as unknown as IndexDocument)
+  ) =>
+    matchesPredicate(clinicalDatePredicate(type, window), { spans: span === undefined ? {} : { date: [span] } } as unknown as IndexDocument)
   const { POSITIVE_INFINITY: FOREVER, NEGATIVE_INFINITY: EVER } = Number
 
   it.each([

@@ -1,18 +1,18 @@
 /** Expressions that may take long are watched, each by itself and all of a process together. */
 import { describe, expect, it, jest } from '@jest/globals'
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
-import { compiler } from '../../lambdas/fhir/path/compile.ts'
-import type { Budget, Evaluation } from '../../lambdas/ports/execution/expression-runner.ts'
-import { type OwnEvaluation, ownEvaluation } from '../../lambdas/search/custom-evaluation.ts'
+import { createCompiler } from '../../lambdas/fhir/path/compile.ts'
+import type { Evaluation, ExpressionBudget } from '../../lambdas/ports/execution/expression-runner.ts'
+import { type CustomEvaluation, customEvaluation } from '../../lambdas/search/custom-evaluation.ts'
 import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
-import { Chest, Purse, purseOf } from '../../lambdas/search/evaluation-budget.ts'
-import { Interpreted } from '../../lambdas/search/interpreted-values.ts'
+import { EvaluationBudget, evaluationBudgetOf, SharedBudget } from '../../lambdas/search/evaluation-budget.ts'
+import { InterpretedExpression } from '../../lambdas/search/interpreted-values.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 const LONGEST = 250
-const BRANCHES = compiler(R4).branches("Patient.name.given.where(matches('N'))", 'Patient')
-const parameterWith = (purse: Purse): OwnEvaluation => ownEvaluation('own', BRANCHES, purse)
+const BRANCHES = createCompiler(R4).branches("Patient.name.given.where(matches('N'))", 'Patient')
+const parameterWith = (purse: EvaluationBudget): CustomEvaluation => customEvaluation('own', BRANCHES, purse)
 
 type Reading = { readonly resource: { readonly resourceType: string } }
 const placeOf = (reading: Reading) => ({ by: reading.resource, resource: reading.resource })
@@ -38,7 +38,7 @@ function millisecondsSince(began: NodeJS.CpuUsage): number {
   return (user + system) / 1000
 }
 
-function outcomeOf(parameter: OwnEvaluation, patient: Reading): string {
+function outcomeOf(parameter: CustomEvaluation, patient: Reading): string {
   const failures: unknown[] = []
   const values = parameter.values(placeOf(patient), (_, error) => failures.push((error as Error).name))
   return [...values.map(({ value }) => value), ...failures].join()
@@ -53,16 +53,16 @@ const ENDLESS = Number.POSITIVE_INFINITY
 describe('A parameter with a slow expression', () => {
   it('is not evaluated again after four stopped evaluations', () => {
     const begun = new Set<object>()
-    const parameter = parameterWith(new Purse())
+    const parameter = parameterWith(new EvaluationBudget())
     const outcomes = Array.from({ length: 6 }, () => outcomeOf(parameter, slowPatient(ENDLESS, begun)))
     expect(outcomes).toEqual(Array(6).fill('TookTooLong'))
     expect(begun.size).toBe(4)
-    expect(outcomeOf(parameterWith(new Purse()), slowPatient(0))).toBe('N')
+    expect(outcomeOf(parameterWith(new EvaluationBudget()), slowPatient(0))).toBe('N')
   })
 
   it('is abandoned after one stopped evaluation once the common budget is spent', async () => {
     const begun = new Set<object>()
-    const purse = new Purse(2 * LONGEST)
+    const purse = new EvaluationBudget(2 * LONGEST)
     const parameters = Array.from({ length: 10 }, () => parameterWith(purse))
     for (const parameter of parameters)
       await parameter.ahead?.(
@@ -81,7 +81,7 @@ describe('A parameter with a slow expression', () => {
         if (isGoing) setImmediate(turn)
       }
       setImmediate(turn)
-      const parameter = parameterWith(new Purse())
+      const parameter = parameterWith(new EvaluationBudget())
       await parameter.ahead?.(patients.map(placeOf), EXPRESSIONS)
       isGoing = false
       expect(turns).toBeGreaterThanOrEqual(3)
@@ -89,14 +89,14 @@ describe('A parameter with a slow expression', () => {
   })
 
   it('is evaluated if it is fast, whatever others used', () => {
-    const purse = new Purse(LONGEST)
+    const purse = new EvaluationBudget(LONGEST)
     expect(outcomeOf(parameterWith(purse), slowPatient(SLOW))).toBe('N')
     expect(outcomeOf(parameterWith(purse), slowPatient(SLOWER))).toBe('TookTooLong')
     expect(outcomeOf(parameterWith(purse), slowPatient(0))).toBe('N')
   })
 
   it('may take long again after thousands of fast evaluations', async () => {
-    const purse = new Purse(LONGEST)
+    const purse = new EvaluationBudget(LONGEST)
     const parameter = parameterWith(purse)
     expect(outcomeOf(parameter, slowPatient(ENDLESS))).toBe('TookTooLong')
     const given = (text: string) => placeOf({ resource: { resourceType: 'Patient', name: [{ given: [text] }] } as Reading['resource'] })
@@ -123,7 +123,7 @@ describe('A parameter of the separate process', () => {
   /** Evaluates nothing: each takes what `ms` makes of what it may take, and is too costly where it is all. `begun`: what each might take. */
   function elsewhere(ms: (each: number) => number) {
     const begun: number[] = []
-    const evaluate = async (evaluations: readonly Evaluation[], { each, all, overruns }: Budget) => {
+    const evaluate = async (evaluations: readonly Evaluation[], { each, all, overruns }: ExpressionBudget) => {
       let [left, tries] = [all, overruns]
       return evaluations.map(() => {
         if (left <= 0 || tries <= 0) return { ...TOO_COSTLY, ms: 0 }
@@ -140,10 +140,10 @@ describe('A parameter of the separate process', () => {
 
   const TOO_COSTLY = { failure: 'too-costly', name: 'TookTooLong', reason: '' } as const
   const patients = (count: number): readonly Reading[] => Array.from({ length: count }, () => ({ resource: { resourceType: 'Patient' } }))
-  const parametersWith = (purse: Purse, count: number): readonly OwnEvaluation[] =>
-    Array.from({ length: count }, () => ownEvaluation('own', new Interpreted('x', 'Patient', purse), purse))
+  const parametersWith = (purse: EvaluationBudget, count: number): readonly CustomEvaluation[] =>
+    Array.from({ length: count }, () => customEvaluation('own', new InterpretedExpression('x', 'Patient', purse), purse))
 
-  async function outcomesOf(parameters: readonly OwnEvaluation[], runner: ReturnType<typeof elsewhere>, some = patients(1)) {
+  async function outcomesOf(parameters: readonly CustomEvaluation[], runner: ReturnType<typeof elsewhere>, some = patients(1)) {
     const outcomes: string[] = []
     for (const parameter of parameters) {
       await parameter.ahead?.(some.map(placeOf), runner)
@@ -154,7 +154,7 @@ describe('A parameter of the separate process', () => {
 
   it('is abandoned after several stopped evaluations, and reports so', async () => {
     const costly = elsewhere((each) => each)
-    const [parameter] = parametersWith(new Purse(), 1)
+    const [parameter] = parametersWith(new EvaluationBudget(), 1)
     for (const some of [patients(3), patients(20)])
       expect(await outcomesOf([parameter!], costly, some)).toEqual(some.map(() => 'TookTooLong'))
     expect(costly.begun).toEqual([250, 250, 250, 250])
@@ -164,19 +164,19 @@ describe('A parameter of the separate process', () => {
     let begun = 0
     const evaluate = async (evaluations: readonly Evaluation[]) =>
       evaluations.map(() => ({ ms: 1, lost: 2 * LONGEST, values: [{ type: 'string', value: `N${++begun}` }] }))
-    const outcomes = await outcomesOf(parametersWith(new Purse(3 * LONGEST, 0), 4), { evaluate, begun: [] })
+    const outcomes = await outcomesOf(parametersWith(new EvaluationBudget(3 * LONGEST, 0), 4), { evaluate, begun: [] })
     expect(outcomes).toEqual(['N1', 'N2', 'TookTooLong', 'TookTooLong'])
   })
 
   it('shares the budget with hundreds: each is stopped once, most after a moment', async () => {
     const costly = elsewhere((each) => each)
-    expect(await outcomesOf(parametersWith(new Purse(), 600), costly)).toEqual(Array(600).fill('TookTooLong'))
+    expect(await outcomesOf(parametersWith(new EvaluationBudget(), 600), costly)).toEqual(Array(600).fill('TookTooLong'))
     expect(costly.begun.filter((each) => each === 250).length).toBe(20)
     expect(costly.begun.filter((each) => each === 10).length).toBe(500)
   })
 
   it('shares the budget with evaluations in this process', async () => {
-    const purse = new Purse(LONGEST)
+    const purse = new EvaluationBudget(LONGEST)
     const here = [1, 2].map(() => parameterWith(purse))
     expect(here.map((parameter) => outcomeOf(parameter, slowPatient(ENDLESS)))).toEqual(['TookTooLong', 'TookTooLong'])
     const costly = elsewhere((each) => each)
@@ -189,32 +189,32 @@ describe('A parameter of the separate process', () => {
     const spent = (runner: ReturnType<typeof elsewhere>) => runner.begun.reduce((sum, ms) => sum + ms, 0)
 
     it('is not abandoned for the usage of others, within the common budget', async () => {
-      const chest = new Chest(20_000)
+      const chest = new SharedBudget(20_000)
       const spentBy: number[] = []
       for (let tenant = 0; tenant < 8; tenant++) {
         const runner = costly()
-        await outcomesOf(parametersWith(new Purse(5_000, 5_000, chest), 600), runner)
+        await outcomesOf(parametersWith(new EvaluationBudget(5_000, 5_000, chest), 600), runner)
         spentBy.push(spent(runner))
       }
       // Each what is left of the chest at the most, once it has taken as much.
       expect(spentBy.slice(0, 4).map((ms) => Math.floor(ms / 50) * 50)).toEqual([10_000, 5_000, 2_500, 1_250])
       expect(spentBy.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(20_000 + 8 * 10)
-      const mine = parametersWith(new Purse(5_000, 5_000, chest), 1)
+      const mine = parametersWith(new EvaluationBudget(5_000, 5_000, chest), 1)
       expect(await outcomesOf(mine, elsewhere(() => 1))).toEqual(['N']) // biome-ignore format: a call
     })
 
     it('has its own evaluation budget per tenant', async () => {
-      const [one, other] = ['one', 'other'].map((tenant) => parametersWith(purseOf(`${tenant} of the test`), 600))
+      const [one, other] = ['one', 'other'].map((tenant) => parametersWith(evaluationBudgetOf(`${tenant} of the test`), 600))
       await outcomesOf(one!, costly())
       const runner = costly()
       await outcomesOf(other!, runner)
       expect(runner.begun[0]).toBe(250)
-      expect(purseOf('one of the test')).toBe(purseOf('one of the test'))
+      expect(evaluationBudgetOf('one of the test')).toBe(evaluationBudgetOf('one of the test'))
     })
 
     it('uses the evaluation budget of its tenant', async () => {
       const mapping: CustomMapping = { tenant: 'drawer', base: 'Patient', field: 'f', code: 'own', type: 'string', url: '', expression: 'x', values: [], interpreted: true } // biome-ignore format: one parameter
-      const spy = jest.spyOn(purseOf('drawer'), 'settle')
+      const spy = jest.spyOn(evaluationBudgetOf('drawer'), 'settle')
       const parameter = parametersOf('Patient', [mapping]).find(({ code }) => code === 'own')
       await parameter?.ahead?.(patients(1).map(({ resource }) => resource), elsewhere(() => 1)) // biome-ignore format: a call
       expect(spy).toHaveBeenCalledTimes(1)
@@ -222,7 +222,7 @@ describe('A parameter of the separate process', () => {
   })
 
   it('is rarely started once hundreds have ended their process', async () => {
-    const [deadly, purse] = [elsewhere(() => 800), new Purse()]
+    const [deadly, purse] = [elsewhere(() => 800), new EvaluationBudget()]
     const parameters = parametersWith(purse, 300)
     expect(await outcomesOf(parameters, deadly)).toEqual(Array(300).fill('TookTooLong'))
     expect(deadly.begun.length).toBe(13)
@@ -234,7 +234,7 @@ describe('A parameter of the separate process', () => {
   it('is limited in total over many slow resources', async () => {
     const slow = elsewhere((each) => Math.min(each, 200))
     const some = patients(128)
-    const outcomes = await outcomesOf(parametersWith(new Purse(), 1), slow, some)
+    const outcomes = await outcomesOf(parametersWith(new EvaluationBudget(), 1), slow, some)
     expect(slow.begun.filter((each) => each === 250).length).toBeLessThan(26)
     expect(slow.begun.filter((each) => each === 10)).toEqual([10])
     expect(new Set(outcomes)).toEqual(new Set(['N', 'TookTooLong']))
@@ -248,7 +248,7 @@ describe('A parameter of the separate process', () => {
         if (isGoing) setImmediate(turn)
       }
       setImmediate(turn)
-      const parameter = parameterWith(new Purse())
+      const parameter = parameterWith(new EvaluationBudget())
       await parameter.ahead?.(patients.map(placeOf), EXPRESSIONS)
       isGoing = false
       expect(turns).toBeGreaterThanOrEqual(3)
@@ -256,7 +256,7 @@ describe('A parameter of the separate process', () => {
   })
 
   it('is evaluated if it is fast, whatever others used', async () => {
-    const purse = new Purse()
+    const purse = new EvaluationBudget()
     await outcomesOf(parametersWith(purse, 300), elsewhere((each) => each)) // biome-ignore format: a call
     expect(
       await outcomesOf(

@@ -1,13 +1,13 @@
 /** The reference evaluation as an executor of plans, and what decides how values are compared. */
 import { describe, expect, it } from '@jest/globals'
-import { all, type Predicate } from '../../lambdas/ports/search/plan.ts'
+import { and, type Predicate } from '../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../lambdas/ports/search/search-index.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
-import { evaluate } from '../../lambdas/search/evaluate.ts'
+import { matchesPredicate } from '../../lambdas/search/evaluate.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
 import { exactValuesContract } from '../contracts/exact-values.contract.ts'
-import { coded, observation } from '../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { codeableConceptOf, observation } from '../fixtures/resources.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 exactValuesContract('The reference evaluation', 2, () => {
   let documents: readonly IndexDocument[] = []
@@ -15,18 +15,18 @@ exactValuesContract('The reference evaluation', 2, () => {
     apply: async (applied) => {
       documents = applied
     },
-    find: async ({ type }, where) => documents.filter((each) => each.type === type && evaluate(where, each)).map(({ id }) => id),
+    find: async ({ type }, where) => documents.filter((each) => each.type === type && matchesPredicate(where, each)).map(({ id }) => id),
   }
 })
 
 describe('The search', () => {
   const UCUM = 'http://unitsofmeasure.org'
   const isFound = (fields: Parameters<typeof observation>[1], name: string, value: string): boolean => {
-    const document = extract(versionOf(writeOf(keyOf('t', 'Observation', '1'))), observation('1', fields))
+    const document = extract(versionOf(writeOf(resourceKeyOf('t', 'Observation', '1'))), observation('1', fields))
     const { where } = parseSearch('Observation', [[name, value]], { handling: 'strict' })
-    return evaluate(all(...(where as readonly Predicate[])), document)
+    return matchesPredicate(and(...(where as readonly Predicate[])), document)
   }
-  const measured = (value: number, code: string) => ({ code: coded('c'), valueQuantity: { value, system: UCUM, code } })
+  const measured = (value: number, code: string) => ({ code: codeableConceptOf('c'), valueQuantity: { value, system: UCUM, code } })
 
   it.each([
     [7.4, '[pH]', 'gt7', true],

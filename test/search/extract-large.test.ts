@@ -1,7 +1,7 @@
 /** The values of a resource are taken up with work that grows with their number, not with its square: these would take minutes. */
 import { expect, it } from '@jest/globals'
-import { extract, extracting } from '../../lambdas/search/documents/extract.ts'
-import { Fields, namesOf } from '../../lambdas/search/fields.ts'
+import { extract, extractInPieces } from '../../lambdas/search/documents/extract.ts'
+import { DocumentFields, namesOf } from '../../lambdas/search/fields.ts'
 
 const MANY = 100_000
 const VERSION = { tenant: 't', id: '1', versionId: 1, lastUpdated: 1, deleted: false, compartments: [], body: new Uint8Array() }
@@ -34,7 +34,7 @@ it('a key appears once, for few and for many values', () => {
 it('a resource with many codes is extracted in pieces with the same result', () => {
   const concept = Array.from({ length: 20_001 }, (_, i) => ({ code: `C${i % 20_000}` }))
   const resource = { resourceType: 'CodeSystem', status: 'active', concept } as never
-  const pieces = extracting({ ...VERSION, type: 'CodeSystem' }, resource)
+  const pieces = extractInPieces({ ...VERSION, type: 'CodeSystem' }, resource)
   let steps = 0
   let piece = pieces.next()
   for (; piece.done !== true; piece = pieces.next()) steps++
@@ -43,7 +43,7 @@ it('a resource with many codes is extracted in pieces with the same result', () 
   const { keys, groups } = documentOf(resource)
   expect([keys.code?.length, keys['code:code']?.length, groups['code:code']?.length]).toEqual([20_000, 20_000, 20_000])
   expect(groups['code:system']).toBe(groups['code:code'])
-  expect([...extracting({ ...VERSION, type: 'Patient' }, { resourceType: 'Patient', active: true } as never)]).toEqual([])
+  expect([...extractInPieces({ ...VERSION, type: 'Patient' }, { resourceType: 'Patient', active: true } as never)]).toEqual([])
 })
 
 it('equal codes appear once per system and per case, for few and for many', () => {
@@ -59,7 +59,7 @@ it('equal codes appear once per system and per case, for few and for many', () =
 })
 
 it('group values of codes share one list until their systems differ', () => {
-  const fields = new Fields({})
+  const fields = new DocumentFields({})
   const names = namesOf('code')
   fields.group(names, 'a')
   expect(fields.groups['code:system']).toBe(fields.groups['code:code'])

@@ -4,12 +4,12 @@ import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { NO_INDICES } from '../../lambdas/indexing/serving-indices.ts'
-import { above } from '../../lambdas/ports/search/doubles.ts'
-import { all, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
+import { nextDoubleAbove } from '../../lambdas/ports/search/doubles.ts'
+import { and, type Plan, type Predicate } from '../../lambdas/ports/search/plan.ts'
 import { extract } from '../../lambdas/search/documents/extract.ts'
 import { parseSearch } from '../../lambdas/search/query/query.ts'
-import { coded, observation } from '../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { codeableConceptOf, observation } from '../fixtures/resources.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const NOW = Date.UTC(2020, 0, 11)
 const day = (text: string): number => Date.parse(text)
@@ -18,7 +18,7 @@ const [ALWAYS, NEVER] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 const lowered = (query: string): Predicate => {
   const [type = '', text = ''] = query.split('?')
   const { where } = parseSearch(type, [...new URLSearchParams(text)], { now: NOW, baseUrl: 'http://this.org/fhir' })
-  return all(...(where as readonly Predicate[]))
+  return and(...(where as readonly Predicate[]))
 }
 
 const key = (field: string, ...oneOf: readonly string[]): Predicate => ({ kind: 'key', field, oneOf })
@@ -128,9 +128,9 @@ describe('queries of the indexes', () => {
   const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir', live: async () => NO_INDICES })
   const measured = (id: string, code: string, text: string, date?: string) =>
     extract(
-      versionOf(writeOf(keyOf('a', 'Observation', id), { lastUpdated: NOW })),
+      versionOf(writeOf(resourceKeyOf('a', 'Observation', id), { lastUpdated: NOW })),
       observation(id, {
-        code: { ...coded(code), text },
+        code: { ...codeableConceptOf(code), text },
         subject: 'Patient/1',
         valueQuantity: { value: Number(id) },
         ...(date && { date }),
@@ -179,7 +179,7 @@ describe('queries of the indexes', () => {
         {
           bool: {
             should: [
-              { range: { 'spans.date': { gte: above(NEXT), relation: 'intersects' } } },
+              { range: { 'spans.date': { gte: nextDoubleAbove(NEXT), relation: 'intersects' } } },
               { range: { 'spans.date': { gte: YEAR, lte: NEXT, relation: 'within' } } },
             ],
             minimum_should_match: 1,

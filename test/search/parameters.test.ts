@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
-import { customMappings } from '../../lambdas/search/custom/custom-parameters.ts'
-import { parametersOf, searchParameter } from '../../lambdas/search/parameters.ts'
-import { searchParameterResources } from '../../search-mappings/generate/hl7.ts'
+import { customMappingsOf } from '../../lambdas/search/custom/custom-parameters.ts'
+import { findSearchParameter, parametersOf } from '../../lambdas/search/parameters.ts'
+import { readSearchParameters } from '../../search-mappings/generate/hl7.ts'
 import { seeds } from '../fixtures/validation/seeds.ts'
 
 const MAPPINGS = join(import.meta.dirname, '../../search-mappings')
 
-const valuesAt = (resource: Resource, code: string) => searchParameter(resource.resourceType, code)?.values(resource)
+const valuesAt = (resource: Resource, code: string) => findSearchParameter(resource.resourceType, code)?.values(resource)
 
 describe('the registry', () => {
   it('has parameters for each of the 146 types, those of every resource first', () => {
@@ -28,8 +28,8 @@ describe('the registry', () => {
   it('has nothing for unknown types and parameters', () => {
     expect(parametersOf('Patent')).toEqual([])
     expect(parametersOf('constructor')).toEqual([])
-    expect(searchParameter('Patient', 'toString')).toBeUndefined()
-    expect(searchParameter('Patient', 'colour')).toBeUndefined()
+    expect(findSearchParameter('Patient', 'toString')).toBeUndefined()
+    expect(findSearchParameter('Patient', 'colour')).toBeUndefined()
   })
 
   it('has each code once for a type', () => {
@@ -40,9 +40,9 @@ describe('the registry', () => {
   })
 
   it('has every parameter of R4 with an expression', () => {
-    const missing = searchParameterResources().flatMap(({ base = [], code, expression }) =>
+    const missing = readSearchParameters().flatMap(({ base = [], code, expression }) =>
       base
-        .filter((type) => type !== 'DomainResource' && searchParameter(type, code) === undefined)
+        .filter((type) => type !== 'DomainResource' && findSearchParameter(type, code) === undefined)
         .map((type) => `${type} ${code} ${expression}`),
     )
     expect(missing).toEqual([
@@ -60,9 +60,9 @@ describe('the registry', () => {
   })
 
   it('has the target types of references', () => {
-    expect(searchParameter('Observation', 'encounter')?.targets).toEqual(['Encounter', 'EpisodeOfCare'])
-    expect(searchParameter('Observation', 'focus')?.targets).toEqual(resourceTypes)
-    expect(searchParameter('Observation', 'status')?.targets).toEqual([])
+    expect(findSearchParameter('Observation', 'encounter')?.targets).toEqual(['Encounter', 'EpisodeOfCare'])
+    expect(findSearchParameter('Observation', 'focus')?.targets).toEqual(resourceTypes)
+    expect(findSearchParameter('Observation', 'status')?.targets).toEqual([])
   })
 })
 
@@ -109,7 +109,7 @@ describe('the values of a parameter', () => {
 
 describe('a composite', () => {
   it('has its elements, and its components at each', () => {
-    const parameter = searchParameter('Observation', 'component-code-value-quantity')!
+    const parameter = findSearchParameter('Observation', 'component-code-value-quantity')!
     const [first, second] = parameter.values(seeds.observation!)
     expect(first?.type).toBe('Observation.component')
     expect(parameter.components.map(({ code, type }) => [code, type])).toEqual([
@@ -122,7 +122,7 @@ describe('a composite', () => {
   })
 
   it('may apply to the resource and to its parts', () => {
-    const parameter = searchParameter('Observation', 'combo-code-value-quantity')!
+    const parameter = findSearchParameter('Observation', 'combo-code-value-quantity')!
     expect(parameter.values(seeds.observation!).map(({ type }) => type)).toEqual([
       'Observation',
       'Observation.component',
@@ -133,7 +133,7 @@ describe('a composite', () => {
   it('may read other parts of the resource', () => {
     const variant = { start: 1, end: 2 }
     const resource = { resourceType: 'MolecularSequence', referenceSeq: { referenceSeqId: { text: 'x' } }, variant: [variant] }
-    const parameter = searchParameter('MolecularSequence', 'referenceseqid-variant-coordinate')!
+    const parameter = findSearchParameter('MolecularSequence', 'referenceseqid-variant-coordinate')!
     const [base] = parameter.values(resource)
     expect(parameter.components.map((component) => component.values(base!, resource))).toEqual([
       [{ type: 'CodeableConcept', value: { text: 'x' } }],
@@ -154,9 +154,9 @@ describe('a custom parameter', () => {
       expression: 'Patient.active',
     }
     const custom = [{ ...mapping, values: [['boolean', 'active']] }] as const
-    expect(searchParameter('Patient', 'race')?.field).toBe('race')
-    expect(searchParameter('Patient', 'race', custom)?.field).toBe('race~12345678')
-    expect(searchParameter('Patient', 'ethnicity', custom)?.field).toBe('ethnicity')
+    expect(findSearchParameter('Patient', 'race')?.field).toBe('race')
+    expect(findSearchParameter('Patient', 'race', custom)?.field).toBe('race~12345678')
+    expect(findSearchParameter('Patient', 'ethnicity', custom)?.field).toBe('ethnicity')
     const fields = parametersOf('Patient', custom)
       .filter(({ code }) => code === 'race')
       .map(({ field }) => field)
@@ -166,7 +166,7 @@ describe('a custom parameter', () => {
   it('may be large on few types, but not on all', () => {
     const expression = `Resource${'.select($this.combine($this))'.repeat(10)}.meta.tag`
     const definedOn = (...base: readonly string[]) =>
-      customMappings({ resourceType: 'SearchParameter', status: 'active', code: 'large', type: 'token', expression, base }, 't')
+      customMappingsOf({ resourceType: 'SearchParameter', status: 'active', code: 'large', type: 'token', expression, base }, 't')
     expect(definedOn('Patient', 'Observation').map(({ values }) => values.length)).toEqual([1_024, 1_024])
     expect(() => definedOn('Resource')).toThrow(expect.objectContaining({ status: 422 }))
   })
@@ -174,7 +174,7 @@ describe('a custom parameter', () => {
   it('has at most 8,192 paths to its values on a type', () => {
     const expression = (times: number) => `Patient.name${'.select($this.combine($this))'.repeat(times)}.given`
     const defined = (times: number) =>
-      customMappings({ resourceType: 'SearchParameter', status: 'active', code: 'many', type: 'string', expression: expression(times), base: ['Patient'] }, 't') // biome-ignore format: one definition
+      customMappingsOf({ resourceType: 'SearchParameter', status: 'active', code: 'many', type: 'string', expression: expression(times), base: ['Patient'] }, 't') // biome-ignore format: one definition
     expect(defined(13).map(({ values }) => values.length)).toEqual([8_192])
     expect(() => defined(14)).toThrow(expect.objectContaining({ status: 422 }))
   })
@@ -182,6 +182,6 @@ describe('a custom parameter', () => {
   it('has each path to its values once', () => {
     const expression = `Patient.name${'.select($this | $this)'.repeat(40)}.given | Patient.name.given`
     const definition = { resourceType: 'SearchParameter', status: 'active', code: 'once', type: 'string', expression, base: ['Patient'] }
-    expect(customMappings(definition, 't').map(({ values }) => values)).toEqual([[['string', 'name', 'given']]])
+    expect(customMappingsOf(definition, 't').map(({ values }) => values)).toEqual([[['string', 'name', 'given']]])
   })
 })

@@ -9,7 +9,7 @@ type Group = readonly [profile: string, type: string, mustSupport: string, refer
 const VITAL =
   'status category category(vital-signs) category(vital-signs).coding category(vital-signs).coding.system category(vital-signs).coding.code code subject effectiveDateTime valueQuantity valueQuantity.value valueQuantity.unit valueQuantity.system valueQuantity.code'
 
-export const GROUPS: readonly Group[] = [
+export const PROFILE_GROUPS: readonly Group[] = [
   ['head-occipital-frontal-circumference-percentile', 'Observation', VITAL, 'subject:us-core-patient'],
   ['pediatric-bmi-for-age', 'Observation', VITAL, 'subject:us-core-patient'],
   ['pediatric-weight-for-height', 'Observation', VITAL, 'subject:us-core-patient'],

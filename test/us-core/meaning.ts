@@ -15,7 +15,7 @@ const parameterOf = (type: string, name: string) => {
 }
 
 /** Whether a resource has one of the values between commas. */
-export function meets(resource: Tree, name: string, text: string): boolean {
+export function meetsCriterion(resource: Tree, name: string, text: string): boolean {
   const [kind] = parameterOf(resource.resourceType, name)
   const values = valuesOf(resource, name)
   return text.split(',').some((asked) => values.some((value) => MEANT[kind](value, asked)))
@@ -43,7 +43,7 @@ const texts = (value: Tree): readonly string[] =>
     : Object.entries(value).flatMap(([key, each]) => (['use', 'type', 'period', 'extension'].includes(key) ? [] : (each as string[])))
 
 /** What is searched for that this resource has; undefined: nothing. With the system where `isWhole`. */
-export function askedFor(resource: Tree, name: string, { isWhole = false } = {}): string | undefined {
+export function searchValueOf(resource: Tree, name: string, { isWhole = false } = {}): string | undefined {
   const [kind] = parameterOf(resource.resourceType, name)
   const value = valuesOf(resource, name)[0]
   return value === undefined ? undefined : ASKED[kind](value, isWhole)

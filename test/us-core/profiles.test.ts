@@ -6,8 +6,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { US_CORE } from '../fixtures/us-core/findings.ts'
 import { elementsAt, referencesIn } from './elements.ts'
-import { GROUPS, NOT_IN_EXAMPLES, NOT_REFERRED_TO } from './groups.ts'
-import { OF_PACKAGE, ofType, STORED, withExamples } from './site.ts'
+import { NOT_IN_EXAMPLES, NOT_REFERRED_TO, PROFILE_GROUPS } from './groups.ts'
+import { examplesOfType, PACKAGE_RESOURCES, STORED, withExamples } from './site.ts'
 
 const { get, post, put } = withExamples()
 
@@ -17,7 +17,7 @@ const words = (text: string | undefined): readonly string[] => (text ?? '').spli
 async function examplesOf(profile: string, type: string): Promise<readonly Tree[]> {
   const { body } = await get(`/${type}?_profile=${US_CORE}${profile}&_count=1000`, { prefer: 'handling=strict' })
   const found: readonly Tree[] = body.entry.map(({ resource }: Tree) => resource)
-  return found.filter(({ id }) => OF_PACKAGE.some((each) => each.resourceType === type && each.id === id))
+  return found.filter(({ id }) => PACKAGE_RESOURCES.some((each) => each.resourceType === type && each.id === id))
 }
 
 async function errorsOf(resource: Tree, profile: string): Promise<readonly string[]> {
@@ -32,7 +32,7 @@ async function read(reference: string): Promise<Tree> {
   return body
 }
 
-describe.each(GROUPS)('%s', (profile, type, mustSupport, references) => {
+describe.each(PROFILE_GROUPS)('%s', (profile, type, mustSupport, references) => {
   it('has examples, which conform', async () => {
     const examples = await examplesOf(profile, type)
     expect(examples).not.toEqual([])
@@ -60,7 +60,7 @@ describe.each(GROUPS)('%s', (profile, type, mustSupport, references) => {
 })
 
 async function isAnyOf(resources: readonly Tree[], profile: string): Promise<boolean> {
-  const type = GROUPS.find(([each]) => each === profile)?.[1] ?? 'Medication'
+  const type = PROFILE_GROUPS.find(([each]) => each === profile)?.[1] ?? 'Medication'
   for (const each of resources) if (each.resourceType === type && (await errorsOf(each, profile)).length === 0) return true
   return false
 }
@@ -78,7 +78,7 @@ it('references in stored resources lead to stored resources', async () => {
 describe('missing data', () => {
   const ABSENT = 'http://hl7.org/fhir/StructureDefinition/data-absent-reason'
   const unknown = { extension: [{ url: ABSENT, valueCode: 'unknown' }] }
-  const [patient] = ofType('Patient')
+  const [patient] = examplesOfType('Patient')
   const nameless: Tree = { ...patient, id: 'nameless', name: [unknown], birthDate: undefined, _birthDate: unknown }
 
   it('in an extension conforms, is returned as sent, and is not found by searches', async () => {

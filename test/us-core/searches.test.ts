@@ -3,11 +3,11 @@
  * in each form the kit sends it. https://github.com/inferno-framework/us-core-test-kit @cloud:here
  */
 import { describe, expect, it } from '@jest/globals'
-import { isElsewhere, type Tree } from '../api/server.ts'
+import { isExternalServer, type Tree } from '../api/server.ts'
 import { referencesIn } from './elements.ts'
-import { askedFor, comparisons, meets } from './meaning.ts'
+import { comparisons, meetsCriterion, searchValueOf } from './meaning.ts'
 import { INCLUDES, SEARCHES, WITHOUT_PROVENANCE } from './searches.ts'
-import { ofType, STORED, withExamples } from './site.ts'
+import { examplesOfType, STORED, withExamples } from './site.ts'
 
 const { get, send } = withExamples()
 
@@ -31,7 +31,7 @@ async function searched(type: string, query: Pairs): Promise<readonly Tree[]> {
   const { status, body } = await get(`/${text}`, { prefer: 'handling=strict' })
   expect([text, status, body.resourceType, body.type]).toEqual([text, 200, 'Bundle', 'searchset'])
   const found: readonly Tree[] = (body.entry ?? []).map(({ resource }: Tree) => resource)
-  const expected = ofType(type).filter((each) => query.every(([name, value]) => meets(each, name, value)))
+  const expected = examplesOfType(type).filter((each) => query.every(([name, value]) => meetsCriterion(each, name, value)))
   expect([text, keysOf(found)]).toEqual([text, keysOf(expected)])
   return found
 }
@@ -39,9 +39,9 @@ async function searched(type: string, query: Pairs): Promise<readonly Tree[]> {
 /** What each resource has of all these parameters, once each. */
 function queriesOf(type: string, names: readonly string[]): ReadonlyMap<string, { readonly query: Pairs; readonly from: Tree }> {
   const queries = new Map<string, { readonly query: Pairs; readonly from: Tree }>()
-  for (const from of ofType(type)) {
+  for (const from of examplesOfType(type)) {
     const query = names.flatMap((name) => {
-      const value = askedFor(from, name)
+      const value = searchValueOf(from, name)
       return value === undefined ? [] : [[name, value] as const]
     })
     if (query.length === names.length && !queries.has(named(query))) queries.set(named(query), { query, from })
@@ -55,9 +55,9 @@ it.each(ROWS)('%s can be searched by %s (%s)', async (type, _, __, names) => {
   const queries = [...queriesOf(type, names).values()]
   expect(queries).not.toEqual([])
   // Elsewhere each row is asked once: forms and values are read above the index, the same for all.
-  for (const { query, from } of isElsewhere ? queries.slice(0, 1) : queries)
+  for (const { query, from } of isExternalServer ? queries.slice(0, 1) : queries)
     expect(keysOf(await searched(type, query))).toContain(`${type}/${from.id}`)
-  if (isElsewhere) return
+  if (isExternalServer) return
   const { query, from } = queries[0]!
   await inOtherForms(type, query, from)
 })
@@ -72,7 +72,7 @@ async function inOtherForms(type: string, query: Pairs, from: Tree): Promise<voi
   for (const [name, value] of query) {
     const [kind] = parameters[name]!
     if (name === 'patient') expect(keysOf(await searched(type, replaced(query, name, `Patient/${value}`)))).toEqual(found)
-    const whole = kind === 'token' ? askedFor(from, name, { isWhole: true }) : undefined
+    const whole = kind === 'token' ? searchValueOf(from, name, { isWhole: true }) : undefined
     if (whole !== undefined) expect(keysOf(await searched(type, replaced(query, name, whole)))).toContain(`${type}/${from.id}`)
     if (any[name] !== undefined)
       expect(keysOf(await searched(type, replaced(query, name, any[name])))).toEqual(expect.arrayContaining([...found]))
@@ -104,7 +104,7 @@ describe('the CapabilityStatement', () => {
 
 describe('reads', () => {
   it.each([...TYPES, 'Medication', 'Provenance'])('return the examples of %s', async (type) => {
-    for (const { meta, ...resource } of ofType(type)) {
+    for (const { meta, ...resource } of examplesOfType(type)) {
       const path = `/${type}/${resource.id}`
       const { status, body } = await get(path)
       const told = { versionId: '1', lastUpdated: expect.any(String) }
@@ -112,7 +112,7 @@ describe('reads', () => {
       const { body: version } = await get(`${path}/_history/1`)
       expect(version).toEqual(body)
     }
-    const { body } = await get(`/${type}/${ofType(type)[0]!.id}/_history`)
+    const { body } = await get(`/${type}/${examplesOfType(type)[0]!.id}/_history`)
     expect(body.entry.map(({ resource }: Tree) => resource.meta.versionId)).toEqual(['1'])
     expect((await get(`/${type}/never`)).status).toBe(404)
   })
@@ -127,7 +127,7 @@ describe('_revinclude of Provenance', () => {
       const { body } = await get(`/${type}?${named(query)}&_revinclude=Provenance:target`, { prefer: 'handling=strict' })
       const ofMode = (wanted: string) =>
         keysOf(body.entry.flatMap(({ resource, search }: Tree) => (search.mode === wanted ? [resource] : [])))
-      const about = ofType('Provenance').filter(({ target }) => target.some(({ reference }: Tree) => found.includes(reference)))
+      const about = examplesOfType('Provenance').filter(({ target }) => target.some(({ reference }: Tree) => found.includes(reference)))
       expect([ofMode('match'), ofMode('include')]).toEqual([found, keysOf(about)])
       came += about.length
     }
@@ -138,7 +138,7 @@ describe('_revinclude of Provenance', () => {
 describe('_include', () => {
   it.each(INCLUDES)('includes the referenced resources: %s', async (include) => {
     const [type, code, target] = include.split(':') as [string, string, string?]
-    const referred = ofType(type).flatMap((resource) => referencesIn([resource[code], resource[`${code}Reference`]]))
+    const referred = examplesOfType(type).flatMap((resource) => referencesIn([resource[code], resource[`${code}Reference`]]))
     const wanted = keysOf(STORED).filter((key) => referred.includes(key) && key.startsWith(target === undefined ? '' : `${target}/`))
     const { body } = await get(`/${type}?_include=${include}&_count=1000`, { prefer: 'handling=strict' })
     const came = keysOf(body.entry.flatMap(({ resource, search }: Tree) => (search.mode === 'include' ? [resource] : [])))

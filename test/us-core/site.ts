@@ -1,13 +1,13 @@
 /** A server that holds the examples of US Core, and a Provenance of each type it is asked for. */
 import { beforeAll, expect } from '@jest/globals'
-import { type Client, withServer } from '../api/server.ts'
+import { type TestClient, withServer } from '../api/server.ts'
 import type { Tree } from '../fixtures/resources.ts'
-import { EXAMPLES } from '../fixtures/us-core/examples.ts'
+import { US_CORE_EXAMPLES } from '../fixtures/us-core/examples.ts'
 import { SEARCHES, WITHOUT_PROVENANCE } from './searches.ts'
 
 /** Its Bundles are answers to searches. A role stands in one of them only. */
-const own: readonly Tree[] = EXAMPLES.filter(({ resourceType }) => resourceType !== 'Bundle')
-const inBundles: readonly Tree[] = EXAMPLES.filter(({ resourceType }) => resourceType === 'Bundle')
+const own: readonly Tree[] = US_CORE_EXAMPLES.filter(({ resourceType }) => resourceType !== 'Bundle')
+const inBundles: readonly Tree[] = US_CORE_EXAMPLES.filter(({ resourceType }) => resourceType === 'Bundle')
   .flatMap((bundle: Tree) => bundle.entry.map(({ resource }: Tree) => resource))
   .filter(
     ({ resourceType, id }: Tree) =>
@@ -41,7 +41,7 @@ const MORE: readonly Tree[] = [
   },
 ]
 
-const [recorded] = EXAMPLES.filter(({ resourceType }) => resourceType === 'Provenance') as readonly Tree[]
+const [recorded] = US_CORE_EXAMPLES.filter(({ resourceType }) => resourceType === 'Provenance') as readonly Tree[]
 
 /** The package has one Provenance, of a patient. */
 const provenances: readonly Tree[] = Object.keys(SEARCHES)
@@ -52,16 +52,16 @@ const provenances: readonly Tree[] = Object.keys(SEARCHES)
   })
 
 /** The resources of the package. */
-export const OF_PACKAGE: readonly Tree[] = [...own, ...inBundles]
+export const PACKAGE_RESOURCES: readonly Tree[] = [...own, ...inBundles]
 
-export const STORED: readonly Tree[] = [...OF_PACKAGE, ...MORE, ...provenances]
+export const STORED: readonly Tree[] = [...PACKAGE_RESOURCES, ...MORE, ...provenances]
 
-export const ofType = (type: string): readonly Tree[] => STORED.filter(({ resourceType }) => resourceType === type)
+export const examplesOfType = (type: string): readonly Tree[] => STORED.filter(({ resourceType }) => resourceType === type)
 
 /** What a slow machine writes within the time a gateway gives it. */
 const IN_A_BATCH = 40
 
-export function withExamples(): Client {
+export function withExamples(): TestClient {
   const client = withServer()
   beforeAll(async () => {
     for (let first = 0; first < STORED.length; first += IN_A_BATCH) {

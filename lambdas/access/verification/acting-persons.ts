@@ -1,6 +1,6 @@
 /** Rejects tokens of persons that no longer act for their patients. Reads their resources at most once in five minutes. */
 import type { PersonReader } from '../user-patients.ts'
-import { tokenRefused } from './token-errors.ts'
+import { invalidTokenError } from './token-errors.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 /** How long a read counts, in milliseconds. */
@@ -42,7 +42,7 @@ export class ActingPersons {
       this.#reads.delete(first)
     }
     // guard: token-person-still-acts
-    if (!stillActs(read, actsFor)) throw tokenRefused('The user of the token no longer acts for the patient: log in again')
+    if (!stillActs(read, actsFor)) throw invalidTokenError('The user of the token no longer acts for the patient: log in again')
   }
 }
 

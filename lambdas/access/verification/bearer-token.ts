@@ -2,25 +2,25 @@
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { FhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
-import { tokenRefused } from './token-errors.ts'
+import { invalidTokenError } from './token-errors.ts'
 
 /** Characters: what gateways let through. */
 const LONGEST = 8_192
 const SCHEME = 'bearer '
 
 /** FhirError 401 for another scheme, and for what is too long to be looked at. */
-export function bearerIn(authorization: string): string {
-  if (authorization.length > LONGEST) throw tokenRefused(`The header Authorization is longer than ${LONGEST} characters`)
+export function bearerTokenOf(authorization: string): string {
+  if (authorization.length > LONGEST) throw invalidTokenError(`The header Authorization is longer than ${LONGEST} characters`)
   if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME)
-    throw tokenRefused('The header Authorization is not Bearer and a token')
+    throw invalidTokenError('The header Authorization is not Bearer and a token')
   return authorization.slice(SCHEME.length).trim()
 }
 
 /** Nothing of it is proved: it tells which key and which rules to prove it with. */
-export type UnprovedToken = { readonly algorithm: string; readonly kid: string; readonly issuer: string; readonly typ: unknown }
+export type UnverifiedToken = { readonly algorithm: string; readonly kid: string; readonly issuer: string; readonly typ: unknown }
 
 /** FhirError 401 where it is no JSON Web Token in its one form: three parts in base64url, no member twice, nothing that must be understood. */
-export function unproved(text: string): UnprovedToken {
+export function decodeUnverifiedToken(text: string): UnverifiedToken {
   const parts = text.split('.', 4)
   if (parts.length !== 3 || !parts.every(isBase64Url)) throw malformed()
   const [{ alg, kid, typ, crit }, { iss }] = parts.slice(0, 2).map(objectOf) as [Element, Element]
@@ -44,4 +44,4 @@ function objectOf(part: string): Element {
   return tree as Element
 }
 
-const malformed = (): FhirError => tokenRefused('The token is malformed')
+const malformed = (): FhirError => invalidTokenError('The token is malformed')

@@ -13,8 +13,8 @@
  * `assertion` names the clients that act for themselves and authenticate by a signed assertion, which exports require. It is a list of clients, as
  * the claim of the client names them, or one claim with its value: `{ "azpacr": "2" }`. A token with `fhirUser` or `patient` is never among them.
  */
-import { parseScope, scopeTexts } from '../scopes.ts'
-import { type TenantClaim, tenantClaim } from './tenant-claim.ts'
+import { parseScope, splitScopes } from '../scopes.ts'
+import { parseTenantClaim, type TenantClaim } from './tenant-claim.ts'
 
 export type ExternalIssuer = {
   /** As it stands in `iss`. */
@@ -94,7 +94,7 @@ function issuerOf(each: unknown, index: number): ExternalIssuer {
 function tenantsOf(at: string, tenants: unknown = 'default'): TenantClaim {
   const expected = 'a tenant, a list of tenants, or "*"; a tenant is 1 to 64 letters, digits, "_" and "-"'
   try {
-    const opened = tenantClaim(tenants)
+    const opened = parseTenantClaim(tenants)
     if (opened !== undefined) return opened
   } catch {
     // Told below.
@@ -103,7 +103,7 @@ function tenantsOf(at: string, tenants: unknown = 'default'): TenantClaim {
 }
 
 function scopesOf(at: string, scopes: unknown): readonly string[] {
-  const given = typeof scopes === 'string' ? scopeTexts(scopes) : []
+  const given = typeof scopes === 'string' ? splitScopes(scopes) : []
   if (given.length === 0) throw wrong(at, 'a text of scopes with spaces between', scopes)
   const unknown = given.find((text) => parseScope(text) === undefined)
   if (unknown !== undefined) throw new RangeError(`${at}: ${JSON.stringify(unknown)} is no scope of this server`)

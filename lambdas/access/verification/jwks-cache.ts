@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import { type FetchDocument, NotFetched } from '../../ports/security/fetch-document.ts'
-import { type HeldKey, HeldKeys } from './key-cache.ts'
+import { type CachedKey, KeyCache } from './key-cache.ts'
 
-export type FetchedKeysParts = {
+export type JwksCacheParts = {
   readonly fetchDocument: FetchDocument
   readonly clock: Pick<Clock, 'now'>
   /** Told when some could not be fetched. */
@@ -19,8 +19,8 @@ const FRESH = 300_000
 const MOST = 1_000
 
 /** Of one set. */
-export const heldFrom = (uri: string, { fetchDocument, clock, report }: FetchedKeysParts): HeldKeys =>
-  new HeldKeys({
+export const keyCacheOf = (uri: string, { fetchDocument, clock, report }: JwksCacheParts): KeyCache =>
+  new KeyCache({
     async read() {
       const { bytes, ...rest } = await fetchDocument(uri)
       return { keys: (JSON.parse(new TextDecoder().decode(bytes)) as { readonly keys: readonly unknown[] }).keys, ...rest }
@@ -33,12 +33,12 @@ export const heldFrom = (uri: string, { fetchDocument, clock, report }: FetchedK
 const whyNot = (error: unknown): string => (error instanceof NotFetched ? error.message : 'they are no JSON Web Key Set')
 
 /** Of any: each is asked for as its owner says. `fresh`: read again, at most once in ten seconds. Unavailable where a set could never be fetched. */
-export function fetchedKeys(parts: FetchedKeysParts): (uri: string, fresh: boolean) => Promise<readonly HeldKey[]> {
-  const sets = new Map<string, HeldKeys>()
+export function jwksCache(parts: JwksCacheParts): (uri: string, fresh: boolean) => Promise<readonly CachedKey[]> {
+  const sets = new Map<string, KeyCache>()
   return (uri, fresh) => {
     let held = sets.get(uri)
     if (held === undefined) {
-      held = heldFrom(uri, parts)
+      held = keyCacheOf(uri, parts)
       const [first] = sets.keys()
       if (sets.size >= MOST) sets.delete(first!)
       sets.set(uri, held)

@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto'
 import type { Jwk } from 'aws-jwt-verify/jwk'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 
-export type HeldKey = Jwk & { readonly kid: string }
+export type CachedKey = Jwk & { readonly kid: string }
 
 export type KeySource = {
   /** Of what it gives, what cannot verify a signature is passed over. `maxAge`: milliseconds they may be held by whom `all` gives them; absent: as long as it takes. */
@@ -25,10 +25,10 @@ type Span = { readonly from: number; readonly for: number }
 
 const isIn = (span: Span, now: number): boolean => now >= span.from && now < span.from + span.for
 
-export class HeldKeys {
+export class KeyCache {
   /** Rises whenever they are others: what was verified before is verified anew. 0: none were ever read. */
   generation = 0
-  keys: readonly HeldKey[] = []
+  keys: readonly CachedKey[] = []
   readonly #source: KeySource
   /** When they were read, and for how long they are fresh, and may be held. */
   #read: Span = { from: Number.NEGATIVE_INFINITY, for: 0 }
@@ -51,13 +51,13 @@ export class HeldKeys {
   }
 
   /** Reads again for one that is not known. One that is known goes on counting while they cannot be had. Unavailable as `all`. */
-  async find(kid: string): Promise<HeldKey | undefined> {
-    const isMeant = (key: HeldKey): boolean => key.kid === kid
+  async find(kid: string): Promise<CachedKey | undefined> {
+    const isMeant = (key: CachedKey): boolean => key.kid === kid
     return this.keys.find(isMeant) ?? (await this.all(true)).find(isMeant)
   }
 
   /** `fresh`: read again, where that was not done just now. Unavailable where none could ever be read, or those that were may be held no longer. */
-  async all(fresh: boolean): Promise<readonly HeldKey[]> {
+  async all(fresh: boolean): Promise<readonly CachedKey[]> {
     const now = this.#source.now()
     if (fresh || !isIn(this.#held, now)) await (isIn(this.#pause, now) ? this.#reading : this.#readAgain(now))
     else void this.refresh(now)
@@ -97,7 +97,7 @@ export class HeldKeys {
 const SHORTEST_RSA = 2_048
 
 /** https://www.rfc-editor.org/rfc/rfc7517#section-4 */
-function isUsable(key: unknown): key is HeldKey {
+function isUsable(key: unknown): key is CachedKey {
   const { kty, kid, use = 'sig' } = (key ?? {}) as Partial<Jwk>
   if (typeof kid !== 'string' || use !== 'sig' || !['RSA', 'EC', 'OKP'].includes(kty as string)) return false
   try {

@@ -1,8 +1,8 @@
 /** Whose data a token opens, and which of them a request is about. */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
-import { TENANT } from '../../ports/store/tenants.ts'
-import { isOfOneTenant } from '../user-patients.ts'
-import { tokenRefused } from './token-errors.ts'
+import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
+import { isTenantBoundUser } from '../user-patients.ts'
+import { invalidTokenError } from './token-errors.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 /** One; several to choose from; `*`: any; undefined: none. */
@@ -11,9 +11,9 @@ export type TenantClaim = string | readonly string[] | undefined
 const isTenant = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
 
 /** FhirError 401 where it names what cannot be a tenant. */
-export function tenantClaim(value: unknown): TenantClaim {
+export function parseTenantClaim(value: unknown): TenantClaim {
   if (value === undefined || value === '*' || isTenant(value)) return value
-  if (!Array.isArray(value) || !value.every((each) => each === '*' || isTenant(each))) throw tokenRefused('The token names no tenant')
+  if (!Array.isArray(value) || !value.every((each) => each === '*' || isTenant(each))) throw invalidTokenError('The token names no tenant')
   return value.includes('*') ? '*' : claimOf(value)
 }
 
@@ -24,48 +24,50 @@ function claimOf(names: readonly string[]): TenantClaim {
 }
 
 /** What of a claim lies within what its issuer may open. FhirError 401 where nothing does. */
-export function tenantsWithin(claim: TenantClaim, allowed: TenantClaim): TenantClaim {
+export function narrowTenantClaim(claim: TenantClaim, allowed: TenantClaim): TenantClaim {
   if (claim === undefined || allowed === '*') return claim
   if (claim === '*') return allowed
   const within = [claim].flat().filter((tenant) => [allowed].flat().includes(tenant))
-  if (within.length === 0) throw tokenRefused('The token names no tenant that its issuer may open')
+  if (within.length === 0) throw invalidTokenError('The token names no tenant that its issuer may open')
   return claimOf(within)
 }
 
 const isSeveral = (claim: TenantClaim): boolean => claim === '*' || Array.isArray(claim)
 
 /** FhirError 403 where a token about one person opens several tenants: an id of one is somebody else in another. */
-export function checkPerson(
+export function checkPersonTenant(
   { patient, fhirUser, actsFor }: Pick<VerifiedToken, 'patient' | 'fhirUser' | 'actsFor'>,
   claim: TenantClaim,
 ): void {
   if (!isSeveral(claim)) return
-  if (patient !== undefined || actsFor !== undefined || isOfOneTenant(fhirUser))
+  if (patient !== undefined || actsFor !== undefined || isTenantBoundUser(fhirUser))
     throw fhirError(403, 'forbidden', 'The token is about a patient, and opens several tenants: in each that is somebody else')
 }
 
 /** What is said without tenancy to who is of others only. */
-export const NO_TENANTS = `this server keeps no tenants but "${TENANT}" (FHIR_TENANCY is off)`
+export const TENANCY_OFF_TEXT = `this server keeps no tenants but "${DEFAULT_TENANT}" (FHIR_TENANCY is off)`
 
 /** Without tenancy. `header`: X-Tenant-Id. FhirError 400 where it names another, 403 where the token opens others only. */
-export function onlyTenant(claim: TenantClaim, header: string | undefined): string {
-  if (header !== undefined && header !== TENANT) throw fhirError(400, 'value', `X-Tenant-Id names another tenant: ${NO_TENANTS}`)
-  if (claim !== '*' && ![claim].flat().includes(TENANT)) throw fhirError(403, 'forbidden', `The token opens other tenants: ${NO_TENANTS}`)
-  return TENANT
+export function checkDefaultTenant(claim: TenantClaim, header: string | undefined): string {
+  if (header !== undefined && header !== DEFAULT_TENANT)
+    throw fhirError(400, 'value', `X-Tenant-Id names another tenant: ${TENANCY_OFF_TEXT}`)
+  if (claim !== '*' && ![claim].flat().includes(DEFAULT_TENANT))
+    throw fhirError(403, 'forbidden', `The token opens other tenants: ${TENANCY_OFF_TEXT}`)
+  return DEFAULT_TENANT
 }
 
 /** Thrown if a token opens several tenants and the request does not select one of them. */
-export class TenantNotChosen extends FhirError {
+export class TenantNotSelected extends FhirError {
   constructor() {
     super(400, [{ severity: 'error', code: 'required', text: 'The token opens several tenants: choose one with X-Tenant-Id' }])
   }
 }
 
-/** `header`: X-Tenant-Id. Throws TenantNotChosen, and FhirError 400 if the header names no tenant, 403 if the token does not open it. */
-export function chosenTenant(claim: TenantClaim, header: string | undefined): string {
+/** `header`: X-Tenant-Id. Throws TenantNotSelected, and FhirError 400 if the header names no tenant, 403 if the token does not open it. */
+export function selectTenant(claim: TenantClaim, header: string | undefined): string {
   if (claim === undefined) throw fhirError(403, 'forbidden', 'The token opens no tenant')
   if (header !== undefined && !isTenant(header)) throw fhirError(400, 'value', 'X-Tenant-Id is the name of one tenant')
-  if (header === undefined && isSeveral(claim)) throw new TenantNotChosen()
+  if (header === undefined && isSeveral(claim)) throw new TenantNotSelected()
   const tenant = header ?? (claim as string)
   // guard: tenant-claim-matches-request
   if (claim !== '*' && ![claim].flat().includes(tenant)) throw fhirError(403, 'forbidden', 'The token does not open this tenant')

@@ -1,8 +1,8 @@
 /** Tokens that were verified, by the SHA-256 of their text, so that their signatures are looked at once; and whether they were revoked since. */
 import { Unavailable } from '../../ports/faults/unavailable.ts'
-import type { Mark, RevocationReader } from '../../ports/rows/revocations.ts'
-import { revokedBy } from './revocation-check.ts'
-import type { ReadToken } from './token-claims.ts'
+import type { RevocationKey, RevocationReader } from '../../ports/rows/revocations.ts'
+import { findRevocationKey } from './revocation-check.ts'
+import type { ParsedToken } from './token-claims.ts'
 import type { TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
@@ -12,17 +12,17 @@ const MOST = 6_000_000
 /** A clock may be set back. */
 const isRecent = (at: number, now: number, lag: number): boolean => now >= at && now < at + lag
 
-export class RememberedToken {
-  readonly token: ReadToken
+export class CachedToken {
+  readonly token: ParsedToken
   readonly issuer: TrustedIssuer
   readonly #generation: number
-  #revokedBy: Mark | undefined
+  #revokedBy: RevocationKey | undefined
   #lastIn: VerifiedToken | undefined
   /** When it was not revoked. */
   #clearAt = Number.NEGATIVE_INFINITY
   #look: { readonly at: number; readonly done: Promise<void> } | undefined
 
-  constructor(token: ReadToken, issuer: TrustedIssuer) {
+  constructor(token: ParsedToken, issuer: TrustedIssuer) {
     this.token = token
     this.issuer = issuer
     this.#generation = issuer.generation
@@ -40,7 +40,7 @@ export class RememberedToken {
   }
 
   /** Returns the revocation as of at most `lag` milliseconds ago, or undefined if there is none. Throws Unavailable if the store does not respond. */
-  revokedBy(revocations: RevocationReader, now: number, lag: number): Mark | undefined | Promise<Mark | undefined> {
+  revokedBy(revocations: RevocationReader, now: number, lag: number): RevocationKey | undefined | Promise<RevocationKey | undefined> {
     if (this.#revokedBy !== undefined || isRecent(this.#clearAt, now, lag)) return this.#revokedBy
     if (this.#look === undefined || !isRecent(this.#look.at, now, lag)) this.#look = { at: now, done: this.#ask(revocations, now) }
     return this.#look.done.then(() => this.#revokedBy)
@@ -49,7 +49,7 @@ export class RememberedToken {
   async #ask(revocations: RevocationReader, at: number): Promise<void> {
     try {
       const { marks, issuedAt } = this.token
-      const mark = await revokedBy(revocations, marks, issuedAt)
+      const mark = await findRevocationKey(revocations, marks, issuedAt)
       if (mark === undefined) this.#clearAt = at
       else this.#revokedBy = mark
     } catch (cause) {
@@ -60,12 +60,12 @@ export class RememberedToken {
   }
 }
 
-export class RememberedTokens {
-  readonly #byHash = new Map<string, { readonly token: RememberedToken; readonly size: number }>()
+export class TokenCache {
+  readonly #byHash = new Map<string, { readonly token: CachedToken; readonly size: number }>()
   #size = 0
 
   /** What is no longer proved is forgotten. */
-  find(hash: string): RememberedToken | undefined {
+  find(hash: string): CachedToken | undefined {
     const token = this.#byHash.get(hash)?.token
     if (token === undefined || token.isProved) return token
     this.forget(hash)
@@ -73,7 +73,7 @@ export class RememberedTokens {
   }
 
   /** `size`: characters. The ones that came first give way. */
-  keep(hash: string, token: RememberedToken, size: number): RememberedToken {
+  keep(hash: string, token: CachedToken, size: number): CachedToken {
     this.forget(hash)
     this.#byHash.set(hash, { token, size })
     this.#size += size

@@ -1,46 +1,46 @@
 /** What the claims of a proved token say: whose it is, what for, from when until when. */
 import { isId } from '../../fhir/resource.ts'
-import { type Mark, markOf } from '../../ports/rows/revocations.ts'
+import { type RevocationKey, revocationKeyOf } from '../../ports/rows/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
-import { crowdedType, MOST_CONDITIONS, narrowedTo, scopeTexts } from '../scopes.ts'
+import { findTypeOverLimit, MAX_CONDITIONS_PER_TYPE, narrowScopes, splitScopes } from '../scopes.ts'
 import type { AssertionRule, ClaimNames, ExternalIssuer } from './external-issuers.ts'
-import { type TenantClaim, tenantClaim, tenantsWithin } from './tenant-claim.ts'
-import { tokenRefused } from './token-errors.ts'
+import { narrowTenantClaim, parseTenantClaim, type TenantClaim } from './tenant-claim.ts'
+import { invalidTokenError } from './token-errors.ts'
 import type { Claims } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
 /** `issuedAt`: milliseconds since 1970. `marks`: by which it may be revoked. */
-export type ReadToken = {
+export type ParsedToken = {
   readonly known: Omit<VerifiedToken, 'tenant'>
   readonly tenants: TenantClaim
   readonly issuedAt: number
-  readonly marks: readonly Mark[]
+  readonly marks: readonly RevocationKey[]
 }
 
 /** Seconds by which clocks may differ. */
 const LEEWAY = 60
 
 /** Of our own, as `AccessClaims`. FhirError 401 where it is no access token of this server, or none yet, or no more. */
-export function ownToken(claims: Claims, tenant: string, now: number): ReadToken {
+export function parseOwnToken(claims: Claims, tenant: string, now: number): ParsedToken {
   // guard: access-token-type
   if (claims.typ !== ACCESS_TYP) throw notAnAccessToken()
   const times = timesOf(claims, now)
   const [client, subject] = [required(claims, 'client_id'), required(claims, 'sub')]
   const user = textOf(claims, 'preferred_username')
   return {
-    tenants: tenantClaim(claims[tenant]),
+    tenants: parseTenantClaim(claims[tenant]),
     issuedAt: times.issuedAt,
     marks: [
       ...[`jti:${required(claims, 'jti')}` as const, `sid:${required(claims, 'sid')}` as const],
-      markOf('client', client, textOf(claims, 'client_generation')),
-      markOf('user', subject, textOf(claims, 'user_generation')),
+      revocationKeyOf('client', client, textOf(claims, 'client_generation')),
+      revocationKeyOf('user', subject, textOf(claims, 'user_generation')),
     ],
     known: {
       client,
       subject,
       issuer: required(claims, 'iss'),
       expires: times.expires,
-      scopes: scopeTexts(longText(claims, 'scope')),
+      scopes: splitScopes(longText(claims, 'scope')),
       clientAuth: clientAuthOf(claims.client_auth),
       ...(claims.consistency === 'strong' || claims.consistency === 'eventual' ? { consistency: claims.consistency } : {}),
       ...contextOf(claims, 'patient', 'fhirUser'),
@@ -52,27 +52,27 @@ export function ownToken(claims: Claims, tenant: string, now: number): ReadToken
 }
 
 /** Of another issuer: narrowed to what that may give, and named so that it is nobody's here. FhirError 401. */
-export function externalToken(
+export function parseExternalToken(
   claims: Claims,
   typ: unknown,
   { issuer, names, tenants, scopes, assertion }: ExternalIssuer,
   now: number,
-): ReadToken {
+): ParsedToken {
   if (isOtherKind(claims, typ)) throw notAnAccessToken()
   const times = timesOf(claims, now)
   const there = (name: string): string => `${name}@${issuer.replace('https://', '')}`
   const [client, subject] = [there(required(claims, names.client)), there(required(claims, 'sub'))]
   const [jti, sid, user] = [textOf(claims, 'jti'), textOf(claims, 'sid'), textOf(claims, 'preferred_username')]
   const claimed = claims[names.scope]
-  const asked = Array.isArray(claimed) ? claimed.filter((each) => typeof each === 'string') : scopeTexts(longText(claims, names.scope))
+  const asked = Array.isArray(claimed) ? claimed.filter((each) => typeof each === 'string') : splitScopes(longText(claims, names.scope))
   // guard: external-scopes-are-narrowed
-  const granted = narrowedTo(asked, scopes)
-  if (granted.length === 0) throw tokenRefused('The token has no scope that its issuer may give')
-  const crowded = crowdedType(granted)
+  const granted = narrowScopes(asked, scopes)
+  if (granted.length === 0) throw invalidTokenError('The token has no scope that its issuer may give')
+  const crowded = findTypeOverLimit(granted)
   if (crowded !== undefined)
-    throw tokenRefused(`The token has more than ${MOST_CONDITIONS} scopes with a condition for the type ${crowded}`)
+    throw invalidTokenError(`The token has more than ${MAX_CONDITIONS_PER_TYPE} scopes with a condition for the type ${crowded}`)
   return {
-    tenants: names.tenant === undefined ? tenants : tenantsWithin(tenantClaim(claims[names.tenant]), tenants),
+    tenants: names.tenant === undefined ? tenants : narrowTenantClaim(parseTenantClaim(claims[names.tenant]), tenants),
     issuedAt: times.issuedAt,
     marks: [
       ...(jti === undefined ? [] : [`jti:${there(jti)}` as const]),
@@ -110,22 +110,22 @@ const isOtherKind = (claims: Claims, typ: unknown): boolean =>
   !(claims.token_use === undefined || claims.token_use === 'access') ||
   ['at_hash', 'c_hash', 'nonce', 'events'].some((name) => claims[name] !== undefined)
 
-const notAnAccessToken = () => tokenRefused('The token is no access token')
+const notAnAccessToken = () => invalidTokenError('The token is no access token')
 
 function timesOf({ exp, iat, nbf = iat }: Claims, now: number): { readonly issuedAt: number; readonly expires: number } {
-  if (!isNumber(exp) || !isNumber(iat) || !isNumber(nbf)) throw tokenRefused('The token does not say from when until when it counts')
-  if (exp * 1_000 <= now) throw tokenExpired()
-  if ((Math.max(iat, nbf) - LEEWAY) * 1_000 > now) throw tokenRefused('The token does not count yet')
+  if (!isNumber(exp) || !isNumber(iat) || !isNumber(nbf)) throw invalidTokenError('The token does not say from when until when it counts')
+  if (exp * 1_000 <= now) throw expiredTokenError()
+  if ((Math.max(iat, nbf) - LEEWAY) * 1_000 > now) throw invalidTokenError('The token does not count yet')
   return { issuedAt: iat * 1_000, expires: exp * 1_000 }
 }
 
-export const tokenExpired = () => tokenRefused('The token has expired')
+export const expiredTokenError = () => invalidTokenError('The token has expired')
 
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 
 function clientAuthOf(value: unknown): ClientAuth {
   if (value !== 'secret' && value !== 'assertion' && value !== 'none')
-    throw tokenRefused('The token does not say how its client proved itself')
+    throw invalidTokenError('The token does not say how its client proved itself')
   return value
 }
 
@@ -168,7 +168,7 @@ function longText(claims: Claims, name: string): string {
   return value
 }
 
-const wrong = (name: string) => tokenRefused(`The claim ${name} of the token is missing or malformed`)
+const wrong = (name: string) => invalidTokenError(`The claim ${name} of the token is missing or malformed`)
 
 const optional = <Name extends string>(name: Name, value: string | undefined): { readonly [Each in Name]?: string } =>
   (value === undefined ? {} : { [name]: value }) as { readonly [Each in Name]?: string }

@@ -1,8 +1,8 @@
 /** Proves that a token is one of an issuer whose keys we hold: signature, issuer, audience. */
-import type { UnprovedToken } from './bearer-token.ts'
+import type { UnverifiedToken } from './bearer-token.ts'
 import { JwtInvalidAudienceError, JwtInvalidSignatureError, JwtVerifier } from './jwt-verifier.ts'
-import type { HeldKeys } from './key-cache.ts'
-import { tokenRefused } from './token-errors.ts'
+import type { KeyCache } from './key-cache.ts'
+import { invalidTokenError } from './token-errors.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -15,11 +15,11 @@ export class TrustedIssuer {
   /** How often a signature was looked at. */
   signatures = 0
   readonly #rules: IssuerRules
-  readonly #keys: HeldKeys
+  readonly #keys: KeyCache
   readonly #verifier
   #cached = 0
 
-  constructor(rules: IssuerRules, keys: HeldKeys) {
+  constructor(rules: IssuerRules, keys: KeyCache) {
     this.#rules = rules
     this.#keys = keys
     // Times are not looked at here: our clock is another. Nothing is fetched: keys are handed over.
@@ -31,18 +31,18 @@ export class TrustedIssuer {
     return this.#keys.generation
   }
 
-  /** See HeldKeys. */
+  /** See KeyCache. */
   refresh(now: number): Promise<void> | undefined {
     return this.#keys.refresh(now)
   }
 
   /** FhirError 401 for an algorithm or a key that is not this issuer's. Unavailable where its keys cannot be had. */
-  async findKey({ algorithm, kid }: UnprovedToken): Promise<void> {
-    if (!this.#rules.algorithms.includes(algorithm)) throw tokenRefused('The token is signed by an algorithm that is not accepted')
+  async findKey({ algorithm, kid }: UnverifiedToken): Promise<void> {
+    if (!this.#rules.algorithms.includes(algorithm)) throw invalidTokenError('The token is signed by an algorithm that is not accepted')
     const key = await this.#keys.find(kid)
-    if (key === undefined) throw tokenRefused('The token is signed with a key that is not known')
+    if (key === undefined) throw invalidTokenError('The token is signed with a key that is not known')
     // guard: key-type-matches-algorithm
-    if (key.kty !== KEYS_OF[algorithm.slice(0, 2)]) throw tokenRefused('The token is signed by an algorithm that its key is not for')
+    if (key.kty !== KEYS_OF[algorithm.slice(0, 2)]) throw invalidTokenError('The token is signed by an algorithm that its key is not for')
   }
 
   /** Of a token whose key was found. FhirError 401. */
@@ -55,7 +55,7 @@ export class TrustedIssuer {
     try {
       return this.#verifier.verifySync(text)
     } catch (error) {
-      throw tokenRefused(whyOf(error))
+      throw invalidTokenError(whyOf(error))
     }
   }
 }

@@ -1,5 +1,5 @@
 /** What is known of who asks, once it is proved. */
-import { TENANT } from '../../ports/store/tenants.ts'
+import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
 import type { ClientAuth } from '../claims.ts'
 
 export type VerifiedToken = {
@@ -27,14 +27,14 @@ export type VerifiedToken = {
   readonly actsForItself?: boolean
   /** Milliseconds since 1970. */
   readonly expires: number
-  /** Empty: it is no token; see `withoutToken`. */
+  /** Empty: it is no token; see `implicitToken`. */
   readonly issuer: string
 }
 
-const NO_TOKEN = { tenant: TENANT, clientAuth: 'assertion', expires: Number.POSITIVE_INFINITY, issuer: '' } as const
+const NO_TOKEN = { tenant: DEFAULT_TENANT, clientAuth: 'assertion', expires: Number.POSITIVE_INFINITY, issuer: '' } as const
 
 /** Who is asked for no token may do all there is, as if it had proved itself in the strongest way. */
-export const withoutToken = (client: string): VerifiedToken => ({
+export const implicitToken = (client: string): VerifiedToken => ({
   ...NO_TOKEN,
   client,
   subject: client,
@@ -42,4 +42,4 @@ export const withoutToken = (client: string): VerifiedToken => ({
 })
 
 /** Who has said nothing, where that is enough: may do nothing, and belongs to a tenant that nobody has. */
-export const ANYBODY: VerifiedToken = { ...NO_TOKEN, tenant: '', client: '', subject: '', scopes: [], clientAuth: 'none' }
+export const ANONYMOUS_TOKEN: VerifiedToken = { ...NO_TOKEN, tenant: '', client: '', subject: '', scopes: [], clientAuth: 'none' }

@@ -6,20 +6,20 @@
  */
 import { hash } from 'node:crypto'
 import type { Clock } from '../../ports/execution/clock.ts'
-import { ALL, type RevocationReader } from '../../ports/rows/revocations.ts'
+import { ALL_TOKENS, type RevocationReader } from '../../ports/rows/revocations.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { PublishedKeys } from '../../ports/security/signing-keys.ts'
-import { TENANT } from '../../ports/store/tenants.ts'
+import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
 import type { PersonReader } from '../user-patients.ts'
 import { ActingPersons } from './acting-persons.ts'
-import { bearerIn, unproved } from './bearer-token.ts'
+import { bearerTokenOf, decodeUnverifiedToken } from './bearer-token.ts'
 import type { ExternalIssuer } from './external-issuers.ts'
-import { heldFrom } from './jwks-cache.ts'
-import { HeldKeys, type KeySource } from './key-cache.ts'
-import { checkPerson, chosenTenant, onlyTenant } from './tenant-claim.ts'
-import { RememberedToken, RememberedTokens } from './token-cache.ts'
-import { externalToken, ownToken, type ReadToken, tokenExpired } from './token-claims.ts'
-import { tokenRefused } from './token-errors.ts'
+import { keyCacheOf } from './jwks-cache.ts'
+import { KeyCache, type KeySource } from './key-cache.ts'
+import { checkDefaultTenant, checkPersonTenant, selectTenant } from './tenant-claim.ts'
+import { CachedToken, TokenCache } from './token-cache.ts'
+import { expiredTokenError, type ParsedToken, parseExternalToken, parseOwnToken } from './token-claims.ts'
+import { invalidTokenError } from './token-errors.ts'
 import { type Claims, TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
 
@@ -55,7 +55,7 @@ export type Verifier = {
 }
 
 /** How its tokens are proved, and what they say. */
-type Trusted = { readonly issuer: TrustedIssuer; readonly read: (claims: Claims, typ: unknown) => ReadToken }
+type Trusted = { readonly issuer: TrustedIssuer; readonly read: (claims: Claims, typ: unknown) => ParsedToken }
 
 /** As where who may do what was itself set back to an earlier time. */
 const ALL_REVOKED = 'The token is from before all tokens were ended: log in again'
@@ -70,11 +70,11 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA
 export function verifier(parts: VerifierParts): Verifier {
   const { clock, revocations, tenancy } = parts
   const trusted = trustedBy(parts)
-  const remembered = new RememberedTokens()
+  const remembered = new TokenCache()
   const persons = parts.patientsOf === 'unchecked' ? undefined : new ActingPersons(parts.patientsOf)
   const prove = proverOf(parts, trusted, remembered)
   const verify: Verifier['verify'] = async (authorization, tenant) => {
-    const text = bearerIn(authorization)
+    const text = bearerTokenOf(authorization)
     const digest = hash('sha256', text, 'base64url')
     let found = remembered.find(digest) ?? (await prove(text, digest))
     const now = clock.now()
@@ -86,15 +86,15 @@ export function verifier(parts: VerifierParts): Verifier {
     // guard: access-token-expiry
     if (found.token.known.expires <= now) {
       remembered.forget(digest)
-      throw tokenExpired()
+      throw expiredTokenError()
     }
     const looked = found.revokedBy(revocations, now, parts.revocationLag)
     const mark = looked instanceof Promise ? await looked : looked
-    if (mark !== undefined) throw tokenRefused(mark === ALL ? ALL_REVOKED : 'The token was revoked')
+    if (mark !== undefined) throw invalidTokenError(mark === ALL_TOKENS ? ALL_REVOKED : 'The token was revoked')
     const { known, tenants } = found.token
     // guard: token-person-belongs-to-tenant
-    if (tenancy) checkPerson(known, tenants)
-    const token = found.in(tenancy ? chosenTenant(tenants, tenant) : onlyTenant(tenants, tenant))
+    if (tenancy) checkPersonTenant(known, tenants)
+    const token = found.in(tenancy ? selectTenant(tenants, tenant) : checkDefaultTenant(tenants, tenant))
     const checked = persons?.check(token, now)
     if (checked !== undefined) await checked
     return token
@@ -106,30 +106,30 @@ export function verifier(parts: VerifierParts): Verifier {
 const trustedBy = (parts: VerifierParts): ReadonlyMap<string, Trusted> =>
   new Map([...parts.externalIssuers.map((each) => [each.issuer, externalOf(parts, each)] as const), [parts.issuer, ownOf(parts)]])
 
-function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: ReadonlyMap<string, Trusted>, remembered: RememberedTokens) {
-  return async (text: string, digest: string): Promise<RememberedToken> => {
-    const token = unproved(text)
+function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: ReadonlyMap<string, Trusted>, remembered: TokenCache) {
+  return async (text: string, digest: string): Promise<CachedToken> => {
+    const token = decodeUnverifiedToken(text)
     const { issuer, read } = trusted.get(token.issuer) ?? nobody()
     await issuer.findKey(token)
     // Another request may have brought it meanwhile.
     const found = remembered.find(digest)
     if (found !== undefined) return found
     const { known, ...rest } = read(issuer.claimsOf(text), token.typ)
-    return remembered.keep(digest, new RememberedToken({ ...rest, known: { ...known, patientScopesWithoutContext } }, issuer), text.length)
+    return remembered.keep(digest, new CachedToken({ ...rest, known: { ...known, patientScopesWithoutContext } }, issuer), text.length)
   }
 }
 
 function nobody(): never {
-  throw tokenRefused('The issuer of the token is not one of this server')
+  throw invalidTokenError('The issuer of the token is not one of this server')
 }
 
 function ownOf({ issuer, audience, keys, clock, tenancy, tenantClaim, report }: VerifierParts): Trusted {
   const now = () => clock.now()
   const source: KeySource = { read: async () => ({ keys: (await keys.list()).map(({ key }) => key) }), now, fresh: OWN_FRESH, report }
   return {
-    issuer: new TrustedIssuer({ issuer, audience, algorithms: OWN_ALGORITHMS }, new HeldKeys(source)),
+    issuer: new TrustedIssuer({ issuer, audience, algorithms: OWN_ALGORITHMS }, new KeyCache(source)),
     read(claims) {
-      const { tenants = tenancy ? undefined : TENANT, ...token } = ownToken(claims, tenantClaim, now())
+      const { tenants = tenancy ? undefined : DEFAULT_TENANT, ...token } = parseOwnToken(claims, tenantClaim, now())
       return { ...token, tenants }
     },
   }
@@ -137,7 +137,7 @@ function ownOf({ issuer, audience, keys, clock, tenancy, tenantClaim, report }: 
 
 function externalOf(parts: VerifierParts, external: ExternalIssuer): Trusted {
   return {
-    issuer: new TrustedIssuer({ ...external, algorithms: ALGORITHMS }, heldFrom(external.jwksUri, parts)),
-    read: (claims, typ) => externalToken(claims, typ, external, parts.clock.now()),
+    issuer: new TrustedIssuer({ ...external, algorithms: ALGORITHMS }, keyCacheOf(external.jwksUri, parts)),
+    read: (claims, typ) => parseExternalToken(claims, typ, external, parts.clock.now()),
   }
 }

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { KMSClient, SignCommand } from '@aws-sdk/client-kms'
 import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 
-export type CloudFrontLinks = {
+export type CloudFrontLinkOptions = {
   /** Of the distribution, without a slash at the end. */
   readonly origin: string
   /** Path of a file below it, with a slash at its beginning: what CloudFront asks the bucket for. */
@@ -19,10 +19,10 @@ export type CloudFrontLinks = {
 }
 
 export class CloudFrontExportUrls implements ExportUrlSigner {
-  readonly #links: CloudFrontLinks
+  readonly #links: CloudFrontLinkOptions
   readonly #client: KMSClient
 
-  constructor(links: CloudFrontLinks) {
+  constructor(links: CloudFrontLinkOptions) {
     this.#links = links
     this.#client = links.client ?? new KMSClient()
   }

@@ -14,12 +14,12 @@
  */
 
 /** Bytes: more takes the thread for long, and gains little by a dictionary. */
-export const LARGEST = 256_000
+export const MAX_UNPACKED_BYTES = 256_000
 /** Lengths of literals and of matches that a half cannot tell. */
-export const MORE = 15
+export const LENGTH_ESCAPE = 15
 /** Of a match; shorter ones would save nothing. */
-export const LEAST = 5
-export const UUID = 0
+export const MIN_MATCH_BYTES = 5
+export const UUID_MARKER = 0
 export const UUID_LENGTH = 36
 export const DASH = '-'.charCodeAt(0)
 

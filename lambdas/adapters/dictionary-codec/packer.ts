@@ -1,5 +1,5 @@
 /** Packs bytes with a dictionary: format.ts. At each place it takes the longest match of those that three tables know. */
-import { DASH, isDashAt, LARGEST, LEAST, MORE, UUID, UUID_LENGTH } from './format.ts'
+import { DASH, isDashAt, LENGTH_ESCAPE, MAX_UNPACKED_BYTES, MIN_MATCH_BYTES, UUID_LENGTH, UUID_MARKER } from './format.ts'
 
 /** Positions in a step. */
 const POSITIONS = 0x1_0000
@@ -48,12 +48,12 @@ export class Packer {
 
   /** Undefined where that would save little. */
   pack(bytes: Uint8Array): Uint8Array | undefined {
-    if (bytes.length > LARGEST) return undefined
+    if (bytes.length > MAX_UNPACKED_BYTES) return undefined
     own.fill(-1)
     const steps = new Steps(bytes)
-    for (let at = 0; at + LEAST <= bytes.length; ) {
+    for (let at = 0; at + MIN_MATCH_BYTES <= bytes.length; ) {
       this.#find(bytes, at)
-      if (this.#length >= LEAST) {
+      if (this.#length >= MIN_MATCH_BYTES) {
         steps.match(at, this.#length, this.#position)
         at += this.#length
       } else if (isUuidAt(bytes, at)) {
@@ -115,16 +115,16 @@ class Steps {
   }
 
   match(at: number, length: number, position: number): void {
-    const beyond = length - LEAST + 1
-    this.#literals(at, Math.min(beyond, MORE))
-    if (beyond >= MORE) this.#varint(beyond - MORE)
+    const beyond = length - MIN_MATCH_BYTES + 1
+    this.#literals(at, Math.min(beyond, LENGTH_ESCAPE))
+    if (beyond >= LENGTH_ESCAPE) this.#varint(beyond - LENGTH_ESCAPE)
     scratch[this.#end++] = position & 255
     scratch[this.#end++] = position >>> 8
     this.told = at + length
   }
 
   uuid(at: number): void {
-    this.#literals(at, UUID)
+    this.#literals(at, UUID_MARKER)
     for (let i = 0; i < UUID_LENGTH; i++) {
       if (isDashAt(i)) continue
       const high = DIGITS[this.#bytes[at + i++]!]!
@@ -135,15 +135,15 @@ class Steps {
 
   /** Undefined where they are not shorter than that. */
   end(least: number): Uint8Array | undefined {
-    if (this.told < this.#bytes.length) this.#literals(this.#bytes.length, UUID)
+    if (this.told < this.#bytes.length) this.#literals(this.#bytes.length, UUID_MARKER)
     return this.#end < least ? scratch.slice(0, this.#end) : undefined
   }
 
   /** Those up to a place, with what comes after them. */
   #literals(at: number, next: number): void {
     const length = at - this.told
-    scratch[this.#end++] = (Math.min(length, MORE) << 4) | next
-    if (length >= MORE) this.#varint(length - MORE)
+    scratch[this.#end++] = (Math.min(length, LENGTH_ESCAPE) << 4) | next
+    if (length >= LENGTH_ESCAPE) this.#varint(length - LENGTH_ESCAPE)
     for (let i = this.told; i < at; i++) scratch[this.#end++] = this.#bytes[i]!
   }
 

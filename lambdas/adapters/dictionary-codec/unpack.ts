@@ -1,33 +1,34 @@
 /** Bytes as they were before they were packed: format.ts. */
-import { DASH, isDashAt, LARGEST, LEAST, MORE, UUID, UUID_LENGTH } from './format.ts'
+import { DASH, isDashAt, LENGTH_ESCAPE, MAX_UNPACKED_BYTES, MIN_MATCH_BYTES, UUID_LENGTH, UUID_MARKER } from './format.ts'
 
 /** What is no packed bytes, or was packed with another dictionary. */
-export class NotPacked extends Error {}
+export class UnpackError extends Error {}
 
 const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0))
 
-/** NotPacked for what is damaged, as far as that can be told: a checksum tells the rest. */
+/** UnpackError for what is damaged, as far as that can be told: a checksum tells the rest. */
 export function unpack(packed: Uint8Array, dictionary: Uint8Array): Uint8Array {
   const steps = new Steps(packed)
   const length = steps.varint()
-  if (length > LARGEST) throw new NotPacked('it would become too large')
+  if (length > MAX_UNPACKED_BYTES) throw new UnpackError('it would become too large')
   const bytes = new Uint8Array(length)
   let end = 0
   while (end < length) {
     const halves = steps.byte()
     end = steps.literals(bytes, end, lengthOf(halves >>> 4, 0, steps))
     if (end === length) break
-    const next = halves & MORE
-    if (next === UUID) end = steps.uuid(bytes, end)
+    const next = halves & LENGTH_ESCAPE
+    if (next === UUID_MARKER) end = steps.uuid(bytes, end)
     else {
-      const size = lengthOf(next, LEAST - 1, steps)
+      const size = lengthOf(next, MIN_MATCH_BYTES - 1, steps)
       end = copyMatch(bytes, end, size, steps.position(), dictionary)
     }
   }
   return bytes
 }
 
-const lengthOf = (half: number, least: number, steps: Steps): number => least + (half === MORE ? MORE + steps.varint() : half)
+const lengthOf = (half: number, least: number, steps: Steps): number =>
+  least + (half === LENGTH_ESCAPE ? LENGTH_ESCAPE + steps.varint() : half)
 
 /** The place after it. A match may reach into itself. */
 function copyMatch(bytes: Uint8Array, at: number, length: number, position: number, dictionary: Uint8Array): number {
@@ -36,7 +37,8 @@ function copyMatch(bytes: Uint8Array, at: number, length: number, position: numb
   let next = isInDictionary ? position : position - dictionary.length
   const end = at + length
   // guard: unpack-stays-in-dictionary
-  if (end > bytes.length || (isInDictionary ? next + length > dictionary.length : next >= at)) throw new NotPacked('a match leads nowhere')
+  if (end > bytes.length || (isInDictionary ? next + length > dictionary.length : next >= at))
+    throw new UnpackError('a match leads nowhere')
   for (let i = at; i < end; i++) bytes[i] = from[next++]!
   return end
 }
@@ -50,7 +52,7 @@ class Steps {
   }
 
   byte(): number {
-    if (this.#at >= this.#packed.length) throw new NotPacked('it ends early')
+    if (this.#at >= this.#packed.length) throw new UnpackError('it ends early')
     return this.#packed[this.#at++]!
   }
 
@@ -61,7 +63,7 @@ class Steps {
       value |= (byte & 127) << shift
       if (byte < 128) return value
     }
-    throw new NotPacked('a number is too large')
+    throw new UnpackError('a number is too large')
   }
 
   position(): number {
@@ -70,13 +72,13 @@ class Steps {
 
   literals(bytes: Uint8Array, at: number, length: number): number {
     const end = at + length
-    if (end > bytes.length || this.#at + length > this.#packed.length) throw new NotPacked('literals have no place')
+    if (end > bytes.length || this.#at + length > this.#packed.length) throw new UnpackError('literals have no place')
     for (let i = at; i < end; i++) bytes[i] = this.#packed[this.#at++]!
     return end
   }
 
   uuid(bytes: Uint8Array, at: number): number {
-    if (at + UUID_LENGTH > bytes.length || this.#at + 16 > this.#packed.length) throw new NotPacked('a UUID has no place')
+    if (at + UUID_LENGTH > bytes.length || this.#at + 16 > this.#packed.length) throw new UnpackError('a UUID has no place')
     for (let i = 0; i < UUID_LENGTH; i++) {
       if (isDashAt(i)) bytes[at + i] = DASH
       else {

@@ -11,11 +11,11 @@ export type EventValue = {
   readonly L?: readonly EventValue[]
 }
 
-export const plainItem = (item: Readonly<Record<string, AttributeValue | EventValue>>): Record<string, unknown> =>
+export const toPlainItem = (item: Readonly<Record<string, AttributeValue | EventValue>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainValue(value)]))
 
 function plainValue({ S, N, B, BOOL, M, L }: AttributeValue | EventValue): unknown {
-  if (M !== undefined) return plainItem(M)
+  if (M !== undefined) return toPlainItem(M)
   if (L !== undefined) return L.map(plainValue)
   if (N !== undefined) return Number(N)
   if (typeof B === 'string') return Buffer.from(B, 'base64')

@@ -1,6 +1,6 @@
 /** Which failures pass, and how long to wait for it. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { MachineError } from '../../ports/faults/machine-error.ts'
+import { MachineFault } from '../../ports/faults/machine-error.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /** Nothing was done. */
@@ -13,18 +13,20 @@ const REFUSED = new Set([
 ])
 
 /** As those: nothing was done, and the next attempt may be. */
-export class Refused extends MachineError {
+export class RefusedCall extends MachineFault {
   override readonly fault = 'refused'
 }
 
 /** A reading to which nobody answered. */
-export class Unanswered extends MachineError {
+export class UnansweredRead extends MachineFault {
   override readonly fault = 'unavailable'
 }
 
 /** Of a reading that failed: nothing was done. */
-export function unanswered(error: unknown): never {
-  throw error instanceof MachineError || kindOf(error) === 'final' ? error : new Unanswered('DynamoDB does not answer', { cause: error })
+export function throwUnanswered(error: unknown): never {
+  throw error instanceof MachineFault || kindOf(error) === 'final'
+    ? error
+    : new UnansweredRead('DynamoDB does not answer', { cause: error })
 }
 
 /** It may have been done or not. */
@@ -48,7 +50,7 @@ const UNKNOWN = new Set([
  * Again, while it may help. Only for what may be repeated: reads, and writes that know their own effect. Overloaded: refused to the end,
  * and nothing was done. `isLate`: it may not be sent any more.
  */
-export async function retried<T>(attempts: number, work: () => Promise<T>, isLate: () => boolean = () => false): Promise<T> {
+export async function withRetries<T>(attempts: number, work: () => Promise<T>, isLate: () => boolean = () => false): Promise<T> {
   let isKnown = true
   let last: unknown
   for (let attempt = 1; attempt <= attempts && !isLate(); attempt++) {
@@ -70,6 +72,6 @@ export const pause = (attempt: number): Promise<void> => wait(Math.min(10 * 2 **
 
 function kindOf(error: unknown): 'refused' | 'unknown' | 'final' {
   const { name, code, $fault } = error as { readonly name?: string; readonly code?: string; readonly $fault?: string }
-  if (error instanceof Refused || REFUSED.has(name ?? '')) return 'refused'
+  if (error instanceof RefusedCall || REFUSED.has(name ?? '')) return 'refused'
   return UNKNOWN.has(name ?? '') || UNKNOWN.has(code ?? '') || $fault === 'server' ? 'unknown' : 'final'
 }

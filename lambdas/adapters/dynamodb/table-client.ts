@@ -17,9 +17,9 @@ import {
   UpdateCommand,
   type UpdateCommandInput,
 } from '@aws-sdk/lib-dynamodb'
-import { inChunks } from '../../ports/execution/parallel.ts'
-import { plainItem } from './attributes.ts'
-import { pause, Refused, retried, unanswered } from './retry.ts'
+import { forEachChunk } from '../../ports/execution/parallel.ts'
+import { toPlainItem } from './attributes.ts'
+import { pause, RefusedCall, throwUnanswered, withRetries } from './retry.ts'
 
 export type Key = { readonly pk: string; readonly sk: string }
 export type Item = Key & Readonly<Record<string, unknown>>
@@ -28,33 +28,33 @@ export type Item = Key & Readonly<Record<string, unknown>>
 export type CallLimits = { readonly attempts: number; readonly patience: number }
 
 /** `end`: from then on nothing is sent, ms since 1970; looked at for each call. */
-export type Ends = { readonly end: number; readonly now: () => number }
+export type Deadline = { readonly end: number; readonly now: () => number }
 
 /** `old`: what a write that succeeded replaced. `met`: what its condition met instead, and nothing was written. */
-export type Outcome = { readonly done: true; readonly old?: Item } | { readonly done: false; readonly met?: Item }
+export type WriteOutcome = { readonly done: true; readonly old?: Item } | { readonly done: false; readonly met?: Item }
 
 /** Of an action of a transaction: undefined where its condition held, else what it met. */
-export type Reason = undefined | { readonly met?: Item }
-export type Actions = NonNullable<TransactWriteCommandInput['TransactItems']>
+export type CancellationReason = undefined | { readonly met?: Item }
+export type TransactionActions = NonNullable<TransactWriteCommandInput['TransactItems']>
 
 type Conditional<Input> = Omit<Input, 'TableName' | 'ReturnValuesOnConditionCheckFailure' | 'ReturnValues'>
 
 type Options = { readonly abortSignal: AbortSignal }
 type WriteRequest = NonNullable<BatchWriteCommandInput['RequestItems']>[string][number]
 
-export const NEVER: Ends = { end: Number.POSITIVE_INFINITY, now: () => 0 }
+export const NO_DEADLINE: Deadline = { end: Number.POSITIVE_INFINITY, now: () => 0 }
 const ALL_OLD = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 const GET_BATCH = 100
 const WRITE_BATCH = 25
 const PASSING_REASONS = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
 
-export class Dynamo {
+export class TableClient {
   readonly #client: DynamoDBDocumentClient
   readonly table: string
   readonly #limits: CallLimits
-  readonly #ends: Ends
+  readonly #ends: Deadline
 
-  constructor(client: DynamoDBDocumentClient, table: string, limits: CallLimits, ends: Ends = NEVER) {
+  constructor(client: DynamoDBDocumentClient, table: string, limits: CallLimits, ends: Deadline = NO_DEADLINE) {
     this.#client = client
     this.table = table
     this.#limits = limits
@@ -62,8 +62,8 @@ export class Dynamo {
   }
 
   /** As this, but nothing is sent from an instant on, ms since 1970, or from its own end, whichever is first: then what is refused is Overloaded, and nothing was done. */
-  until(end: number, now: () => number): Dynamo {
-    return new Dynamo(this.#client, this.table, this.#limits, { end: Math.min(end, this.#ends.end), now })
+  until(end: number, now: () => number): TableClient {
+    return new TableClient(this.#client, this.table, this.#limits, { end: Math.min(end, this.#ends.end), now })
   }
 
   async get(key: Key): Promise<Item | undefined> {
@@ -79,7 +79,7 @@ export class Dynamo {
     if (keys.length === 1) return [await this.get(keys[0]!)]
     const found = new Map<string, Item>()
     const distinct = [...new Map(keys.map((key) => [nameOf(key), key])).values()]
-    await inChunks(distinct, GET_BATCH, (chunk) => this.#getBatch(chunk, found))
+    await forEachChunk(distinct, GET_BATCH, (chunk) => this.#getBatch(chunk, found))
     return keys.map((key) => found.get(nameOf(key)))
   }
 
@@ -94,23 +94,23 @@ export class Dynamo {
     await this.#writeAll(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } })))
   }
 
-  putIf(input: Conditional<PutCommandInput>): Promise<Outcome> {
+  putIf(input: Conditional<PutCommandInput>): Promise<WriteOutcome> {
     const command = () => new PutCommand({ TableName: this.table, ...input, ...ALL_OLD })
     return this.#conditional((options) => this.#client.send(command(), options).then(() => undefined))
   }
 
-  updateIf(input: Conditional<UpdateCommandInput>): Promise<Outcome> {
+  updateIf(input: Conditional<UpdateCommandInput>): Promise<WriteOutcome> {
     const command = () => new UpdateCommand({ TableName: this.table, ...input, ...ALL_OLD, ReturnValues: 'ALL_OLD' })
     return this.#conditional((options) => this.#client.send(command(), options).then(({ Attributes }) => Attributes))
   }
 
-  deleteIf(input: Conditional<DeleteCommandInput>): Promise<Outcome> {
+  deleteIf(input: Conditional<DeleteCommandInput>): Promise<WriteOutcome> {
     const command = () => new DeleteCommand({ TableName: this.table, ...input, ...ALL_OLD })
     return this.#conditional((options) => this.#client.send(command(), options).then(() => undefined))
   }
 
   /** All or nothing; else per action what its condition met. `token`: what took effect once does not take effect twice. */
-  async transact(actions: Actions, token?: string): Promise<'done' | readonly Reason[]> {
+  async transact(actions: TransactionActions, token?: string): Promise<'done' | readonly CancellationReason[]> {
     const command = () => new TransactWriteCommand({ TransactItems: actions, ClientRequestToken: token })
     return this.#try(async (options) => {
       try {
@@ -162,7 +162,7 @@ export class Dynamo {
   }
 
   #writeAll(requests: readonly WriteRequest[]): Promise<void> {
-    return inChunks(requests, WRITE_BATCH, async (chunk) => {
+    return forEachChunk(requests, WRITE_BATCH, async (chunk) => {
       let left = chunk
       for (let attempt = 0; left.length > 0; attempt++) {
         if (attempt > 0) await pause(attempt)
@@ -173,25 +173,25 @@ export class Dynamo {
     })
   }
 
-  async #conditional(write: (options: Options) => Promise<Record<string, unknown> | undefined>): Promise<Outcome> {
+  async #conditional(write: (options: Options) => Promise<Record<string, unknown> | undefined>): Promise<WriteOutcome> {
     try {
       const old = await this.#try(write)
       return old === undefined ? { done: true } : { done: true, old: old as Item }
     } catch (error) {
       const { name, Item } = error as Error & { readonly Item?: Readonly<Record<string, AttributeValue>> }
       if (name !== 'ConditionalCheckFailedException') throw error
-      return Item === undefined ? { done: false } : { done: false, met: plainItem(Item) as Item }
+      return Item === undefined ? { done: false } : { done: false, met: toPlainItem(Item) as Item }
     }
   }
 
   #read<Output>(call: (options: Options) => Promise<Output>): Promise<Output> {
-    return this.#try(call).catch(unanswered)
+    return this.#try(call).catch(throwUnanswered)
   }
 
   #try<Output>(call: (options: Options) => Promise<Output>): Promise<Output> {
     const { attempts, patience } = this.#limits
     const { end, now } = this.#ends
-    return retried(
+    return withRetries(
       attempts,
       () => call({ abortSignal: AbortSignal.timeout(patience) }),
       () => now() >= end,
@@ -202,14 +202,14 @@ export class Dynamo {
 type Cancellation = { readonly Code?: string; readonly Item?: Readonly<Record<string, AttributeValue>> }
 
 /** Without a failed condition, what cancelled the transaction passes. */
-function reasonsOf(error: unknown): readonly Reason[] {
+function reasonsOf(error: unknown): readonly CancellationReason[] {
   const { CancellationReasons: reasons = [] } = error as { readonly CancellationReasons?: readonly Cancellation[] }
   if (reasons.some(({ Code }) => Code === 'ConditionalCheckFailed'))
     return reasons.map(({ Code, Item }) =>
-      Code !== 'ConditionalCheckFailed' ? undefined : Item === undefined ? {} : { met: plainItem(Item) as Item },
+      Code !== 'ConditionalCheckFailed' ? undefined : Item === undefined ? {} : { met: toPlainItem(Item) as Item },
     )
   const passes = reasons.length > 0 && reasons.every(({ Code = 'None' }) => Code === 'None' || PASSING_REASONS.has(Code))
-  throw passes ? new Refused('the transaction was cancelled', { cause: error }) : error
+  throw passes ? new RefusedCall('the transaction was cancelled', { cause: error }) : error
 }
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`

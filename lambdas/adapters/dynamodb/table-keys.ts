@@ -18,11 +18,11 @@
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 
-export const INDEX = 'gsi1'
+export const INDEX_NAME = 'gsi1'
 
 const text = (name: string) => ({ AttributeName: name, AttributeType: 'S' }) as const
 
-export const TABLE = {
+export const TABLE_DEFINITION = {
   BillingMode: 'PAY_PER_REQUEST',
   AttributeDefinitions: ['pk', 'sk', 'gpk', 'gsk'].map(text),
   KeySchema: [
@@ -31,7 +31,7 @@ export const TABLE = {
   ],
   GlobalSecondaryIndexes: [
     {
-      IndexName: INDEX,
+      IndexName: INDEX_NAME,
       KeySchema: [
         { AttributeName: 'gpk', KeyType: 'HASH' },
         { AttributeName: 'gsk', KeyType: 'RANGE' },
@@ -42,27 +42,28 @@ export const TABLE = {
 } satisfies Omit<CreateTableCommandInput, 'TableName'>
 
 /** Seconds since 1970 after which an item may go. Never on a head, a copy, or what an open transaction needs. */
-export const EXPIRY = 'expires'
+export const EXPIRY_ATTRIBUTE = 'expires'
 
-export const HEAD = 'H'
-export const versionSort = (versionId: number): string => `V#${nine(versionId)}`
+export const HEAD_SORT_KEY = 'H'
+export const versionSortKey = (versionId: number): string => `V#${nine(versionId)}`
 
 /** The separator sorts before every character of ids, types and tenants, so that keys sort as their parts do. */
-export const primaryKey = ({ tenant, type, id }: ResourceKey): string => `${plain(tenant)}#${type}#${id}`
+export const primaryKey = ({ tenant, type, id }: ResourceKey): string => `${encodeTenant(tenant)}#${type}#${id}`
 
 /** Of the primary key of a head. */
-export function keyOfHead(pk: string): ResourceKey {
+export function parsePrimaryKey(pk: string): ResourceKey {
   const [tenant = '', type = '', id = ''] = pk.split('#')
-  return { tenant: tenantOf(tenant), type, id }
+  return { tenant: decodeTenant(tenant), type, id }
 }
 
 /** A key of the tenant that is no resource's: types begin with a capital and hold small letters. */
-export const tenantKey = (tenant: string, ...rest: readonly string[]): string => [plain(tenant), ...rest].join('#')
+export const tenantKey = (tenant: string, ...rest: readonly string[]): string => [encodeTenant(tenant), ...rest].join('#')
 
 /** `c`: current versions, `h`: past ones. */
-export type Kind = 'c' | 'h'
+export type PartitionKind = 'c' | 'h'
 
-export const partition = (tenant: string, type: string, kind: Kind, shard: number): string => tenantKey(tenant, type, kind, String(shard))
+export const indexPartition = (tenant: string, type: string, kind: PartitionKind, shard: number): string =>
+  tenantKey(tenant, type, kind, String(shard))
 
 export function shardOf(gpk: string): number {
   return Number(gpk.slice(gpk.lastIndexOf('#') + 1))
@@ -71,16 +72,16 @@ export function shardOf(gpk: string): number {
 const LATEST = 9_999_999_999_999
 
 /** The place of a version in its partition: the order of HistoryPosition within a type, ascending. */
-export const place = (lastUpdated: number, id: string, versionId: number): string =>
-  `${instantPlace(lastUpdated)}#${id}#${nine(999_999_999 - versionId)}`
+export const indexSortKey = (lastUpdated: number, id: string, versionId: number): string =>
+  `${instantSortKey(lastUpdated)}#${id}#${nine(999_999_999 - versionId)}`
 
 /** Stands before all places of the instant. */
-export const instantPlace = (lastUpdated: number): string => String(LATEST - Math.max(0, Math.min(lastUpdated, LATEST))).padStart(13, '0')
+export const instantSortKey = (lastUpdated: number): string => String(LATEST - Math.max(0, Math.min(lastUpdated, LATEST))).padStart(13, '0')
 
 /** Stands after a place, or all places of an instant or of an instant and id, and before the next. */
-export const behind = (some: string): string => `${some}#~`
+export const sortKeyAfter = (some: string): string => `${some}#~`
 
-export function placed(gsk: string): { readonly lastUpdated: number; readonly id: string; readonly versionId: number } {
+export function parseIndexSortKey(gsk: string): { readonly lastUpdated: number; readonly id: string; readonly versionId: number } {
   const [instant, id = '', version] = gsk.split('#')
   return { lastUpdated: LATEST - Number(instant), id, versionId: 999_999_999 - Number(version) }
 }
@@ -88,9 +89,9 @@ export function placed(gsk: string): { readonly lastUpdated: number; readonly id
 const nine = (n: number): string => String(n).padStart(9, '0')
 
 /** A tenant's name as a part of keys, also of blobs: `~` and the code of what else they would not take. */
-export const plain = (tenant: string): string =>
+export const encodeTenant = (tenant: string): string =>
   tenant.replace(/[^A-Za-z0-9_-]/g, (character) => `~${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Of what `plain` made. */
-export const tenantOf = (plain: string): string =>
+export const decodeTenant = (plain: string): string =>
   plain.replace(/~([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))

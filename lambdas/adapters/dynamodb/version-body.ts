@@ -8,14 +8,14 @@ import { crc32, deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'n
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import type { Write } from '../../ports/store/resource-store.ts'
-import { plain } from './table-keys.ts'
+import { encodeTenant } from './table-keys.ts'
 
 /** `crc`: of what was deflated, which has no checksum of its own in this format. Absent where an earlier version of the server wrote it. */
-export type Packed = { readonly z: Uint8Array; readonly crc?: number } | { readonly blob: string; readonly sha: Uint8Array }
-export type Unpacked = { readonly compartments: readonly string[]; readonly body: Uint8Array }
+export type PackedBody = { readonly z: Uint8Array; readonly crc?: number } | { readonly blob: string; readonly sha: Uint8Array }
+export type UnpackedBody = { readonly compartments: readonly string[]; readonly body: Uint8Array }
 
 /** What the keys of large bodies begin with. */
-export const OVERFLOW = 'overflow/'
+export const OVERFLOW_PREFIX = 'overflow/'
 
 const DEFLATED = 1
 /** An item has 400 KB, and a head stands beside its successor while a transaction stages it. */
@@ -23,7 +23,7 @@ const LARGEST_INLINE = 180_000
 /** Bytes that are deflated on the caller's thread. */
 const QUICK = 64_000
 
-export async function pack(write: Write, op: string, blobs: BlobStore): Promise<Packed> {
+export async function packBody(write: Write, op: string, blobs: BlobStore): Promise<PackedBody> {
   const compartments = Buffer.from(write.compartments.join(' '))
   const length = Buffer.alloc(4)
   length.writeUInt32BE(compartments.length)
@@ -31,12 +31,12 @@ export async function pack(write: Write, op: string, blobs: BlobStore): Promise<
   const deflated = whole.length <= QUICK ? deflateRawSync(whole) : await promisify(deflateRaw)(whole)
   const z = Buffer.concat([Buffer.of(DEFLATED), deflated])
   if (z.length <= LARGEST_INLINE) return { z, crc: crc32(whole) }
-  const blob = `${OVERFLOW}${plain(write.tenant)}/${write.type}/${write.id}~${write.expected + 1}~${op}`
+  const blob = `${OVERFLOW_PREFIX}${encodeTenant(write.tenant)}/${write.type}/${write.id}~${write.expected + 1}~${op}`
   await blobs.put(blob, { bytes: z, contentType: 'application/octet-stream' })
   return { blob, sha: digest(z) }
 }
 
-export async function unpack(packed: Packed, blobs: BlobStore): Promise<Unpacked> {
+export async function unpackBody(packed: PackedBody, blobs: BlobStore): Promise<UnpackedBody> {
   const z = 'z' in packed ? packed.z : await readBlob(packed, blobs)
   if (z[0] !== DEFLATED) throw new Damaged('store', `a body has the unknown format ${z[0]}`)
   const whole = await inflated(z.subarray(1))
@@ -57,7 +57,7 @@ async function inflated(deflated: Uint8Array): Promise<Buffer> {
   }
 }
 
-async function readBlob({ blob, sha }: Extract<Packed, { blob: string }>, blobs: BlobStore): Promise<Uint8Array> {
+async function readBlob({ blob, sha }: Extract<PackedBody, { blob: string }>, blobs: BlobStore): Promise<Uint8Array> {
   const bytes = (await blobs.get(blob))?.bytes
   if (bytes === undefined) throw new Damaged('store', 'the blob of a body is missing')
   if (Buffer.compare(digest(bytes), sha) !== 0) throw new Damaged('store', 'the blob of a body is damaged')

@@ -2,7 +2,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
-import { type AuditDurability, type AuditLog, type AuditRecord, roomFor } from '../../ports/security/audit-log.ts'
+import { type AuditDurability, type AuditLog, type AuditRecord, reservedBytesOf } from '../../ports/security/audit-log.ts'
 import { AuditFile } from './audit-file.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -210,6 +210,6 @@ function removeBefore(folder: string, oldest: string): void {
 }
 
 /** Line and all. */
-const roomOf = (interaction: string): number => roomFor(interaction) + 1
+const roomOf = (interaction: string): number => reservedBytesOf(interaction) + 1
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -4,7 +4,7 @@ import { isMissing, replaceDurably } from './durable-file.ts'
 import { DataFolderError } from './folder-entries.ts'
 
 /** Adds the base URL to those of the file, one in each line, and returns the others. DataFolderError if the file holds something else. */
-export async function otherBaseUrls(file: string, baseUrl: string): Promise<readonly string[]> {
+export async function registerBaseUrl(file: string, baseUrl: string): Promise<readonly string[]> {
   const known = await read(file)
   if (!known.includes(baseUrl)) await replaceDurably(file, (handle) => handle.writeFile(`${[...known, baseUrl].join('\n')}\n`))
   return known.filter((each) => each !== baseUrl)

@@ -13,7 +13,7 @@ import { access, open, readdir, readFile, rename, rm, stat } from 'node:fs/promi
 import { join } from 'node:path'
 import type { BlobParts } from '../../ports/blobs/blob-store.ts'
 import { isMissing, removeDurably, replaceDurably } from './durable-file.ts'
-import { type PartSize, TAG } from './object-file.ts'
+import { type PartSize, TAG_BYTES } from './object-file.ts'
 
 export type FilesystemBlobPartsOptions = {
   readonly id: string
@@ -63,7 +63,7 @@ export class FilesystemBlobParts implements BlobParts {
   async writePart(n: number, bytes: Uint8Array): Promise<string> {
     if (!Number.isInteger(n) || n < 1 || n > MOST_PARTS) throw new RangeError(`part ${n} is not one of 1 to ${MOST_PARTS}`)
     await access(this.#path(BEGUN))
-    const tag = randomBytes(TAG)
+    const tag = randomBytes(TAG_BYTES)
     await replaceDurably(this.#path(String(n)), async (file) => {
       await file.writeFile(tag)
       await file.writeFile(bytes)
@@ -133,9 +133,9 @@ export class FilesystemBlobParts implements BlobParts {
   async #sizeOf({ n, tag }: Part, isLast: boolean): Promise<number> {
     const file = await open(this.#path(String(n)), 'r')
     try {
-      const { buffer } = await file.read(Buffer.alloc(TAG), 0, TAG, 0)
+      const { buffer } = await file.read(Buffer.alloc(TAG_BYTES), 0, TAG_BYTES, 0)
       if (buffer.toString('hex') !== tag) throw new Error(`part ${n} was written again: its tag is another`)
-      const size = (await file.stat()).size - TAG
+      const size = (await file.stat()).size - TAG_BYTES
       if (!isLast && size < SMALLEST_PART) throw new Error(`part ${n} is smaller than ${SMALLEST_PART} bytes and not the last`)
       return size
     } finally {

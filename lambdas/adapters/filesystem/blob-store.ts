@@ -10,7 +10,7 @@ import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../ports/blobs/blo
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { FilesystemBlobParts, idOfParts, keyOfParts } from './blob-parts.ts'
 import { entriesIn, filesIn, isMissing, isUnfinished, removeDurably, replaceDurably } from './durable-file.ts'
-import { contentIn, type Header, type ObjectInfo, objectIn, type PartSize, writeHeader } from './object-file.ts'
+import { type ObjectHeader, type ObjectInfo, type PartSize, readContent, readObjectInfo, writeHeader } from './object-file.ts'
 
 /** Milliseconds after which nobody writes any more what is unfinished and says of no key whose it is. */
 const DAY = 24 * 60 * 60 * 1000
@@ -35,7 +35,7 @@ export class FilesystemBlobStore implements BlobStore {
     const path = this.#fileOf(key)
     for (let read = 1; ; read++) {
       try {
-        return await contentIn(path, range, (id) => this.#partsOf(id))
+        return await readContent(path, range, (id) => this.#partsOf(id))
       } catch (error) {
         if (!isMissing(error)) throw error
         if (read === READS) throw new Damaged('store', `${path} is damaged: a part of it is missing`, { cause: error })
@@ -45,7 +45,7 @@ export class FilesystemBlobStore implements BlobStore {
 
   async remove(key: string): Promise<void> {
     checkBlobKey(key)
-    const known = await objectIn(this.#fileOf(key))
+    const known = await readObjectInfo(this.#fileOf(key))
     await removeDurably(this.#fileOf(key))
     await this.#leaveParts(known)
   }
@@ -53,7 +53,7 @@ export class FilesystemBlobStore implements BlobStore {
   async *list(prefix: string): AsyncGenerator<BlobInfo> {
     const found: BlobInfo[] = []
     for (const name of await filesIn(join(this.#folder, 'objects'))) {
-      const known = await objectIn(join(this.#folder, 'objects', name))
+      const known = await readObjectInfo(join(this.#folder, 'objects', name))
       if (known?.header.key.startsWith(prefix)) found.push({ key: known.header.key, size: known.size, written: known.written })
     }
     yield* found.sort((a, b) => (a.key < b.key ? -1 : 1))
@@ -103,15 +103,15 @@ export class FilesystemBlobStore implements BlobStore {
         return this.#replace({ key, contentType, joined: { id, size } }, JSON.stringify(parts))
       },
       // guard: joined-parts-belong-to-the-upload
-      isJoined: async () => (await objectIn(file))?.header.joined?.id === id,
+      isJoined: async () => (await readObjectInfo(file))?.header.joined?.id === id,
       remove: () => removeDurably(file),
     }
     return new FilesystemBlobParts({ id, key, folder: this.#partsOf(id), object })
   }
 
-  async #replace(header: Header, content: Uint8Array | string): Promise<void> {
+  async #replace(header: ObjectHeader, content: Uint8Array | string): Promise<void> {
     const path = this.#fileOf(header.key)
-    const known = await objectIn(path)
+    const known = await readObjectInfo(path)
     await replaceDurably(path, async (file) => {
       await writeHeader(file, header)
       await file.writeFile(content)

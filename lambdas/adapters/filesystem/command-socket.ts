@@ -11,19 +11,19 @@ import { createInterface } from 'node:readline'
 import { isMissing, replaceDurably } from './durable-file.ts'
 
 /** `left`: the command has ended. What it is told, if anything; throws what it is to complain of. */
-export type Command = (argument: string, left: Promise<void>) => Promise<string | undefined> | Promise<void>
+export type CommandHandler = (argument: string, left: Promise<void>) => Promise<string | undefined> | Promise<void>
 
 type Request = { readonly command: string; readonly argument: string }
 /** `refused`: why. `said`: what was asked for. */
 type Reply = { readonly refused?: string; readonly said?: string }
 
 /** The file of a folder that says where its server listens. */
-export const ADDRESS = 'address'
+export const ADDRESS_FILE = 'address'
 /** Bytes: a longer name does not fit into an address (104 on macOS, 108 on Linux). */
 const LONGEST_NAME = 100
 
 /** Ends the listening. */
-export async function listenForCommands(folder: string, commands: Readonly<Record<string, Command>>): Promise<() => Promise<void>> {
+export async function listenForCommands(folder: string, commands: Readonly<Record<string, CommandHandler>>): Promise<() => Promise<void>> {
   const address = newAddress(folder)
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -39,13 +39,13 @@ export async function listenForCommands(folder: string, commands: Readonly<Recor
   try {
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
     if (process.platform !== 'win32') chmodSync(address, 0o600)
-    await replaceDurably(join(folder, ADDRESS), (file) => file.writeFile(address))
+    await replaceDurably(join(folder, ADDRESS_FILE), (file) => file.writeFile(address))
   } catch (error) {
     await end()
     throw error
   }
   return async () => {
-    rmSync(join(folder, ADDRESS), { force: true })
+    rmSync(join(folder, ADDRESS_FILE), { force: true })
     await end()
   }
 }
@@ -54,13 +54,13 @@ export async function listenForCommands(folder: string, commands: Readonly<Recor
  * Asks the server of the folder; undefined when none listens. Error: what the server refused it with. What was granted is given back by the
  * function that is returned, and with this process.
  */
-export async function askServer(folder: string, command: string, argument: string): Promise<(() => void) | undefined> {
+export async function startServerCommand(folder: string, command: string, argument: string): Promise<(() => void) | undefined> {
   const answered = await exchange(folder, { command, argument })
   return answered && (() => answered.socket.destroy())
 }
 
-/** As askServer, for what the server says. */
-export async function heardFromServer(folder: string, command: string, argument: string): Promise<string | undefined> {
+/** As startServerCommand, for what the server says. */
+export async function queryServer(folder: string, command: string, argument: string): Promise<string | undefined> {
   const answered = await exchange(folder, { command, argument })
   answered?.socket.destroy()
   return answered?.said
@@ -86,7 +86,7 @@ function newAddress(folder: string): string {
   return inside
 }
 
-async function serve(socket: Socket, commands: Readonly<Record<string, Command>>): Promise<void> {
+async function serve(socket: Socket, commands: Readonly<Record<string, CommandHandler>>): Promise<void> {
   const left = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   socket.on('error', () => socket.destroy())
   const line = await firstLine(socket)
@@ -105,7 +105,7 @@ async function serve(socket: Socket, commands: Readonly<Record<string, Command>>
 async function connected(folder: string): Promise<Socket | undefined> {
   let address: string
   try {
-    address = readFileSync(join(folder, ADDRESS), 'utf8')
+    address = readFileSync(join(folder, ADDRESS_FILE), 'utf8')
   } catch (error) {
     if (isMissing(error)) return undefined
     throw notHeard(folder, error)

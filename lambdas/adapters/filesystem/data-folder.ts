@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesLeftUnfinished, isMissing, makeFolders, replaceDurably } from './durable-file.ts'
-import { checkEntries, checkEntry, DataFolderError, isOurs } from './folder-entries.ts'
-import { isNoLock, takeLock } from './folder-lock.ts'
-import { warnOfOldServer } from './legacy-lock.ts'
+import { isMissing, makeFolders, replaceDurably, unfinishedFilesIn } from './durable-file.ts'
+import { checkEntries, checkEntry, DataFolderError, isServerEntry } from './folder-entries.ts'
+import { isNotLockFile, takeLock } from './folder-lock.ts'
+import { checkLegacyLock } from './legacy-lock.ts'
 import { makePrivate } from './private-files.ts'
 
 /** The folder is another process's. */
@@ -25,8 +25,8 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   const unlock = await lock(folder)
   try {
     await checkEntries(folder)
-    for (const name of (await filesLeftUnfinished(folder)).filter(isOurs)) await rm(join(folder, name), { force: true })
-    const warnings = [...(await warnOfOldServer(folder)), ...(await makePrivate(folder))]
+    for (const name of (await unfinishedFilesIn(folder)).filter(isServerEntry)) await rm(join(folder, name), { force: true })
+    const warnings = [...(await checkLegacyLock(folder)), ...(await makePrivate(folder))]
     return { path: (name) => join(folder, name), key: () => keyIn(join(folder, 'key')), warnings, unlock }
   } catch (error) {
     unlock()
@@ -42,7 +42,8 @@ async function lock(folder: string): Promise<() => void> {
     await checkEntry(file, 'file')
     unlock = takeLock(file)
   } catch (error) {
-    if (isNoLock(error)) throw new DataFolderError(`${file} is not a lock of this server: remove it while no server runs on the folder`)
+    if (isNotLockFile(error))
+      throw new DataFolderError(`${file} is not a lock of this server: remove it while no server runs on the folder`)
     throw notWritable(folder, error)
   }
   if (unlock === undefined) throw new DataFolderInUse(`The data folder ${folder} is in use by another process`)

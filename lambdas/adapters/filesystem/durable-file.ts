@@ -80,7 +80,7 @@ export async function entriesIn(folder: string): Promise<readonly string[]> {
 }
 
 /** The names of what a process that ended left of its work. */
-export const filesLeftUnfinished = async (folder: string): Promise<readonly string[]> =>
+export const unfinishedFilesIn = async (folder: string): Promise<readonly string[]> =>
   (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile() && isUnfinished(entry.name)).map(({ name }) => name)
 
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'

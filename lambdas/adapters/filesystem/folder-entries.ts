@@ -16,7 +16,7 @@ const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
 }
 
 /** With what a version before this one left, and what is not finished. Somebody may name a folder that holds other things: those are theirs. */
-export const isOurs = (name: string): boolean =>
+export const isServerEntry = (name: string): boolean =>
   /^(?:(?:key|address|base-urls)(?:\..+\.unfinished)?|socket|lock|audit|blobs|exports|packages|signing-keys|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
     name,
   )

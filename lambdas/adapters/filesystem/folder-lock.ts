@@ -36,7 +36,7 @@ export function takeLock(file: string): (() => void) | undefined {
 }
 
 /** Whether it was thrown because the file is something else. */
-export const isNoLock = (error: unknown): boolean => [NOT_A_DATABASE, CORRUPT].includes(codeOf(error))
+export const isNotLockFile = (error: unknown): boolean => [NOT_A_DATABASE, CORRUPT].includes(codeOf(error))
 
 /** What is more than 255 says more of the code in the lowest byte. */
 const codeOf = (error: unknown): number => ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff

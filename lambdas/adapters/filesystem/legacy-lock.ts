@@ -6,7 +6,7 @@ import { join } from 'node:path'
  * Removes it where no such process runs. A line where one does: it may be that server, or a bystander that got the number, so that it is a
  * reason to tell and none to refuse.
  */
-export async function warnOfOldServer(folder: string): Promise<readonly string[]> {
+export async function checkLegacyLock(folder: string): Promise<readonly string[]> {
   const file = join(folder, 'lock')
   const text = await readFile(file, 'utf8').catch(() => undefined)
   // What was not written by such a server is somebody's.

@@ -10,31 +10,31 @@ import { isMissing } from './durable-file.ts'
 
 /** `id`: of its parts; `size`: bytes of all of them. */
 type Joined = { readonly id: string; readonly size: number }
-export type Header = { readonly key: string; readonly contentType: string; readonly joined?: Joined }
+export type ObjectHeader = { readonly key: string; readonly contentType: string; readonly joined?: Joined }
 
 /** A part's number, and its bytes. */
 export type PartSize = readonly [n: number, size: number]
 
 /** `size`: of the content. `written`: ms since 1970. */
-export type ObjectInfo = { readonly header: Header; readonly size: number; readonly written: number }
+export type ObjectInfo = { readonly header: ObjectHeader; readonly size: number; readonly written: number }
 
 /** Bytes that a part's file begins with: its tag. */
-export const TAG = 32
+export const TAG_BYTES = 32
 /** Longer than any header: a key has 900 characters, a content type few. */
 const LONGEST_HEADER = 4_096
 const NEWLINE = 0x0a
 
-export async function writeHeader(file: FileHandle, header: Header): Promise<void> {
+export async function writeHeader(file: FileHandle, header: ObjectHeader): Promise<void> {
   await file.writeFile(`${JSON.stringify(header)}\n`)
 }
 
 /** undefined: there is none. */
-export function objectIn(path: string): Promise<ObjectInfo | undefined> {
+export function readObjectInfo(path: string): Promise<ObjectInfo | undefined> {
   return reading(path, async (file) => (await openedOf(file)).info)
 }
 
 /** `range`: [first byte, one past the last). `parts`: the folder with the parts of an id. undefined: there is none. */
-export async function contentIn(
+export async function readContent(
   path: string,
   range: readonly [from: number, to: number] | undefined,
   parts: (id: string) => string,
@@ -65,7 +65,7 @@ async function reading<Result>(path: string, read: (file: FileHandle) => Promise
 async function openedOf(file: FileHandle): Promise<{ readonly info: ObjectInfo; readonly offset: number }> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_HEADER), 0, LONGEST_HEADER, 0)
   const offset = buffer.subarray(0, bytesRead).indexOf(NEWLINE) + 1
-  const header = JSON.parse(buffer.toString('utf8', 0, offset)) as Header
+  const header = JSON.parse(buffer.toString('utf8', 0, offset)) as ObjectHeader
   const { size, mtimeMs } = await file.stat()
   return { info: { header, size: header.joined?.size ?? size - offset, written: mtimeMs }, offset }
 }
@@ -82,7 +82,7 @@ async function fillFrom(folder: string, parts: readonly PartSize[], from: number
   for (const [n, size] of parts) {
     const [first, last] = [Math.max(from, begins), Math.min(from + bytes.length, begins + size)]
     const path = join(folder, String(n))
-    if (first < last) await fillOf(path, bytes.subarray(first - from, last - from), TAG + first - begins)
+    if (first < last) await fillOf(path, bytes.subarray(first - from, last - from), TAG_BYTES + first - begins)
     begins += size
   }
 }

@@ -7,9 +7,9 @@ import { createGunzip } from 'node:zlib'
 import { extract } from 'tar-stream'
 
 /** Bytes, unpacked: of all, of one file. How many files. */
-export type Bounds = { readonly all: number; readonly each: number; readonly files: number }
+export type ArchiveLimits = { readonly all: number; readonly each: number; readonly files: number }
 
-const BOUNDS: Bounds = { all: 1024 ** 3, each: 64 * 1024 ** 2, files: 100_000 }
+const BOUNDS: ArchiveLimits = { all: 1024 ** 3, each: 64 * 1024 ** 2, files: 100_000 }
 
 /** Why an archive is none of a package, or more than is read. */
 export class ArchiveError extends Error {}
@@ -27,7 +27,7 @@ const LISTING = 'package/.index.json'
 export async function readArchive(
   compressed: AsyncIterable<Uint8Array>,
   take: (file: JsonObject) => void,
-  bounds: Bounds = BOUNDS,
+  bounds: ArchiveLimits = BOUNDS,
 ): Promise<JsonObject> {
   const unpacked = extract()
   let manifest: JsonObject | undefined
@@ -51,7 +51,7 @@ export async function readArchive(
   return manifest
 }
 
-async function* bounded(chunks: AsyncIterable<Buffer>, { all }: Bounds): AsyncGenerator<Buffer> {
+async function* bounded(chunks: AsyncIterable<Buffer>, { all }: ArchiveLimits): AsyncGenerator<Buffer> {
   let size = 0
   for await (const chunk of chunks) {
     size += chunk.length

@@ -12,7 +12,7 @@ const PATIENCE = 15_000
 const PAUSE = 50
 
 /** Nobody else adds or removes meanwhile; what a process left that ended is thrown away. */
-export function alone<T>(folder: string, work: () => Promise<T>): Promise<T> {
+export function runExclusively<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const result = last.then(() => aloneOfProcesses(folder, work))
   last = result.catch(() => undefined)
   return result

@@ -4,30 +4,36 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/definitions/package-store.ts'
+import {
+  isSamePackage,
+  type PackageLabel,
+  type PackageListing,
+  type PackageStore,
+  type StoredPackage,
+} from '../../ports/definitions/package-store.ts'
 import { isMissing, isUnfinished } from './durable-file.ts'
-import { addFolder, alone, removeFolder } from './package-folders.ts'
+import { addFolder, removeFolder, runExclusively } from './package-folders.ts'
 
 /** Milliseconds for which a folder may change again without another time of its change. */
 const COARSE = 2_000
 
 export class FilesystemPackages implements PackageStore {
   readonly #folder: string
-  #now: PackagesNow | undefined
+  #now: PackageListing | undefined
 
   /** `folder`: made when the first one is added. */
   constructor(folder: string) {
     this.#folder = folder
   }
 
-  async now(): Promise<PackagesNow> {
+  async now(): Promise<PackageListing> {
     const state = await stateOf(this.#folder)
     if (state !== this.#now?.state) this.#now = { state, packages: await Promise.all((await this.#folders()).map(labelled)) }
     return this.#now!
   }
 
-  add(label: Label, files: ReadonlyMap<string, string>): Promise<boolean> {
-    return alone(this.#folder, async () => {
+  add(label: PackageLabel, files: ReadonlyMap<string, string>): Promise<boolean> {
+    return runExclusively(this.#folder, async () => {
       if ((await this.#placeOf(label)) !== undefined) return false
       const taken = await Promise.all(this.#placesOf(label).map(isThere))
       const free = this.#placesOf(label).find((_, i) => !taken[i])
@@ -37,8 +43,8 @@ export class FilesystemPackages implements PackageStore {
     })
   }
 
-  remove(label: Label): Promise<boolean> {
-    return alone(this.#folder, async () => {
+  remove(label: PackageLabel): Promise<boolean> {
+    return runExclusively(this.#folder, async () => {
       const path = await this.#placeOf(label)
       if (path === undefined) return false
       await removeFolder(this.#folder, path)
@@ -47,12 +53,12 @@ export class FilesystemPackages implements PackageStore {
   }
 
   /** Where a name ends as a version begins, two packages would have a folder of the same name: the second has the other. */
-  #placesOf({ name, version }: Label): readonly string[] {
+  #placesOf({ name, version }: PackageLabel): readonly string[] {
     return [`${name}-${version}`, `${name}@${version}`].map((each) => join(this.#folder, each))
   }
 
   /** undefined: it is not there. */
-  async #placeOf(label: Label): Promise<string | undefined> {
+  async #placeOf(label: PackageLabel): Promise<string | undefined> {
     for (const path of this.#placesOf(label)) if ((await isThere(path)) && isSamePackage(await labelled(path), label)) return path
     return undefined
   }
@@ -63,7 +69,7 @@ export class FilesystemPackages implements PackageStore {
 }
 
 /** That of a folder, which is named NAME-VERSION, or NAME@VERSION. */
-export function packageIn(folder: string): KeptPackage {
+export function packageOfFolder(folder: string): StoredPackage {
   const [, name = '', version = ''] = /^([^@]*)@(.*)$/.exec(basename(folder)) ??
     /^(.*?)-(\d.*)$/.exec(basename(folder)) ?? ['', basename(folder)]
   return {
@@ -74,8 +80,8 @@ export function packageIn(folder: string): KeptPackage {
 }
 
 /** By what it says itself, where that can be read: a name may end as a version begins. */
-async function labelled(folder: string): Promise<KeptPackage> {
-  const kept = packageIn(folder)
+async function labelled(folder: string): Promise<StoredPackage> {
+  const kept = packageOfFolder(folder)
   const { name, version } = await kept
     .read('package.json')
     .then(

@@ -1,7 +1,7 @@
 /** What a folder holds is for its owner alone, whatever the process's umask is, and whoever made the files. */
 import { chmod, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isOurs } from './folder-entries.ts'
+import { isServerEntry } from './folder-entries.ts'
 
 const OTHERS = 0o077
 
@@ -16,7 +16,7 @@ export async function makePrivate(folder: string): Promise<readonly string[]> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
     // guard: only-own-files-made-private
-    if (!isOurs(entry.name)) continue
+    if (!isServerEntry(entry.name)) continue
     if (!(await isShared(path).catch(() => false))) continue
     // guard: link-is-not-made-private
     if (entry.isSymbolicLink()) warnings.push(`${path} leads to what can be read by other users`)

@@ -3,8 +3,8 @@ import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type Ke
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { byAge, type PublicKey, type SigningKey, type SigningKeys } from '../../ports/security/signing-keys.ts'
-import { filesIn, filesLeftUnfinished, isMissing, makeFolder, removeDurably, replaceDurably } from './durable-file.ts'
+import { compareKeyAges, type PublicKey, type SigningKey, type SigningKeys } from '../../ports/security/signing-keys.ts'
+import { filesIn, isMissing, makeFolder, removeDurably, replaceDurably, unfinishedFilesIn } from './durable-file.ts'
 
 type KeptKey = SigningKey & { readonly secret: JsonWebKey }
 
@@ -29,7 +29,7 @@ export class FilesystemSigningKeys implements SigningKeys {
     return kept
       .filter((each) => each !== undefined)
       .map(({ secret, ...known }) => known)
-      .sort(byAge)
+      .sort(compareKeyAges)
   }
 
   async sign(kid: string, data: Uint8Array): Promise<Uint8Array> {
@@ -78,7 +78,7 @@ export class FilesystemSigningKeys implements SigningKeys {
 
   /** Half a key that a process left which was killed. */
   async #forgetUnfinished(): Promise<void> {
-    for (const name of await filesLeftUnfinished(this.#folder)) {
+    for (const name of await unfinishedFilesIn(this.#folder)) {
       const path = join(this.#folder, name)
       const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY)
       if (age > ABANDONED) await rm(path, { force: true })

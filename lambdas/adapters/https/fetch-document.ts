@@ -4,10 +4,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { type FetchDocument, type FetchedDocument, NotFetched } from '../../ports/security/fetch-document.ts'
-import { type MayReach, mayReachOf, notReached } from './private-hosts.ts'
+import { type AddressFilter, addressFilterOf, privateAddressMessage } from './private-hosts.ts'
 
 /** `mayReach`: absent: what is public. For tests: who signed its certificate, and how long is waited, in milliseconds. */
-export type FetchOptions = { readonly mayReach?: MayReach; readonly ca?: string; readonly patience?: number }
+export type FetchOptions = { readonly mayReach?: AddressFilter; readonly ca?: string; readonly patience?: number }
 
 /** Milliseconds. */
 const PATIENCE = 2_000
@@ -24,15 +24,15 @@ export const fetchDocument =
     }
   }
 
-async function fetched(url: URL, { mayReach = mayReachOf([]), ca, patience = PATIENCE }: FetchOptions): Promise<FetchedDocument> {
+async function fetched(url: URL, { mayReach = addressFilterOf([]), ca, patience = PATIENCE }: FetchOptions): Promise<FetchedDocument> {
   const { protocol, hostname, username, password } = url
   if (protocol !== 'https:' || username !== '' || password !== '') throw new Error('only https is fetched, and without a name and password')
   const literal = hostname.replace(/^\[|\]$/g, '')
   // guard: fetch-rejects-private-address
-  if (isIP(literal) !== 0 && !mayReach(literal, literal)) throw new Error(notReached(literal, literal))
+  if (isIP(literal) !== 0 && !mayReach(literal, literal)) throw new Error(privateAddressMessage(literal, literal))
   // An agent of its own: no connection is taken over from somebody else, and no proxy of the environment is asked.
   const signal = AbortSignal.timeout(patience)
-  const options = { lookup: guarded(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
+  const options = { lookup: guardedLookup(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => request(url, options, resolve).on('error', reject).end())
   try {
     const maxAge = maxAgeOf(incoming.headers)
@@ -45,15 +45,15 @@ async function fetched(url: URL, { mayReach = mayReachOf([]), ca, patience = PAT
 const HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', connection: 'close' }
 
 /** All that a name stands for is looked at: none of them may be one of ours. */
-export const guarded =
-  (mayReach: MayReach): LookupFunction =>
+export const guardedLookup =
+  (mayReach: AddressFilter): LookupFunction =>
   (hostname, options, callback) =>
     lookup(hostname, { ...options, all: true }, (error, found) => {
       const [first] = found ?? []
       if (error !== null) return callback(error, '')
       const walled = found.find(({ address }) => !mayReach(address, hostname))
       // guard: fetch-rejects-private-host
-      if (walled !== undefined) return callback(new Error(notReached(walled.address, hostname)), '')
+      if (walled !== undefined) return callback(new Error(privateAddressMessage(walled.address, hostname)), '')
       if (first === undefined) return callback(new Error(`${hostname} has no address`), '')
       return options.all ? callback(null, found) : callback(null, first.address, first.family)
     })

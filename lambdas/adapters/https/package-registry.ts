@@ -7,13 +7,13 @@ import { type IncomingMessage, request as requestPlain } from 'node:http'
 import { request } from 'node:https'
 import { isIP } from 'node:net'
 import { compareVersions } from '../../ports/definitions/version-order.ts'
-import { guarded } from './fetch-document.ts'
-import { type MayReach, notReached } from './private-hosts.ts'
+import { guardedLookup } from './fetch-document.ts'
+import { type AddressFilter, privateAddressMessage } from './private-hosts.ts'
 
 export type RegistryOptions = {
   /** Its URL, without a slash at the end: https, or a loopback address, which then may lead to others of them. */
   readonly registry: string
-  readonly mayReach: MayReach
+  readonly mayReach: AddressFilter
 }
 
 /** Milliseconds in which all of an answer comes. */
@@ -29,10 +29,10 @@ type Listing = {
   readonly 'dist-tags'?: Readonly<Record<string, unknown>>
 }
 
-export type Fetched = { readonly archive: Uint8Array; readonly version: string }
+export type FetchedArchive = { readonly archive: Uint8Array; readonly version: string }
 
 /** Its archive, of which the hash is right. `asked`: a version, `1.0.x`, or `latest`. Error, with what a person can do. */
-export async function fetchArchive(name: string, asked: string, options: RegistryOptions): Promise<Fetched> {
+export async function fetchArchive(name: string, asked: string, options: RegistryOptions): Promise<FetchedArchive> {
   const { registry } = options
   const listing = parsed(await fetched(`${registry}/${encodeURIComponent(name)}`, LONGEST.listing, options), registry)
   const versions = listing.versions ?? {}
@@ -109,10 +109,10 @@ function answered(url: URL, signal: AbortSignal, { registry, mayReach }: Registr
   const isLocal = LOOPBACK.test(new URL(registry).hostname) && LOOPBACK.test(url.hostname)
   if (url.username !== '' || url.password !== '') throw new Error(`${url.host} is asked without a name and password only`)
   if (url.protocol !== 'https:' && !(isLocal && url.protocol === 'http:')) throw new Error(`${url.origin} is not asked: it is not https`)
-  const may: MayReach = (address, host) => isLocal || mayReach(address, host)
+  const may: AddressFilter = (address, host) => isLocal || mayReach(address, host)
   const literal = url.hostname.replace(/^\[|\]$/g, '')
-  if (isIP(literal) !== 0 && !may(literal, literal)) throw new Error(notReached(literal, literal))
-  const options = { lookup: guarded(may), agent: false, signal, headers: HEADERS } as const
+  if (isIP(literal) !== 0 && !may(literal, literal)) throw new Error(privateAddressMessage(literal, literal))
+  const options = { lookup: guardedLookup(may), agent: false, signal, headers: HEADERS } as const
   const ask = url.protocol === 'https:' ? request : requestPlain
   return new Promise((resolve, reject) =>
     ask(url, options, resolve)

@@ -5,9 +5,9 @@ import { networkOf } from '../../ports/security/private-hosts.ts'
 import { isPublic } from './public-address.ts'
 
 /** `host`: as it stands in the URL. */
-export type MayReach = (address: string, host: string) => boolean
+export type AddressFilter = (address: string, host: string) => boolean
 
-export function mayReachOf(written: readonly string[]): MayReach {
+export function addressFilterOf(written: readonly string[]): AddressFilter {
   const networks = new BlockList()
   const names = new Set<string>()
   for (const each of written) {
@@ -19,14 +19,14 @@ export function mayReachOf(written: readonly string[]): MayReach {
 }
 
 /** Why what is published there is not fetched; undefined: no wall is before it, or nobody knows the name here. */
-export async function wallBefore(url: string, mayReach: MayReach): Promise<string | undefined> {
+export async function fetchBlockReason(url: string, mayReach: AddressFilter): Promise<string | undefined> {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   const found = await lookup(host, { all: true }).catch(() => [])
   const walled = found.find(({ address }) => !mayReach(address, host))
-  return walled === undefined ? undefined : notReached(walled.address, host)
+  return walled === undefined ? undefined : privateAddressMessage(walled.address, host)
 }
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')
 
-export const notReached = (address: string, host: string): string =>
+export const privateAddressMessage = (address: string, host: string): string =>
   `address ${address}${address === host ? '' : ` of ${host}`} is private; see FHIR_PRIVATE_HOSTS`

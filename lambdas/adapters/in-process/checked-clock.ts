@@ -25,7 +25,7 @@ const LONGEST_AWAY = { writing: 366 * DAY, sweeping: 31 * DAY }
 /** Costs less than a microsecond, but `sinceBoot` reads a file. */
 const MACHINE: TimeSources = { wall: () => Date.now(), steady: () => performance.now(), sinceBoot: () => uptime() * 1000 }
 
-export class WatchedClock implements Clock {
+export class CheckedClock implements Clock {
   readonly #sources: TimeSources
   readonly #tell: (line: string) => void
   /** Of one moment at which the clock was believed. */

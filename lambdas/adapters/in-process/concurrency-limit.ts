@@ -1,5 +1,5 @@
 /** So many things at once, and no more; the others come in the order in which they asked. */
-export class Turns {
+export class ConcurrencyLimit {
   #free: number
   readonly #waiting: (() => void)[] = []
 

@@ -4,14 +4,14 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import type { Evaluation, EvaluationResult, ExpressionBudget, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /**
  * What the program of the process gets; it answers with outcomes in this order, up to the first that was stopped, or was not begun since
  * those before took `all`: ms of processor time.
  */
-export type Group = { readonly evaluations: readonly Evaluation[]; readonly each: number; readonly all: number }
+export type EvaluationGroup = { readonly evaluations: readonly Evaluation[]; readonly each: number; readonly all: number }
 
 export type ExpressionRunnerOptions = {
   /** Path of the process's program: it sends 'ready', then takes Groups. */
@@ -54,7 +54,7 @@ type Running = {
   /** Nothing that was too costly lies in its memory. */
   isFresh: boolean
 }
-type Reply = readonly Evaluated[] | 'late' | 'ended'
+type Reply = readonly EvaluationResult[] | 'late' | 'ended'
 
 /** A call that waits, with what is left of its budget. */
 type Call = {
@@ -65,8 +65,8 @@ type Call = {
   overruns: number
   /** Of the next group. */
   size: number
-  readonly done: Evaluated[]
-  readonly settle: (result: readonly Evaluated[] | Promise<never>) => void
+  readonly done: EvaluationResult[]
+  readonly settle: (result: readonly EvaluationResult[] | Promise<never>) => void
 }
 
 export class ForkedExpressionRunner implements ExpressionRunner {
@@ -84,7 +84,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     this.#options = { program, memory, idle, environment }
   }
 
-  async evaluate(evaluations: readonly Evaluation[], budget: Budget): Promise<readonly Evaluated[]> {
+  async evaluate(evaluations: readonly Evaluation[], budget: ExpressionBudget): Promise<readonly EvaluationResult[]> {
     if (evaluations.length === 0) return []
     const { each, all: left, overruns, whose = '', caller = '' } = budget
     const calls = this.#waiting.get(whose) ?? []
@@ -144,7 +144,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
   }
 
   /** Outcomes up to the first that was too costly; none where the group is to be evaluated again. */
-  async #ask(group: Group, call: Call): Promise<readonly Evaluated[]> {
+  async #ask(group: EvaluationGroup, call: Call): Promise<readonly EvaluationResult[]> {
     const running = await this.#started()
     const began = performance.now()
     const reply = await replyOf(running.child, group)
@@ -155,7 +155,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
   }
 
   /** Of several it is not known which one it was, nor whether it was one before them: they are evaluated again, one by one. */
-  #afterEnd({ evaluations, each }: Group, call: Call, reply: 'late' | 'ended', isFresh: boolean): readonly Evaluated[] {
+  #afterEnd({ evaluations, each }: EvaluationGroup, call: Call, reply: 'late' | 'ended', isFresh: boolean): readonly EvaluationResult[] {
     this.#end()
     call.size = 1
     const ms = each + START
@@ -166,7 +166,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
   }
 
   /** What was lost is not forgotten, whoever pays for it. */
-  #withLost([first, ...others]: readonly Evaluated[]): readonly Evaluated[] {
+  #withLost([first, ...others]: readonly EvaluationResult[]): readonly EvaluationResult[] {
     const lost = this.#lost
     this.#lost = 0
     return first === undefined ? [] : [lost === 0 ? first : { ...first, lost }, ...others]
@@ -193,11 +193,11 @@ function afterTurn(calls: readonly Call[], { caller }: Call, isDone: boolean): C
   return [...calls.filter((each) => each.caller !== caller), ...(isDone ? own.slice(1) : own)]
 }
 
-const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
+const NOT_BEGUN: EvaluationResult = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
 
 const isOver = ({ evaluations, done, left, overruns }: Call): boolean => done.length >= evaluations.length || left <= 0 || overruns <= 0
 
-const outcomesOf = ({ evaluations, done }: Call): readonly Evaluated[] => [
+const outcomesOf = ({ evaluations, done }: Call): readonly EvaluationResult[] => [
   ...done,
   ...Array.from({ length: evaluations.length - done.length }, () => NOT_BEGUN),
 ]
@@ -214,7 +214,7 @@ function groupOf({ evaluations, done, size }: Call): readonly Evaluation[] {
   return evaluations.slice(from, to)
 }
 
-const isTooCostly = (outcome: Evaluated): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
+const isTooCostly = (outcome: EvaluationResult): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
 
 function start({ program, memory, environment }: Required<ExpressionRunnerOptions>): Running {
   const child = fork(program, {
@@ -243,7 +243,7 @@ function rest(child: ChildProcess): void {
   child.channel?.unref()
 }
 
-function replyOf(child: ChildProcess, group: Group): Promise<Reply> {
+function replyOf(child: ChildProcess, group: EvaluationGroup): Promise<Reply> {
   return new Promise((resolve) => {
     const settle = (reply: Reply): void => {
       clearTimeout(timer)
@@ -272,7 +272,7 @@ function replyOf(child: ChildProcess, group: Group): Promise<Reply> {
 }
 
 /** What has to wait for its processor is not blamed for that. */
-function lateness(pid: number | undefined, { each, all }: Group): () => boolean {
+function lateness(pid: number | undefined, { each, all }: EvaluationGroup): () => boolean {
   const [began, before] = [performance.now(), processorTimeOf(pid)]
   return () => {
     const [waited, used] = [performance.now() - began, processorTimeOf(pid)]

@@ -4,7 +4,7 @@ import type { Seal } from '../../ports/security/seal.ts'
 import { sealOfEpoch } from './epoch-seal.ts'
 import { AesSeal } from './seal.ts'
 
-export class OpenedSeal implements Seal, QueryDigest {
+export class LazySeal implements Seal, QueryDigest {
   readonly #readKey: () => Promise<Uint8Array>
   readonly #epoch: number
   #opening: Promise<void> | undefined

@@ -23,16 +23,16 @@ type State = {
 type Definition = { readonly States: Readonly<Record<string, State>> }
 
 /** `isInMap`: others of its kind run beside it. */
-export type Task = { readonly name: string; readonly retry: readonly Retrier[]; readonly isInMap: boolean }
+export type TaskState = { readonly name: string; readonly retry: readonly Retrier[]; readonly isInMap: boolean }
 
 /** `waits`: the names of states that wait. */
-export type Prepared = { readonly definition: object; readonly tasks: readonly Task[]; readonly waits: readonly string[] }
+export type PreparedStateMachine = { readonly definition: object; readonly tasks: readonly TaskState[]; readonly waits: readonly string[] }
 
 /** Longer than any task: seconds, as many as a timer takes. */
 const NEVER = 2_000_000
 
-export function prepared(definition: object): Prepared {
-  const tasks: Task[] = []
+export function prepareStateMachine(definition: object): PreparedStateMachine {
+  const tasks: TaskState[] = []
   const waits: string[] = []
   const ofState = (name: string, state: State, isInMap: boolean): object => {
     const { Retry: retry = [], ...rest } = state
@@ -52,9 +52,9 @@ export function prepared(definition: object): Prepared {
 /** Milliseconds; rejects when the signal is aborted. */
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>
 
-export const pausing: Pause = (ms, signal) => wait(ms, undefined, { signal })
+export const abortablePause: Pause = (ms, signal) => wait(ms, undefined, { signal })
 
-export async function tried<Result>(
+export async function runWithRetries<Result>(
   work: () => Promise<Result>,
   retry: readonly Retrier[],
   { pause, signal }: { readonly pause: Pause; readonly signal: AbortSignal },

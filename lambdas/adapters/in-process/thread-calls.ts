@@ -10,7 +10,7 @@ export type CallMessage =
 
 type Waiting = { readonly resolve: (result: never) => void; readonly reject: (error: Error) => void }
 
-export class Calls {
+export class ThreadCalls {
   readonly #post: (message: CallMessage) => void
   readonly #methods: Methods
   readonly #waiting = new Map<number, Waiting>()

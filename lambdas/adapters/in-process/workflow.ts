@@ -4,9 +4,16 @@
  */
 import type { StateMachine } from 'aws-local-stepfunctions'
 import type { Workflow } from '../../ports/execution/workflow.ts'
-import { checkExecution } from '../../ports/execution/workflow-name.ts'
-import { Turns } from './concurrency-limit.ts'
-import { type Pause, type Prepared, pausing, prepared, type Task, tried } from './state-machine.ts'
+import { checkWorkflowName } from '../../ports/execution/workflow-name.ts'
+import { ConcurrencyLimit } from './concurrency-limit.ts'
+import {
+  abortablePause,
+  type Pause,
+  type PreparedStateMachine,
+  prepareStateMachine,
+  runWithRetries,
+  type TaskState,
+} from './state-machine.ts'
 
 export type InProcessWorkflowOptions = {
   /** In Amazon States Language, with JSONPath. https://states-language.net/spec.html */
@@ -30,8 +37,8 @@ const MOST = 262_144
 
 export class InProcessWorkflow implements Workflow {
   readonly #options: InProcessWorkflowOptions
-  readonly #prepared: Prepared
-  readonly #turns: Turns
+  readonly #prepared: PreparedStateMachine
+  readonly #turns: ConcurrencyLimit
   readonly #executions = new Map<string, Execution>()
   /** Executions and steps that have not come to their end: a step outlives an execution that was stopped. */
   readonly #underWay = new Set<Promise<unknown>>()
@@ -40,12 +47,12 @@ export class InProcessWorkflow implements Workflow {
 
   constructor(options: InProcessWorkflowOptions) {
     this.#options = options
-    this.#prepared = prepared(options.definition)
-    this.#turns = new Turns(options.writers)
+    this.#prepared = prepareStateMachine(options.definition)
+    this.#turns = new ConcurrencyLimit(options.writers)
   }
 
   async start(name: string, input: Readonly<Record<string, unknown>>): Promise<void> {
-    checkExecution(name)
+    checkWorkflowName(name)
     if (this.#isClosed) throw new Error('the workflow is closed')
     if (this.#executions.has(name)) return
     const given = carried(input)
@@ -62,13 +69,13 @@ export class InProcessWorkflow implements Workflow {
   }
 
   async stop(name: string): Promise<void> {
-    checkExecution(name)
+    checkWorkflowName(name)
     const execution = this.#executions.get(name)
     if (execution !== undefined) this.#end(execution)
   }
 
   async isRunning(name: string): Promise<boolean> {
-    checkExecution(name)
+    checkWorkflowName(name)
     return this.#executions.has(name)
   }
 
@@ -113,9 +120,9 @@ export class InProcessWorkflow implements Workflow {
     }
   }
 
-  #handler(execution: Execution, { retry, isInMap }: Task): (input: unknown) => Promise<unknown> {
+  #handler(execution: Execution, { retry, isInMap }: TaskState): (input: unknown) => Promise<unknown> {
     const { signal } = isInMap ? execution.maps : execution.all
-    const { step, pause = pausing } = this.#options
+    const { step, pause = abortablePause } = this.#options
     const once = async (input: unknown): Promise<unknown> => {
       signal.throwIfAborted()
       return this.#track(step(input as never))
@@ -124,7 +131,7 @@ export class InProcessWorkflow implements Workflow {
       try {
         const input = carried(given)
         const work = isInMap ? () => this.#turns.taken(() => once(input)) : () => once(input)
-        return carried(await tried(work, retry, { pause, signal }))
+        return carried(await runWithRetries(work, retry, { pause, signal }))
       } catch (error) {
         if (isInMap) execution.maps.abort()
         throw error

@@ -3,7 +3,7 @@ import { createPublicKey } from 'node:crypto'
 import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms'
 
 /** In PEM. https://www.rfc-editor.org/rfc/rfc7468#section-13 */
-export async function publicKeyPem(KeyId: string, client = new KMSClient()): Promise<string> {
+export async function readPublicKeyPem(KeyId: string, client = new KMSClient()): Promise<string> {
   const { PublicKey } = await client.send(new GetPublicKeyCommand({ KeyId }))
   return String(createPublicKey({ key: Buffer.from(PublicKey!), format: 'der', type: 'spki' }).export({ format: 'pem', type: 'spki' }))
 }

@@ -1,6 +1,6 @@
 /** The list of the keys that KMS holds for us. Who only verifies needs nothing of KMS. */
-import type { KeptState } from '../../ports/rows/shared-state.ts'
-import { byAge, type PublishedKeys, type SigningKey } from '../../ports/security/signing-keys.ts'
+import type { SharedState } from '../../ports/rows/shared-state.ts'
+import { compareKeyAges, type PublishedKeys, type SigningKey } from '../../ports/security/signing-keys.ts'
 
 /** `id`: of the key in KMS. */
 export type KmsKey = SigningKey & { readonly id: string }
@@ -9,9 +9,9 @@ export type KmsKey = SigningKey & { readonly id: string }
 export const KEY_LIST = 'SIGNING_KEYS'
 export const STAGE_TAG = 'fhir-stage'
 
-export type KmsKeyList = KeptState<readonly KmsKey[]>
+export type KmsKeyList = SharedState<readonly KmsKey[]>
 
 export const publishedKeys = (kept: Pick<KmsKeyList, 'read'>): PublishedKeys => ({
   // guard: kms-key-id-is-not-published
-  list: async () => (await kept.read()).value.map(({ id, ...known }) => known).toSorted(byAge),
+  list: async () => (await kept.read()).value.map(({ id, ...known }) => known).toSorted(compareKeyAges),
 })

@@ -4,8 +4,8 @@
  * `fhir-patient-ID` → `fhir-patient-v2-ID`, `fhir-patient-next-ID` → `fhir-patient-v3-ID`, `fhir-patient-kept-ID` → `fhir-patient-v1-ID`.
  * ID is an identity of ports/search/serving-indices.ts: an index of another identity is another's, or from another time, and is never searched.
  */
-import { type Cluster, Failed } from './cluster.ts'
-import { indexDefinition, type Settings } from './index-definition.ts'
+import { type Cluster, OpenSearchError } from './cluster.ts'
+import { type IndexSettings, indexDefinition } from './index-definition.ts'
 
 /** With the pause between two some seconds. */
 const LOOKS = 40
@@ -17,12 +17,12 @@ type Indices = Readonly<Record<string, { readonly aliases: Readonly<Record<strin
 export class Aliases {
   readonly #cluster: Cluster
   readonly #prefix: string
-  readonly #settings: Settings
+  readonly #settings: IndexSettings
   readonly #knownFor: number
   #building: { readonly names: Promise<Set<string>>; readonly until: number } | undefined
 
   /** `knownFor`: ms after which it is looked up again what is being rebuilt. */
-  constructor(cluster: Cluster, prefix: string, settings: Settings, knownFor: number) {
+  constructor(cluster: Cluster, prefix: string, settings: IndexSettings, knownFor: number) {
     this.#cluster = cluster
     this.#prefix = prefix
     this.#settings = settings
@@ -247,5 +247,5 @@ export const identityIn = (index: string): string => NAMED.exec(index)?.[2] ?? '
 const unless =
   (expected: number | string) =>
   (error: unknown): void => {
-    if (!(error instanceof Failed) || (error.status !== expected && error.kind !== expected)) throw error
+    if (!(error instanceof OpenSearchError) || (error.status !== expected && error.kind !== expected)) throw error
   }

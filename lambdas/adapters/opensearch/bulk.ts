@@ -7,9 +7,9 @@
  */
 import { NotApplied } from '../../ports/faults/not-applied.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
-import { newestOf } from '../../ports/store/newest-versions.ts'
-import { type Cluster, Failed, isShut, passes } from './cluster.ts'
-import { bodyOf, type Form, idOf, stubOf } from './document-body.ts'
+import { newestVersionsOf } from '../../ports/store/newest-versions.ts'
+import { type Cluster, isIndexBlocked, isTransient, OpenSearchError } from './cluster.ts'
+import { bodyOf, type IndexProperties, idOf, stubOf } from './document-body.ts'
 import { externalVersion } from './external-version.ts'
 
 export type BulkOptions = {
@@ -35,14 +35,14 @@ type Write = {
   readonly isAgain?: boolean
   readonly isStub: boolean
   /** Of the index, where that does not know all there is of a document. */
-  readonly form?: Form
+  readonly form?: IndexProperties
 }
-export type Target = Pick<Write, 'type' | 'alias' | 'ifMissing' | 'isAgain'>
+export type WriteTarget = Pick<Write, 'type' | 'alias' | 'ifMissing' | 'isAgain'>
 
-export type Targets = {
-  readonly of: (document: IndexDocument) => readonly Target[]
+export type WriteTargets = {
+  readonly of: (document: IndexDocument) => readonly WriteTarget[]
   /** Told of what is not there, and of what of that is lost. */
-  readonly missing: (lost: readonly Target[]) => Promise<void>
+  readonly missing: (lost: readonly WriteTarget[]) => Promise<void>
 }
 
 type Prepared = Write & { readonly lines: string }
@@ -61,7 +61,7 @@ const LONGEST_ID = 512
 /** Attempts, and what comes of them: a stub is sent. */
 const MOST_ROUNDS = 50
 
-export class Bulk {
+export class BulkWriter {
   readonly #cluster: Cluster
   readonly #options: BulkOptions
 
@@ -71,10 +71,10 @@ export class Bulk {
   }
 
   /** NotApplied: some are not, all others are. */
-  async apply(documents: readonly IndexDocument[], targets: Targets): Promise<void> {
+  async apply(documents: readonly IndexDocument[], targets: WriteTargets): Promise<void> {
     const failed = new Set<string>()
     let cause: unknown
-    const batches = this.#batches(this.#writes(await this.#addressable(newestOf(documents, ({ version }) => version)), targets))
+    const batches = this.#batches(this.#writes(await this.#addressable(newestVersionsOf(documents, ({ version }) => version)), targets))
     const worker = async (): Promise<void> => {
       for (const batch of batches) {
         const rest = await this.#write(batch, targets)
@@ -97,7 +97,7 @@ export class Bulk {
     return documents.filter((each) => !isLong(each))
   }
 
-  *#writes(documents: readonly IndexDocument[], targets: Targets): Generator<Write> {
+  *#writes(documents: readonly IndexDocument[], targets: WriteTargets): Generator<Write> {
     for (const document of documents) for (const target of targets.of(document)) yield { document, ...target, isStub: false }
   }
 
@@ -130,14 +130,14 @@ export class Bulk {
   }
 
   /** What is left when all attempts are used up. */
-  async #write(batch: readonly Prepared[], targets: Targets): Promise<Rest> {
+  async #write(batch: readonly Prepared[], targets: WriteTargets): Promise<Rest> {
     let left = batch
     const refused: Refused[] = []
     for (let attempt = 1, round = 1; ; round++) {
       const rest = await this.#request(left, targets).catch((cause: unknown) => restOf(left, cause))
       refused.push(...rest.refused)
       const all = [...rest.again, ...rest.later]
-      const isFinal = rest.cause instanceof Failed ? !rest.cause.passes : rest.cause !== undefined
+      const isFinal = rest.cause instanceof OpenSearchError ? !rest.cause.passes : rest.cause !== undefined
       const isOver = attempt === this.#cluster.limits.attempts && rest.later.length > 0
       if (all.length === 0 || isFinal || isOver || round === MOST_ROUNDS) return { again: [], later: all, refused, cause: rest.cause }
       if (rest.later.length > 0) await this.#cluster.pause(attempt++)
@@ -145,7 +145,7 @@ export class Bulk {
     }
   }
 
-  async #request(batch: readonly Prepared[], targets: Targets): Promise<Rest> {
+  async #request(batch: readonly Prepared[], targets: WriteTargets): Promise<Rest> {
     try {
       const { items } = await this.#cluster.sendOnce<BulkAnswer>({
         method: 'POST',
@@ -155,13 +155,13 @@ export class Bulk {
       })
       return await this.#sort(batch, items, targets)
     } catch (error) {
-      if (!(error instanceof Failed) || (error.status !== 400 && error.status !== 413)) throw error
+      if (!(error instanceof OpenSearchError) || (error.status !== 400 && error.status !== 413)) throw error
       return this.#halved(batch, error, targets)
     }
   }
 
   /** The request as a whole was refused: for one of its documents, or for its size. */
-  async #halved(batch: readonly Prepared[], error: Failed, targets: Targets): Promise<Rest> {
+  async #halved(batch: readonly Prepared[], error: OpenSearchError, targets: WriteTargets): Promise<Rest> {
     if (batch.length === 1) {
       if (batch[0]!.isStub) return { again: [], later: [], refused: [{ write: batch[0]!, cause: error }] }
       return { again: [await this.#stubFor(batch[0]!, error.kind)], later: [], refused: [] }
@@ -177,34 +177,34 @@ export class Bulk {
     }
   }
 
-  async #sort(batch: readonly Prepared[], items: BulkAnswer['items'], targets: Targets): Promise<Rest> {
+  async #sort(batch: readonly Prepared[], items: BulkAnswer['items'], targets: WriteTargets): Promise<Rest> {
     const [again, later, missing, refused]: [Write[], Write[], Write[], Refused[]] = [[], [], [], []]
     let cause: unknown
-    const forms = new Map<string, Promise<Form>>()
+    const forms = new Map<string, Promise<IndexProperties>>()
     for (const [i, write] of batch.entries()) {
       // An answer that does not speak of a document says nothing about it.
       const { status, error } = items[i]?.index ?? {}
       if (status === 200 || status === 201 || status === 409) continue
-      if (status === 400 && !isShut(error?.type)) {
+      if (status === 400 && !isIndexBlocked(error?.type)) {
         const kind = error?.type ?? 'unknown'
         if (kind === UNKNOWN && write.form === undefined) {
           if (!forms.has(write.alias)) forms.set(write.alias, this.#formOf(write.alias))
           again.push({ ...write, form: await forms.get(write.alias)! })
-        } else if (write.isStub) refused.push({ write, cause: new Failed(status, kind) })
+        } else if (write.isStub) refused.push({ write, cause: new OpenSearchError(status, kind) })
         else again.push(await this.#stubFor(write, kind))
       } else if (status === 404) {
         missing.push(write)
-        if (write.ifMissing !== 'passed') refused.push({ write, cause: new Failed(status, error?.type ?? 'unknown') })
+        if (write.ifMissing !== 'passed') refused.push({ write, cause: new OpenSearchError(status, error?.type ?? 'unknown') })
       } else {
         later.push(write)
-        cause ??= new Failed(passes(status) ? status : 503, error?.type ?? 'unknown')
+        cause ??= new OpenSearchError(isTransient(status) ? status : 503, error?.type ?? 'unknown')
       }
     }
     if (missing.length > 0) await targets.missing(missing.filter(({ ifMissing }) => ifMissing === 'lost'))
     return { again, later, refused, cause }
   }
 
-  async #formOf(alias: string): Promise<Form> {
+  async #formOf(alias: string): Promise<IndexProperties> {
     const indices = await this.#cluster.send<Mappings>({ method: 'GET', path: `/${alias}/_mapping` })
     return new Set(Object.values(indices).flatMap(({ mappings }) => Object.keys(mappings.properties ?? {})))
   }

@@ -1,7 +1,7 @@
 /** Requests to OpenSearch: repeated while it is overloaded, unreachable or silent, and a failure says which it was. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '@opensearch-project/opensearch'
-import { MachineError } from '../../ports/faults/machine-error.ts'
+import { MachineFault } from '../../ports/faults/machine-error.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 
 /** How often a request is tried, how long one try may take (ms), and the first pause between two (ms). */
@@ -15,7 +15,7 @@ const TIMER: Timer = { now: () => performance.now(), wait }
 /** Time that the client waits longer than the engine works, in ms. So the engine can report that it stopped. */
 const ANSWER_TIME = 2_000
 
-export type Request = {
+export type ClusterRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly path: string
   readonly querystring?: Readonly<Record<string, string | number | boolean>>
@@ -29,7 +29,7 @@ export type Request = {
 }
 
 /** An answer that is none. It is printed without what was sent and answered, for both may tell of resources. */
-export class Failed extends MachineError {
+export class OpenSearchError extends MachineFault {
   override readonly fault: 'failed' | 'unavailable'
   /** Undefined where nothing was answered: it may have been done or not. */
   readonly status: number | undefined
@@ -39,7 +39,7 @@ export class Failed extends MachineError {
 
   constructor(status: number | undefined, kind: string, answer: unknown = '') {
     super(`OpenSearch: ${status ?? 'no answer'} ${kind}`)
-    this.fault = status === undefined || UNAVAILABLE.has(status) || isShut(kind) ? 'unavailable' : 'failed'
+    this.fault = status === undefined || UNAVAILABLE.has(status) || isIndexBlocked(kind) ? 'unavailable' : 'failed'
     this.status = status
     this.kind = kind
     this.#answer = JSON.stringify(answer)
@@ -56,7 +56,7 @@ export class Failed extends MachineError {
 
   /** The same request may succeed later. */
   get passes(): boolean {
-    return passes(this.status)
+    return isTransient(this.status)
   }
 }
 
@@ -64,9 +64,10 @@ export class Failed extends MachineError {
 const UNAVAILABLE = new Set([408, 502, 503, 504])
 
 /** Of an index that somebody closed, or shut for reading or writing, and may open again: that says nothing of what was asked, or sent. */
-export const isShut = (kind: string | undefined): boolean => kind === 'index_closed_exception' || kind === 'cluster_block_exception'
+export const isIndexBlocked = (kind: string | undefined): boolean => kind === 'index_closed_exception' || kind === 'cluster_block_exception'
 
-export const passes = (status: number | undefined): boolean => status === undefined || status === 408 || status === 429 || status >= 500
+export const isTransient = (status: number | undefined): boolean =>
+  status === undefined || status === 408 || status === 429 || status >= 500
 
 export class Cluster {
   readonly #client: Client
@@ -84,13 +85,13 @@ export class Cluster {
   }
 
   /** Only for what may be repeated. Overloaded: it was refused to the end. Failed: anything else. */
-  async send<Answer>(request: Request): Promise<Answer> {
+  async send<Answer>(request: ClusterRequest): Promise<Answer> {
     const { final, until = Number.POSITIVE_INFINITY } = request
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.sendOnce(request)
       } catch (error) {
-        if (!(error instanceof Failed) || !error.passes || error.says(final)) throw error
+        if (!(error instanceof OpenSearchError) || !error.passes || error.says(final)) throw error
         if (request.until !== undefined && error.isTimeout) throw error
         const pause = this.#pauseAfter(attempt)
         if (attempt === this.limits.attempts || this.now() + pause >= until)
@@ -100,7 +101,14 @@ export class Cluster {
     }
   }
 
-  async sendOnce<Answer>({ method, path, querystring = {}, body, lines, until = Number.POSITIVE_INFINITY }: Request): Promise<Answer> {
+  async sendOnce<Answer>({
+    method,
+    path,
+    querystring = {},
+    body,
+    lines,
+    until = Number.POSITIVE_INFINITY,
+  }: ClusterRequest): Promise<Answer> {
     const left = Math.max(1, Math.ceil(until - this.now()))
     const isEndless = left === Number.POSITIVE_INFINITY
     const options = { maxRetries: 0, requestTimeout: isEndless ? this.limits.patience : left + ANSWER_TIME }
@@ -109,7 +117,7 @@ export class Cluster {
     try {
       const answer = await this.#client.transport.request({ method, path, querystring: query, ...content }, options)
       // guard: write-reaches-all-shards
-      if (!isWhole(answer.body)) throw new Failed(503, MISSED)
+      if (!isComplete(answer.body)) throw new OpenSearchError(503, SHARDS_FAILED)
       return answer.body as Answer
     } catch (error) {
       throw failureOf(error)
@@ -132,21 +140,21 @@ type Shards = { readonly _shards?: { readonly total: number; readonly successful
  * OpenSearch answers 200 for those copies of a shard that did it. A copy that did not is among `failed`; a shard without a primary is not, it
  * only counts for nothing: each of our indices is one shard. https://docs.opensearch.org/latest/api-reference/index-apis/refresh/
  */
-export function isWhole(answer: unknown): boolean {
+export function isComplete(answer: unknown): boolean {
   const { total = 0, successful = 0, failed = 0 } = (answer as Shards | null)?._shards ?? {}
   return failed === 0 && (successful > 0 || total === 0)
 }
 
 /** The kind of such a failure. */
-export const MISSED = 'shards_failed'
+export const SHARDS_FAILED = 'shards_failed'
 
 type Answered = { readonly statusCode?: number | null; readonly body?: { readonly error?: { readonly type?: string } } | null }
 
 /** Errors of the client's own making, a wrong request for one, are as they are. */
 function failureOf(error: unknown): unknown {
   const { name, meta } = error as { readonly name?: string; readonly meta?: Answered }
-  if (name === 'ResponseError') return new Failed(meta?.statusCode ?? undefined, meta?.body?.error?.type ?? 'unknown', meta?.body)
-  return UNANSWERED.has(name ?? '') ? new Failed(undefined, name!) : error
+  if (name === 'ResponseError') return new OpenSearchError(meta?.statusCode ?? undefined, meta?.body?.error?.type ?? 'unknown', meta?.body)
+  return UNANSWERED.has(name ?? '') ? new OpenSearchError(undefined, name!) : error
 }
 
 /** An answer that is cut off or garbled is no answer. */

@@ -1,23 +1,23 @@
 /** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (two-step-conditions.ts). */
-import { conjuncts, isAlways, isNever, type Matching, type Predicate, ruleOf } from '../../ports/search/plan.ts'
-import { MOST_RANGES, ofTuple } from './index-definition.ts'
-import { allOf, NOTHING, noneOf, oneOf, type Query, someOf } from './query.ts'
+import { conjunctsOf, isAlwaysFalse, isAlwaysTrue, type Matching, type Predicate, ruleOf } from '../../ports/search/plan.ts'
+import { MAX_TUPLE_RANGES, tupleRangeField } from './index-definition.ts'
+import { allOf, MATCH_NONE, noneOf, type Query, someOf, termsQuery } from './query.ts'
 import { rangeQuery } from './ranges.ts'
 
 /** Queries found for some of the predicates. */
-export type Resolved = ReadonlyMap<Predicate, Query>
+export type ResolvedQueries = ReadonlyMap<Predicate, Query>
 
 /** What is searched: the live documents of the tenant and the types. */
 export const scopeOf = ({ tenant, types }: Pick<Matching, 'tenant' | 'types'>): readonly Query[] => [
-  oneOf('tenant', [tenant]),
-  oneOf('type', types),
+  termsQuery('tenant', [tenant]),
+  termsQuery('type', types),
   { term: { deleted: false } },
 ]
 
-export const matchesOf = (matching: Matching, resolved: Resolved): Query =>
+export const matchingQuery = (matching: Matching, resolved: ResolvedQueries): Query =>
   allOf([
     ...scopeOf(matching),
-    ...conjuncts(matching.where).map((each) => queryOf(each, resolved)),
+    ...conjunctsOf(matching.where).map((each) => queryOf(each, resolved)),
     ...accessQueries(matching, (rule) => queryOf(rule, resolved)),
   ])
 
@@ -25,23 +25,23 @@ export const matchesOf = (matching: Matching, resolved: Resolved): Query =>
 function accessQueries({ types, access }: Matching, query: (rule: Predicate) => Query): readonly Query[] {
   if (access === 'everything') return []
   const parts = [...Map.groupBy(types, (type) => ruleOf(access, type))].flatMap(([rule, alike]) =>
-    isNever(rule) ? [] : [allOf([oneOf('type', alike), ...(isAlways(rule) ? [] : [query(rule)])])],
+    isAlwaysFalse(rule) ? [] : [allOf([termsQuery('type', alike), ...(isAlwaysTrue(rule) ? [] : [query(rule)])])],
   )
   return [someOf(parts)]
 }
 
-function queryOf(p: Predicate, resolved: Resolved): Query {
+function queryOf(p: Predicate, resolved: ResolvedQueries): Query {
   const found = resolved.get(p)
   if (found !== undefined) return found
   switch (p.kind) {
     case 'all':
-      return allOf(conjuncts(p).map((each) => queryOf(each, resolved)))
+      return allOf(conjunctsOf(p).map((each) => queryOf(each, resolved)))
     case 'some':
       return someOf(p.of.map((each) => queryOf(each, resolved)))
     case 'not':
       return noneOf(queryOf(p.of, resolved))
     case 'key':
-      return oneOf(`keys.${p.field}`, p.oneOf)
+      return termsQuery(`keys.${p.field}`, p.oneOf)
     case 'keyRange':
       return { range: { [`keys.${p.field}`]: { gte: p.from, ...(p.to === undefined ? {} : { lt: p.to }) } } }
     case 'contains':
@@ -50,9 +50,9 @@ function queryOf(p: Predicate, resolved: Resolved): Query {
     case 'number':
       return rangeQuery(`${p.kind}s.${p.field}`, p)
     case 'present':
-      return oneOf('present', [p.field])
+      return termsQuery('present', [p.field])
     case 'compartment':
-      return oneOf('compartments', p.oneOf)
+      return termsQuery('compartments', p.oneOf)
     case 'tuple':
       return tupleQuery(p)
     case 'near':
@@ -64,12 +64,12 @@ export const containsQuery = (field: string, text: string): Query =>
   text === '' ? { exists: { field } } : { wildcard: { [field]: { value: `*${text.replace(/[\\*?]/g, '\\$&')}*` } } }
 
 function tupleQuery({ field, key, labels, ranges }: Extract<Predicate, { kind: 'tuple' }>): Query {
-  if (ranges.length > MOST_RANGES) return NOTHING
+  if (ranges.length > MAX_TUPLE_RANGES) return MATCH_NONE
   const tests = [
-    oneOf('tuples.field', [field]),
-    ...(key === undefined ? [] : [oneOf('tuples.key', [key])]),
-    ...labels.map(({ text, whole }) => (whole ? oneOf('tuples.labels', [text]) : { prefix: { 'tuples.labels': { value: text } } })),
-    ...ranges.map((test, i) => rangeQuery(ofTuple(i), test)),
+    termsQuery('tuples.field', [field]),
+    ...(key === undefined ? [] : [termsQuery('tuples.key', [key])]),
+    ...labels.map(({ text, whole }) => (whole ? termsQuery('tuples.labels', [text]) : { prefix: { 'tuples.labels': { value: text } } })),
+    ...ranges.map((test, i) => rangeQuery(tupleRangeField(i), test)),
   ]
   return { nested: { path: 'tuples', query: allOf(tests) } }
 }

@@ -1,6 +1,6 @@
 /** The distinct keys of a field among the matches. https://docs.opensearch.org/latest/aggregations/bucket/composite/ */
 import type { Query } from './query.ts'
-import type { Searching } from './search-requests.ts'
+import type { SearchSession } from './search-requests.ts'
 
 type Page<Bucket> = {
   readonly found?: { readonly buckets: readonly (Bucket & { readonly key: { readonly key: string } })[]; readonly after_key?: object }
@@ -10,15 +10,15 @@ export type Bucket = { readonly doc_count: number }
 const PAGE = 10_000
 
 /** `field`: its full name. */
-export async function distinctKeys(
-  searching: Searching,
+export async function readDistinctKeys(
+  searching: SearchSession,
   types: readonly string[],
   query: Query,
   field: string,
   limit: number,
 ): Promise<readonly string[]> {
   const keys: string[] = []
-  for await (const { key } of bucketsOf<Bucket>(searching, types, query, field, Math.min(limit, PAGE))) {
+  for await (const { key } of readBuckets<Bucket>(searching, types, query, field, Math.min(limit, PAGE))) {
     if (keys.length === limit) break
     keys.push(key)
   }
@@ -26,8 +26,8 @@ export async function distinctKeys(
 }
 
 /** One for each key of the field, in the order of the keys, read by pages. */
-export async function* bucketsOf<More extends Bucket>(
-  searching: Searching,
+export async function* readBuckets<More extends Bucket>(
+  searching: SearchSession,
   types: readonly string[],
   query: Query,
   field: string,

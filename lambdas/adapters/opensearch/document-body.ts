@@ -1,6 +1,6 @@
 /** Turns an index document into what is sent to the index. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { IndexDocument, OrderKey } from '../../ports/search/search-index.ts'
+import type { IndexDocument, SortValues } from '../../ports/search/search-index.ts'
 import { boundsOf } from './ranges.ts'
 import { sortText } from './sort-values.ts'
 
@@ -8,13 +8,13 @@ import { sortText } from './sort-values.ts'
 export const idOf = ({ tenant, type, id }: Pick<IndexDocument, 'tenant' | 'type' | 'id'>): string => `${tenant}~${type}~${id}`
 
 /** What an index has at the top of its documents. */
-export type Form = ReadonlySet<string>
+export type IndexProperties = ReadonlySet<string>
 
 /**
  * As JSON. A deleted resource leaves a tombstone: what was before it must find that it came too late. `form`: of an index that may be older
  * than this code; what it does not know is left out.
  */
-export function bodyOf(document: IndexDocument, keepsBody: boolean, form?: Form): string {
+export function bodyOf(document: IndexDocument, keepsBody: boolean, form?: IndexProperties): string {
   const content = contentOf(document, keepsBody)
   return JSON.stringify(form === undefined ? content : Object.fromEntries(Object.entries(content).filter(([name]) => form.has(name))))
 }
@@ -49,14 +49,14 @@ function contentOf(document: IndexDocument, keepsBody: boolean): Readonly<Record
 }
 
 /** Instead of a document that was refused: only what finds it by its id and by its time. */
-export function stubOf(document: IndexDocument, keepsBody: boolean, form?: Form): string {
+export function stubOf(document: IndexDocument, keepsBody: boolean, form?: IndexProperties): string {
   const kept = <T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
     Object.fromEntries(Object.entries(record).filter(([field]) => ALWAYS.test(field)))
   const stub: IndexDocument = {
     ...document,
     keys: kept(document.keys),
     spans: kept(document.spans),
-    order: kept<OrderKey>(document.order),
+    order: kept<SortValues>(document.order),
     present: document.present.filter((each) => ALWAYS.test(each)),
     numbers: {},
     points: {},

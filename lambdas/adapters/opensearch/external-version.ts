@@ -10,4 +10,4 @@ const OF_EPOCH = 2 ** 32
 export const externalVersion = (epoch: number, version: number): number => epoch * OF_EPOCH + version
 
 /** Of the resource. */
-export const versionIn = (external: number): number => external % OF_EPOCH
+export const resourceVersionOf = (external: number): number => external % OF_EPOCH

@@ -1,21 +1,21 @@
 /** Groups: all of them with their sizes and first hits, put in order here; then the hits of those that are shown. */
-import { MOST_GROUPS, TooManyGroups } from '../../ports/faults/too-costly.ts'
+import { MAX_GROUPS, TooManyGroups } from '../../ports/faults/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../ports/search/plan.ts'
-import type { Group, GroupPage, Hit } from '../../ports/search/search-index.ts'
-import { type Bucket, bucketsOf } from './distinct.ts'
-import { allOf, oneOf, type Query } from './query.ts'
-import { hitOf, type SearchAnswer, type Searching, sortOf } from './search-requests.ts'
+import type { GroupPage, Hit, HitGroup } from '../../ports/search/search-index.ts'
+import { type Bucket, readBuckets } from './distinct.ts'
+import { allOf, type Query, termsQuery } from './query.ts'
+import { hitOf, type SearchResponse, type SearchSession, sortOf } from './search-requests.ts'
 
 const PAGE = 2_000
 /** Searches of one request. */
 const TOGETHER = 100
 
 type GroupStart = GroupPosition & { readonly size: number; readonly first: Hit }
-type FirstOf = Bucket & { readonly first: SearchAnswer }
+type FirstOf = Bucket & { readonly first: SearchResponse }
 
 /** `source`: what is read of each hit. TooManyGroups. */
 export async function findGroups(
-  searching: Searching,
+  searching: SearchSession,
   plan: GroupPlan,
   query: Query,
   source: readonly string[] | false,
@@ -32,11 +32,11 @@ export async function findGroups(
   return { groups, more: rest.length > skip + limit, total: counted.hits.total!.value }
 }
 
-async function startsOf(searching: Searching, { types, field, order }: GroupPlan, query: Query): Promise<readonly GroupStart[]> {
+async function startsOf(searching: SearchSession, { types, field, order }: GroupPlan, query: Query): Promise<readonly GroupStart[]> {
   const starts: GroupStart[] = []
   const first = { top_hits: { size: 1, sort: sortOf(order), version: true, _source: false } }
-  for await (const bucket of bucketsOf<FirstOf>(searching, types, query, `groups.${field}`, PAGE, { first })) {
-    if (starts.length === MOST_GROUPS) throw new TooManyGroups(`more than ${MOST_GROUPS} groups`)
+  for await (const bucket of readBuckets<FirstOf>(searching, types, query, `groups.${field}`, PAGE, { first })) {
+    if (starts.length === MAX_GROUPS) throw new TooManyGroups(`more than ${MAX_GROUPS} groups`)
     const hit = hitOf(bucket.first.hits.hits[0]!)
     starts.push({ key: bucket.key, size: bucket.doc_count, first: hit, position: hit.position })
   }
@@ -47,19 +47,19 @@ const comparePlaces = (a: GroupPosition, b: GroupPosition, order: readonly SortK
   comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
 
 async function withHits(
-  searching: Searching,
+  searching: SearchSession,
   { types, field, order, hits }: GroupPlan,
   query: Query,
   source: readonly string[] | false,
   shown: readonly GroupStart[],
-): Promise<readonly Group[]> {
-  const groups: Group[] = []
+): Promise<readonly HitGroup[]> {
+  const groups: HitGroup[] = []
   for (let at = 0; at < shown.length; at += TOGETHER) {
     const some = shown.slice(at, at + TOGETHER)
     const found = await searching.searchAll(
       types,
       some.map(({ key }) => ({
-        query: allOf([query, oneOf(`groups.${field}`, [key])]),
+        query: allOf([query, termsQuery(`groups.${field}`, [key])]),
         sort: sortOf(order),
         size: hits,
         version: true,

@@ -21,18 +21,18 @@ const FOLDERS = {
 }
 
 /** Intervals of a tuple, at most. */
-export const MOST_RANGES = 4
+export const MAX_TUPLE_RANGES = 4
 
-export const ofTuple = (i: number): string => `tuples.r${i}`
+export const tupleRangeField = (i: number): string => `tuples.r${i}`
 
-const ranges = Object.fromEntries(Array.from({ length: MOST_RANGES }, (_, i) => [`r${i}`, INTERVAL]))
+const ranges = Object.fromEntries(Array.from({ length: MAX_TUPLE_RANGES }, (_, i) => [`r${i}`, INTERVAL]))
 
 /** Fails rather than guesses: a value that fits no template is refused. */
 const DYNAMIC = 'strict_allow_templates'
 
-export type Settings = Readonly<Record<string, string | number | boolean>>
+export type IndexSettings = Readonly<Record<string, string | number | boolean>>
 
-export const indexDefinition = (settings: Settings) => ({
+export const indexDefinition = (settings: IndexSettings) => ({
   settings: { number_of_shards: 1, refresh_interval: '1s', 'index.mapping.total_fields.limit': 4_000, ...settings },
   mappings: {
     dynamic: DYNAMIC,

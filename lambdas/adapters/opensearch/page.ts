@@ -1,9 +1,9 @@
 /** A page of hits. A request gives a window of 10,000: what is larger, or lies deeper, is walked. */
 import type { Plan } from '../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../ports/search/search-index.ts'
-import { type PulseAnswer, pulseOf, READ_PULSE } from './heartbeats.ts'
+import { HEARTBEAT_AGGREGATION, type HeartbeatAggregations, oldestHeartbeat } from './heartbeats.ts'
 import type { Query } from './query.ts'
-import { type FoundHit, hitOf, type SearchAnswer, type Searching, searchAfter, sortOf } from './search-requests.ts'
+import { type FoundHit, hitOf, type SearchResponse, type SearchSession, searchAfter, sortOf } from './search-requests.ts'
 
 const WINDOW = 10_000
 /** Above so many matches the estimated total is absent. */
@@ -12,16 +12,16 @@ const COUNTED = 10_000
 const TRACKED = { none: false, estimate: COUNTED + 1, accurate: true } as const
 
 /** `source`: what is read of each hit. */
-export async function findPage(searching: Searching, plan: Plan, query: Query, source: readonly string[] | false): Promise<HitPage> {
+export async function findPage(searching: SearchSession, plan: Plan, query: Query, source: readonly string[] | false): Promise<HitPage> {
   const { types, order, limit } = plan
   const wanted = limit === 0 ? 0 : limit + 1
   const hits: Hit[] = []
-  let first: SearchAnswer<PulseAnswer> | undefined
+  let first: SearchResponse<HeartbeatAggregations> | undefined
   let after: FoundHit['sort'] | undefined = plan.after === undefined ? undefined : searchAfter(plan.after, order)
   for (let skip = plan.skip ?? 0, isEnd = false; !isEnd; ) {
     const isSkipping = skip > 0 && (after !== undefined || skip + wanted > WINDOW)
     const size = Math.min(isSkipping ? skip : wanted - hits.length, WINDOW)
-    const found: SearchAnswer<PulseAnswer> = await searching.search(types, {
+    const found: SearchResponse<HeartbeatAggregations> = await searching.search(types, {
       ...requestOf(plan, query, size),
       from: isSkipping ? 0 : skip,
       ...(after === undefined ? {} : { search_after: after }),
@@ -37,10 +37,10 @@ export async function findPage(searching: Searching, plan: Plan, query: Query, s
   return { hits: hits.slice(0, limit), more: limit > 0 && hits.length > limit, ...totalOf(plan, first!), ...pulseRead(plan, first!) }
 }
 
-const pulseAsked = ({ pulse }: Plan) => (pulse === true ? { aggs: READ_PULSE } : {})
+const pulseAsked = ({ pulse }: Plan) => (pulse === true ? { aggs: HEARTBEAT_AGGREGATION } : {})
 
-function pulseRead({ pulse, types }: Plan, { aggregations }: SearchAnswer<PulseAnswer>): Pick<HitPage, 'pulse'> {
-  const read = pulse === true ? pulseOf(aggregations, types.length) : undefined
+function pulseRead({ pulse, types }: Plan, { aggregations }: SearchResponse<HeartbeatAggregations>): Pick<HitPage, 'pulse'> {
+  const read = pulse === true ? oldestHeartbeat(aggregations, types.length) : undefined
   return read === undefined ? {} : { pulse: read }
 }
 
@@ -53,7 +53,7 @@ export const requestOf = ({ order, total, limit }: Plan, query: Query, size = li
   track_total_hits: TRACKED[total],
 })
 
-function totalOf(plan: Plan, { hits: { total } }: SearchAnswer): { readonly total?: number } {
+function totalOf(plan: Plan, { hits: { total } }: SearchResponse): { readonly total?: number } {
   if (total === undefined || (plan.total === 'estimate' && total.value > COUNTED)) return {}
   return { total: total.value }
 }

@@ -2,9 +2,9 @@
  * Tests on intervals. An interval is indexed as it is, closed: what makes it half-open is in the query.
  * Bounds at infinity are left out, for infinity is no JSON. https://docs.opensearch.org/latest/field-types/supported-field-types/range/
  */
-import { above, below } from '../../ports/search/doubles.ts'
+import { nextDoubleAbove, nextDoubleBelow } from '../../ports/search/doubles.ts'
 import type { RangeTest } from '../../ports/search/plan.ts'
-import { NOTHING, type Query } from './query.ts'
+import { MATCH_NONE, type Query } from './query.ts'
 
 export type Bounds = { readonly gte?: number; readonly lte?: number }
 
@@ -14,15 +14,15 @@ export const boundsOf = (low: number, high: number): Bounds => ({
 })
 
 export function rangeQuery(field: string, { kind, relation, low, high }: RangeTest): Query {
-  if (low === Number.POSITIVE_INFINITY || high === Number.NEGATIVE_INFINITY) return NOTHING
+  if (low === Number.POSITIVE_INFINITY || high === Number.NEGATIVE_INFINITY) return MATCH_NONE
   // The end of a span is not in it; the end of a number's interval is, and that of the test never.
-  if (relation === 'within') return between(field, 'within', low, kind === 'span' ? high : below(high))
-  return between(field, 'intersects', kind === 'span' ? above(low) : low, below(high))
+  if (relation === 'within') return between(field, 'within', low, kind === 'span' ? high : nextDoubleBelow(high))
+  return between(field, 'intersects', kind === 'span' ? nextDoubleAbove(low) : low, nextDoubleBelow(high))
 }
 
 function between(field: string, relation: 'within' | 'intersects', from: number, to: number): Query {
   // An interval that begins before `to` and ends after `from` contains both.
-  if (from > to) return relation === 'within' ? NOTHING : { range: { [field]: { ...boundsOf(to, from), relation: 'contains' } } }
+  if (from > to) return relation === 'within' ? MATCH_NONE : { range: { [field]: { ...boundsOf(to, from), relation: 'contains' } } }
   const bounds = boundsOf(from, to)
   return Object.keys(bounds).length === 0 ? { exists: { field } } : { range: { [field]: { ...bounds, relation } } }
 }

@@ -5,33 +5,33 @@
 import type { Client } from '@opensearch-project/opensearch'
 import { NotApplied } from '../../ports/faults/not-applied.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
-import type { Held } from '../../ports/search/heartbeat.ts'
+import type { IndexHeartbeats } from '../../ports/search/heartbeat.ts'
 import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
-import { type IndexRegister, identityOf, isLive, type LiveIndices } from '../../ports/search/serving-indices.ts'
+import { type IndexRegister, identityOf, isServing, type ServingIndices } from '../../ports/search/serving-indices.ts'
 import { Aliases, identityIn } from './aliases.ts'
-import { Bulk, type BulkOptions, type Target, type Targets } from './bulk.ts'
+import { type BulkOptions, BulkWriter, type WriteTarget, type WriteTargets } from './bulk.ts'
 import { type CallLimits, Cluster, type Timer } from './cluster.ts'
-import { matchesOf } from './compile-plan.ts'
-import { distinctKeys } from './distinct.ts'
+import { matchingQuery } from './compile-plan.ts'
+import { readDistinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
-import { carryPulse, readPulses, writePulse } from './heartbeats.ts'
-import type { Settings } from './index-definition.ts'
+import { copyHeartbeat, readHeartbeats, writeHeartbeat } from './heartbeats.ts'
+import type { IndexSettings } from './index-definition.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
-import { Searching } from './search-requests.ts'
-import { resolve } from './two-step-conditions.ts'
-import { isVisible, refreshIndex } from './visibility.ts'
+import { SearchSession } from './search-requests.ts'
+import { resolveConditions } from './two-step-conditions.ts'
+import { refreshIndex, waitUntilVisible } from './visibility.ts'
 
 export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
   /** Names of indices begin with it; lower case. */
   readonly prefix: string
   /** As of a few seconds ago. */
-  readonly live: () => Promise<LiveIndices>
+  readonly live: () => Promise<ServingIndices>
   /** Of who writes. */
   readonly register?: IndexRegister
   /** Of new indices, beside the mapping: number_of_replicas, refresh_interval … */
-  readonly settings?: Settings
+  readonly settings?: IndexSettings
   /** Milliseconds a search may take. */
   readonly budget?: number
   readonly timer?: Timer
@@ -40,7 +40,7 @@ export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
 }
 
 /** The next index of a type, filled beside the live one, which goes on answering. */
-export type Rebuild = {
+export type IndexRebuild = {
   /** By which another process may go on. */
   readonly name: string
   readonly identity: string
@@ -53,7 +53,7 @@ export type Rebuild = {
 export class OpenSearchIndex implements SearchIndex {
   readonly #cluster: Cluster
   readonly #aliases: Aliases
-  readonly #bulk: Bulk
+  readonly #bulk: BulkWriter
   readonly #budget: number
   readonly #live: OpenSearchOptions['live']
   readonly #register: IndexRegister
@@ -66,7 +66,7 @@ export class OpenSearchIndex implements SearchIndex {
     const { keepsBodies = false, epoch = 0, refresh = 'none', mostBytes = 4_000_000, onPoison = () => {} } = options
     this.#cluster = new Cluster(client, { attempts, patience, pause }, options.timer)
     this.#aliases = new Aliases(this.#cluster, prefix, settings, knownFor)
-    this.#bulk = new Bulk(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
+    this.#bulk = new BulkWriter(this.#cluster, { keepsBodies, epoch, refresh, mostBytes, onPoison })
     this.#live = live
     this.#register = register
     this.#budget = budget
@@ -89,17 +89,17 @@ export class OpenSearchIndex implements SearchIndex {
     await refreshIndex(this.#cluster, await this.#nameOf(type))
   }
 
-  async #applyTo(documents: readonly IndexDocument[], how: Pick<Target, 'isAgain'> = {}): Promise<void> {
+  async #applyTo(documents: readonly IndexDocument[], how: Pick<WriteTarget, 'isAgain'> = {}): Promise<void> {
     if (documents.length === 0) return
     const { building, live } = await this.#lookBefore(documents).catch((error: unknown) => {
       throw new NotApplied(documents, error)
     })
-    const targetsOf = ({ type }: IndexDocument): readonly Target[] => {
+    const targetsOf = ({ type }: IndexDocument): readonly WriteTarget[] => {
       const identity = identityOf(live, type)
       const next = { type, alias: this.#aliases.next(type, identity), ...how }
       const isBuilding = building.has(next.alias)
       // A lost index that nobody has begun to make again gets all there is when somebody does.
-      if (!isLive(live, type)) return isBuilding ? [{ ...next, ifMissing: 'refused' }] : []
+      if (!isServing(live, type)) return isBuilding ? [{ ...next, ifMissing: 'refused' }] : []
       const own = { type, alias: this.#aliases.live(type, identity), ifMissing: 'lost', ...how } as const
       return isBuilding ? [own, { ...next, ifMissing: 'passed' }] : [own]
     }
@@ -119,7 +119,7 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /** Every type of these documents has an index, or had one. */
-  async #withIndices(documents: readonly IndexDocument[]): Promise<LiveIndices> {
+  async #withIndices(documents: readonly IndexDocument[]): Promise<ServingIndices> {
     const live = await this.#live()
     const fresh = [...new Set(documents.map(({ type }) => type))].filter((type) => !Object.hasOwn(live.types, type))
     if (fresh.length === 0) return live
@@ -128,9 +128,9 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /** The types whose index is not there, or was set back, are made again: all that are not yet, those that were known to lack theirs, too. */
-  async tend(held: Held = {}): Promise<readonly string[]> {
+  async tend(held: IndexHeartbeats = {}): Promise<readonly string[]> {
     const live = await this.#live()
-    const known = Object.entries(live.types).filter(([type]) => isLive(live, type))
+    const known = Object.entries(live.types).filter(([type]) => isServing(live, type))
     const missing = { ...(await this.#aliases.missing(Object.fromEntries(known))), ...(await this.#setBack(live, held)) }
     if (Object.keys(missing).length === 0) return live.lacking
     await this.#register.lost(missing)
@@ -138,21 +138,21 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /** All that was acknowledged before the instant is applied: so each index is told, but those that were set back. What holds it now. */
-  async pulse(sent: number, held: Held): Promise<Held> {
+  async pulse(sent: number, held: IndexHeartbeats): Promise<IndexHeartbeats> {
     const { building, live } = await this.#lookBefore([])
     const lost = await this.#setBack(live, held)
     if (Object.keys(lost).length > 0) await this.#register.lost(lost)
-    const told = Object.entries(live.types).filter(([type]) => isLive(live, type) && !Object.hasOwn(lost, type))
+    const told = Object.entries(live.types).filter(([type]) => isServing(live, type) && !Object.hasOwn(lost, type))
     const next = Object.entries(live.types).map(([type, identity]) => this.#aliases.next(type, identity))
     const aliases = [...told.map(([type, identity]) => this.#aliases.live(type, identity)), ...next.filter((each) => building.has(each))]
-    const isHeld = await writePulse(this.#cluster, aliases, sent)
+    const isHeld = await writeHeartbeat(this.#cluster, aliases, sent)
     return Object.fromEntries(told.flatMap(([type, identity], i) => (isHeld[i] ? [[type, { identity, sent }]] : [])))
   }
 
   /** Type → identity of the indices that are there, with an older pulse than they had. */
-  async #setBack(live: LiveIndices, held: Held): Promise<Readonly<Record<string, string>>> {
-    const had = Object.entries(held).filter(([type, { identity }]) => isLive(live, type) && live.types[type] === identity)
-    const has = await readPulses(
+  async #setBack(live: ServingIndices, held: IndexHeartbeats): Promise<Readonly<Record<string, string>>> {
+    const had = Object.entries(held).filter(([type, { identity }]) => isServing(live, type) && live.types[type] === identity)
+    const has = await readHeartbeats(
       this.#cluster,
       had.map(([type, { identity }]) => this.#aliases.live(type, identity)),
     )
@@ -173,7 +173,7 @@ export class OpenSearchIndex implements SearchIndex {
 
   async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
     const searching = this.#begin()
-    return distinctKeys(searching, matching.types, await this.#queryOf(searching, matching), `keys.${field}`, limit)
+    return readDistinctKeys(searching, matching.types, await this.#queryOf(searching, matching), `keys.${field}`, limit)
   }
 
   async groups(plan: GroupPlan): Promise<GroupPage> {
@@ -183,14 +183,14 @@ export class OpenSearchIndex implements SearchIndex {
 
   /** `tokens`: of tokenOf. */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean> {
-    return isVisible({ cluster: this.#cluster, nameOf: (type) => this.#nameOf(type), epoch: this.#epoch }, tokens, patience)
+    return waitUntilVisible({ cluster: this.#cluster, nameOf: (type) => this.#nameOf(type), epoch: this.#epoch }, tokens, patience)
   }
 
   /**
    * Begins to rebuild a type, or goes on with the next index there is, or, where another process told its name, with that. Every `apply` writes to both indices; those of other processes know of it after `knownFor` ms:
    * what is read from the store before that may miss a write.
    */
-  async rebuild(type: string, name?: string): Promise<Rebuild> {
+  async rebuild(type: string, name?: string): Promise<IndexRebuild> {
     return this.#rebuildOf(type, name ?? (await this.#aliases.createNext(type, identityOf(await this.#live(), type))))
   }
 
@@ -200,7 +200,7 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /** Goes on with the kept index of a type, also with versions that it has already. undefined: it is not there any more. */
-  async takeBack(type: string, index: string): Promise<Rebuild | undefined> {
+  async takeBack(type: string, index: string): Promise<IndexRebuild | undefined> {
     return (await this.#aliases.takeBack(type, index)) ? this.#rebuildOf(type, index) : undefined
   }
 
@@ -216,10 +216,10 @@ export class OpenSearchIndex implements SearchIndex {
     await this.#aliases.removeKept([identity, ...Object.values(types), ...former], but)
   }
 
-  #rebuildOf(type: string, index: string): Rebuild {
+  #rebuildOf(type: string, index: string): IndexRebuild {
     const identity = identityIn(index)
     const next = { type, alias: this.#aliases.next(type, identity), ifMissing: 'refused' } as const
-    const targets = (more: Pick<Target, 'isAgain'>): Targets => ({
+    const targets = (more: Pick<WriteTarget, 'isAgain'>): WriteTargets => ({
       of: () => [{ ...next, ...more }],
       missing: async () => this.#aliases.forgetBuilding(),
     })
@@ -228,7 +228,7 @@ export class OpenSearchIndex implements SearchIndex {
       identity,
       apply: (documents, isAgain = false) => this.#bulk.apply(documents, targets({ isAgain })),
       swap: async (isKept = false) => {
-        await carryPulse(this.#cluster, this.#aliases.live(type, identity), index)
+        await copyHeartbeat(this.#cluster, this.#aliases.live(type, identity), index)
         return this.#aliases.swap(type, index, (await this.#live()).former, isKept)
       },
     }
@@ -245,17 +245,17 @@ export class OpenSearchIndex implements SearchIndex {
     const lacking = types.filter((type) => live.lacking.includes(type) || live.ahead?.includes(type))
     if (lacking.length > 0) throw new Unavailable(`the index of ${lacking.join(', ')} is being made again`)
     const names = types.map((type) =>
-      isLive(live, type) ? this.#aliases.live(type, live.types[type]!) : this.#aliases.liveIfAny(type, live.identity),
+      isServing(live, type) ? this.#aliases.live(type, live.types[type]!) : this.#aliases.liveIfAny(type, live.identity),
     )
     return names.length === 0 ? [this.#aliases.nothing] : names
   }
 
-  #begin(): Searching {
-    return new Searching(this.#cluster, (types) => this.#namesOf(types), this.#budget)
+  #begin(): SearchSession {
+    return new SearchSession(this.#cluster, (types) => this.#namesOf(types), this.#budget)
   }
 
-  async #queryOf(searching: Searching, matching: Matching): Promise<Query> {
-    return matchesOf(matching, await resolve(searching, matching))
+  async #queryOf(searching: SearchSession, matching: Matching): Promise<Query> {
+    return matchingQuery(matching, await resolveConditions(searching, matching))
   }
 }
 

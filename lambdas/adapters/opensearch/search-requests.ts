@@ -1,11 +1,11 @@
 /** Sends searches, and says in the words of the port why one was not answered. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
-import type { Position, SortKey } from '../../ports/search/plan.ts'
+import type { HitPosition, SortKey } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
-import { type Cluster, Failed, isWhole, MISSED, type Request } from './cluster.ts'
+import { type Cluster, type ClusterRequest, isComplete, OpenSearchError, SHARDS_FAILED } from './cluster.ts'
 import { readBody } from './document-body.ts'
-import { versionIn } from './external-version.ts'
+import { resourceVersionOf } from './external-version.ts'
 import { sortText, sortValue } from './sort-values.ts'
 
 export type FoundHit = {
@@ -14,7 +14,7 @@ export type FoundHit = {
   readonly sort: readonly (string | null)[]
 }
 
-export type SearchAnswer<Aggregations = unknown> = {
+export type SearchResponse<Aggregations = unknown> = {
   readonly timed_out: boolean
   readonly hits: {
     readonly total?: { readonly value: number; readonly relation: 'eq' | 'gte' }
@@ -41,39 +41,39 @@ const STRICT = { ignore_unavailable: false, allow_partial_search_results: false 
 const MOST_IN_PATH = 30
 
 /** The indices of types, by their names. Unavailable: one of them is being made again. */
-export type NamesOf = (types: readonly string[]) => Promise<readonly string[]>
+export type IndexNamesLookup = (types: readonly string[]) => Promise<readonly string[]>
 
 /** One search, which may take several requests. All of them, with their repetitions, have one budget. */
-export class Searching {
+export class SearchSession {
   readonly #cluster: Cluster
-  readonly #namesOf: NamesOf
+  readonly #namesOf: IndexNamesLookup
   readonly #until: number
 
   /** `budget`: ms from now. */
-  constructor(cluster: Cluster, namesOf: NamesOf, budget: number) {
+  constructor(cluster: Cluster, namesOf: IndexNamesLookup, budget: number) {
     this.#cluster = cluster
     this.#namesOf = namesOf
     this.#until = cluster.now() + budget
   }
 
-  async search<Aggregations>(types: readonly string[], body: Body): Promise<SearchAnswer<Aggregations>> {
+  async search<Aggregations>(types: readonly string[], body: Body): Promise<SearchResponse<Aggregations>> {
     const names = await this.#namesOf(types)
     if (names.length > MOST_IN_PATH) return (await this.#searchAll<Aggregations>(names, [body]))[0]!
     const path = `/${names.join(',')}/_search`
-    const found = await this.#send<SearchAnswer<Aggregations>>({ method: 'POST', path, querystring: STRICT, body })
+    const found = await this.#send<SearchResponse<Aggregations>>({ method: 'POST', path, querystring: STRICT, body })
     checkPart(found)
     return found
   }
 
   /** Several searches of the same types at once, answered in their order. */
-  async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly SearchAnswer[]> {
+  async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly SearchResponse[]> {
     return bodies.length === 0 ? [] : this.#searchAll(await this.#namesOf(types), bodies)
   }
 
-  async #searchAll<Aggregations>(names: readonly string[], bodies: readonly Body[]): Promise<readonly SearchAnswer<Aggregations>[]> {
+  async #searchAll<Aggregations>(names: readonly string[], bodies: readonly Body[]): Promise<readonly SearchResponse<Aggregations>[]> {
     const header = JSON.stringify({ index: names, ...STRICT })
     const lines = bodies.map((body) => `${header}\n${JSON.stringify(body)}\n`).join('')
-    const { responses } = await this.#send<{ readonly responses: readonly SearchAnswer<Aggregations>[] }>({
+    const { responses } = await this.#send<{ readonly responses: readonly SearchResponse<Aggregations>[] }>({
       method: 'POST',
       path: '/_msearch',
       lines,
@@ -82,22 +82,22 @@ export class Searching {
     return responses
   }
 
-  #send<Answer>(request: Request): Promise<Answer> {
+  #send<Answer>(request: ClusterRequest): Promise<Answer> {
     if (this.#cluster.now() >= this.#until) throw new SearchTooCostly('the search took too long')
     return this.#cluster.send<Answer>({ ...request, final: COSTLY, until: this.#until }).catch(explained)
   }
 }
 
-function checkPart(answer: SearchAnswer): void {
+function checkPart(answer: SearchResponse): void {
   const { timed_out, error, status } = answer
-  if (error !== undefined) explained(new Failed(status ?? 500, error.type ?? 'part of several searches', error))
+  if (error !== undefined) explained(new OpenSearchError(status ?? 500, error.type ?? 'part of several searches', error))
   // guard: search-reaches-all-shards
-  if (!isWhole(answer)) throw new Failed(503, MISSED)
+  if (!isComplete(answer)) throw new OpenSearchError(503, SHARDS_FAILED)
   if (timed_out) throw new SearchTooCostly('the search took too long')
 }
 
 function explained(error: unknown): never {
-  if (!(error instanceof Failed)) throw error
+  if (!(error instanceof OpenSearchError)) throw error
   if (error.status === 404) throw new Unavailable('an index is missing', { cause: error })
   if (error.isTimeout || error.says(STOPPED)) throw new SearchTooCostly('the search took too long', { cause: error })
   throw error.says(LARGE) ? new SearchTooCostly('the search is too large', { cause: error }) : error
@@ -112,7 +112,7 @@ export const sortOf = (order: readonly SortKey[]): readonly Body[] => [
   { id: { order: 'asc', unmapped_type: 'keyword' } },
 ]
 
-export const searchAfter = ({ values, type, id }: Position, order: readonly SortKey[]): readonly (string | null)[] => [
+export const searchAfter = ({ values, type, id }: HitPosition, order: readonly SortKey[]): readonly (string | null)[] => [
   ...order.map((_, i) => (values[i] === null || values[i] === undefined ? null : sortText(values[i]))),
   type,
   id,
@@ -122,5 +122,11 @@ export function hitOf({ _version, _source, sort }: FoundHit): Hit {
   const [type, id] = sort.slice(-2) as [string, string]
   const values = sort.slice(0, -2).map((each) => (each === null ? null : sortValue(each)))
   const body = _source?.body
-  return { type, id, version: versionIn(_version), position: { values, type, id }, ...(body === undefined ? {} : { body: readBody(body) }) }
+  return {
+    type,
+    id,
+    version: resourceVersionOf(_version),
+    position: { values, type, id },
+    ...(body === undefined ? {} : { body: readBody(body) }),
+  }
 }

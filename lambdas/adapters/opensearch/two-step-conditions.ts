@@ -4,10 +4,10 @@
  */
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
 import { type Matching, metresBetween, type Predicate, rulesOf } from '../../ports/search/plan.ts'
-import { containsQuery, type Resolved, scopeOf } from './compile-plan.ts'
-import { distinctKeys } from './distinct.ts'
-import { allOf, noneOf, oneOf, type Query, someOf } from './query.ts'
-import type { Searching } from './search-requests.ts'
+import { containsQuery, type ResolvedQueries, scopeOf } from './compile-plan.ts'
+import { readDistinctKeys } from './distinct.ts'
+import { allOf, noneOf, type Query, someOf, termsQuery } from './query.ts'
+import type { SearchSession } from './search-requests.ts'
 
 type Near = Extract<Predicate, { kind: 'near' }>
 type Contains = Extract<Predicate, { kind: 'contains' }>
@@ -16,7 +16,7 @@ type Contains = Extract<Predicate, { kind: 'contains' }>
 const LONGEST_WILDCARD = 200
 const MOST_CANDIDATES = 65_535
 
-export async function resolve(searching: Searching, matching: Matching): Promise<Resolved> {
+export async function resolveConditions(searching: SearchSession, matching: Matching): Promise<ResolvedQueries> {
   const resolved = new Map<Predicate, Query>()
   for (const leaf of leavesOf({ kind: 'all', of: [matching.where, ...rulesOf(matching)] })) {
     if (leaf.kind === 'near') resolved.set(leaf, await nearQuery(searching, matching, leaf))
@@ -36,7 +36,7 @@ function* leavesOf(p: Predicate): Generator<Predicate> {
 const FARTHEST = 20_016_000
 
 /** The engine rounds points to centimetres, and its sphere and sines are not ours: points close to the edge of the circle are judged here. */
-async function nearQuery(searching: Searching, matching: Matching, { field, latitude, longitude, metres }: Near): Promise<Query> {
+async function nearQuery(searching: SearchSession, matching: Matching, { field, latitude, longitude, metres }: Near): Promise<Query> {
   const points = `points.${field}`
   if (metres >= FARTHEST) return { exists: { field: points } }
   const margin = 1 + metres * 1e-5
@@ -49,29 +49,29 @@ async function nearQuery(searching: Searching, matching: Matching, { field, lati
     const [lat, lon] = point.split(',').map(Number) as [number, number]
     return metresBetween([lat, lon], [latitude, longitude]) <= metres
   })
-  return someOf([...inside, ...(passing.length === 0 ? [] : [oneOf(points, passing)])])
+  return someOf([...inside, ...(passing.length === 0 ? [] : [termsQuery(points, passing)])])
 }
 
-async function longContainsQuery(searching: Searching, matching: Matching, { field, text }: Contains): Promise<Query> {
+async function longContainsQuery(searching: SearchSession, matching: Matching, { field, text }: Contains): Promise<Query> {
   const characters = [...text]
   const pieces = Array.from({ length: Math.ceil(characters.length / LONGEST_WILDCARD) }, (_, i) =>
     containsQuery(`keys.${field}`, characters.slice(i * LONGEST_WILDCARD, (i + 1) * LONGEST_WILDCARD).join('')),
   )
   const candidates = await candidatesOf(searching, matching, pieces, `keys.${field}`)
-  return oneOf(
+  return termsQuery(
     `keys.${field}`,
     candidates.filter((key) => key.includes(text)),
   )
 }
 
 async function candidatesOf(
-  searching: Searching,
+  searching: SearchSession,
   matching: Matching,
   conditions: readonly Query[],
   field: string,
 ): Promise<readonly string[]> {
   const query = allOf([...scopeOf(matching), ...conditions])
-  const keys = await distinctKeys(searching, matching.types, query, field, MOST_CANDIDATES + 1)
+  const keys = await readDistinctKeys(searching, matching.types, query, field, MOST_CANDIDATES + 1)
   if (keys.length > MOST_CANDIDATES) throw new SearchTooCostly('too many values must be compared')
   return keys
 }

@@ -1,6 +1,6 @@
 /** Whether versions are seen by searches: they are asked for by id, which needs no refresh, and then shown by one. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { inParallel } from '../../ports/execution/parallel.ts'
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
@@ -11,7 +11,7 @@ export const tokenOf = (document: Pick<IndexDocument, 'tenant' | 'type' | 'id' |
   `${idOf(document)}~${document.version}`
 
 /** The name of a type's live index, whether it is there or not. */
-export type NameOf = (type: string) => Promise<string>
+export type IndexNameLookup = (type: string) => Promise<string>
 
 type Version = { readonly type: string; readonly id: string; readonly version: number }
 type Answer = { readonly docs: readonly { readonly _version?: number }[] }
@@ -20,10 +20,14 @@ const BETWEEN = 50
 const AT_ONCE = 8
 
 /** `epoch`: see external-version.ts. */
-export type Looking = { readonly cluster: Cluster; readonly nameOf: NameOf; readonly epoch: number }
+export type VisibilityParts = { readonly cluster: Cluster; readonly nameOf: IndexNameLookup; readonly epoch: number }
 
 /** Waits at most `patience` ms. */
-export async function isVisible({ cluster, nameOf, epoch }: Looking, tokens: readonly string[], patience: number): Promise<boolean> {
+export async function waitUntilVisible(
+  { cluster, nameOf, epoch }: VisibilityParts,
+  tokens: readonly string[],
+  patience: number,
+): Promise<boolean> {
   const until = performance.now() + patience
   let missing: readonly Version[] = tokens.map((token) => {
     const { version, ...document } = versionOf(token)
@@ -36,7 +40,7 @@ export async function isVisible({ cluster, nameOf, epoch }: Looking, tokens: rea
     await wait(BETWEEN)
   }
   const names = await Promise.all([...new Set(tokens.map((token) => versionOf(token).type))].map(nameOf))
-  await inParallel(names, AT_ONCE, (name) => refreshIndex(cluster, name))
+  await forEachInParallel(names, AT_ONCE, (name) => refreshIndex(cluster, name))
   return true
 }
 
@@ -45,7 +49,7 @@ export async function refreshIndex(cluster: Cluster, name: string): Promise<void
   await cluster.send({ method: 'POST', path: `/${name}/_refresh`, querystring: { ignore_unavailable: true } })
 }
 
-async function missingOf(cluster: Cluster, nameOf: NameOf, versions: readonly Version[]): Promise<readonly Version[]> {
+async function missingOf(cluster: Cluster, nameOf: IndexNameLookup, versions: readonly Version[]): Promise<readonly Version[]> {
   if (versions.length === 0) return []
   const docs = await Promise.all(versions.map(async ({ type, id }) => ({ _index: await nameOf(type), _id: id, _source: false })))
   const answer = await cluster.send<Answer>({ method: 'POST', path: '/_mget', body: { docs } })

@@ -9,7 +9,7 @@ import {
   type S3Client,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
-import type { BlobCopier, Copied, CopiedParts, Place } from '../../ports/blobs/blob-copier.ts'
+import type { BlobCopier, BucketKey, PartialCopy, SourceBlob } from '../../ports/blobs/blob-copier.ts'
 import { checkBlobKey } from '../../ports/blobs/blob-key.ts'
 import type { Blob } from '../../ports/blobs/blob-store.ts'
 
@@ -28,7 +28,7 @@ export class S3BlobCopier implements BlobCopier {
     this.#largest = largest
   }
 
-  async copy(blob: Copied, to: Place, parts?: CopiedParts): Promise<CopiedParts | undefined> {
+  async copy(blob: SourceBlob, to: BucketKey, parts?: PartialCopy): Promise<PartialCopy | undefined> {
     checkBlobKey(blob.key)
     if (parts === undefined) return blob.size > this.#largest ? this.#begin(blob, to) : this.#copyWhole(blob, to)
     try {
@@ -39,11 +39,11 @@ export class S3BlobCopier implements BlobCopier {
     }
   }
 
-  async put(to: Place, { bytes, contentType }: Blob): Promise<void> {
+  async put(to: BucketKey, { bytes, contentType }: Blob): Promise<void> {
     await this.#client.send(new PutObjectCommand({ ...placeOf(to), Body: bytes, ContentType: contentType }))
   }
 
-  async abandon(to: Place, { upload }: CopiedParts): Promise<void> {
+  async abandon(to: BucketKey, { upload }: PartialCopy): Promise<void> {
     try {
       await this.#client.send(new AbortMultipartUploadCommand({ ...placeOf(to), UploadId: upload }))
     } catch (error) {
@@ -51,16 +51,16 @@ export class S3BlobCopier implements BlobCopier {
     }
   }
 
-  async #copyWhole({ key }: Copied, to: Place): Promise<undefined> {
+  async #copyWhole({ key }: SourceBlob, to: BucketKey): Promise<undefined> {
     await this.#client.send(new CopyObjectCommand({ ...placeOf(to), CopySource: this.#source(key) }))
   }
 
-  async #begin({ contentType }: Copied, to: Place): Promise<CopiedParts> {
+  async #begin({ contentType }: SourceBlob, to: BucketKey): Promise<PartialCopy> {
     const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand({ ...placeOf(to), ContentType: contentType }))
     return { upload: UploadId!, each: this.#largest, tags: [] }
   }
 
-  async #goOn({ key, size }: Copied, to: Place, { upload, each, tags }: CopiedParts): Promise<CopiedParts | undefined> {
+  async #goOn({ key, size }: SourceBlob, to: BucketKey, { upload, each, tags }: PartialCopy): Promise<PartialCopy | undefined> {
     const place = { ...placeOf(to), UploadId: upload }
     const from = tags.length * each
     if (from >= size) {
@@ -80,4 +80,4 @@ export class S3BlobCopier implements BlobCopier {
   }
 }
 
-const placeOf = ({ bucket, key }: Place) => ({ Bucket: bucket, Key: key })
+const placeOf = ({ bucket, key }: BucketKey) => ({ Bucket: bucket, Key: key })

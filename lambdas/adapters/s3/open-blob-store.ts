@@ -10,7 +10,7 @@ export const openS3BlobStore = (bucket: string): BlobStore => new S3BlobStore(ne
 
 export const openS3BlobCopier = (from: string): BlobCopier => new S3BlobCopier(new S3Client({ forcePathStyle: true }), from)
 
-export type PackagesIn = Omit<S3PackagesOptions, 'client'> & { readonly region?: string }
+export type S3PackagesLocation = Omit<S3PackagesOptions, 'client'> & { readonly region?: string }
 
-export const openS3Packages = ({ region, ...options }: PackagesIn): S3Packages =>
+export const openS3Packages = ({ region, ...options }: S3PackagesLocation): S3Packages =>
   new S3Packages({ ...options, client: new S3Client({ forcePathStyle: true, ...(region === undefined ? {} : { region }) }) })

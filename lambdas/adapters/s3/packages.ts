@@ -13,12 +13,18 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3'
-import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/definitions/package-store.ts'
-import { inParallel } from '../../ports/execution/parallel.ts'
+import {
+  isSamePackage,
+  type PackageLabel,
+  type PackageListing,
+  type PackageStore,
+  type StoredPackage,
+} from '../../ports/definitions/package-store.ts'
+import { forEachInParallel } from '../../ports/execution/parallel.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 
 /** `at`: what the keys of its files begin with. */
-type Named = Label & { readonly at: string }
+type Named = PackageLabel & { readonly at: string }
 /** `change`: another one with each, so that no index is ever the one of before. */
 type Index = { readonly change: string; readonly packages: readonly Named[] }
 type Found = { readonly tag: string | undefined; readonly index: Index }
@@ -51,16 +57,16 @@ const ATTEMPTS = 20
 
 export class S3Packages implements PackageStore {
   readonly #options: S3PackagesOptions
-  #known: (Found & { readonly at: number; readonly now: PackagesNow }) | undefined
+  #known: (Found & { readonly at: number; readonly now: PackageListing }) | undefined
   /** When it was in vain that the index was asked for, and what was known goes on. */
   #triedAt: number | undefined
-  #asking: Promise<PackagesNow> | undefined
+  #asking: Promise<PackageListing> | undefined
 
   constructor(options: S3PackagesOptions) {
     this.#options = options
   }
 
-  async now(): Promise<PackagesNow> {
+  async now(): Promise<PackageListing> {
     const known = this.#known
     const at = this.#triedAt ?? known?.at
     if (known !== undefined && Math.abs(this.#options.now() - at!) < KNOWN_FOR) return known.now
@@ -70,7 +76,7 @@ export class S3Packages implements PackageStore {
     return this.#asking
   }
 
-  #lastKnown(error: unknown): PackagesNow {
+  #lastKnown(error: unknown): PackageListing {
     const { now, warn } = this.#options
     const known = this.#known
     if (!(error instanceof Unavailable) || known === undefined || Math.abs(now() - known.at) >= LASTS) throw error
@@ -79,11 +85,11 @@ export class S3Packages implements PackageStore {
     return known.now
   }
 
-  async add(label: Label, files: ReadonlyMap<string, string>): Promise<boolean> {
+  async add(label: PackageLabel, files: ReadonlyMap<string, string>): Promise<boolean> {
     const { name, version } = label
     const named = { name, version, at: `${PREFIX}${name}-${version}/${randomUUID()}/` }
     if ((await this.#find()).index.packages.some((each) => isSamePackage(each, label))) return false
-    await inParallel([...files], PARALLEL, ([file, text]) => this.#put(`${named.at}${file}`, text))
+    await forEachInParallel([...files], PARALLEL, ([file, text]) => this.#put(`${named.at}${file}`, text))
     const isAdded = await this.#change(({ packages }) =>
       packages.some((each) => isSamePackage(each, label)) ? undefined : [...packages, named].toSorted(byName),
     )
@@ -91,7 +97,7 @@ export class S3Packages implements PackageStore {
     return isAdded
   }
 
-  async remove(label: Label): Promise<boolean> {
+  async remove(label: PackageLabel): Promise<boolean> {
     let at: string | undefined
     const isRemoved = await this.#change(({ packages }) => {
       at = packages.find((each) => isSamePackage(each, label))?.at
@@ -101,7 +107,7 @@ export class S3Packages implements PackageStore {
     return isRemoved
   }
 
-  async #ask(): Promise<PackagesNow> {
+  async #ask(): Promise<PackageListing> {
     const at = this.#options.now()
     const found = await this.#find(this.#known)
     const isSame = this.#known?.tag === found.tag && this.#known !== undefined
@@ -112,7 +118,7 @@ export class S3Packages implements PackageStore {
     return now
   }
 
-  #kept({ name, version, at }: Named): KeptPackage {
+  #kept({ name, version, at }: Named): StoredPackage {
     return {
       ...{ name, version },
       isThere: async () => (await this.#find()).index.packages.some((each) => each.at === at),
@@ -190,7 +196,7 @@ export class S3Packages implements PackageStore {
         if (Key === INDEX || there.some((named) => Key!.startsWith(named.at))) return false
         return (at !== undefined && Key!.startsWith(at)) || LastModified!.getTime() < old
       })
-      await inParallel(keys, PARALLEL, ({ Key }) => client.send(new DeleteObjectCommand({ Bucket: bucket, Key })))
+      await forEachInParallel(keys, PARALLEL, ({ Key }) => client.send(new DeleteObjectCommand({ Bucket: bucket, Key })))
       token = page.NextContinuationToken
     }
   }
@@ -211,5 +217,5 @@ const isNamed = (each: unknown): boolean => ['name', 'version', 'at'].every((key
 const statusOf = (error: unknown): number | undefined =>
   (error as { readonly $metadata?: { readonly httpStatusCode?: number } }).$metadata?.httpStatusCode
 
-const keyOf = ({ name, version }: Label): string => `${name}-${version}`
-const byName = (a: Label, b: Label): number => (keyOf(a) < keyOf(b) ? -1 : 1)
+const keyOf = ({ name, version }: PackageLabel): string => `${name}-${version}`
+const byName = (a: PackageLabel, b: PackageLabel): number => (keyOf(a) < keyOf(b) ? -1 : 1)

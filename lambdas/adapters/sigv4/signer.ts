@@ -7,7 +7,7 @@ import { defaultProvider } from '@aws-sdk/credential-provider-node'
 import { SignatureV4 } from '@smithy/signature-v4'
 
 /** `url`: whole, as it is sent. */
-export type ToSign = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
+export type SignableRequest = { readonly method: string; readonly url: string; readonly body?: Uint8Array }
 export type Credentials = { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string }
 
 export type SignerOptions = {
@@ -21,7 +21,7 @@ export type SignerOptions = {
 /** The headers to send beside those the request has; good for five minutes. Rejects where there are no credentials. */
 export function signer({ region, service, credentials = defaultProvider() }: SignerOptions) {
   const signing = new SignatureV4({ region, service, credentials, sha256: Sha256 })
-  return async ({ method, url, body }: ToSign, signingDate = new Date()): Promise<Readonly<Record<string, string>>> => {
+  return async ({ method, url, body }: SignableRequest, signingDate = new Date()): Promise<Readonly<Record<string, string>>> => {
     const { protocol, hostname, host, pathname, searchParams } = new URL(url)
     const query = Object.fromEntries([...new Set(searchParams.keys())].map((name) => [name, searchParams.getAll(name)]))
     const { headers } = await signing.sign({ method, protocol, hostname, path: pathname, query, headers: { host }, body }, { signingDate })

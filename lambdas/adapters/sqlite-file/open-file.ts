@@ -5,18 +5,18 @@
 import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isDamage } from './sqlite-errors.ts'
+import { isDamageError } from './sqlite-errors.ts'
 
 /** `applicationId`: marks the file as one of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 export type FileFormat = { readonly applicationId: number; readonly schemaVersion: number; readonly schema: string }
 
 /** A file that is something else, one of a newer version, or damaged; it stays as it is. The message has its path. */
-export class NotOurFile extends Error {}
+export class UnusableFileError extends Error {}
 
 /** Milliseconds for which one process waits for the other. */
 const PATIENCE = 5_000
 
-/** Makes the file when it is missing. NotOurFile where it is something else. */
+/** Makes the file when it is missing. UnusableFileError where it is something else. */
 export function openSqliteFile(file: string, format: FileFormat): DatabaseSync {
   makePrivate(file)
   const db = new DatabaseSync(file, { timeout: PATIENCE })
@@ -28,7 +28,7 @@ export function openSqliteFile(file: string, format: FileFormat): DatabaseSync {
     return db
   } catch (error) {
     db.close()
-    throw isDamage(error) ? new NotOurFile(`${file} is damaged, or is no file of this server`) : error
+    throw isDamageError(error) ? new UnusableFileError(`${file} is damaged, or is no file of this server`) : error
   }
 }
 
@@ -47,8 +47,9 @@ function make(db: DatabaseSync, { applicationId, schemaVersion, schema }: FileFo
 const isNew = (db: DatabaseSync): boolean => pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0
 
 function check(db: DatabaseSync, file: string, { applicationId, schemaVersion }: FileFormat): void {
-  if (pragma(db, 'application_id') !== applicationId) throw new NotOurFile(`${file} is no file of this server`)
-  if (Number(pragma(db, 'user_version')) > schemaVersion) throw new NotOurFile(`${file} was written by a newer version of this server`)
+  if (pragma(db, 'application_id') !== applicationId) throw new UnusableFileError(`${file} is no file of this server`)
+  if (Number(pragma(db, 'user_version')) > schemaVersion)
+    throw new UnusableFileError(`${file} was written by a newer version of this server`)
 }
 
 const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0]

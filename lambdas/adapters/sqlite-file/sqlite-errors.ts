@@ -12,18 +12,18 @@ const codeOf = (error: unknown): number => ((error as { readonly errcode?: numbe
 
 /** Another process, or thread, writes. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === BUSY
-export const isDamage = (error: unknown): boolean => [NOT_A_DATABASE, CORRUPT].includes(codeOf(error))
+export const isDamageError = (error: unknown): boolean => [NOT_A_DATABASE, CORRUPT].includes(codeOf(error))
 
 /** True if SQLite found no room on the disk. SQLite has then undone the change. */
 export const isDiskFull = (error: unknown): boolean =>
   codeOf(error) === FULL || [NOT_WRITTEN, NOT_GROWN].includes((error as { readonly errcode?: number }).errcode ?? 0)
 
 /** `kept`: what is in the file, for messages. */
-export type KeptIn = { readonly file: string; readonly kept: string }
+export type FileDescription = { readonly file: string; readonly kept: string }
 
 /** Overloaded where the other process kept the file, DiskFull, Damaged where it cannot be read, else the error itself. */
-export function reasonOf(error: unknown, { file, kept }: KeptIn): unknown {
+export function toFileFault(error: unknown, { file, kept }: FileDescription): unknown {
   if (isBusy(error)) return new Overloaded(`another process keeps the file of ${kept}`, { cause: error })
   if (isDiskFull(error)) return new DiskFull(`the disk takes no more ${kept}`, { cause: error })
-  return isDamage(error) ? new Damaged('store', `${file} is damaged`, { cause: error }) : error
+  return isDamageError(error) ? new Damaged('store', `${file} is damaged`, { cause: error }) : error
 }

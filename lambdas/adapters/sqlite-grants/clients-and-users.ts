@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type Client, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../ports/rows/users.ts'
 import type { RegisteredKind } from './grant-changes.ts'
-import { reading } from './read-retry.ts'
+import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
 /** Each that fails is one that another has done. */
@@ -37,7 +37,7 @@ class SqliteRegistered<Entry> {
   }
 
   async list(): Promise<readonly Entry[]> {
-    return reading(this.#db, () => this.#all.all() as unknown as readonly Row[]).map(({ json }) => JSON.parse(json))
+    return runRead(this.#db, () => this.#all.all() as unknown as readonly Row[]).map(({ json }) => JSON.parse(json))
   }
 
   async change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
@@ -55,7 +55,7 @@ class SqliteRegistered<Entry> {
   }
 
   #find(name: string): { readonly entry: Entry; readonly number: number } | undefined {
-    const row = reading(this.#db, () => this.#one.get(name) as Row | undefined)
+    const row = runRead(this.#db, () => this.#one.get(name) as Row | undefined)
     return row === undefined ? undefined : { entry: JSON.parse(row.json), number: row.number }
   }
 }

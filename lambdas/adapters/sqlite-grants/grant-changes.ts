@@ -7,7 +7,7 @@ export type RegisteredKind = 'client' | 'user'
 type GrantRow = { readonly owner: string; readonly expires: number | null; readonly json: string }
 
 /** `number`: what is changed, 0 where there is nothing, null whatever it is; nothing is done where it is another by now. `now`: ms since 1970. */
-export type Change =
+export type GrantChange =
   | {
       readonly do: 'register'
       readonly kind: RegisteredKind
@@ -33,7 +33,7 @@ const REVOKE = `
   INSERT INTO revocation (mark, before, until) VALUES (?, ?, ?)
   ON CONFLICT DO UPDATE SET before = max(before, excluded.before), until = max(until, excluded.until)`
 
-export class Changes {
+export class GrantChanges {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
@@ -42,7 +42,7 @@ export class Changes {
   }
 
   /** In one transaction, with one flush. Whether each was done; where it fails none was. */
-  commit(changes: readonly Change[]): readonly boolean[] {
+  commit(changes: readonly GrantChange[]): readonly boolean[] {
     this.#db.exec('BEGIN IMMEDIATE')
     try {
       const done = changes.map((change) => this.#make(change))
@@ -54,7 +54,7 @@ export class Changes {
     }
   }
 
-  #make(change: Change): boolean {
+  #make(change: GrantChange): boolean {
     switch (change.do) {
       case 'register':
         return this.#register(change)
@@ -76,7 +76,7 @@ export class Changes {
     }
   }
 
-  #register({ kind, name, number, json }: Extract<Change, { readonly do: 'register' }>): boolean {
+  #register({ kind, name, number, json }: Extract<GrantChange, { readonly do: 'register' }>): boolean {
     if (json === undefined) return this.#run(`DELETE FROM ${kind} WHERE name = ? AND number = ?`, name, number)
     if (number === 0)
       return this.#run(`INSERT INTO ${kind} (name, number, json) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, name, this.#next(), json)

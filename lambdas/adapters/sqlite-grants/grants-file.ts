@@ -1,7 +1,7 @@
 /** The file of what the authorization server keeps: clients, users, grants, revocations. Commands of other processes write it beside a server. */
 import type { DatabaseSync } from 'node:sqlite'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
-import { reasonOf as reasonIn } from '../sqlite-file/sqlite-errors.ts'
+import { toFileFault as reasonIn } from '../sqlite-file/sqlite-errors.ts'
 
 /** `FHIG` */
 const APPLICATION_ID = 0x46484947
@@ -22,8 +22,8 @@ const SCHEMA = `
 
 const FORMAT = { applicationId: APPLICATION_ID, schemaVersion: 1, schema: SCHEMA }
 
-/** Makes the file when it is missing, for its owner alone. NotOurFile where it is something else. */
+/** Makes the file when it is missing, for its owner alone. UnusableFileError where it is something else. */
 export const openGrantsFile = (file: string): DatabaseSync => openSqliteFile(file, FORMAT)
 
 /** As a fault of the machine, where it is one. */
-export const reasonOf = (error: unknown, file: string): unknown => reasonIn(error, { file, kept: 'grants' })
+export const toGrantsFault = (error: unknown, file: string): unknown => reasonIn(error, { file, kept: 'grants' })

@@ -1,11 +1,11 @@
 /** Grants in a file of SQLite. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Grant, GrantKind, Grants, KeptGrant } from '../../ports/rows/grants.ts'
-import { reading } from './read-retry.ts'
+import type { Grant, GrantKind, GrantRow, Grants } from '../../ports/rows/grants.ts'
+import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
 /** Grants. */
-export const PAGE = 1_000
+export const PAGE_SIZE = 1_000
 
 type Row = { readonly key: string; readonly number: number; readonly owner: string; readonly expires: number | null; readonly json: string }
 
@@ -29,12 +29,12 @@ export class SqliteGrants implements Grants {
     return this.#writer.make({ do: 'add', kind, key, now: this.#now(), ...rowOf(grant) })
   }
 
-  async get(kind: GrantKind, key: string): Promise<KeptGrant | undefined> {
-    const row = reading(this.#db, () => this.#one.get(this.#now(), kind, key) as Row | undefined)
+  async get(kind: GrantKind, key: string): Promise<GrantRow | undefined> {
+    const row = runRead(this.#db, () => this.#one.get(this.#now(), kind, key) as Row | undefined)
     return row === undefined ? undefined : grantOf(row)
   }
 
-  replace(kind: GrantKind, { key, number }: KeptGrant, by: Grant): Promise<boolean> {
+  replace(kind: GrantKind, { key, number }: GrantRow, by: Grant): Promise<boolean> {
     return this.#writer.make({ do: 'replace', kind, key, number, now: this.#now(), ...rowOf(by) })
   }
 
@@ -42,8 +42,8 @@ export class SqliteGrants implements Grants {
     return this.#writer.make({ do: 'remove', kind, key, number, now: this.#now() })
   }
 
-  async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly KeptGrant[]> {
-    return reading(this.#db, () => this.#owned.all(this.#now(), kind, owner, after) as unknown as readonly Row[]).map(grantOf)
+  async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly GrantRow[]> {
+    return runRead(this.#db, () => this.#owned.all(this.#now(), kind, owner, after) as unknown as readonly Row[]).map(grantOf)
   }
 
   async sweep(): Promise<void> {
@@ -65,7 +65,7 @@ const rowOf = ({
   json: JSON.stringify(value),
 })
 
-const grantOf = ({ key, number, owner, expires, json }: Row): KeptGrant => ({
+const grantOf = ({ key, number, owner, expires, json }: Row): GrantRow => ({
   key,
   number,
   owner,

@@ -4,7 +4,7 @@ import type { Grants } from '../../ports/rows/grants.ts'
 import type { Revocations } from '../../ports/rows/revocations.ts'
 import type { Users } from '../../ports/rows/users.ts'
 import { SqliteClients, SqliteUsers } from './clients-and-users.ts'
-import { PAGE, SqliteGrants } from './grants.ts'
+import { PAGE_SIZE, SqliteGrants } from './grants.ts'
 import { openGrantsFile } from './grants-file.ts'
 import { SqliteRevocations } from './revocations.ts'
 import { GrantsWriter } from './writer.ts'
@@ -18,8 +18,8 @@ export type OpenedGrants = {
   readonly close: () => Promise<void>
 }
 
-/** `file`: made when missing. `now`: ms since 1970. `page`: of what is listed. NotOurFile where it is something else. */
-export function openGrants(file: string, now: () => number, page: number = PAGE): OpenedGrants {
+/** `file`: made when missing. `now`: ms since 1970. `page`: of what is listed. UnusableFileError where it is something else. */
+export function openGrants(file: string, now: () => number, page: number = PAGE_SIZE): OpenedGrants {
   const db = openGrantsFile(file)
   // Whatever writes waits for the disk: that is the thread's.
   db.exec('PRAGMA query_only = ON')

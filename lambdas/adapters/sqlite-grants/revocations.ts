@@ -1,7 +1,7 @@
 /** Revocations in a file of SQLite. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Mark, Revocation, Revocations } from '../../ports/rows/revocations.ts'
-import { reading } from './read-retry.ts'
+import type { Revocation, RevocationKey, Revocations } from '../../ports/rows/revocations.ts'
+import { runRead } from './read-retry.ts'
 import type { GrantsWriter } from './writer.ts'
 
 export class SqliteRevocations implements Revocations {
@@ -17,10 +17,10 @@ export class SqliteRevocations implements Revocations {
     this.#one = db.prepare('SELECT before FROM revocation WHERE mark = ? AND until > ?')
   }
 
-  async revoked(marks: readonly Mark[]): Promise<ReadonlyMap<Mark, number>> {
+  async revoked(marks: readonly RevocationKey[]): Promise<ReadonlyMap<RevocationKey, number>> {
     const now = this.#now()
     const found = marks.flatMap((mark) => {
-      const row = reading(this.#db, () => this.#one.get(mark, now) as { readonly before: number } | undefined)
+      const row = runRead(this.#db, () => this.#one.get(mark, now) as { readonly before: number } | undefined)
       return row === undefined ? [] : [[mark, row.before] as const]
     })
     return new Map(found)

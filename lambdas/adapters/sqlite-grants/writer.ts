@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { DiskFull } from '../../ports/faults/disk-full.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
-import type { Change } from './grant-changes.ts'
-import type { Answered, Asked } from './writer-thread.ts'
+import type { GrantChange } from './grant-changes.ts'
+import type { GrantsWriterReply, GrantsWriterRequest } from './writer-thread.ts'
 
 /** Beyond them changes are refused. */
 const MOST_WAITING = 5_000
@@ -25,7 +25,7 @@ export class GrantsWriter {
   }
 
   /** Whether it was done, once that is on disk. Overloaded or DiskFull: it was not, and may be tried again. */
-  make(change: Change): Promise<boolean> {
+  make(change: GrantChange): Promise<boolean> {
     if (this.#closed) return Promise.reject(new Error('the grants are closed'))
     if (this.#waiting.size >= MOST_WAITING) return Promise.reject(new Overloaded('too many grants are waiting to be written'))
     return new Promise((resolve, reject) => {
@@ -33,7 +33,7 @@ export class GrantsWriter {
       this.#waiting.set(number, { resolve, reject })
       this.#worker ??= this.#start()
       this.#worker.ref()
-      this.#worker.postMessage({ number, change } satisfies Asked)
+      this.#worker.postMessage({ number, change } satisfies GrantsWriterRequest)
     })
   }
 
@@ -45,7 +45,7 @@ export class GrantsWriter {
     if (worker === undefined) return
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
-    worker.postMessage('close' satisfies Asked)
+    worker.postMessage('close' satisfies GrantsWriterRequest)
     await ended
   }
 
@@ -55,14 +55,14 @@ export class GrantsWriter {
       workerData: this.#file,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION },
     })
-    worker.on('message', (answered: Answered) => this.#answer(answered))
+    worker.on('message', (answered: GrantsWriterReply) => this.#answer(answered))
     worker.on('error', (error) => this.#broken(worker, error))
     worker.on('exit', () => this.#broken(worker, new Error('the thread that writes grants ended')))
     worker.unref()
     return worker
   }
 
-  #answer(answered: Answered): void {
+  #answer(answered: GrantsWriterReply): void {
     if ('done' in answered) for (const [number, done] of answered.done) this.#take(number)?.resolve(done)
     else for (const number of answered.failed) this.#take(number)?.reject(errorOf(answered))
   }
@@ -82,7 +82,7 @@ export class GrantsWriter {
   }
 }
 
-function errorOf({ fault, text }: Extract<Answered, { readonly failed: unknown }>): Error {
+function errorOf({ fault, text }: Extract<GrantsWriterReply, { readonly failed: unknown }>): Error {
   if (fault === 'busy') return new Overloaded(text)
   // guard: full-disk-is-reported
   if (fault === 'full') return new DiskFull(text)

@@ -1,7 +1,7 @@
 /** The forward entry of a document, column `held` of its row: where it stands in the lists, so that it can be taken out again, and the groups it belongs to. */
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 
-export type Point = readonly [field: number, latitude: number, longitude: number, doc: number]
+export type GeoPoint = readonly [field: number, latitude: number, longitude: number, doc: number]
 
 /** Rows one after the other, without the document's number. */
 export type ForwardEntry = readonly [
@@ -11,18 +11,18 @@ export type ForwardEntry = readonly [
   intervals: readonly number[],
   /** Field, latitude and longitude. */
   points: readonly number[],
-  groups: Groups,
+  groups: ExplicitGroups,
 ]
 
 /** The keys of a field's groups, where they are not what the postings tell. */
-export type Groups = readonly (readonly [field: number, keys: readonly string[]])[]
+export type ExplicitGroups = readonly (readonly [field: number, keys: readonly string[]])[]
 
 export const EMPTY_ENTRY: ForwardEntry = [[], [], [], []]
 
 export const readEntry = (text: string): ForwardEntry => (text === '' ? EMPTY_ENTRY : (JSON.parse(text) as ForwardEntry))
 
 /** Lists in their parts of so many. */
-export function* inRows<Row>(flat: readonly unknown[], columns: number): Generator<Row> {
+export function* toRows<Row>(flat: readonly unknown[], columns: number): Generator<Row> {
   for (let i = 0; i < flat.length; i += columns) yield flat.slice(i, i + columns) as Row
 }
 
@@ -35,7 +35,7 @@ export const keyFieldsOf = remembered((field) => {
 const groupFieldsOf = remembered((parameter) => [`${parameter}:code`, `${parameter}:system`])
 
 /** The groups that must be kept on their own account. */
-export function ownGroups({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): Groups {
+export function explicitGroupsOf({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): ExplicitGroups {
   const own: [number, readonly string[]][] = []
   const compare = (field: string, kept: readonly string[]): void => {
     const source = firstOf(keys, keyFieldsOf(field))

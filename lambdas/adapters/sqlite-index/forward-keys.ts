@@ -15,7 +15,7 @@ export function keysIn(entry: string, combinations: readonly number[]): readonly
 }
 
 /** Its groups of a field, where they are kept on their own account. */
-export const ownKeys = (entry: string, field: number | undefined): readonly string[] | undefined =>
+export const explicitGroupKeys = (entry: string, field: number | undefined): readonly string[] | undefined =>
   entry.includes(`[${field},[`) ? readEntry(entry)[3].find(([own]) => own === field)?.[1] : undefined
 
 /** Postings are the first list: `[[1,"a",2,"b"],…`. */

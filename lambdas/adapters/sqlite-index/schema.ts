@@ -8,11 +8,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { metresBetween } from '../../ports/search/plan.ts'
 
 /** The field under which a document's compartments stand. */
-export const COMPARTMENT = '#compartment'
+export const COMPARTMENT_FIELD = '#compartment'
 /** The field whose only key is the document's id, without postings of its own. Every document has a value of it. */
-export const ID = '_id:code'
+export const ID_FIELD = '_id:code'
 /** The key of all documents that have values of the same fields. */
-export const PRESENT = ''
+export const PRESENCE_KEY = ''
 
 export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS field (field INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));

@@ -1,16 +1,16 @@
 /** SearchIndex on SQLite, for one thread. Its transaction is held open over many documents: searches of the same connection see them. */
 import type { DatabaseSync } from 'node:sqlite'
-import { whole } from '../../ports/execution/generator-driver.ts'
+import { runToEnd } from '../../ports/execution/generator-driver.ts'
 import type { GroupPlan, Matching, Plan } from '../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
 import { IndexNumbers } from './index-numbers.ts'
 import { Intervals } from './intervals/intervals.ts'
 import { Postings } from './lists/postings.ts'
 import { TupleLists } from './lists/tuple-lists.ts'
-import { budgetOf, type GivesWay } from './reading/budget.ts'
+import { searchBudgetOf, type YieldCheck } from './reading/budget.ts'
 import { groupsOf } from './reading/groups.ts'
 import { IndexReader } from './reading/index-reader.ts'
-import { Leading } from './reading/page-candidates.ts'
+import { PageCandidates } from './reading/page-candidates.ts'
 import { openIndex } from './schema.ts'
 import { Statements } from './statements.ts'
 import { IndexWriter } from './writing/index-writer.ts'
@@ -20,8 +20,8 @@ export type IndexOptions = {
   readonly gathered?: number
   /** Milliseconds a search may take. */
   readonly budget?: number
-  /** Where it says so, a search throws GaveWay. */
-  readonly givesWay?: GivesWay
+  /** Where it says so, a search throws SearchPreempted. */
+  readonly givesWay?: YieldCheck
   /** Documents of terms in memory. */
   readonly pending?: number
   /** Bytes of sort values in memory. */
@@ -37,7 +37,7 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #postings: Postings
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
-  readonly #leading: Leading
+  readonly #leading: PageCandidates
   readonly #mostPending: number
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
@@ -51,14 +51,14 @@ export class SqliteSearchIndex implements SearchIndex {
   constructor(file: string, options: IndexOptions = {}) {
     const { gathered, budget: milliseconds = Number.POSITIVE_INFINITY, givesWay, pending = MOST_PENDING, leading: room } = options
     const db = openIndex(file)
-    const budget = budgetOf(db, milliseconds, givesWay)
+    const budget = searchBudgetOf(db, milliseconds, givesWay)
     this.#db = db
     this.#mostPending = pending
     this.#postings = new Postings(db, budget)
     const tuples = new TupleLists(db)
     this.#tuples = tuples
     this.#intervals = new Intervals(db, budget, (field) => tuples.drop(-field))
-    this.#leading = new Leading(new Statements(db), room)
+    this.#leading = new PageCandidates(new Statements(db), room)
     const kept = { tuples, hidden: new Set<number>(), leading: this.#leading }
     const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, ...kept }
     this.#reader = new IndexReader({ db, ...lists, budget, ...(gathered === undefined ? {} : { gathered }) })
@@ -74,7 +74,7 @@ export class SqliteSearchIndex implements SearchIndex {
 
   /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. `again`: also what it has. */
   applyNow(documents: readonly IndexDocument[], options?: { readonly again: boolean }): void {
-    whole(this.applying(documents, options))
+    runToEnd(this.applying(documents, options))
   }
 
   /** As applyNow, in pieces where a document has very many values: searches between two of them see it as it was before, or as it is. */

@@ -1,10 +1,10 @@
 /** The sort values a document keeps, as JSON in its row: by the number of the parameter's field a low and, where it is another, a high one. */
-import type { OrderKey } from '../../ports/search/search-index.ts'
+import type { SortValues } from '../../ports/search/search-index.ts'
 
 /** Of the fields that a document has values of; `keys` has those it is sorted by. */
-export function writeSorting(
+export function serializeSorting(
   present: readonly string[],
-  keys: Readonly<Record<string, OrderKey>>,
+  keys: Readonly<Record<string, SortValues>>,
   fieldOf: (name: string) => number,
 ): string {
   let text = ''
@@ -29,5 +29,5 @@ function scalar(value: string | number): string {
 }
 
 /** The value a row of the table `document` is sorted by, in SQL. `document`: the row's name and a dot, or nothing. */
-export const sideOf = (document: string, field: number, descending: boolean): string =>
+export const sortValueSql = (document: string, field: number, descending: boolean): string =>
   descending ? `coalesce(${document}sorting ->> 'h${field}', ${document}sorting ->> 'l${field}')` : `${document}sorting ->> 'l${field}'`

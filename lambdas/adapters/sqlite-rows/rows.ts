@@ -5,10 +5,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Damaged } from '../../ports/faults/damaged.ts'
-import { checkRow, checkShelf, textOfRow } from '../../ports/rows/row-limits.ts'
-import type { KeptRows } from '../../ports/rows/rows.ts'
+import { checkRowKey, checkRowOwner, textOfRow } from '../../ports/rows/row-limits.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
 import { openSqliteFile } from '../sqlite-file/open-file.ts'
-import { isBusy, reasonOf } from '../sqlite-file/sqlite-errors.ts'
+import { isBusy, toFileFault } from '../sqlite-file/sqlite-errors.ts'
 
 /** `FHIX` */
 const APPLICATION_ID = 0x46484958
@@ -30,12 +30,12 @@ const [BLOCKED, PAUSE, PATIENCE] = [5, 5, 10_000]
 
 type Row = { readonly name: string; readonly json: string }
 
-export class SqliteKeptRows implements KeptRows {
+export class SqliteRows implements Rows {
   readonly #file: string
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  /** `file`: made when missing. NotOurFile where it is something else. */
+  /** `file`: made when missing. UnusableFileError where it is something else. */
   constructor(file: string) {
     this.#file = file
     this.#db = openSqliteFile(file, FORMAT)
@@ -47,12 +47,12 @@ export class SqliteKeptRows implements KeptRows {
   }
 
   async read<Value>(shelf: string, name: string): Promise<Value | undefined> {
-    checkRow(shelf, name)
+    checkRowKey(shelf, name)
     return this.#parsed<Value>(await this.#textOf(shelf, name))
   }
 
   async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
-    checkRow(shelf, name)
+    checkRowKey(shelf, name)
     for (;;) {
       const before = await this.#textOf(shelf, name)
       const known = this.#parsed<Value>(before)
@@ -65,7 +65,7 @@ export class SqliteKeptRows implements KeptRows {
   }
 
   async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
-    checkShelf(shelf)
+    checkRowOwner(shelf)
     for (let after: string | undefined = ''; after !== undefined; ) {
       const rows: readonly Row[] = await this.#asked(() => this.#statement(LIST).all(shelf, after!, SOME) as Row[])
       for (const { name, json } of rows) yield { name, value: this.#parsed<Value>(json)! }
@@ -75,11 +75,11 @@ export class SqliteKeptRows implements KeptRows {
 
   async remove(shelf: string, name?: string): Promise<void> {
     if (name !== undefined) {
-      checkRow(shelf, name)
+      checkRowKey(shelf, name)
       await this.#write(REMOVE, shelf, name)
       return
     }
-    checkShelf(shelf)
+    checkRowOwner(shelf)
     while ((await this.#write(REMOVE_SOME, shelf, SOME)) === SOME) await wait()
   }
 
@@ -99,7 +99,7 @@ export class SqliteKeptRows implements KeptRows {
         return ask()
       } catch (error) {
         // guard: row-write-repeats-only-while-busy
-        if (!isBusy(error) || performance.now() - began > PATIENCE) throw reasonOf(error, { file: this.#file, kept: 'exports' })
+        if (!isBusy(error) || performance.now() - began > PATIENCE) throw toFileFault(error, { file: this.#file, kept: 'exports' })
       }
     }
   }

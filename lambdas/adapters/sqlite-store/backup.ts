@@ -1,12 +1,12 @@
 /** Copies of a store's file, and whether a file is one. https://www.sqlite.org/backup.html */
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { backup, type DatabaseSync } from 'node:sqlite'
-import { Contents } from './bodies/contents.ts'
+import { ContentReader } from './bodies/contents.ts'
 import { checkDictionaries } from './bodies/dictionaries.ts'
-import { damaged } from './damage.ts'
+import { damagedError } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
-import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
-import { columnsIn, isPacked, isReadable, openForReading, reasonOf, StoreFileError } from './schema.ts'
+import { committedCondition, VERSION_COLUMNS, type VersionRow, versionOf } from './rows.ts'
+import { columnsIn, isReadable, mayHavePackedVersions, openForReading, StoreFileError, toStoreFileError } from './schema.ts'
 
 /** More pages than any file has: one step, on one state of the store, however much is written meanwhile. */
 const ALL_PAGES = 0x7fff_ffff
@@ -25,7 +25,7 @@ export async function backupStoreFile(file: string, to: string): Promise<void> {
     renameSync(partial, to)
   } catch (error) {
     if (isUnwritten(error)) throw new Error(`${to} cannot be written: ${(error as Error).message}`, { cause: error })
-    const reason = reasonOf(error, file)
+    const reason = toStoreFileError(error, file)
     throw reason instanceof StoreFileError ? new StoreFileError(`${file} is damaged: no backup was made`, { cause: error }) : reason
   } finally {
     db.close()
@@ -39,7 +39,7 @@ const FULL = 13
 const isUnwritten = (error: unknown): boolean => [CANNOT_OPEN, FULL].includes((error as { readonly errcode?: number }).errcode ?? 0)
 
 /** StoreFileError where there is no such file, or where not all of its store is in it. */
-export function checkIsWhole(file: string): void {
+export function checkIsComplete(file: string): void {
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new StoreFileError(`${file} does not exist`)
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
     throw new StoreFileError(
@@ -58,16 +58,16 @@ export function checkIsStore(file: string): void {
  * file is no whole store, is one of a newer version, or is damaged.
  */
 export function checkStoreFile(file: string, told = file): void {
-  checkIsWhole(file)
+  checkIsComplete(file)
   const db = openForReading(file, { told, isImmutable: true })
   try {
     const { integrity_check: found } = db.prepare('PRAGMA integrity_check(1)').get() as { readonly integrity_check: string }
-    if (found !== 'ok') throw damaged('its pages do not fit together')
+    if (found !== 'ok') throw damagedError('its pages do not fit together')
     if (isReadable(db)) checkVersions(db)
     // guard: backup-dictionaries-are-verified
-    if (isPacked(db)) checkDictionaries(db)
+    if (mayHavePackedVersions(db)) checkDictionaries(db)
   } catch (error) {
-    throw reasonOf(error, told)
+    throw toStoreFileError(error, told)
   } finally {
     db.close()
   }
@@ -75,18 +75,18 @@ export function checkStoreFile(file: string, told = file): void {
 
 /** Each is what was written, and is found by its key. */
 function checkVersions(db: DatabaseSync): void {
-  const contents = new Contents(db)
+  const contents = new ContentReader(db)
   const recent = new RecentKeys(db)
   recent.refresh()
   const key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
   const versions = db.prepare(
-    `SELECT v.kind, ${columnsIn(db, COLUMNS)} FROM version v LEFT JOIN kind t ON t.kind = v.kind WHERE ${isThere('v')}`,
+    `SELECT v.kind, ${columnsIn(db, VERSION_COLUMNS)} FROM version v LEFT JOIN kind t ON t.kind = v.kind WHERE ${committedCondition('v')}`,
   )
   for (const statement of [key, versions]) statement.setReturnArrays(true)
   for (const [kind, ...row] of versions.iterate() as unknown as Iterable<[kind: number, ...VersionRow]>) {
     const [seq] = row
     const { id, versionId } = versionOf(row, contents)
     const at = recent.seqOf(kind, id, versionId) ?? (key.get(kind, id, versionId) as [number] | undefined)?.[0]
-    if (at !== seq) throw damaged('the key of a version leads elsewhere')
+    if (at !== seq) throw damagedError('the key of a version leads elsewhere')
   }
 }

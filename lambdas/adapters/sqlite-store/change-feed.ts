@@ -2,11 +2,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed, FeedPart, FeedTenants } from '../../ports/store/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
-import { Contents } from './bodies/contents.ts'
-import { reading } from './damage.ts'
+import { ContentReader } from './bodies/contents.ts'
+import { runRead } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
 import { VersionReader } from './reading/version-reader.ts'
-import { ANY_COLUMNS, inSnapshot, isThere, type VersionRow, versionForIndex, versionOf } from './rows.ts'
+import { committedCondition, RANGE_CHECKED_COLUMNS, runInSnapshot, type VersionRow, versionForIndex, versionOf } from './rows.ts'
 import { openForReading } from './schema.ts'
 
 const HEAVIEST = 64_000
@@ -15,7 +15,7 @@ const CACHE = 2_000
 /** Maximum positions that one call of `changesOf` examines. They take about 10 ms, in which the calling thread does nothing else. */
 const WINDOW = 10_000
 
-const CHANGES = `SELECT ${ANY_COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > :after AND ${isThere('v')}`
+const CHANGES = `SELECT ${RANGE_CHECKED_COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > :after AND ${committedCondition('v')}`
 /** The plus sign stops SQLite from using an index by kind: it would sort all versions of the tenant. https://www.sqlite.org/optoverview.html */
 const KINDS = {
   only: '+v.kind IN (SELECT kind FROM kind WHERE tenant = :tenants)',
@@ -31,15 +31,15 @@ export class SqliteChangeFeed implements ChangeFeed {
   readonly #tenants
   readonly #recent: RecentKeys
   readonly #versions: VersionReader
-  readonly #contents: Contents
+  readonly #contents: ContentReader
 
   constructor(file: string) {
     this.#db = openForReading(file, { cache: CACHE })
     this.#recent = new RecentKeys(this.#db)
-    this.#contents = new Contents(this.#db)
+    this.#contents = new ContentReader(this.#db)
     this.#versions = new VersionReader(this.#db, this.#recent, { as: versionForIndex })
     this.#changes = this.#rows(`${CHANGES} ORDER BY v.seq LIMIT :limit`)
-    this.#last = this.#rows(`SELECT max(v.seq) FROM version v WHERE ${isThere('v')}`)
+    this.#last = this.#rows(`SELECT max(v.seq) FROM version v WHERE ${committedCondition('v')}`)
     this.#others = this.#rows('SELECT 1 FROM kind WHERE tenant <> :tenant LIMIT 1')
     this.#tenants = this.#rows(
       'SELECT DISTINCT tenant FROM kind WHERE kind IN (SELECT kind FROM version WHERE seq > :after AND seq <= :upTo)',
@@ -49,27 +49,27 @@ export class SqliteChangeFeed implements ChangeFeed {
   }
 
   changes(after: number, limit: number): readonly Change[] {
-    return reading(() => this.#taken(this.#changes.iterate({ after, limit }), limit).changes)
+    return runRead(() => this.#taken(this.#changes.iterate({ after, limit }), limit).changes)
   }
 
   changesOf(tenants: FeedTenants, after: number, limit: number): FeedPart {
-    return reading(() => inSnapshot(this.#db, () => this.#partOf(tenants, after, limit)))
+    return runRead(() => runInSnapshot(this.#db, () => this.#partOf(tenants, after, limit)))
   }
 
   tenantsIn(after: number, upTo: number): readonly string[] {
-    return reading(() =>
+    return runRead(() =>
       Array.from(this.#tenants.iterate({ after, upTo }) as Iterable<unknown> as Iterable<readonly [string]>, ([tenant]) => tenant),
     )
   }
 
   /** Whether the store has ever held a version of another tenant. Throws Damaged if the store cannot be read. */
   hasOthersThan(tenant: string): boolean {
-    return reading(() => this.#others.get({ tenant }) !== undefined)
+    return runRead(() => this.#others.get({ tenant }) !== undefined)
   }
 
   version(key: VersionKey): ResourceVersion | undefined {
-    return reading(() =>
-      inSnapshot(this.#db, () => {
+    return runRead(() =>
+      runInSnapshot(this.#db, () => {
         this.#recent.refresh()
         return this.#versions.version(key)
       }),

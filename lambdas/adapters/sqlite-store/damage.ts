@@ -27,34 +27,34 @@ function reasonOf(error: unknown): string | undefined {
 }
 
 /** Of a file that can be made again: what the disk does not read is not kept either. */
-export const isDamaged = (error: unknown): boolean => codeOf(error) === UNREAD || reasonOf(error) !== undefined
+export const isDamageError = (error: unknown): boolean => codeOf(error) === UNREAD || reasonOf(error) !== undefined
 
 /** Damaged for such an error of the store's file, Unavailable where the disk did not read it; the error itself otherwise. */
-export function damageOf(error: unknown): unknown {
+export function toStoreFault(error: unknown): unknown {
   if (codeOf(error) === UNREAD) return new Unavailable('the disk does not read the store', { cause: error })
   const reason = reasonOf(error)
-  return reason === undefined ? error : damaged(reason, error)
+  return reason === undefined ? error : damagedError(reason, error)
 }
 
-export const damaged = (reason: string, cause?: unknown): Damaged => new Damaged('store', `the store is damaged: ${reason}`, { cause })
+export const damagedError = (reason: string, cause?: unknown): Damaged => new Damaged('store', `the store is damaged: ${reason}`, { cause })
 
 /** Reads, and tells damage, and a disk that may yet read, from other errors. */
-export function reading<T>(read: () => T): T {
+export function runRead<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw damageOf(error)
+    throw toStoreFault(error)
   }
 }
 
 /** A row that another one promises. */
-export function promised<Row>(row: Row | undefined): Row {
-  if (row === undefined) throw damaged('a version is missing')
+export function requireRow<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw damagedError('a version is missing')
   return row
 }
 
 /** What a version's row and its checksum are about. `compartments`: as they are stored. */
-export type Summed = {
+export type ChecksumInput = {
   readonly type: string
   readonly id: string
   readonly versionId: number
@@ -66,5 +66,5 @@ export type Summed = {
 }
 
 /** CRC-32 of what a version is and of its body. Signed: SQLite keeps that in four bytes. */
-export const checksumOf = ({ type, id, versionId, lastUpdated, deleted, made, compartments, body }: Summed): number =>
+export const checksumOf = ({ type, id, versionId, lastUpdated, deleted, made, compartments, body }: ChecksumInput): number =>
   crc32(body, crc32(`${type}/${id}/${versionId} ${lastUpdated} ${deleted}${made === null ? '' : `+${made}`} ${compartments}`)) | 0

@@ -14,28 +14,28 @@ import type {
   ScanRequest,
   VersionKey,
 } from '../../ports/store/resource-store.ts'
-import type { KnownTenants } from '../../ports/store/tenants.ts'
-import { reading } from './damage.ts'
+import type { StoredTenants } from '../../ports/store/tenants.ts'
+import { runRead } from './damage.ts'
 import type { KeyFilter } from './keys/key-filter.ts'
-import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'
+import { type RecentKeys, registerRecentKeys } from './keys/recent-keys.ts'
 import { HistoryReader } from './reading/history.ts'
-import { Scanner } from './reading/scan.ts'
+import { ScanReader } from './reading/scan.ts'
 import { tenantsOf } from './reading/tenants.ts'
 import { VersionReader } from './reading/version-reader.ts'
-import { inSnapshot, isThere } from './rows.ts'
+import { committedCondition, runInSnapshot } from './rows.ts'
 import { openForReading } from './schema.ts'
 
-const COUNT_AFTER = `SELECT count(*) AS count FROM (SELECT kind FROM version v WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?)
+const COUNT_AFTER = `SELECT count(*) AS count FROM (SELECT kind FROM version v WHERE v.seq > ? AND ${committedCondition('v')} ORDER BY v.seq LIMIT ?)
   WHERE kind IN (SELECT kind FROM kind WHERE tenant = ?)`
 
 /** `acknowledged`: the position up to which writes were, as far as the thread knows that reads; `old`: keys the table may have. */
-export type ReaderOptions = { readonly acknowledged?: () => number; readonly old?: KeyFilter }
+export type ResourceReaderOptions = { readonly acknowledged?: () => number; readonly old?: KeyFilter }
 
-export class SqliteResourceReader implements ResourceReader, KnownTenants {
+export class SqliteResourceReader implements ResourceReader, StoredTenants {
   readonly #db: DatabaseSync
   readonly #acknowledged: (() => number) | undefined
   readonly #history: HistoryReader
-  readonly #scanner: Scanner
+  readonly #scanner: ScanReader
   readonly #versions: VersionReader
   readonly #recent: RecentKeys
   readonly #after
@@ -43,13 +43,13 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
   #isUnsure = false
 
   /** `file`: made already, its log recovered. */
-  constructor(file: string, { acknowledged, old }: ReaderOptions = {}) {
+  constructor(file: string, { acknowledged, old }: ResourceReaderOptions = {}) {
     this.#acknowledged = acknowledged
     this.#db = openForReading(file)
     try {
-      this.#recent = tellRecentKeys(this.#db)
+      this.#recent = registerRecentKeys(this.#db)
       this.#history = new HistoryReader(this.#db, this.#recent)
-      this.#scanner = new Scanner(this.#db, this.#recent)
+      this.#scanner = new ScanReader(this.#db, this.#recent)
       this.#versions = new VersionReader(this.#db, this.#recent, { ...(old === undefined ? {} : { old }) })
       this.#after = this.#db.prepare(COUNT_AFTER)
     } catch (error) {
@@ -94,7 +94,7 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
 
   /** How many of the next `most` versions after a position are the tenant's. */
   countAfter(position: number, tenant: string, most: number): number {
-    return reading(() => (this.#after.get(position, most, tenant) as { readonly count: number }).count)
+    return runRead(() => (this.#after.get(position, most, tenant) as { readonly count: number }).count)
   }
 
   /** The newest instant a version was stamped with; 0 when there is none. */
@@ -135,13 +135,13 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
     room = Number.POSITIVE_INFINITY,
   ): readonly (Found | undefined)[] {
     const isSure = this.#acknowledged !== undefined && !this.#isUnsure && this.#recent.upTo >= this.#acknowledged()
-    const found = isSure && keys.length === 1 ? reading(() => read(keys[0]!)) : undefined
+    const found = isSure && keys.length === 1 ? runRead(() => read(keys[0]!)) : undefined
     return found === undefined ? this.#inSnapshot(() => readWithin(room, keys, read)) : [found]
   }
 
   #inSnapshot<T>(read: () => T): T {
-    return reading(() =>
-      inSnapshot(this.#db, () => {
+    return runRead(() =>
+      runInSnapshot(this.#db, () => {
         this.#recent.refresh(this.#acknowledged?.())
         this.#isUnsure = false
         return read()

@@ -1,9 +1,8 @@
 /** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
-import { checkDistinct } from '../../ports/store/commit-checks.ts'
+import { checkCommit } from '../../ports/store/commit-checks.ts'
 import type {
   CommitResult,
   DamagedVersion,
-  Guard,
   HistoryPage,
   HistoryPosition,
   HistoryScope,
@@ -15,17 +14,18 @@ import type {
   ScanExtent,
   ScanPage,
   ScanRequest,
+  UniquenessGuard,
   VersionKey,
   Write,
 } from '../../ports/store/resource-store.ts'
 import type { SettledVersions } from '../../ports/store/settled-versions.ts'
-import type { KnownTenants } from '../../ports/store/tenants.ts'
+import type { StoredTenants } from '../../ports/store/tenants.ts'
 import { backupStoreFile } from './backup.ts'
 import { KeyFilter } from './keys/key-filter.ts'
 import { SqliteResourceReader } from './resource-reader.ts'
-import { openForWriting, reasonOf, StoreFileError } from './schema.ts'
-import { Stamps } from './writing/stamps.ts'
-import { Writer } from './writing/writer.ts'
+import { openForWriting, StoreFileError, toStoreFileError } from './schema.ts'
+import { OpenStamps } from './writing/stamps.ts'
+import { CommitWriter } from './writing/writer.ts'
 import type { WriterData } from './writing/writer-thread.ts'
 
 /** Positions after which recent keys are looked at without being asked for, so that nobody who asks waits for many. */
@@ -38,14 +38,14 @@ export type SqliteStoreOptions = WriterData & {
   readonly onCommit?: () => void
 }
 
-export class SqliteResourceStore implements ResourceReader, ResourceWriter, SettledVersions, KnownTenants {
+export class SqliteResourceStore implements ResourceReader, ResourceWriter, SettledVersions, StoredTenants {
   readonly #file: string
   readonly #reader: SqliteResourceReader
-  readonly #writer: Writer
+  readonly #writer: CommitWriter
   /** Of the feed, when it was opened; and where the commits of each tenant ended since. */
   readonly #first: number
   readonly #lastOf = new Map<string, number>()
-  readonly #stamps = new Stamps()
+  readonly #stamps = new OpenStamps()
 
   private constructor({ onCommit, now, ...data }: SqliteStoreOptions) {
     const { file } = data
@@ -56,7 +56,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     this.#reader = new SqliteResourceReader(file, { acknowledged: () => this.#writer.position, old })
     try {
       this.#first = this.#reader.last()
-      this.#writer = new Writer({ data, position: this.#first, old, now, onCommit })
+      this.#writer = new CommitWriter({ data, position: this.#first, old, now, onCommit })
     } catch (error) {
       this.#reader.close()
       throw error
@@ -68,7 +68,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     try {
       return new SqliteResourceStore(options)
     } catch (error) {
-      throw named(reasonOf(error, options.file), options.file)
+      throw named(toStoreFileError(error, options.file), options.file)
     }
   }
 
@@ -100,8 +100,8 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     return this.#reader.tenants()
   }
 
-  async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
-    checkDistinct(writes, guards)
+  async commit(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
+    checkCommit(writes, guards)
     using begun = this.#stamps.begin(writes)
     if (begun === undefined) return { kind: 'late' }
     const result = await this.#committed(writes, guards)
@@ -140,7 +140,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     this.#reader.close()
   }
 
-  async #committed(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+  async #committed(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
     try {
       const result = await this.#writer.commit(writes, guards)
       if (result.kind !== 'committed') this.#reader.doubt()

@@ -74,7 +74,7 @@ export function openForWriting(file: string): DatabaseSync {
     return db
   } catch (error) {
     db.close()
-    throw reasonOf(error, file)
+    throw toStoreFileError(error, file)
   }
 }
 
@@ -103,7 +103,7 @@ export function openForReading(file: string, { cache = 8_000, told = file, isImm
     return checked(db, told)
   } catch (error) {
     db.close()
-    throw reasonOf(error, told)
+    throw toStoreFileError(error, told)
   }
 }
 
@@ -111,7 +111,7 @@ export function openForReading(file: string, { cache = 8_000, told = file, isImm
 const READABLE = 3
 /** From which on versions may be packed. */
 const PACKED = 6
-export const isPacked = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= PACKED
+export const mayHavePackedVersions = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= PACKED
 export const isReadable = (db: DatabaseSync): boolean => Number(pragma(db, 'user_version')) >= READABLE
 
 /** Columns of `version v`, without those that an older store has not yet. */
@@ -132,7 +132,7 @@ const NOT_A_DATABASE = 26
 const CORRUPT = 11
 
 /** StoreFileError for what SQLite cannot make sense of, the error itself otherwise. */
-export function reasonOf(error: unknown, file: string): unknown {
+export function toStoreFileError(error: unknown, file: string): unknown {
   if (error instanceof Damaged) return new StoreFileError(`${file} is damaged`, { cause: error })
   const code = ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
   if (code === NOT_A_DATABASE) return new StoreFileError(`${file} is not a store of this server`)

@@ -8,7 +8,7 @@ import {
   StopExecutionCommand,
 } from '@aws-sdk/client-sfn'
 import type { Workflow } from '../../ports/execution/workflow.ts'
-import { checkExecution } from '../../ports/execution/workflow-name.ts'
+import { checkWorkflowName } from '../../ports/execution/workflow-name.ts'
 
 export class StepFunctionsWorkflow implements Workflow {
   readonly #client: SFNClient
@@ -21,7 +21,7 @@ export class StepFunctionsWorkflow implements Workflow {
   }
 
   async start(name: string, input: Readonly<Record<string, unknown>>): Promise<void> {
-    checkExecution(name)
+    checkWorkflowName(name)
     try {
       await this.#client.send(new StartExecutionCommand({ stateMachineArn: this.#stateMachine, name, input: JSON.stringify(input) }))
     } catch (error) {
@@ -52,7 +52,7 @@ export class StepFunctionsWorkflow implements Workflow {
 
   /** Its ARN. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html */
   #execution(name: string): string {
-    checkExecution(name)
+    checkWorkflowName(name)
     return `${this.#stateMachine.replace(':stateMachine:', ':execution:')}:${name}`
   }
 }

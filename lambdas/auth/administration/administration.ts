@@ -4,20 +4,20 @@
  */
 import { type Client, type ClientAuthentication, type Clients, isClientId } from '../../ports/rows/clients.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
-import type { Mark, Revocations } from '../../ports/rows/revocations.ts'
+import type { RevocationKey, Revocations } from '../../ports/rows/revocations.ts'
 import type { User, Users } from '../../ports/rows/users.ts'
 import type { SigningKey, SigningKeys } from '../../ports/security/signing-keys.ts'
-import { DEMO } from '../clients/demo-client.ts'
-import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../clients/registration.ts'
-import { type Complete, checkedLaunch, type Launch, makeLaunch } from '../launch/launches.ts'
+import { DEMO_CLIENT } from '../clients/demo-client.ts'
+import { type ClientRegistration, toClient, toUser, type UserRegistration } from '../clients/registration.ts'
+import { checkLaunch, type Launch, type LaunchCompletion, makeLaunch } from '../launch/launches.ts'
 import type { Passwords } from '../login/passwords.ts'
-import { fingerprintOf, unguessable } from '../random-secret.ts'
-import { changeGeneration, endForGood } from '../tokens/credential-generations.ts'
-import { rotate, tendKeys } from '../tokens/key-rotation.ts'
-import { LONGEST_LIFE } from '../tokens/lifetimes.ts'
-import { type Recorded, type RecordingPorts, recorded } from './audited-change.ts'
+import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
+import { changeGeneration, revokePermanently } from '../tokens/credential-generations.ts'
+import { maintainKeys, rotateSigningKeys } from '../tokens/key-rotation.ts'
+import { MAX_TOKEN_LIFETIME_MS } from '../tokens/lifetimes.ts'
+import { type AuditedChange, type AuditPorts, auditChange } from './audited-change.ts'
 
-export type AdministrationPorts = RecordingPorts & {
+export type AdministrationPorts = AuditPorts & {
   readonly clients: Clients
   readonly users: Users
   readonly revocations: Revocations
@@ -32,24 +32,24 @@ const SECOND = 1_000
 const FOREVER = 1_000 * 365 * 24 * 60 * 60 * SECOND
 
 /** A secret is told this once: what is kept is its SHA-256. */
-export type Registered = { readonly client: Client; readonly secret?: string }
+export type RegisteredClient = { readonly client: Client; readonly secret?: string }
 
 /** `secret`: one is made. */
-export type NewClient = Omit<ClientRequest, 'authentication'> & { readonly authentication: ClientAuthentication | 'secret' }
+export type NewClient = Omit<ClientRegistration, 'authentication'> & { readonly authentication: ClientAuthentication | 'secret' }
 
 /** RangeError where it cannot be registered. */
 export function checkClient({ authentication, ...rest }: NewClient): void {
-  registeredClient({ ...rest, authentication: authentication === 'secret' ? { kind: 'secret', hashes: [] } : authentication }, 0)
+  toClient({ ...rest, authentication: authentication === 'secret' ? { kind: 'secret', hashes: [] } : authentication }, 0)
 }
 
 /** RangeError where there is one already, or it cannot be registered. */
-export async function addClient(ports: AdministrationPorts, request: NewClient): Promise<Registered> {
+export async function addClient(ports: AdministrationPorts, request: NewClient): Promise<RegisteredClient> {
   const { clients, clock } = ports
   const { authentication, ...rest } = request
-  const secret = authentication === 'secret' ? unguessable() : undefined
+  const secret = authentication === 'secret' ? createRandomSecret() : undefined
   const kept = authentication === 'secret' ? { kind: 'secret' as const, hashes: [fingerprintOf(secret!)] } : authentication
-  const client = { ...registeredClient({ ...rest, authentication: kept }, clock.now()), generation: clock.newId() }
-  await recorded(ports, { interaction: 'client add', client: client.id }, () =>
+  const client = { ...toClient({ ...rest, authentication: kept }, clock.now()), generation: clock.newId() }
+  await auditChange(ports, { interaction: 'client add', client: client.id }, () =>
     clients.change(client.id, (known) => {
       if (known !== undefined) throw new RangeError(`There is a client ${client.id} already`)
       return client
@@ -62,17 +62,21 @@ export async function addClient(ports: AdministrationPorts, request: NewClient):
  * `next`: a second secret, until the first is ended. `now`: a new one, and no other counts. `end`: of two only the newest counts. Keys take the
  * place of those before. Except for `next`, what the client was issued before no longer counts, by whichever secret: tokens do not say by which.
  */
-export type Rotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { readonly kind: 'keys' | 'uri' }>
+export type CredentialRotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { readonly kind: 'keys' | 'uri' }>
 
 /** RangeError where there is no such client, it has none of these, or not as many secrets as are needed: a third would end one that may be in use. */
-export async function rotateClient(ports: AdministrationPorts, id: string, rotation: Rotation): Promise<Registered> {
-  const secret = rotation === 'next' || rotation === 'now' ? unguessable() : undefined
+export async function rotateClientCredentials(
+  ports: AdministrationPorts,
+  id: string,
+  rotation: CredentialRotation,
+): Promise<RegisteredClient> {
+  const secret = rotation === 'next' || rotation === 'now' ? createRandomSecret() : undefined
   const changedAt = ports.clock.now()
   const next = (known: Client | undefined): Client => {
     if (known === undefined) throw noClient(id)
     return { ...known, authentication: rotated(known, rotation, secret), changedAt }
   }
-  const client = await recorded(ports, { interaction: 'client rotate', client: id }, async () => {
+  const client = await auditChange(ports, { interaction: 'client rotate', client: id }, async () => {
     if (rotation === 'next') return ports.clients.change(id, next)
     const changed = await changeGeneration(ports, ports.clients, id, next)
     if (changed === undefined) throw noClient(id)
@@ -82,7 +86,7 @@ export async function rotateClient(ports: AdministrationPorts, id: string, rotat
   return { client: client!, ...(secret === undefined ? {} : { secret }) }
 }
 
-function rotated({ id, authentication }: Client, rotation: Rotation, secret: string | undefined): ClientAuthentication {
+function rotated({ id, authentication }: Client, rotation: CredentialRotation, secret: string | undefined): ClientAuthentication {
   if (typeof rotation === 'object') {
     if (authentication.kind === 'keys' || authentication.kind === 'uri') return rotation
     throw new RangeError(`The client ${id} has no keys: remove it and add it again`)
@@ -99,18 +103,18 @@ function rotated({ id, authentication }: Client, rotation: Rotation, secret: str
 }
 
 /** Absent fields stay as they are. `patient`: null removes it. */
-export type ClientChange = Partial<Omit<ClientRequest, 'id' | 'authentication' | 'patient'>> & { readonly patient?: string | null }
+export type ClientChange = Partial<Omit<ClientRegistration, 'id' | 'authentication' | 'patient'>> & { readonly patient?: string | null }
 
 /** `isRevoked`: what the client was issued before no longer counts. */
-export type Updated = { readonly client: Client; readonly isRevoked: boolean }
+export type UpdatedClient = { readonly client: Client; readonly isRevoked: boolean }
 
 /**
  * Changes what a client is registered with. Only a change that takes something from it revokes what it was issued. RangeError where there is
  * no such client, or it cannot be registered so.
  */
-export async function updateClient(ports: AdministrationPorts, id: string, change: ClientChange): Promise<Updated> {
+export async function updateClient(ports: AdministrationPorts, id: string, change: ClientChange): Promise<UpdatedClient> {
   const changedAt = ports.clock.now()
-  return recorded(ports, { interaction: 'client update', client: id }, async () => {
+  return auditChange(ports, { interaction: 'client update', client: id }, async () => {
     let isRevoked = false
     const widened = await ports.clients.change(id, (known) => {
       if (known === undefined) throw noClient(id)
@@ -129,7 +133,7 @@ export async function updateClient(ports: AdministrationPorts, id: string, chang
 
 function updated({ patient: before, ...known }: Client, { patient = before, ...change }: ClientChange, changedAt: number): Client {
   const request = { ...known, ...change, ...(patient === undefined || patient === null ? {} : { patient }) }
-  const { registeredAt: _, ...client } = registeredClient(request, changedAt)
+  const { registeredAt: _, ...client } = toClient(request, changedAt)
   return { ...known, ...client }
 }
 
@@ -141,24 +145,24 @@ const takesFrom = (before: Client, after: Client): boolean =>
 /** RangeError where there is none; what one of this id was issued is refused all the same. */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)
-  await recorded(ports, { interaction: 'client remove', client: id }, async () => {
+  await auditChange(ports, { interaction: 'client remove', client: id }, async () => {
     let isThere = false
     await changeGeneration(ports, ports.clients, id, () => {
       isThere = true
       return undefined
     })
-    await refuseOlder(ports, `client:${id}`, id === DEMO.id ? FOREVER : LONGEST_LIFE)
+    await refuseOlder(ports, `client:${id}`, id === DEMO_CLIENT.id ? FOREVER : MAX_TOKEN_LIFETIME_MS)
     if (!isThere) throw noClient(id)
   })
 }
 
 /** RangeError where there is one already, or it cannot be registered. */
-export async function addUser(ports: AdministrationPorts, request: UserRequest, password: string): Promise<User> {
+export async function addUser(ports: AdministrationPorts, request: UserRegistration, password: string): Promise<User> {
   const { users, clock, passwords } = ports
   const kept = { subject: clock.newId(), generation: clock.newId(), password: '', changedAt: clock.now() }
-  const { name } = registeredUser(request, kept)
-  const user = registeredUser(request, { ...kept, password: await passwords.hash(password) })
-  await recorded(ports, { interaction: 'user add', user: name, subject: user.subject }, () =>
+  const { name } = toUser(request, kept)
+  const user = toUser(request, { ...kept, password: await passwords.hash(password) })
+  await auditChange(ports, { interaction: 'user add', user: name, subject: user.subject }, () =>
     users.change(name, (known) => {
       if (known !== undefined) throw new RangeError(`There is a user ${name} already`)
       return user
@@ -173,7 +177,7 @@ export async function changePassword(ports: AdministrationPorts, typed: string, 
   const before = await ports.users.get(name)
   if (before === undefined) throw noUser(name)
   const hash = await ports.passwords.hash(password)
-  await recorded(ports, { interaction: 'user password', user: name, subject: before.subject }, async () => {
+  await auditChange(ports, { interaction: 'user password', user: name, subject: before.subject }, async () => {
     const changed = (known: User): User => ({ ...known, password: hash, changedAt: ports.clock.now() })
     const user = await changeGeneration(ports, ports.users, name, changed)
     if (user === undefined) throw noUser(name)
@@ -186,36 +190,44 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
   const name = typed.toLowerCase()
   const user = await ports.users.get(name)
   if (user === undefined) throw noUser(name)
-  await recorded(ports, { interaction: 'user remove', user: name, subject: user.subject }, async () => {
+  await auditChange(ports, { interaction: 'user remove', user: name, subject: user.subject }, async () => {
     // In this order it can be said again where it is interrupted. Nobody is given the subject again.
-    await endForGood(ports, `user:${user.subject}`)
+    await revokePermanently(ports, `user:${user.subject}`)
     await changeGeneration(ports, ports.users, name, () => undefined)
   })
 }
 
-type LaunchingPorts = RecordingPorts & Pick<AdministrationPorts, 'clients' | 'users'> & { readonly grants: Grants }
+type LaunchingPorts = AuditPorts & Pick<AdministrationPorts, 'clients' | 'users'> & { readonly grants: Grants }
 
-/** What an app is given as `launch`. `complete`: where the data can be looked at; whoever logs in is asked again. RangeError as checkedLaunch. */
-export async function launchFrom(ports: LaunchingPorts, said: Launch, complete: Complete = async (launch) => launch): Promise<string> {
-  const launch = await checkedLaunch(ports, said, complete)
-  return recorded(ports, recordedOf(launch), () => makeLaunch(ports, launch))
+/** What an app is given as `launch`. `complete`: where the data can be looked at; whoever logs in is asked again. RangeError as checkLaunch. */
+export async function addLaunch(
+  ports: LaunchingPorts,
+  said: Launch,
+  complete: LaunchCompletion = async (launch) => launch,
+): Promise<string> {
+  const launch = await checkLaunch(ports, said, complete)
+  return auditChange(ports, recordedOf(launch), () => makeLaunch(ports, launch))
 }
 
-const recordedOf = ({ registeredAt: _, banner: __, encounter, ...launch }: Launch): Recorded => ({
+const recordedOf = ({ registeredAt: _, banner: __, encounter, ...launch }: Launch): AuditedChange => ({
   ...{ interaction: 'launch', ...launch },
   ...(encounter === undefined ? {} : { key: `Encounter/${encounter}` }),
 })
 
 /** `patience`: milliseconds after which it takes over, see `rotate`. What no token needs any more goes at once: nobody else may come by. */
 export const rotateKeys = (ports: AdministrationPorts, patience: number): Promise<SigningKey> =>
-  recorded(ports, { interaction: 'keys rotate' }, async () => {
-    const made = await rotate(ports.keys, ports.clock.now(), patience)
-    await tendKeys(ports.keys, ports.clock.now())
+  auditChange(ports, { interaction: 'keys rotate' }, async () => {
+    const made = await rotateSigningKeys(ports.keys, ports.clock.now(), patience)
+    await maintainKeys(ports.keys, ports.clock.now())
     return made
   })
 
 /** What names no generation, as what was issued before there were any. Tokens say their second: what is issued after this has resolved is of a later one, and counts. */
-async function refuseOlder({ revocations, clock, wait }: AdministrationPorts, mark: Mark, life = LONGEST_LIFE): Promise<void> {
+async function refuseOlder(
+  { revocations, clock, wait }: AdministrationPorts,
+  mark: RevocationKey,
+  life = MAX_TOKEN_LIFETIME_MS,
+): Promise<void> {
   const before = clock.now()
   await revocations.revoke({ mark, before, until: before + life })
   while (clock.now() < Math.floor(before / SECOND) * SECOND + SECOND) await wait(SECOND - (before % SECOND))

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import { NotRecorded } from '../../ports/faults/not-recorded.ts'
 import type { AuditLog, AuditRecord } from '../../ports/security/audit-log.ts'
 
-export type RecordingPorts = {
+export type AuditPorts = {
   readonly clock: Clock
   /** Strict: nothing is changed that cannot be recorded. */
   readonly audit: AuditLog
@@ -11,10 +11,12 @@ export type RecordingPorts = {
   readonly operator?: string
 }
 
-export type Recorded = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject' | 'patient' | 'key'> & { readonly tenant?: string }
+export type AuditedChange = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject' | 'patient' | 'key'> & {
+  readonly tenant?: string
+}
 
 /** What is refused (RangeError) has changed nothing, and leaves no record; what breaks may have. */
-export async function recorded<T>(ports: RecordingPorts, what: Recorded, change: () => Promise<T>): Promise<T> {
+export async function auditChange<T>(ports: AuditPorts, what: AuditedChange, change: () => Promise<T>): Promise<T> {
   const at = ports.clock.now()
   await ports.audit.prepare(at, what.interaction)
   const end = (status: number, outcome: string) => ports.audit.record(recordOf(ports, what, { at, status, outcome }))
@@ -30,7 +32,7 @@ export async function recorded<T>(ports: RecordingPorts, what: Recorded, change:
 
 type Ended = Pick<AuditRecord, 'at' | 'status' | 'outcome'>
 
-const recordOf = ({ clock, operator }: RecordingPorts, what: Recorded, ended: Ended): AuditRecord => ({
+const recordOf = ({ clock, operator }: AuditPorts, what: AuditedChange, ended: Ended): AuditRecord => ({
   ...{ tenant: '', ...what, ...ended, requestId: clock.newId(), duration: clock.now() - ended.at },
   ...(operator === undefined ? {} : { operator }),
 })

@@ -7,7 +7,7 @@ import { importJWK, type JWTPayload, jwtVerify } from 'jose'
 import { isBase64Url } from '../../access/verification/bearer-token.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { instant } from '../../fhir/version.ts'
+import { toInstant } from '../../fhir/version.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthPorts, AuthRequest } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
@@ -26,7 +26,7 @@ const LONGEST = 8_192
 const LONGEST_JTI = 256
 
 /** Before anything is verified: whose keys to ask. OAuthError 401 where it is no JWT. */
-export function clientNamedBy(assertion: string): string {
+export function clientIdOf(assertion: string): string {
   const { iss, sub } = partOf(assertion, 1)
   if (typeof iss !== 'string' || iss !== sub) throw wrong('iss and sub are the id of the client')
   return iss
@@ -101,7 +101,7 @@ function reasonOf(error: unknown, now: number, endpoint: string): string {
 }
 
 /** Two clocks that differ show themselves. */
-const theClock = (now: number): string => `the clock of this server, ${instant(now)}`
+const theClock = (now: number): string => `the clock of this server, ${toInstant(now)}`
 
 const aheadOf = (claim: string, time: number, now: number, allowed: string): string =>
   `${claim} is ${Math.round(time - now / 1000)} seconds ahead of ${theClock(now)}, and ${allowed} may be: it counts seconds since 1970`

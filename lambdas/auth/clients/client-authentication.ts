@@ -7,16 +7,16 @@ import type { ClientAuth } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthRequest } from '../endpoint.ts'
 import { networkOf } from '../login/client-network.ts'
-import { countingFailures } from '../login/guess-throttle.ts'
+import { throttleFailedAttempts } from '../login/guess-throttle.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
-import { type Parameters, parametersOf } from '../request-parameters.ts'
-import { refreshOf } from '../tokens/refresh-tokens.ts'
-import { type AssertionPorts, checkAssertion, clientNamedBy } from './client-assertion.ts'
+import { parametersOf, type RequestParameters } from '../request-parameters.ts'
+import { findRefreshToken } from '../tokens/refresh-tokens.ts'
+import { type AssertionPorts, checkAssertion, clientIdOf } from './client-assertion.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-export type Authenticated = { readonly client: Client; readonly by: ClientAuth; readonly parameters: Parameters }
+export type AuthenticatedClient = { readonly client: Client; readonly by: ClientAuth; readonly parameters: RequestParameters }
 
 /** How it says who it is. */
 type Credentials =
@@ -28,14 +28,14 @@ type Credentials =
  * OAuthError 401 `invalid_client` for a wrong secret or assertion, 400 for an unknown client or none, and for two ways at once; 429 for too
  * many wrong ones. Noted is who is registered.
  */
-export async function authenticate(ports: AssertionPorts, request: AuthRequest): Promise<Authenticated> {
+export async function authenticateClient(ports: AssertionPorts, request: AuthRequest): Promise<AuthenticatedClient> {
   const parameters = formOf(request)
   const credentials = credentialsOf(request, await namedByToken(ports, request, parameters))
   const client = await ports.clients.get(credentials.id)
   if (client === undefined) throw new OAuthError('invalid_client', 'There is no such client')
   request.note({ client: client.id })
   if (credentials.kind === 'none') return { client, by: authenticatedByName(client), parameters }
-  await countingFailures(ports, { of: 'client', name: `${client.id} ${networkOf(request.address)}` }, async () => {
+  await throttleFailedAttempts(ports, { of: 'client', name: `${client.id} ${networkOf(request.address)}` }, async () => {
     if (credentials.kind === 'assertion') await checkAssertion(ports, client, credentials.assertion, request)
     else if (!isSecretOf(client, credentials.secret)) throw wrongSecret(request.baseUrl)
   })
@@ -46,11 +46,11 @@ export async function authenticate(ports: AssertionPorts, request: AuthRequest):
  * A public client need not say who it is where its refresh token does, and fhirclient does not.
  * https://www.rfc-editor.org/rfc/rfc6749#section-6
  */
-async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, parameters: Parameters): Promise<Parameters> {
+async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, parameters: RequestParameters): Promise<RequestParameters> {
   const token = parameters.get('refresh_token')
   const isNamed = headers.authorization !== undefined || parameters.has('client_id') || parameters.has('client_assertion')
   if (isNamed || token === undefined || parameters.get('grant_type') !== 'refresh_token') return parameters
-  const found = await refreshOf(ports, token)
+  const found = await findRefreshToken(ports, token)
   return found === undefined ? parameters : new Map([...parameters, ['client_id', found.grant.client]])
 }
 
@@ -58,7 +58,7 @@ async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, par
 const wrongSecret = (baseUrl: string): OAuthError =>
   new OAuthError('invalid_client', 'The secret of the client is wrong', 401, { 'www-authenticate': `Basic realm="${baseUrl}"` })
 
-function formOf({ method, headers, form }: AuthRequest): Parameters {
+function formOf({ method, headers, form }: AuthRequest): RequestParameters {
   const type = (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
   if (method !== 'POST' || type !== 'application/x-www-form-urlencoded')
     throw new OAuthError('invalid_request', 'Send the parameters as application/x-www-form-urlencoded')
@@ -66,7 +66,7 @@ function formOf({ method, headers, form }: AuthRequest): Parameters {
 }
 
 /** OAuthError 400 where there are several, or none. */
-function credentialsOf({ headers }: AuthRequest, parameters: Parameters): Credentials {
+function credentialsOf({ headers }: AuthRequest, parameters: RequestParameters): Credentials {
   const basic = basicOf(headers.authorization)
   const secret = parameters.get('client_secret')
   const assertion = parameters.get('client_assertion')
@@ -82,11 +82,11 @@ function credentialsOf({ headers }: AuthRequest, parameters: Parameters): Creden
   return given === undefined ? { kind: 'none', id } : { kind: 'secret', id, secret: given }
 }
 
-function assertedBy(parameters: Parameters, named: string | undefined): Credentials {
+function assertedBy(parameters: RequestParameters, named: string | undefined): Credentials {
   const assertion = parameters.get('client_assertion')
   if (assertion === undefined || parameters.get('client_assertion_type') !== ASSERTION_TYPE)
     throw new OAuthError('invalid_request', `An assertion has client_assertion, and client_assertion_type ${ASSERTION_TYPE}`)
-  const id = clientNamedBy(assertion)
+  const id = clientIdOf(assertion)
   if (named !== undefined && named !== id) throw new OAuthError('invalid_client', 'client_id is another than that of the assertion', 401)
   return { kind: 'assertion', id, assertion }
 }

@@ -2,7 +2,7 @@
 import type { Client, Clients } from '../../ports/rows/clients.ts'
 import type { RevocationReader } from '../../ports/rows/revocations.ts'
 
-export const DEMO: Client = {
+export const DEMO_CLIENT: Client = {
   id: 'demo',
   name: 'Demo app on this machine',
   authentication: { kind: 'public' },
@@ -17,10 +17,10 @@ export const DEMO: Client = {
 type Stores = { readonly clients: Pick<Clients, 'change'>; readonly revocations: RevocationReader }
 
 /** One that somebody registered under its name stays what it is; once somebody has removed it, it does not come back. */
-export async function tendDemo({ clients, revocations }: Stores, isOnThisMachine: boolean): Promise<Client | undefined> {
-  const isWanted = isOnThisMachine && (await revocations.revoked([`client:${DEMO.id}`])).size === 0
-  return clients.change(DEMO.id, (client) => {
-    if (client === undefined) return isWanted ? DEMO : undefined
-    return client.changedAt === DEMO.changedAt && !isWanted ? undefined : client
+export async function maintainDemoClient({ clients, revocations }: Stores, isOnThisMachine: boolean): Promise<Client | undefined> {
+  const isWanted = isOnThisMachine && (await revocations.revoked([`client:${DEMO_CLIENT.id}`])).size === 0
+  return clients.change(DEMO_CLIENT.id, (client) => {
+    if (client === undefined) return isWanted ? DEMO_CLIENT : undefined
+    return client.changedAt === DEMO_CLIENT.changedAt && !isWanted ? undefined : client
   })
 }

@@ -1,9 +1,9 @@
 /** What may be registered as a client or a user. RangeError, which says what is wrong, for everything else. */
-import { parseScope, scopeTexts } from '../../access/scopes.ts'
+import { parseScope, splitScopes } from '../../access/scopes.ts'
 import { isId } from '../../fhir/resource.ts'
 import { type Client, type ClientAuthentication, isClientId } from '../../ports/rows/clients.ts'
 import { isUserName, type User } from '../../ports/rows/users.ts'
-import { redirectFault } from '../redirect-uri.ts'
+import { findRedirectUriProblem } from '../redirect-uri.ts'
 import { tenantsOfPerson } from '../tenant-intersection.ts'
 
 /** How much of each there may be, so that a client has room. */
@@ -11,19 +11,22 @@ const MOST = 100
 const LONGEST_NAME = 200
 const LONGEST_SCOPES = 20_000
 
-export type ClientRequest = Pick<Client, 'id' | 'name' | 'scopes' | 'redirectUris' | 'tenants' | 'mayIntrospect' | 'authentication'> & {
+export type ClientRegistration = Pick<
+  Client,
+  'id' | 'name' | 'scopes' | 'redirectUris' | 'tenants' | 'mayIntrospect' | 'authentication'
+> & {
   /** With its type or without. */
   readonly patient?: string
   readonly consistency?: Client['consistency']
 }
 
-export function registeredClient(request: ClientRequest, registeredAt: number): Client {
+export function toClient(request: ClientRegistration, registeredAt: number): Client {
   const { id, name, authentication, redirectUris, mayIntrospect, patient, consistency } = request
   if (!isClientId(id)) throw new RangeError('The id of a client is 1 to 64 letters, digits, ".", "_" and "-"')
   checkAuthentication(authentication)
   checkCount(redirectUris, 'redirect URIs')
   for (const uri of redirectUris) {
-    const fault = redirectFault(uri)
+    const fault = findRedirectUriProblem(uri)
     if (fault !== undefined) throw new RangeError(`The redirect URI ${shown(uri)} ${fault}`)
   }
   return {
@@ -37,9 +40,9 @@ export function registeredClient(request: ClientRequest, registeredAt: number): 
   }
 }
 
-export type UserRequest = Pick<User, 'name' | 'scopes' | 'tenants' | 'fhirUser'>
+export type UserRegistration = Pick<User, 'name' | 'scopes' | 'tenants' | 'fhirUser'>
 
-export function registeredUser(request: UserRequest, kept: Pick<User, 'subject' | 'password' | 'generation' | 'changedAt'>): User {
+export function toUser(request: UserRegistration, kept: Pick<User, 'subject' | 'password' | 'generation' | 'changedAt'>): User {
   const name = request.name.toLowerCase()
   if (!isUserName(name)) throw new RangeError('The name of a user is 1 to 128 letters, digits, ".", "_", "@", "+" and "-"')
   return {
@@ -67,7 +70,7 @@ function checkedName(name: string): string {
 }
 
 function checkedScopes(given: readonly string[]): readonly string[] {
-  const scopes = [...new Set(given.flatMap(scopeTexts))]
+  const scopes = [...new Set(given.flatMap(splitScopes))]
   if (scopes.length === 0) throw new RangeError('Without a scope nothing may be done: say which, as system/Observation.rs')
   checkCount(scopes, 'scopes')
   if (scopes.join(' ').length > LONGEST_SCOPES) throw new RangeError(`The scopes are longer than ${LONGEST_SCOPES} characters`)

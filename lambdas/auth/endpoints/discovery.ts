@@ -3,19 +3,23 @@
  * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata, https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
 import { ASSERTION_ALGORITHMS } from '../clients/client-assertion.ts'
-import { type AuthChoices, CACHEABLE, type Endpoint } from '../endpoint.ts'
-import { json } from '../oauth-error.ts'
+import { type AuthChoices, CACHEABLE_HEADERS, type Endpoint } from '../endpoint.ts'
+import { jsonResponse } from '../oauth-error.ts'
 import { GRANT_TYPES } from './token-endpoint.ts'
 
 export const smartConfiguration =
   (choices: AuthChoices): Endpoint =>
   async ({ baseUrl }) =>
-    json(200, { ...common(baseUrl, choices), management_endpoint: `${baseUrl}/auth/account`, capabilities: CAPABILITIES }, CACHEABLE)
+    jsonResponse(
+      200,
+      { ...common(baseUrl, choices), management_endpoint: `${baseUrl}/auth/account`, capabilities: CAPABILITIES },
+      CACHEABLE_HEADERS,
+    )
 
 export const openidConfiguration =
   (choices: AuthChoices): Endpoint =>
   async ({ baseUrl }) =>
-    json(200, { ...common(baseUrl, choices), ...OPENID }, CACHEABLE)
+    jsonResponse(200, { ...common(baseUrl, choices), ...OPENID }, CACHEABLE_HEADERS)
 
 const common = (baseUrl: string, { pkce }: AuthChoices) => {
   const clients = methodsOf(['private_key_jwt', 'client_secret_basic', 'client_secret_post'])

@@ -2,13 +2,13 @@
 import type { AccessClaims } from '../../access/claims.ts'
 import { isBase64Url } from '../../access/verification/bearer-token.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import { type Mark, markOf } from '../../ports/rows/revocations.ts'
-import { TENANT } from '../../ports/store/tenants.ts'
-import { authenticate } from '../clients/client-authentication.ts'
+import { type RevocationKey, revocationKeyOf } from '../../ports/rows/revocations.ts'
+import { DEFAULT_TENANT } from '../../ports/store/tenants.ts'
+import { authenticateClient } from '../clients/client-authentication.ts'
 import type { AuthChoices, AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
-import { json, OAuthError } from '../oauth-error.ts'
-import { required } from '../request-parameters.ts'
-import { commonTenants, keptTenants } from '../tenant-intersection.ts'
+import { jsonResponse, OAuthError } from '../oauth-error.ts'
+import { requireParameter } from '../request-parameters.ts'
+import { filterServedTenants, intersectTenants } from '../tenant-intersection.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { readToken } from '../tokens/signed-token.ts'
 
@@ -18,11 +18,11 @@ export type IntrospectPorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'gran
 export const introspect =
   (ports: IntrospectPorts): Endpoint =>
   async (request) => {
-    const { client, by, parameters } = await authenticate(ports, request)
+    const { client, by, parameters } = await authenticateClient(ports, request)
     if (by === 'none') throw new OAuthError('invalid_client', 'The client did not authenticate')
-    const claims = await claimsOf(ports, required(parameters, 'token'), client, request)
+    const claims = await claimsOf(ports, requireParameter(parameters, 'token'), client, request)
     request.note({ outcome: claims === undefined ? 'inactive' : 'active' })
-    return json(200, claims === undefined ? { active: false } : told(claims, request))
+    return jsonResponse(200, claims === undefined ? { active: false } : told(claims, request))
   }
 
 async function claimsOf(
@@ -38,9 +38,9 @@ async function claimsOf(
   // guard: introspection-of-own-tokens
   if (opened.length === 0 || (claims.client_id !== client.id && !isToldTo(client, opened))) return undefined
   const { jti, sid, client_id, sub, iat, client_generation, user_generation } = claims
-  const marks: readonly Mark[] = [
+  const marks: readonly RevocationKey[] = [
     ...[`jti:${jti}` as const, `sid:${sid}` as const],
-    ...[markOf('client', client_id, client_generation), markOf('user', sub, user_generation)],
+    ...[revocationKeyOf('client', client_id, client_generation), revocationKeyOf('user', sub, user_generation)],
   ]
   return (await isRevoked(ports.revocations, marks, iat * 1000)) ? undefined : claims
 }
@@ -48,12 +48,12 @@ async function claimsOf(
 /** None: it opens nothing here. */
 function tenantsIn(claims: AccessClaims, choices: AuthChoices): readonly string[] {
   const claim = claims[choices.tenantClaim] as string | readonly string[] | undefined
-  return keptTenants(choices, [claim ?? (choices.tenancy ? [] : TENANT)].flat())
+  return filterServedTenants(choices, [claim ?? (choices.tenancy ? [] : DEFAULT_TENANT)].flat())
 }
 
 // guard: introspection-needs-common-tenant
 const isToldTo = ({ mayIntrospect, tenants }: Client, opened: readonly string[]): boolean =>
-  mayIntrospect && commonTenants(tenants, opened).length > 0
+  mayIntrospect && intersectTenants(tenants, opened).length > 0
 
 /** https://hl7.org/fhir/smart-app-launch/token-introspection.html: fhirUser is a URL. */
 const told = (claims: AccessClaims, { baseUrl }: AuthRequest) => ({

@@ -1,11 +1,11 @@
 /** A token does not count any more. https://www.rfc-editor.org/rfc/rfc7009, specification 5.4 and 7 */
 import type { Client } from '../../ports/rows/clients.ts'
-import { authenticate } from '../clients/client-authentication.ts'
+import { authenticateClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from '../endpoint.ts'
-import { isOf, revokeGrant } from '../grants/user-grant.ts'
-import { NO_STORE, OAuthError } from '../oauth-error.ts'
-import { required } from '../request-parameters.ts'
-import { refreshOf } from '../tokens/refresh-tokens.ts'
+import { isClientOf, revokeGrant } from '../grants/user-grant.ts'
+import { NO_STORE_HEADERS, OAuthError } from '../oauth-error.ts'
+import { requireParameter } from '../request-parameters.ts'
+import { findRefreshToken } from '../tokens/refresh-tokens.ts'
 import { readToken } from '../tokens/signed-token.ts'
 
 export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
@@ -14,10 +14,10 @@ export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' 
 export const revoke =
   (ports: RevokePorts): Endpoint =>
   async (request) => {
-    const { client, parameters } = await authenticate(ports, request).catch(asBadRequest)
-    const done = await revoked(ports, required(parameters, 'token'), client, request)
+    const { client, parameters } = await authenticateClient(ports, request).catch(asBadRequest)
+    const done = await revoked(ports, requireParameter(parameters, 'token'), client, request)
     request.note({ outcome: done ? 'revoked' : 'unknown token' })
-    return { status: 200, headers: NO_STORE }
+    return { status: 200, headers: NO_STORE_HEADERS }
   }
 
 function asBadRequest(error: unknown): never {
@@ -33,8 +33,8 @@ async function revoked(ports: RevokePorts, token: string, client: Client, reques
     await ports.revocations.revoke({ mark: `jti:${claims.jti}`, before: until, until })
     return true
   }
-  const refreshing = await refreshOf(ports, token)
-  if (refreshing === undefined || !isOf(client, refreshing.grant)) return false
+  const refreshing = await findRefreshToken(ports, token)
+  if (refreshing === undefined || !isClientOf(client, refreshing.grant)) return false
   request.note({ user: refreshing.grant.user })
   await revokeGrant(ports, refreshing.grant)
   return true

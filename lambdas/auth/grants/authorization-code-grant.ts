@@ -1,13 +1,13 @@
 /** A code for tokens. https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3 */
-import type { Authenticated } from '../clients/client-authentication.ts'
+import type { AuthenticatedClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { fingerprintOf, unguessable } from '../random-secret.ts'
-import { required } from '../request-parameters.ts'
-import { nextRefresh, refreshKindOf } from '../tokens/refresh-tokens.ts'
+import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
+import { requireParameter } from '../request-parameters.ts'
+import { createRefreshToken, refreshKindOf } from '../tokens/refresh-tokens.ts'
 import type { UserGrant } from '../user-grant-type.ts'
 import { checkVerifier, refuseEmptyPkce } from './pkce.ts'
-import { isOf, noLonger, revokeGrant, tokensFor, type UserGrantPorts, userOf } from './user-grant.ts'
+import { invalidGrant, isClientOf, issueTokens, revokeGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** Milliseconds since 1970: `issuedAt`. */
 type Code = {
@@ -27,7 +27,7 @@ export async function makeCode(
   { grants, clock }: Pick<AuthPorts, 'grants' | 'clock'>,
   made: Omit<Code, 'issuedAt' | 'used'>,
 ): Promise<string> {
-  const code = unguessable()
+  const code = createRandomSecret()
   const value: Code = { ...made, issuedAt: clock.now(), used: false }
   await grants.add('code', fingerprintOf(code), { owner: '', value, expires: clock.now() + REMEMBERED })
   return code
@@ -36,26 +36,26 @@ export async function makeCode(
 /** OAuthError `invalid_grant`; where the code was used before, nothing that it gave counts any more. */
 export async function exchangeCode(
   ports: UserGrantPorts,
-  { client, by, parameters }: Authenticated,
+  { client, by, parameters }: AuthenticatedClient,
   request: AuthRequest,
 ): Promise<AuthResponse> {
   refuseEmptyPkce(request.form, ports.choices)
-  const [code, redirectUri] = [required(parameters, 'code'), required(parameters, 'redirect_uri')]
+  const [code, redirectUri] = [requireParameter(parameters, 'code'), requireParameter(parameters, 'redirect_uri')]
   const known = await ports.grants.get('code', fingerprintOf(code))
   const value = known?.value as Code | undefined
-  if (known === undefined || value === undefined || !isOf(client, value.grant)) throw noLonger()
+  if (known === undefined || value === undefined || !isClientOf(client, value.grant)) throw invalidGrant()
   const { grant, challenge, nonce, issuedAt } = value
   request.note({ user: grant.user })
   // guard: authorization-code-single-use
   if (value.used) return reused(ports, grant)
-  if (ports.clock.now() >= issuedAt + LIFE) throw noLonger()
+  if (ports.clock.now() >= issuedAt + LIFE) throw invalidGrant()
   // guard: code-bound-to-redirect-uri
   if (redirectUri !== value.redirectUri) throw new OAuthError('invalid_grant', 'redirect_uri is not that of the authorization request')
   checkVerifier(parameters, challenge, ports.choices)
   const user = await userOf(ports, client, grant, issuedAt)
   const kind = refreshKindOf(grant, client)
-  const refresh = kind === undefined ? undefined : nextRefresh(grant, kind, ports.clock.now())
-  const answer = await tokensFor(ports, grant, { client, by, user, refresh, ...(nonce === undefined ? {} : { nonce }) }, request)
+  const refresh = kind === undefined ? undefined : createRefreshToken(grant, kind, ports.clock.now())
+  const answer = await issueTokens(ports, grant, { client, by, user, refresh, ...(nonce === undefined ? {} : { nonce }) }, request)
   // The code goes last: where a machine fails before, it may be sent again.
   if (refresh !== undefined) await ports.grants.add('refresh', refresh.key, refresh.entry)
   const used = { ...known, value: { ...value, used: true } }
@@ -64,5 +64,5 @@ export async function exchangeCode(
 
 async function reused(ports: UserGrantPorts, grant: UserGrant): Promise<never> {
   await revokeGrant(ports, grant)
-  throw noLonger()
+  throw invalidGrant()
 }

@@ -1,19 +1,19 @@
 /** What a client asks of a user, by the user's browser. Specification 5.1; https://hl7.org/fhir/smart-app-launch/app-launch.html#obtain-authorization-code */
-import { narrowedTo } from '../../access/scopes.ts'
+import { narrowScopes } from '../../access/scopes.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import type { Pairs } from '../../search/query/parameter-pairs.ts'
+import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { AuthPorts, AuthRequest } from '../endpoint.ts'
 import { OAuthError, type OAuthErrorCode } from '../oauth-error.ts'
-import { isRegistered } from '../redirect-uri.ts'
-import { type Parameters, parametersOf, required, shownAll } from '../request-parameters.ts'
-import { keptTenants, NO_TENANTS } from '../tenant-intersection.ts'
-import { inVain, wantedOf } from './granted-scopes.ts'
+import { isRegisteredRedirectUri } from '../redirect-uri.ts'
+import { parametersOf, type RequestParameters, requireParameter, toDescriptionList } from '../request-parameters.ts'
+import { filterServedTenants, TENANCY_OFF_TEXT } from '../tenant-intersection.ts'
+import { findUngrantedScopes, parseRequestedScopes } from './granted-scopes.ts'
 import { challengeOf, refuseEmptyPkce } from './pkce.ts'
 
 /** Who asks, and where the answer goes: known to be right before anything else is looked at. */
-export type Asker = { readonly client: Client; readonly redirectUri: string; readonly state?: string }
+export type RequestingClient = { readonly client: Client; readonly redirectUri: string; readonly state?: string }
 
-export type AuthorizationRequest = Asker & {
+export type AuthorizationRequest = RequestingClient & {
   readonly scopes: readonly string[]
   readonly challenge?: string
   readonly nonce?: string
@@ -28,8 +28,8 @@ export type AuthorizationRequest = Asker & {
 }
 
 /** What our pages add to a request. */
-export const PATIENT = 'chosen_patient'
-export const SEARCH = 'find_patient'
+export const CHOSEN_PATIENT_PARAMETER = 'chosen_patient'
+export const PATIENT_SEARCH_PARAMETER = 'find_patient'
 
 /** With what was sent, which anybody may have written: no text to read, nor one that looks like another. */
 function toUser(code: OAuthErrorCode, why: string, name: string, sent: string | undefined): OAuthError {
@@ -41,7 +41,11 @@ function toUser(code: OAuthErrorCode, why: string, name: string, sent: string | 
 }
 
 /** OAuthError that is shown to the user and goes nowhere else: there is no address that is known to be right. */
-export async function askerOf({ clients }: Pick<AuthPorts, 'clients'>, pairs: Pairs, { note }: AuthRequest): Promise<Asker> {
+export async function findRequestingClient(
+  { clients }: Pick<AuthPorts, 'clients'>,
+  pairs: ParameterPairs,
+  { note }: AuthRequest,
+): Promise<RequestingClient> {
   const once = (name: string): string | undefined => {
     const values = pairs.filter(([each]) => each === name)
     return values.length === 1 ? values[0]![1] : undefined
@@ -51,7 +55,7 @@ export async function askerOf({ clients }: Pick<AuthPorts, 'clients'>, pairs: Pa
   if (client === undefined) throw toUser('invalid_client', 'The app that sent you here is not known to this server', 'client_id', id)
   note({ client: client.id })
   const redirectUri = once('redirect_uri')
-  if (redirectUri === undefined || !isRegistered(redirectUri, client.redirectUris)) {
+  if (redirectUri === undefined || !isRegisteredRedirectUri(redirectUri, client.redirectUris)) {
     const why = `${client.name} (client_id ${client.id}) wants to go on at an address that it is not registered with`
     throw toUser('invalid_request', why, 'redirect_uri', redirectUri)
   }
@@ -66,28 +70,28 @@ export async function askerOf({ clients }: Pick<AuthPorts, 'clients'>, pairs: Pa
 
 /** OAuthError that the client is told. */
 export function authorizationRequestOf(
-  asker: Asker,
-  pairs: Pairs,
+  asker: RequestingClient,
+  pairs: ParameterPairs,
   { baseUrl }: AuthRequest,
   { choices }: Pick<AuthPorts, 'choices'>,
 ): AuthorizationRequest {
   const parameters = parametersOf(pairs)
   checkKind(parameters)
   checkLengths(parameters)
-  if (keptTenants(choices, asker.client.tenants).length === 0)
-    throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
-  const aud = required(parameters, 'aud')
+  if (filterServedTenants(choices, asker.client.tenants).length === 0)
+    throw new OAuthError('unauthorized_client', `The client is of other tenants: ${TENANCY_OFF_TEXT}`)
+  const aud = requireParameter(parameters, 'aud')
   // guard: authorization-audience
   if (aud !== baseUrl && aud !== `${baseUrl}/`) throw new OAuthError('invalid_request', 'aud is another than the base URL of this server')
-  const scopes = wantedOf(parameters.get('scope') ?? '')
+  const scopes = parseRequestedScopes(parameters.get('scope') ?? '')
   if (scopes.length === 0) throw new OAuthError('invalid_scope', 'scope is missing')
-  const lost = inVain(scopes, narrowedTo(scopes, asker.client.scopes))
-  if (lost.length > 0) throw new OAuthError('invalid_scope', `The client is registered for none of: ${shownAll(lost)}`)
+  const lost = findUngrantedScopes(scopes, narrowScopes(scopes, asker.client.scopes))
+  if (lost.length > 0) throw new OAuthError('invalid_scope', `The client is registered for none of: ${toDescriptionList(lost)}`)
   const prompt = (parameters.get('prompt') ?? '').split(' ').filter((each) => each !== '')
   if (prompt.includes('none') && prompt.length > 1) throw new OAuthError('invalid_request', 'prompt is none and something else')
   refuseEmptyPkce(pairs, choices)
   const challenge = challengeOf(parameters, choices)
-  const named = { nonce: 'nonce', launch: 'launch', loginHint: 'login_hint', patient: PATIENT } as const
+  const named = { nonce: 'nonce', launch: 'launch', loginHint: 'login_hint', patient: CHOSEN_PATIENT_PARAMETER } as const
   const given = Object.entries(named).flatMap(([name, parameter]) =>
     parameters.has(parameter) ? [[name, parameters.get(parameter)!] as const] : [],
   )
@@ -101,10 +105,11 @@ export function authorizationRequestOf(
   }
 }
 
-function checkKind(parameters: Parameters): void {
+function checkKind(parameters: RequestParameters): void {
   if (parameters.has('request')) throw new OAuthError('request_not_supported', 'Requests as JWTs are not taken')
   if (parameters.has('request_uri')) throw new OAuthError('request_uri_not_supported', 'Requests by reference are not taken')
-  if (required(parameters, 'response_type') !== 'code') throw new OAuthError('unsupported_response_type', 'response_type must be code')
+  if (requireParameter(parameters, 'response_type') !== 'code')
+    throw new OAuthError('unsupported_response_type', 'response_type must be code')
   if ((parameters.get('response_mode') ?? 'query') !== 'query') throw new OAuthError('invalid_request', 'response_mode must be query')
 }
 
@@ -116,11 +121,11 @@ const isTooLong = (text: string): boolean => text.length > LONGEST || `${new URL
 
 const tooLong = (name: string): string => `${name} is longer than ${LONGEST} characters, or ${LONGEST_IN_URL} in a URL`
 
-function checkLengths(parameters: Parameters): void {
+function checkLengths(parameters: RequestParameters): void {
   if (isTooLong(parameters.get('nonce') ?? '')) throw new OAuthError('invalid_request', tooLong('nonce'))
 }
 
-function maxAgeOf(parameters: Parameters): Pick<AuthorizationRequest, 'maxAge'> {
+function maxAgeOf(parameters: RequestParameters): Pick<AuthorizationRequest, 'maxAge'> {
   const text = parameters.get('max_age')
   if (text === undefined) return {}
   if (!/^\d{1,9}$/.test(text)) throw new OAuthError('invalid_request', 'max_age is a number of seconds')
@@ -128,7 +133,7 @@ function maxAgeOf(parameters: Parameters): Pick<AuthorizationRequest, 'maxAge'> 
 }
 
 /** The query of the same request, without what is named, and with what is added. */
-export const queryOf = (pairs: Pairs, without: readonly string[], added: Pairs = []): string =>
+export const queryOf = (pairs: ParameterPairs, without: readonly string[], added: ParameterPairs = []): string =>
   new URLSearchParams(
     [...pairs.filter(([name]) => !without.includes(name)), ...added].map(([name, value]) => [name, value] as [string, string]),
   ).toString()

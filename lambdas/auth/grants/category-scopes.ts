@@ -2,7 +2,7 @@
  * What a user may leave of a whole type: US Core's categories of it. https://hl7.org/fhir/us/core/scopes.html; ONC asks for these choices where
  * an app wants the whole: https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
  */
-import { parseScope, type ResourceScope, textOf } from '../../access/scopes.ts'
+import { parseScope, type ResourceScope, scopeTextOf } from '../../access/scopes.ts'
 
 const HL7 = 'http://terminology.hl7.org/CodeSystem'
 const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'
@@ -32,21 +32,21 @@ export const categoryOf = ({ type, query }: Pick<ResourceScope, 'type' | 'query'
 
 const conditionOf = (category: string): string => `category=${category}`
 
-export type Narrower = { readonly name: string; readonly scope: string }
+export type CategoryScope = { readonly name: string; readonly scope: string }
 
 /** None where a condition narrows the scope already. */
-export function narrowerOf(text: string): readonly Narrower[] {
+export function categoryScopesOf(text: string): readonly CategoryScope[] {
   const scope = parseScope(text)
   if (scope?.kind !== 'resource' || scope.query !== '') return []
   const categories = Object.entries(CATEGORIES[scope.type] ?? {})
-  return categories.map(([name, category]) => ({ name, scope: textOf({ ...scope, query: conditionOf(category) }) }))
+  return categories.map(([name, category]) => ({ name, scope: scopeTextOf({ ...scope, query: conditionOf(category) }) }))
 }
 
 /** What of these scopes was kept; of one that was not, what is narrower and was. */
-export const leftOf = (scopes: readonly string[], kept: readonly string[]): readonly string[] => [
+export const selectAllowedScopes = (scopes: readonly string[], kept: readonly string[]): readonly string[] => [
   ...new Set(
     scopes.flatMap((whole) =>
-      kept.includes(whole) ? [whole] : narrowerOf(whole).flatMap(({ scope }) => (kept.includes(scope) ? [scope] : [])),
+      kept.includes(whole) ? [whole] : categoryScopesOf(whole).flatMap(({ scope }) => (kept.includes(scope) ? [scope] : [])),
     ),
   ),
 ]

@@ -1,16 +1,16 @@
 /** A client asks for itself. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
-import type { Authenticated } from '../clients/client-authentication.ts'
+import type { AuthenticatedClient } from '../clients/client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
-import { type Access, accessToken, type TokenPorts, tokenAnswer } from '../tokens/access-token.ts'
-import { grantedToClient } from './client-scopes.ts'
+import { createAccessToken, type TokenGrant, type TokenPorts, tokenResponse } from '../tokens/access-token.ts'
+import { grantToClient } from './client-scopes.ts'
 
-export async function clientCredentials(
+export async function exchangeClientCredentials(
   ports: TokenPorts & Pick<AuthPorts, 'isDecidable'>,
-  { client, by, parameters }: Authenticated,
+  { client, by, parameters }: AuthenticatedClient,
   { baseUrl, address }: AuthRequest,
 ): Promise<AuthResponse> {
-  const { scopes, tenants, ...context } = await grantedToClient(ports, client, parameters.get('scope'))
-  const access: Access = {
+  const { scopes, tenants, ...context } = await grantToClient(ports, client, parameters.get('scope'))
+  const access: TokenGrant = {
     client,
     by,
     baseUrl,
@@ -21,5 +21,5 @@ export async function clientCredentials(
     acr: '1',
     about: { clientId: client.id, ...(address === '' ? {} : { clientHost: address, clientAddress: address }), ...context },
   }
-  return tokenAnswer({ made: await accessToken(ports, access), access, more: context })
+  return tokenResponse({ made: await createAccessToken(ports, access), access, more: context })
 }

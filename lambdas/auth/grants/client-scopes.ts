@@ -2,23 +2,23 @@
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { keptTenants, NO_TENANTS, tenantsOfPerson } from '../tenant-intersection.ts'
-import { checkConditions, scopesOfClient } from './granted-scopes.ts'
+import { filterServedTenants, TENANCY_OFF_TEXT, tenantsOfPerson } from '../tenant-intersection.ts'
+import { checkScopeConditions, grantClientScopes } from './granted-scopes.ts'
 
 /** `tenants`: `*` among them: any. `patient`: an id, in context. */
 export type ClientGrant = { readonly scopes: readonly string[]; readonly tenants: readonly string[]; readonly patient?: string }
 
 /** `asked`: scopes; undefined: all that is registered, but for the administrator's. OAuthError. */
-export async function grantedToClient(
+export async function grantToClient(
   ports: Pick<AuthPorts, 'choices' | 'isDecidable'>,
   client: Client,
   asked?: string,
 ): Promise<ClientGrant> {
   if (client.authentication.kind === 'public') throw new OAuthError('unauthorized_client', 'A public client cannot ask for itself')
-  const scopes = scopesOfClient(client, asked)
-  const tenants = keptTenants(ports.choices, client.tenants)
-  if (tenants.length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
-  await checkConditions(ports, scopes, tenants)
+  const scopes = grantClientScopes(client, asked)
+  const tenants = filterServedTenants(ports.choices, client.tenants)
+  if (tenants.length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${TENANCY_OFF_TEXT}`)
+  await checkScopeConditions(ports, scopes, tenants)
   if (tenantsOfPerson(tenants, client.patient).length === 0)
     throw new OAuthError('unauthorized_client', 'The client has a patient, and several tenants: in each that is somebody else')
   const patient = client.patient?.replace(/^Patient\//, '')

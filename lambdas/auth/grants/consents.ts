@@ -1,12 +1,12 @@
 /** What users allowed which clients, remembered until it is withdrawn. */
 import type { Client } from '../../ports/rows/clients.ts'
-import type { GrantKind, Grants, KeptGrant } from '../../ports/rows/grants.ts'
+import type { GrantKind, GrantRow, Grants } from '../../ports/rows/grants.ts'
 import type { AuthPorts } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { ownerOf } from '../tokens/refresh-tokens.ts'
 import type { UserGrant } from '../user-grant-type.ts'
-import { narrowerOf } from './category-scopes.ts'
-import { isOf, registrationOf, revokeGrant } from './user-grant.ts'
+import { categoryScopesOf } from './category-scopes.ts'
+import { isClientOf, registrationOf, revokeGrant } from './user-grant.ts'
 
 /** `asked`: what was decided about; `granted`: what of it was allowed. `sids`: of grants whose tokens may still count, and until when (ms since 1970). */
 export type Consent = {
@@ -32,20 +32,20 @@ const AT_ONCE = 20
 /** undefined: there is none that was given to this very client. */
 export async function consentOf({ grants }: Pick<Ports, 'grants'>, client: Client, subject: string): Promise<Consent | undefined> {
   const consent = (await grants.get('consent', ownerOf({ client: client.id, subject })))?.value as Consent | undefined
-  return consent !== undefined && isOf(client, consent) ? consent : undefined
+  return consent !== undefined && isClientOf(client, consent) ? consent : undefined
 }
 
 /**
  * `asked`: what was just decided about, and of which `scopes` was allowed. Of more grants than anybody makes in two hours the first ones end: an
  * app that asks again and again could not be withdrawn from.
  */
-export async function rememberConsent(ports: Ports, grant: UserGrant, asked: readonly string[]): Promise<void> {
+export async function storeConsent(ports: Ports, grant: UserGrant, asked: readonly string[]): Promise<void> {
   const { client, registeredAt, subject, sid, scopes } = grant
   const { grants, clock } = ports
   const key = ownerOf(grant)
   const now = clock.now()
   // Who decides about the whole decides about its parts.
-  const decided = new Set(asked.flatMap((whole) => [whole, ...narrowerOf(whole).map(({ scope }) => scope)]))
+  const decided = new Set(asked.flatMap((whole) => [whole, ...categoryScopesOf(whole).map(({ scope }) => scope)]))
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('consent', key)
     const kept = known?.value as Consent | undefined
@@ -65,15 +65,18 @@ export async function rememberConsent(ports: Ports, grant: UserGrant, asked: rea
   throw tooMuch()
 }
 
-export type Allowed = { readonly client: Client; readonly scopes: readonly string[] }
+export type AllowedClient = { readonly client: Client; readonly scopes: readonly string[] }
 
 /** Of all clients that are registered still. */
-export async function consentsOf({ grants, clients }: Pick<AuthPorts, 'grants' | 'clients'>, subject: string): Promise<readonly Allowed[]> {
+export async function consentsOf(
+  { grants, clients }: Pick<AuthPorts, 'grants' | 'clients'>,
+  subject: string,
+): Promise<readonly AllowedClient[]> {
   const kept: Consent[] = []
   for await (const page of pagesOf(grants, 'consent', subject)) kept.push(...page.map(({ value }) => value as Consent))
   const allowed = kept.map(async (consent) => ({ client: await clients.get(consent.client), consent }))
   return (await Promise.all(allowed)).flatMap(({ client, consent }) =>
-    client !== undefined && isOf(client, consent) ? [{ client, scopes: consent.granted }] : [],
+    client !== undefined && isClientOf(client, consent) ? [{ client, scopes: consent.granted }] : [],
   )
 }
 
@@ -96,7 +99,7 @@ export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
   throw tooMuch()
 }
 
-const sidOf = ({ value }: KeptGrant): string => (value as { readonly grant: UserGrant }).grant.sid
+const sidOf = ({ value }: GrantRow): string => (value as { readonly grant: UserGrant }).grant.sid
 
 /** `ended`: those that have, and need not again. */
 async function endGrants(ports: Ports, sids: readonly string[], ended: Set<string>): Promise<void> {
@@ -105,7 +108,7 @@ async function endGrants(ports: Ports, sids: readonly string[], ended: Set<strin
   for (const sid of left) ended.add(sid)
 }
 
-async function* pagesOf(grants: Pick<Grants, 'listOf'>, kind: GrantKind, owner: string): AsyncGenerator<readonly KeptGrant[]> {
+async function* pagesOf(grants: Pick<Grants, 'listOf'>, kind: GrantKind, owner: string): AsyncGenerator<readonly GrantRow[]> {
   let page = await grants.listOf(kind, owner)
   for (; page.length > 0; page = await grants.listOf(kind, owner, page.at(-1)!.key)) yield page
 }

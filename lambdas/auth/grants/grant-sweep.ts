@@ -3,9 +3,9 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { Grants } from '../../ports/rows/grants.ts'
 import type { Revocations } from '../../ports/rows/revocations.ts'
 import type { SigningKeys } from '../../ports/security/signing-keys.ts'
-import { tendKeys } from '../tokens/key-rotation.ts'
+import { maintainKeys } from '../tokens/key-rotation.ts'
 
-export type SweptParts = {
+export type SweepParts = {
   readonly keys: SigningKeys
   readonly grants: Pick<Grants, 'sweep'>
   readonly revocations: Pick<Revocations, 'sweep'>
@@ -14,9 +14,9 @@ export type SweptParts = {
 }
 
 /** Every hour. By a clock that cannot be believed nothing is removed: what it takes for expired may count for months. */
-export async function sweep({ keys, grants, revocations, clock }: SweptParts): Promise<void> {
+export async function sweepAuthorizationState({ keys, grants, revocations, clock }: SweepParts): Promise<void> {
   const maySweep = clock.maySweep()
-  await tendKeys(keys, clock.now(), maySweep)
+  await maintainKeys(keys, clock.now(), maySweep)
   // guard: no-sweep-after-clock-jump
   if (!maySweep) return
   await grants.sweep()

@@ -1,20 +1,20 @@
 /** Proof that who exchanges a code is who asked for it. https://www.rfc-editor.org/rfc/rfc7636 */
 import { timingSafeEqual } from 'node:crypto'
-import type { Pairs } from '../../search/query/parameter-pairs.ts'
+import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { AuthChoices } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { fingerprintOf } from '../random-secret.ts'
-import type { Parameters } from '../request-parameters.ts'
+import type { RequestParameters } from '../request-parameters.ts'
 
 /** Throws OAuthError `invalid_request` for an empty parameter. Else a client that lost its value would be served without PKCE. */
-export function refuseEmptyPkce(pairs: Pairs, { pkce }: Pick<AuthChoices, 'pkce'>): void {
+export function refuseEmptyPkce(pairs: ParameterPairs, { pkce }: Pick<AuthChoices, 'pkce'>): void {
   if (pkce === 'off') return
   const empty = pairs.find(([name, value]) => value === '' && /^code_(?:challenge|challenge_method|verifier)$/.test(name))
   if (empty !== undefined) throw new OAuthError('invalid_request', `The parameter ${empty[0]} is empty: send a value or leave it out`)
 }
 
 /** Of a request for a code; undefined: there is none, or nobody looks at it. OAuthError `invalid_request`. */
-export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {
+export function challengeOf(parameters: RequestParameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {
   if (pkce === 'off') return undefined
   const challenge = parameters.get('code_challenge')
   const method = parameters.get('code_challenge_method')
@@ -29,7 +29,7 @@ export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 
 }
 
 /** OAuthError `invalid_grant` where the verifier is not the one of the challenge, or one of them is missing. */
-export function checkVerifier(parameters: Parameters, challenge: string | undefined, { pkce }: Pick<AuthChoices, 'pkce'>): void {
+export function checkVerifier(parameters: RequestParameters, challenge: string | undefined, { pkce }: Pick<AuthChoices, 'pkce'>): void {
   const verifier = parameters.get('code_verifier')
   if (pkce === 'off' || (verifier === undefined && challenge === undefined)) return
   if (verifier === undefined) throw wrongVerifier('is missing: the authorization request had a code_challenge')

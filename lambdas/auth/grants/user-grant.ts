@@ -1,19 +1,19 @@
 /** What a user granted to a client in one go. Codes and refresh tokens stand for it; all tokens made of it have its `sid`, and are revoked by it. */
 import type { ClientAuth } from '../../access/claims.ts'
-import { isOfOneTenant } from '../../access/user-patients.ts'
+import { isTenantBoundUser } from '../../access/user-patients.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import type { Mark } from '../../ports/rows/revocations.ts'
+import type { RevocationKey } from '../../ports/rows/revocations.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from '../endpoint.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { commonTenants, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
-import { type Access, accessToken, tokenAnswer } from '../tokens/access-token.ts'
-import { endForGood } from '../tokens/credential-generations.ts'
-import { idToken } from '../tokens/id-token.ts'
-import { LONGEST_ACCESS } from '../tokens/lifetimes.ts'
+import { filterServedTenants, intersectTenants, TENANCY_OFF_TEXT, tenantsOfUser } from '../tenant-intersection.ts'
+import { createAccessToken, type TokenGrant, tokenResponse } from '../tokens/access-token.ts'
+import { revokePermanently } from '../tokens/credential-generations.ts'
+import { createIdToken } from '../tokens/id-token.ts'
+import { MAX_ACCESS_TOKEN_SECONDS } from '../tokens/lifetimes.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
 import type { UserGrant } from '../user-grant-type.ts'
-import { scopesOfUser } from './granted-scopes.ts'
+import { grantUserScopes } from './granted-scopes.ts'
 
 export type UserGrantPorts = Pick<
   AuthPorts,
@@ -22,7 +22,7 @@ export type UserGrantPorts = Pick<
 
 /** Whether it is this client's, and not that of an earlier one of its id. */
 // guard: grant-of-registered-client
-export const isOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'client' | 'registeredAt'>): boolean =>
+export const isClientOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'client' | 'registeredAt'>): boolean =>
   granted.client === id && granted.registeredAt === registeredAt
 
 /** What a grant keeps of it. */
@@ -37,7 +37,7 @@ export async function userOf(
   grantedAt: number,
 ): Promise<User> {
   const { subject, sid, generations } = grant
-  const marks: readonly Mark[] = [
+  const marks: readonly RevocationKey[] = [
     `sid:${sid}`,
     ...(generations?.client === undefined ? ([`client:${client.id}`] as const) : []),
     ...(generations?.user === undefined ? ([`user:${subject}`] as const) : []),
@@ -45,8 +45,8 @@ export async function userOf(
   const user = await ports.users.get(grant.user)
   // guard: grant-ends-with-new-secret
   // guard: grant-of-same-user
-  if (user?.subject !== subject || generations?.user !== user.generation || generations?.client !== client.generation) throw noLonger()
-  if (await isRevoked(ports.revocations, marks, grantedAt)) throw noLonger()
+  if (user?.subject !== subject || generations?.user !== user.generation || generations?.client !== client.generation) throw invalidGrant()
+  if (await isRevoked(ports.revocations, marks, grantedAt)) throw invalidGrant()
   return user
 }
 
@@ -58,15 +58,15 @@ export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'gene
   },
 })
 
-export const noLonger = (): OAuthError =>
+export const invalidGrant = (): OAuthError =>
   new OAuthError('invalid_grant', 'The code or refresh token is unknown, expired, revoked or already used: authorize again')
 
 /** No token of this grant counts any more, those too that are being made. */
 export const revokeGrant = (ports: Pick<AuthPorts, 'revocations' | 'clock'>, { sid }: Pick<UserGrant, 'sid'>): Promise<void> =>
-  endForGood(ports, `sid:${sid}`)
+  revokePermanently(ports, `sid:${sid}`)
 
 /** How a token is asked for. `scopes`: fewer than were granted. `nonce`: of the request the code is from. `refresh`: what is given along. */
-export type Asking = {
+export type TokenRequest = {
   readonly client: Client
   readonly by: ClientAuth
   readonly user: User
@@ -79,26 +79,28 @@ export type Asking = {
 type Given = { readonly token: string; readonly life: number }
 
 /** Tokens for a grant, and the answer with them. What is registered, and what the user may, count as of now. */
-export async function tokensFor(
+export async function issueTokens(
   ports: UserGrantPorts,
   grant: UserGrant,
-  { client, by, user, scopes = grant.scopes, nonce, refresh }: Asking,
+  { client, by, user, scopes = grant.scopes, nonce, refresh }: TokenRequest,
   { baseUrl }: AuthRequest,
 ): Promise<AuthResponse> {
   const now = ports.clock.now()
-  const granted = scopesOfUser(client, user, scopes)
-  const kept = (tenants: readonly string[]) => keptTenants(ports.choices, tenants)
-  if (kept(client.tenants).length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
-  const tenants = commonTenants(kept(grant.tenants), commonTenants(client.tenants, tenantsOfUser(ports.choices, user)))
-  if (tenants.length === 0) throw noLonger()
-  const access: Access = {
+  const granted = grantUserScopes(client, user, scopes)
+  const kept = (tenants: readonly string[]) => filterServedTenants(ports.choices, tenants)
+  if (kept(client.tenants).length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${TENANCY_OFF_TEXT}`)
+  const tenants = intersectTenants(kept(grant.tenants), intersectTenants(client.tenants, tenantsOfUser(ports.choices, user)))
+  if (tenants.length === 0) throw invalidGrant()
+  const access: TokenGrant = {
     ...{ client, by, baseUrl, subject: grant.subject, sid: grant.sid, scopes: granted, tenants },
-    acr: now / 1000 - grant.authTime < LONGEST_ACCESS ? '1' : '0',
+    acr: now / 1000 - grant.authTime < MAX_ACCESS_TOKEN_SECONDS ? '1' : '0',
     about: { preferred_username: user.name, ...(await personOf(ports, grant, user, tenants)), ...contextOf(grant) },
   }
-  const made = await accessToken(ports, access)
-  const id = granted.includes('openid') ? { id_token: await idToken(ports, { access, authTime: grant.authTime, user, made, nonce }) } : {}
-  return tokenAnswer({
+  const made = await createAccessToken(ports, access)
+  const id = granted.includes('openid')
+    ? { id_token: await createIdToken(ports, { access, authTime: grant.authTime, user, made, nonce }) }
+    : {}
+  return tokenResponse({
     ...{ made, access },
     ...(refresh === undefined ? {} : { refresh }),
     more: { ...id, ...contextOf(grant), ...shownOf(grant, baseUrl) },
@@ -108,9 +110,9 @@ export async function tokensFor(
 /** Returns the claims about the user. They decide what the token shows. Each token gets the patients of its own time, not those of the login. */
 async function personOf(ports: Pick<UserGrantPorts, 'patientsOf'>, grant: UserGrant, user: User, [tenant = '']: readonly string[]) {
   const { fhirUser, generation } = user
-  const actsFor = isOfOneTenant(fhirUser) ? await ports.patientsOf(fhirUser!, tenant) : undefined
+  const actsFor = isTenantBoundUser(fhirUser) ? await ports.patientsOf(fhirUser!, tenant) : undefined
   // guard: grant-person-still-acts
-  if (actsFor !== undefined && !stillActs(actsFor, grant)) throw noLonger()
+  if (actsFor !== undefined && !stillActs(actsFor, grant)) throw invalidGrant()
   return {
     ...(generation === undefined ? {} : { user_generation: generation }),
     ...(fhirUser === undefined ? {} : { fhirUser }),

@@ -3,10 +3,10 @@ import { parseScope } from '../../access/scopes.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts, FoundPatient } from '../endpoint.ts'
 import type { AuthorizationRequest } from '../grants/authorization-request.ts'
-import { checkConditions, inVain, noneOf, scopesOfUser } from '../grants/granted-scopes.ts'
+import { checkScopeConditions, findUngrantedScopes, grantUserScopes, noScopesGranted } from '../grants/granted-scopes.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { commonTenants, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
-import { launchedFor } from './launch-patient.ts'
+import { filterServedTenants, intersectTenants, TENANCY_OFF_TEXT, tenantsOfUser } from '../tenant-intersection.ts'
+import { findLaunchPatient } from './launch-patient.ts'
 import { type Launch, launchOf } from './launches.ts'
 
 /** `mustChoose`: a patient is needed, and the user has chosen none yet. */
@@ -22,13 +22,13 @@ export type LaunchContext = {
 export type ContextPorts = Pick<AuthPorts, 'grants' | 'revocations' | 'patients' | 'choices' | 'isDecidable'>
 
 /** OAuthError that the client is told. */
-export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
+export async function launchContextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
   const launch = await launchedBy(ports, asked, user)
-  const scopes = scopesOfUser(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
-  const lost = inVain(asked.scopes, scopes)
-  if (lost.length > 0) throw noneOf(lost)
+  const scopes = grantUserScopes(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
+  const lost = findUngrantedScopes(asked.scopes, scopes)
+  if (lost.length > 0) throw noScopesGranted(lost)
   const possible = tenantsOf(ports, asked, user, launch)
-  await checkConditions(ports, scopes, possible)
+  await checkScopeConditions(ports, scopes, possible)
   const patient = await patientOf(ports, { asked, user, tenants: possible, launch, scopes })
   const tenants = patient?.tenant === undefined ? possible : [patient.tenant]
   return {
@@ -62,9 +62,10 @@ function isOfPatient(text: string): boolean {
 
 /** Those both may have. OAuthError where there are none. */
 function tenantsOf({ choices }: ContextPorts, { client }: AuthorizationRequest, user: User, launch: Launch | undefined): readonly string[] {
-  if (keptTenants(choices, user.tenants).length === 0) throw new OAuthError('access_denied', `The user is of other tenants: ${NO_TENANTS}`)
-  const common = commonTenants(
-    commonTenants(client.tenants, tenantsOfUser(choices, user)),
+  if (filterServedTenants(choices, user.tenants).length === 0)
+    throw new OAuthError('access_denied', `The user is of other tenants: ${TENANCY_OFF_TEXT}`)
+  const common = intersectTenants(
+    intersectTenants(client.tenants, tenantsOfUser(choices, user)),
     launch?.tenant === undefined ? ['*'] : [launch.tenant],
   )
   if (common.length === 0) throw new OAuthError('access_denied', 'The user has no tenant that the client may ask for')
@@ -88,7 +89,7 @@ async function patientOf(
   { asked, user, tenants, launch, scopes }: Patients,
 ): Promise<FoundPatient | undefined> {
   if (launch !== undefined) {
-    const about = await launchedFor(patients, tenants, launch)
+    const about = await findLaunchPatient(patients, tenants, launch)
     if ('fault' in about) throw new OAuthError('access_denied', UNSEEN)
     if (about.patient === undefined) return undefined
     const found = await patients.get(user, about.tenant === undefined ? tenants : [about.tenant], about.patient)
@@ -109,5 +110,5 @@ function chosen(
   choice: string,
 ): Promise<FoundPatient | undefined> {
   const [id, tenant] = choice.split('/').reverse()
-  return patients.get(user, tenant === undefined ? tenants : commonTenants(tenants, [tenant]), id!)
+  return patients.get(user, tenant === undefined ? tenants : intersectTenants(tenants, [tenant]), id!)
 }

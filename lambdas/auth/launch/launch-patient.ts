@@ -1,14 +1,14 @@
 /** Whom a launch is about: its patient, its encounter, and that they belong together. */
 import type { FoundRecord, PatientFinder } from '../endpoint.ts'
 
-export type LaunchedFor = { readonly tenant?: string; readonly patient?: string } | { readonly fault: string }
+export type LaunchPatient = { readonly tenant?: string; readonly patient?: string } | { readonly fault: string }
 
 /** `tenants`: where they may be; what several have is nobody's. An encounter brings its patient. */
-export async function launchedFor(
+export async function findLaunchPatient(
   patients: Pick<PatientFinder, 'recordsOf'>,
   tenants: readonly string[],
   { patient, encounter }: { readonly patient?: string; readonly encounter?: string },
-): Promise<LaunchedFor> {
+): Promise<LaunchPatient> {
   const one = async (type: FoundRecord['type'], id: string): Promise<FoundRecord | { readonly fault: string }> => {
     const [found, ...others] = await patients.recordsOf(tenants, type, id)
     if (found === undefined) return { fault: `There is no ${type}/${id}` }

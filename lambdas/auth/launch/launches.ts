@@ -3,11 +3,11 @@ import { isId } from '../../fhir/resource.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts } from '../endpoint.ts'
-import { isOf, registrationOf } from '../grants/user-grant.ts'
-import { fingerprintOf, unguessable } from '../random-secret.ts'
-import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfUser } from '../tenant-intersection.ts'
+import { isClientOf, registrationOf } from '../grants/user-grant.ts'
+import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
+import { filterServedTenants, intersectTenants, isSingleTenant, TENANCY_OFF_TEXT, tenantsOfUser } from '../tenant-intersection.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
-import { launchedFor } from './launch-patient.ts'
+import { findLaunchPatient } from './launch-patient.ts'
 
 /** `user`: the name of who launched it, and nobody else may go on. `patient`, `encounter`: ids, without their types. */
 export type Launch = {
@@ -31,7 +31,7 @@ const LIFE = 10 * 60 * 1000
 
 /** What the app is given as `launch`: it counts once. */
 export async function makeLaunch({ grants, clock }: Ports, launch: Launch): Promise<string> {
-  const token = unguessable()
+  const token = createRandomSecret()
   await grants.add('launch', fingerprintOf(token), { owner: '', value: launch, expires: clock.now() + LIFE })
   return token
 }
@@ -44,7 +44,7 @@ export async function launchOf(
 ): Promise<Launch | undefined> {
   const known = await grants.get('launch', fingerprintOf(token))
   const launch = known?.value as Launch | undefined
-  if (launch === undefined || !isOf(client, launch)) return undefined
+  if (launch === undefined || !isClientOf(client, launch)) return undefined
   return (await isRevoked(revocations, [], known!.expires! - LIFE)) ? undefined : launch
 }
 
@@ -55,10 +55,14 @@ export const useLaunch = ({ grants }: Pick<Ports, 'grants'>, token: string): Pro
 type Registered = { readonly client: Client; readonly user: User | undefined }
 
 /** The launch with what follows from the data. RangeError where they speak against it. */
-export type Complete = (launch: Launch, registered: Registered) => Promise<Launch>
+export type LaunchCompletion = (launch: Launch, registered: Registered) => Promise<Launch>
 
 /** As an operator says it, before it is made. RangeError where there is no such client or user, or an id is none. */
-export async function checkedLaunch(ports: Pick<AuthPorts, 'clients' | 'users'>, launch: Launch, complete: Complete): Promise<Launch> {
+export async function checkLaunch(
+  ports: Pick<AuthPorts, 'clients' | 'users'>,
+  launch: Launch,
+  complete: LaunchCompletion,
+): Promise<Launch> {
   const { patient, encounter } = launch
   const client = await ports.clients.get(launch.client)
   if (client === undefined) throw new RangeError(`There is no client ${launch.client}`)
@@ -71,19 +75,19 @@ export async function checkedLaunch(ports: Pick<AuthPorts, 'clients' | 'users'>,
 }
 
 /** From the data of this server. */
-export const completing =
-  ({ patients, choices }: Pick<AuthPorts, 'patients' | 'choices'>): Complete =>
+export const launchCompletion =
+  ({ patients, choices }: Pick<AuthPorts, 'patients' | 'choices'>): LaunchCompletion =>
   async (launch, { client, user }) => {
     const own = user === undefined ? ['*'] : tenantsOfUser(choices, user)
-    const common = keptTenants(choices, commonTenants(commonTenants(client.tenants, own), [launch.tenant ?? '*']))
+    const common = filterServedTenants(choices, intersectTenants(intersectTenants(client.tenants, own), [launch.tenant ?? '*']))
     if (common.length === 0)
-      throw new RangeError(`The client, the user and the launch have no tenant in common${choices.tenancy ? '' : `: ${NO_TENANTS}`}`)
+      throw new RangeError(`The client, the user and the launch have no tenant in common${choices.tenancy ? '' : `: ${TENANCY_OFF_TEXT}`}`)
     if (launch.tenant !== undefined && !(await patients.isTenant(launch.tenant)))
       throw new RangeError(`There is no tenant ${launch.tenant}`)
-    const found = await launchedFor(patients, common, launch)
+    const found = await findLaunchPatient(patients, common, launch)
     if ('fault' in found) throw new RangeError(found.fault)
     const { tenant, patient } = found
-    if (tenant === undefined && user !== undefined && !isOne(common))
+    if (tenant === undefined && user !== undefined && !isSingleTenant(common))
       throw new RangeError(`The user ${user.name} has several tenants: say for which it is`)
     if (tenant === undefined || patient === undefined) return launch
     // guard: launch-patient-is-visible

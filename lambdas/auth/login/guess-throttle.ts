@@ -58,7 +58,7 @@ type Started = { readonly guesser: Guesser; readonly at: number }
  * guesses count. Attempts under way take the places that wrong guesses would, so that guesses at once are not more than guesses one by one. An
  * attempt without a place waits for the outcome of others. Throws Overloaded if too many wait, or if it waits too long.
  */
-export async function delayed<T>(
+export async function throttleAttempt<T>(
   ports: Ports,
   guessers: readonly Guesser[],
   attempt: () => Promise<T | undefined>,
@@ -90,7 +90,7 @@ async function startOne(ports: Ports, guesser: Guesser, turns: Turns): Promise<S
  * As that, where one who knows the secret comes often and at once, and nobody can guess it, however often: only failures are written down and
  * wait. Who knows it never waits for others, who may seem to come from the same address.
  */
-export async function countingFailures<T>(ports: Ports, guesser: Guesser, attempt: () => Promise<T>): Promise<T> {
+export async function throttleFailedAttempts<T>(ports: Ports, guesser: Guesser, attempt: () => Promise<T>): Promise<T> {
   let result: T
   try {
     result = await attempt()

@@ -13,7 +13,7 @@ const LIFE = 180 * 24 * 60 * 60
 const SECOND = 1_000
 
 /** Returns the id of the browser, or undefined if its cookie is too old, or of another user or server. */
-export function knownBrowser({ clock, seal }: BrowserPorts, request: AuthRequest, user: string): string | undefined {
+export function recognizeBrowser({ clock, seal }: BrowserPorts, request: AuthRequest, user: string): string | undefined {
   const opened = seal.open(cookieOf(request, 'browser') ?? '')
   const [, id, name] = /^browser (\S+) (\S+)$/.exec(opened?.text ?? '') ?? []
   // guard: known-browser-of-one-user
@@ -22,13 +22,13 @@ export function knownBrowser({ clock, seal }: BrowserPorts, request: AuthRequest
 }
 
 /** Adds the browser's cookie to responses to a logged-in user. A login itself sets the cookie of the session. */
-export const rememberBrowser =
+export const withBrowserCookie =
   (ports: BrowserPorts & SessionPorts, endpoint: Endpoint): Endpoint =>
   async (request) => {
     const response = await endpoint(request)
     if (response.headers['set-cookie'] !== undefined) return response
     const session = await sessionOf(ports, request)
-    if (session === undefined || knownBrowser(ports, request, session.user.name) !== undefined) return response
+    if (session === undefined || recognizeBrowser(ports, request, session.user.name) !== undefined) return response
     const { clock, seal } = ports
     const cookie = seal.seal(`browser ${clock.newId()} ${session.user.name}`, clock.now())
     return { ...response, headers: { ...response.headers, ...cookieHeader(request, 'browser', cookie, LIFE) } }

@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest } from '../endpoint.ts'
-import { fingerprintOf, unguessable } from '../random-secret.ts'
+import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
 import { isRevoked } from '../tokens/revocation-check.ts'
 import { cookieHeader, cookieOf } from './cookies.ts'
 
@@ -17,7 +17,7 @@ type Kept = { readonly user: string; readonly subject: string; readonly generati
 export type SessionPorts = Pick<AuthPorts, 'users' | 'grants' | 'revocations' | 'clock'>
 
 /** Milliseconds. */
-export const SESSION_LIFE = 12 * 60 * 60 * 1000
+export const SESSION_LIFETIME_MS = 12 * 60 * 60 * 1000
 
 /** undefined: nobody is logged in, or no longer. */
 export async function sessionOf({ users, grants, revocations }: SessionPorts, request: AuthRequest): Promise<Session | undefined> {
@@ -36,9 +36,9 @@ export async function sessionOf({ users, grants, revocations }: SessionPorts, re
 /** The header that hands out the cookie of a new session. `user`: as whose password was looked at, however long ago. */
 export async function beginSession({ grants, clock }: SessionPorts, request: AuthRequest, { name, subject, generation }: User) {
   await endSession({ grants }, request)
-  const cookie = unguessable()
+  const cookie = createRandomSecret()
   const value: Kept = { user: name, subject, ...(generation === undefined ? {} : { generation }), at: clock.now() }
-  await grants.add('session', fingerprintOf(cookie), { owner: subject, value, expires: clock.now() + SESSION_LIFE })
+  await grants.add('session', fingerprintOf(cookie), { owner: subject, value, expires: clock.now() + SESSION_LIFETIME_MS })
   return handedOut(request, cookie)
 }
 
@@ -48,14 +48,14 @@ export async function endSession({ grants }: Pick<AuthPorts, 'grants'>, request:
 }
 
 /** What forms of a page carry, and the header that binds the browser to it where it is not yet. */
-export function boundForm(request: AuthRequest): { readonly csrf: string; readonly headers: Readonly<Record<string, string>> } {
+export function formBindingOf(request: AuthRequest): { readonly csrf: string; readonly headers: Readonly<Record<string, string>> } {
   const known = sessionCookie(request)
-  const cookie = known ?? unguessable()
+  const cookie = known ?? createRandomSecret()
   return { csrf: csrfOf(cookie), headers: known === undefined ? handedOut(request, cookie) : {} }
 }
 
 /** Whether a form was sent by the browser it was shown to. */
-export function isBound(request: AuthRequest): boolean {
+export function hasValidCsrf(request: AuthRequest): boolean {
   const cookie = sessionCookie(request)
   const given = request.form.find(([name]) => name === 'csrf')?.[1]
   if (cookie === undefined || given === undefined) return false

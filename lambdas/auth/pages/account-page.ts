@@ -1,11 +1,11 @@
 /** What a user sees of what apps were allowed, and can withdraw; and the end of the session. */
 import type { AuthPorts, AuthRequest, Endpoint } from '../endpoint.ts'
 import { consentsOf, withdrawConsent } from '../grants/consents.ts'
-import { boundForm, endSession, isBound, sessionOf } from '../login/sessions.ts'
+import { endSession, formBindingOf, hasValidCsrf, sessionOf } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { frameOf, organizationOf } from './organization.ts'
 import { seeOther } from './page-frame.ts'
-import { accountPage, type Form, loggedOutPage, loginPage, logoutPage } from './page-templates.ts'
+import { accountPage, loggedOutPage, loginPage, logoutPage, type PageForm } from './page-templates.ts'
 
 export type AccountPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices'>
 
@@ -45,13 +45,13 @@ export const logout =
   }
 
 function checkBound(request: AuthRequest): void {
-  if (!isBound(request)) throw new OAuthError('invalid_request', 'This page was open for too long: load it again.', 403)
+  if (!hasValidCsrf(request)) throw new OAuthError('invalid_request', 'This page was open for too long: load it again.', 403)
 }
 
 const urlOf = ({ baseUrl }: AuthRequest, path: string): string => `${baseUrl}/auth/${path}`
 
-const formOf = (ports: AccountPorts, request: AuthRequest, path: string): Form => ({
-  ...boundForm(request),
+const formOf = (ports: AccountPorts, request: AuthRequest, path: string): PageForm => ({
+  ...formBindingOf(request),
   ...frameOf(ports, request),
   action: urlOf(request, path),
 })

@@ -3,33 +3,33 @@
  * whole request again, which stands in its URL. Specification 5.1; https://www.rfc-editor.org/rfc/rfc6749#section-4.1
  */
 import type { Client } from '../../ports/rows/clients.ts'
-import type { Pairs } from '../../search/query/parameter-pairs.ts'
-import type { AuthPorts, AuthRequest, AuthResponse, Endpoint, FoundPatient, Noted } from '../endpoint.ts'
+import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
+import type { AuditFacts, AuthPorts, AuthRequest, AuthResponse, Endpoint, FoundPatient } from '../endpoint.ts'
 import { makeCode } from '../grants/authorization-code-grant.ts'
 import {
-  type Asker,
   type AuthorizationRequest,
-  askerOf,
   authorizationRequestOf,
-  PATIENT,
+  CHOSEN_PATIENT_PARAMETER,
+  findRequestingClient,
+  PATIENT_SEARCH_PARAMETER,
   queryOf,
-  SEARCH,
+  type RequestingClient,
 } from '../grants/authorization-request.ts'
-import { leftOf } from '../grants/category-scopes.ts'
-import { consentOf, rememberConsent } from '../grants/consents.ts'
-import { wantedOf } from '../grants/granted-scopes.ts'
+import { selectAllowedScopes } from '../grants/category-scopes.ts'
+import { consentOf, storeConsent } from '../grants/consents.ts'
+import { parseRequestedScopes } from '../grants/granted-scopes.ts'
 import { generationsOf, registrationOf } from '../grants/user-grant.ts'
-import { contextOf, type LaunchContext } from '../launch/launch-context.ts'
+import { type LaunchContext, launchContextOf } from '../launch/launch-context.ts'
 import { useLaunch } from '../launch/launches.ts'
-import { boundForm, isBound, type Session, sessionOf } from '../login/sessions.ts'
+import { formBindingOf, hasValidCsrf, type Session, sessionOf } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { unguessable } from '../random-secret.ts'
+import { createRandomSecret } from '../random-secret.ts'
 import { withParameters } from '../redirect-uri.ts'
-import { isOne } from '../tenant-intersection.ts'
+import { isSingleTenant } from '../tenant-intersection.ts'
 import type { UserGrant } from '../user-grant-type.ts'
 import { frameOf } from './organization.ts'
 import { seeOther } from './page-frame.ts'
-import { consentPage, type Form, isFixed, loginPage, pickerPage } from './page-templates.ts'
+import { consentPage, isMandatoryScope, loginPage, type PageForm, patientPickerPage } from './page-templates.ts'
 
 export type AuthorizePorts = Pick<
   AuthPorts,
@@ -41,13 +41,13 @@ export const authorize =
   (ports: AuthorizePorts): Endpoint =>
   async (request) => {
     const pairs = request.method === 'POST' ? request.form : request.query
-    const asker = await askerOf(ports, pairs, request)
+    const asker = await findRequestingClient(ports, pairs, request)
     if (request.method === 'POST') return seeOther(asQuery(request, pairs))
     return tellingClient(asker, request, async () => {
       const asked = authorizationRequestOf(asker, pairs, request, ports)
       const session = await sessionOf(ports, request)
       if (session === undefined || mustLogIn(asked, session, ports.clock.now())) return showLogin(ports, asked, request)
-      const context = await contextOf(ports, asked, session.user)
+      const context = await launchContextOf(ports, asked, session.user)
       if (context.mustChoose) return showPicker(ports, asked, { session, context }, request)
       return consentOrCode(ports, asked, { session, context }, request)
     })
@@ -57,7 +57,7 @@ export const authorize =
 const LONGEST_URL = 8_000
 
 /** OAuthError where a form is longer than what a URL has room for. */
-function asQuery({ baseUrl }: AuthRequest, pairs: Pairs): string {
+function asQuery({ baseUrl }: AuthRequest, pairs: ParameterPairs): string {
   const url = `${baseUrl}/auth/authorize?${queryOf(pairs, [])}`
   if (url.length > LONGEST_URL) throw new OAuthError('invalid_request', `The request is longer than a URL: ${LONGEST_URL} bytes`)
   return url
@@ -67,9 +67,9 @@ function asQuery({ baseUrl }: AuthRequest, pairs: Pairs): string {
 export const consent =
   (ports: AuthorizePorts): Endpoint =>
   async (request) => {
-    const asker = await askerOf(ports, request.query, request)
+    const asker = await findRequestingClient(ports, request.query, request)
     if (request.method === 'GET') return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(request.query, [])}`)
-    if (!isBound(request))
+    if (!hasValidCsrf(request))
       throw new OAuthError('invalid_request', 'This page was open for too long: go back to the app, and begin again.', 403)
     return tellingClient(asker, request, async () => {
       const asked = authorizationRequestOf(asker, request.query, request, ports)
@@ -78,10 +78,12 @@ export const consent =
       if (valuesOf('decision')[0] !== 'allow') throw new OAuthError('access_denied', 'The user did not allow it')
       const session = await sessionOf(ports, request)
       const isLoggedIn = session !== undefined && !mustLogIn(asked, session, ports.clock.now())
-      const context = isLoggedIn ? await contextOf(ports, asked, session.user) : undefined
+      const context = isLoggedIn ? await launchContextOf(ports, asked, session.user) : undefined
       if (!isLoggedIn || context === undefined || context.mustChoose)
         return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(request.query, [])}`)
-      const kept = wantedOf(leftOf(context.scopes, [...context.scopes.filter(isFixed), ...valuesOf('keep')]).join(' '))
+      const kept = parseRequestedScopes(
+        selectAllowedScopes(context.scopes, [...context.scopes.filter(isMandatoryScope), ...valuesOf('keep')]).join(' '),
+      )
       if (kept.length === 0) throw new OAuthError('access_denied', 'The user allowed nothing')
       return giveCode(ports, asked, { session, context, scopes: kept }, request)
     })
@@ -89,7 +91,7 @@ export const consent =
 
 /** What goes wrong from here on is told to the client. */
 async function tellingClient(
-  { redirectUri, state }: Asker,
+  { redirectUri, state }: RequestingClient,
   request: AuthRequest,
   work: () => Promise<AuthResponse>,
 ): Promise<AuthResponse> {
@@ -103,16 +105,17 @@ async function tellingClient(
   }
 }
 
-const formOf = (ports: AuthorizePorts, request: AuthRequest, path: string, query: string, leadsTo: string): Form => ({
-  ...boundForm(request),
+const formOf = (ports: AuthorizePorts, request: AuthRequest, path: string, query: string, leadsTo: string): PageForm => ({
+  ...formBindingOf(request),
   ...frameOf(ports, request),
   action: `${request.baseUrl}/auth/${path}${query === '' ? '' : `?${query}`}`,
-  denial: denialOf(request),
+  denial: denialUrlOf(request),
   leadsTo,
 })
 
 /** Of the same request: the form of the consent page. */
-export const denialOf = ({ baseUrl, query }: AuthRequest): string => `${baseUrl}/auth/consent?${queryOf(query, [SEARCH, PATIENT])}`
+export const denialUrlOf = ({ baseUrl, query }: AuthRequest): string =>
+  `${baseUrl}/auth/consent?${queryOf(query, [PATIENT_SEARCH_PARAMETER, CHOSEN_PATIENT_PARAMETER])}`
 
 const mustLogIn = ({ prompt, maxAge }: AuthorizationRequest, { authTime }: Session, now: number): boolean =>
   prompt.includes('login') || prompt.includes('select_account') || (maxAge !== undefined && now / 1000 - authTime > maxAge)
@@ -124,10 +127,10 @@ function showLogin(ports: AuthorizePorts, asked: AuthorizationRequest, request: 
   return loginPage({ form, app: client.name, ...(loginHint === undefined ? {} : { name: loginHint }) })
 }
 
-const hasSeveral = ({ choices }: AuthorizePorts, { user }: Session): boolean => choices.tenancy && !isOne(user.tenants)
+const hasSeveral = ({ choices }: AuthorizePorts, { user }: Session): boolean => choices.tenancy && !isSingleTenant(user.tenants)
 
 /** Returns the shown patients for the audit record. A record has one tenant, so names of several tenants contain theirs: `north/Patient/1`. */
-function notedOf(shown: readonly FoundPatient[]): Noted {
+function notedOf(shown: readonly FoundPatient[]): AuditFacts {
   const [tenant, ...others] = new Set(shown.map((patient) => patient.tenant))
   if (tenant === undefined) return { patients: shown.map(({ id }) => `Patient/${id}`) }
   if (others.length === 0) return { tenant, patients: shown.map(({ id }) => `Patient/${id}`) }
@@ -138,12 +141,12 @@ type Known = { readonly session: Session; readonly context: LaunchContext }
 
 async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { session, context }: Known, request: AuthRequest) {
   if (asked.prompt.includes('none')) throw new OAuthError('interaction_required', 'A patient must be chosen')
-  const text = request.query.find(([name]) => name === SEARCH)?.[1].slice(0, 200) ?? ''
+  const text = request.query.find(([name]) => name === PATIENT_SEARCH_PARAMETER)?.[1].slice(0, 200) ?? ''
   const found = await ports.patients.find(session.user, context.tenants, text)
   request.note(notedOf(found))
-  const query = new URLSearchParams(queryOf(request.query, [SEARCH, PATIENT]))
+  const query = new URLSearchParams(queryOf(request.query, [PATIENT_SEARCH_PARAMETER, CHOSEN_PATIENT_PARAMETER]))
   const form = formOf(ports, request, 'authorize', '', asked.redirectUri)
-  return pickerPage({ form, app: asked.client.name, query, text, found, namesTenants: hasSeveral(ports, session) })
+  return patientPickerPage({ form, app: asked.client.name, query, text, found, namesTenants: hasSeveral(ports, session) })
 }
 
 /**
@@ -162,14 +165,14 @@ async function consentOrCode(
   const isKnown = client.authentication.kind !== 'public' || redirectUri.startsWith('https:')
   const isDecided = asked.patient === undefined && context.scopes.every((scope) => before?.asked.includes(scope))
   if (isKnown && isDecided && !prompt.includes('consent')) {
-    const scopes = leftOf(context.scopes, before?.granted ?? [])
+    const scopes = selectAllowedScopes(context.scopes, before?.granted ?? [])
     if (scopes.length > 0) return giveCode(ports, asked, { ...known, scopes }, request)
   }
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'The user has not decided about it')
   const dropped = context.scopes.filter((scope) => before?.asked.includes(scope) && !before.granted.includes(scope))
   const { patient, scopes } = context
   if (patient !== undefined) request.note(notedOf([patient]))
-  const form = formOf(ports, request, 'consent', queryOf(request.query, [SEARCH]), redirectUri)
+  const form = formOf(ports, request, 'consent', queryOf(request.query, [PATIENT_SEARCH_PARAMETER]), redirectUri)
   return consentPage({
     form,
     client,
@@ -192,7 +195,7 @@ async function giveCode(
   if (launch !== undefined && scopes.includes('launch') && !(await useLaunch(ports, launch)))
     throw new OAuthError('invalid_request', 'launch is not known, or was used')
   const grant = grantOf(client, session, context, scopes)
-  await rememberConsent(ports, grant, context.scopes)
+  await storeConsent(ports, grant, context.scopes)
   const optional = { ...(challenge === undefined ? {} : { challenge }), ...(nonce === undefined ? {} : { nonce }) }
   const code = await makeCode(ports, { grant, redirectUri, ...optional })
   request.note({ outcome: 'code' })
@@ -205,7 +208,7 @@ const grantOf = (client: Client, { user, key, authTime }: Session, context: Laun
   ...generationsOf(client, user),
   user: user.name,
   subject: user.subject,
-  sid: unguessable(),
+  sid: createRandomSecret(),
   scopes,
   tenants: context.tenants,
   ...(context.patient === undefined ? {} : { patient: context.patient.id }),
@@ -216,7 +219,7 @@ const grantOf = (client: Client, { user, key, authTime }: Session, context: Laun
 })
 
 /** Of the same request, once the user has just logged in. */
-export function queryAfterLogin(pairs: Pairs): string {
+export function queryAfterLogin(pairs: ParameterPairs): string {
   const prompt = pairs.find(([name]) => name === 'prompt')?.[1].split(' ') ?? []
   const rest = prompt.filter((each) => each !== 'login' && each !== 'select_account')
   // The login was just now: what asks for one is met.

@@ -2,19 +2,19 @@
 
 const MADE = Symbol('html')
 export type Html = { readonly [MADE]: string }
-export type Part = Html | string | number | undefined | false | readonly Part[]
+export type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
 
 /** Attributes are quoted where they stand. undefined and false are nothing. */
-export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html => ({
+export const html = (strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html => ({
   [MADE]: strings.reduce((text, string, i) => text + textOf(parts[i - 1]) + string),
 })
 
-export const written = (made: Html): string => made[MADE]
+export const toHtmlText = (made: Html): string => made[MADE]
 
-function textOf(part: Part): string {
+function textOf(part: HtmlPart): string {
   if (part === undefined || part === false) return ''
   if (typeof part === 'object') return isMade(part) ? part[MADE] : part.map(textOf).join('')
   return String(part).replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-const isMade = (part: Html | readonly Part[]): part is Html => !Array.isArray(part)
+const isMade = (part: Html | readonly HtmlPart[]): part is Html => !Array.isArray(part)

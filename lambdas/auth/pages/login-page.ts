@@ -1,13 +1,13 @@
 /** Who types a name and a password that fit is logged in, and goes on to what was asked for. */
 import { isUserName, type User } from '../../ports/rows/users.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from '../endpoint.ts'
-import { askerOf, queryOf } from '../grants/authorization-request.ts'
+import { findRequestingClient, queryOf } from '../grants/authorization-request.ts'
 import { networkOf } from '../login/client-network.ts'
-import { delayed, type Guesser } from '../login/guess-throttle.ts'
-import { knownBrowser } from '../login/known-browsers.ts'
-import { beginSession, boundForm, isBound } from '../login/sessions.ts'
+import { type Guesser, throttleAttempt } from '../login/guess-throttle.ts'
+import { recognizeBrowser } from '../login/known-browsers.ts'
+import { beginSession, formBindingOf, hasValidCsrf } from '../login/sessions.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { denialOf, queryAfterLogin } from './authorize-page.ts'
+import { denialUrlOf, queryAfterLogin } from './authorize-page.ts'
 import { frameOf } from './organization.ts'
 import { seeOther } from './page-frame.ts'
 import { loginPage } from './page-templates.ts'
@@ -18,12 +18,12 @@ export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revoc
 export const login =
   (ports: LoginPorts): Endpoint =>
   async (request) => {
-    const asker = request.query.length === 0 ? undefined : await askerOf(ports, request.query, request)
+    const asker = request.query.length === 0 ? undefined : await findRequestingClient(ports, request.query, request)
     const onward = (query: string) => (asker === undefined ? urlOf(request, 'account', '') : urlOf(request, 'authorize', query))
     if (request.method === 'GET') return seeOther(onward(queryOf(request.query, [])))
     const name = fieldOf(request, 'username').trim().toLowerCase().slice(0, 200)
     const again = (fault: string, status: number, more: Readonly<Record<string, string>> = {}): AuthResponse => {
-      const { csrf, headers } = boundForm(request)
+      const { csrf, headers } = formBindingOf(request)
       const form = {
         csrf,
         ...frameOf(ports, request),
@@ -31,11 +31,11 @@ export const login =
         action: urlOf(request, 'login', queryOf(request.query, [])),
       }
       const app = asker === undefined ? {} : { app: asker.client.name }
-      const back = asker === undefined ? {} : { leadsTo: asker.redirectUri, denial: denialOf(request) }
+      const back = asker === undefined ? {} : { leadsTo: asker.redirectUri, denial: denialUrlOf(request) }
       return loginPage({ form: { ...form, ...back }, ...app, name, fault, status })
     }
     // guard: login-form-is-bound
-    if (!isBound(request)) return again('Please try again: this page was open for too long, or your browser keeps no cookies.', 403)
+    if (!hasValidCsrf(request)) return again('Please try again: this page was open for too long, or your browser keeps no cookies.', 403)
     try {
       const user = await userWhoTyped(ports, name, request)
       if (user === undefined) return again('The user name or the password is wrong.', 403)
@@ -64,13 +64,13 @@ async function userNamed({ users }: LoginPorts, name: string, request: AuthReque
 /** OAuthError 429 before the password is looked at. */
 function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const network = networkOf(request.address)
-  const browser = knownBrowser(ports, request, name)
+  const browser = recognizeBrowser(ports, request, name)
   const others: readonly Guesser[] = [
     { of: 'address', name: network },
     { of: 'place', name: `${name} ${network}` },
     { of: 'account', name, spare: { of: 'spare', name } },
   ]
-  return delayed(ports, browser === undefined ? others : [{ of: 'browser', name: browser }], async () => {
+  return throttleAttempt(ports, browser === undefined ? others : [{ of: 'browser', name: browser }], async () => {
     const user = await userNamed(ports, name, request)
     if (await ports.checkPassword(fieldOf(request, 'password'), user, network)) return user
     request.note({ outcome: 'login failed' })

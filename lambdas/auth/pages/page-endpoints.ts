@@ -1,15 +1,15 @@
 /** The pages of the authorization server: one function answers them all on AWS. */
-import { type BrowserPorts, rememberBrowser } from '../login/known-browsers.ts'
+import { type BrowserPorts, withBrowserCookie } from '../login/known-browsers.ts'
 import { type AccountPorts, account, logout } from './account-page.ts'
 import { type AuthorizePorts, authorize, consent } from './authorize-page.ts'
 import { type LoginPorts, login } from './login-page.ts'
 import { style } from './style.ts'
 
 export const pageEndpoints = (ports: AuthorizePorts & LoginPorts & AccountPorts & BrowserPorts) => ({
-  authorize: rememberBrowser(ports, authorize(ports)),
+  authorize: withBrowserCookie(ports, authorize(ports)),
   login: login(ports),
   consent: consent(ports),
-  account: rememberBrowser(ports, account(ports)),
+  account: withBrowserCookie(ports, account(ports)),
   logout: logout(ports),
   style,
 })

@@ -1,10 +1,10 @@
 /** What every page has in common: its frame, its style, and headers under which nothing on it runs, and nobody frames or keeps it. */
 import { createHash } from 'node:crypto'
 import type { AuthResponse } from '../endpoint.ts'
-import { NO_STORE } from '../oauth-error.ts'
-import { type Html, html, written } from './html.ts'
+import { NO_STORE_HEADERS } from '../oauth-error.ts'
+import { type Html, html, toHtmlText } from './html.ts'
 
-export type Page = {
+export type PageContent = {
   readonly title: string
   readonly main: Html
   readonly status?: number
@@ -50,7 +50,7 @@ a { color: var(--act) }
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
-export function page({ title, main, status = 200, organization, leadsTo, headers = {} }: Page): AuthResponse {
+export function renderPage({ title, main, status = 200, organization, leadsTo, headers = {} }: PageContent): AuthResponse {
   const whole = html`<!doctype html>
 <html lang="en">
 <head>
@@ -68,7 +68,7 @@ ${main}
 </body>
 </html>
 `
-  return { status, headers: { 'content-type': 'text/html; charset=utf-8', ...guards(leadsTo), ...headers }, body: written(whole) }
+  return { status, headers: { 'content-type': 'text/html; charset=utf-8', ...guards(leadsTo), ...headers }, body: toHtmlText(whole) }
 }
 
 /** The one text that is no text of a page. */
@@ -76,7 +76,7 @@ const STYLE_AS_IT_IS = html([STYLE] as unknown as TemplateStringsArray)
 
 /** https://www.rfc-editor.org/rfc/rfc9700#section-4.16; browsers look at redirects after a form, too: https://www.w3.org/TR/CSP3/#directive-form-action */
 const guards = (leadsTo?: string): Readonly<Record<string, string>> => ({
-  ...NO_STORE,
+  ...NO_STORE_HEADERS,
   'content-security-policy': [
     "default-src 'none'",
     `style-src 'sha256-${STYLE_HASH}'`,
@@ -101,5 +101,5 @@ function sourceOf(uri: string): string {
 /** After a form was sent: a page that is loaded again is not sent again. */
 export const seeOther = (location: string, headers: Readonly<Record<string, string>> = {}): AuthResponse => ({
   status: 303,
-  headers: { ...NO_STORE, location, 'referrer-policy': 'same-origin', ...headers },
+  headers: { ...NO_STORE_HEADERS, location, 'referrer-policy': 'same-origin', ...headers },
 })

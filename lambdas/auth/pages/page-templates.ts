@@ -2,15 +2,15 @@
 import type { Client } from '../../ports/rows/clients.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthResponse, FoundPatient } from '../endpoint.ts'
-import { PATIENT, SEARCH } from '../grants/authorization-request.ts'
-import { narrowerOf } from '../grants/category-scopes.ts'
+import { CHOSEN_PATIENT_PARAMETER, PATIENT_SEARCH_PARAMETER } from '../grants/authorization-request.ts'
+import { categoryScopesOf } from '../grants/category-scopes.ts'
 import { type Html, html } from './html.ts'
-import { page } from './page-frame.ts'
+import { renderPage } from './page-frame.ts'
 import { patientDetails, shortNumber } from './patient-description.ts'
-import { ACCESS_LASTS, lastsLonger, wordsOf } from './scope-descriptions.ts'
+import { ACCESS_DURATION_TEXT, describeScope, isRefreshScope } from './scope-descriptions.ts'
 
 /** Where forms go, what binds them to the browser, where they lead in the end, and headers of the page. */
-export type Form = {
+export type PageForm = {
   readonly action: string
   readonly csrf: string
   /** Name of the organization that runs the server. */
@@ -25,18 +25,18 @@ export type Form = {
 
 const hidden = (name: string, value: string): Html => html`<input type="hidden" name="${name}" value="${value}">`
 
-const around = ({ leadsTo, headers, organization }: Form) => ({ ...(leadsTo === undefined ? {} : { leadsTo }), headers, organization })
+const around = ({ leadsTo, headers, organization }: PageForm) => ({ ...(leadsTo === undefined ? {} : { leadsTo }), headers, organization })
 
-const accountLink = ({ account }: Form): Html => html`<a href="${account}">Your account</a>`
+const accountLink = ({ account }: PageForm): Html => html`<a href="${account}">Your account</a>`
 
 /** What goes back to the app without having let it in. */
-const cancel = ({ denial, csrf }: Form): Html | false =>
+const cancel = ({ denial, csrf }: PageForm): Html | false =>
   denial !== undefined &&
   html`<form method="post" action="${denial}">${hidden('csrf', csrf)}
 <div class="buttons"><button name="decision" value="deny" class="other">Cancel</button></div></form>`
 
 export type LoginParts = {
-  readonly form: Form
+  readonly form: PageForm
   /** Whose app it is for; undefined: for the account. */
   readonly app?: string
   readonly name?: string
@@ -45,7 +45,7 @@ export type LoginParts = {
 }
 
 export const loginPage = ({ form, app, name, fault, status = 200 }: LoginParts): AuthResponse =>
-  page({
+  renderPage({
     ...around(form),
     title: 'Sign in',
     status,
@@ -64,7 +64,7 @@ ${cancel(form)}`,
   })
 
 export type ConsentParts = {
-  readonly form: Form
+  readonly form: PageForm
   readonly client: Client
   readonly user: User
   readonly scopes: readonly string[]
@@ -78,10 +78,10 @@ export type ConsentParts = {
 }
 
 /** What an app cannot do without is not asked about: it opens nothing. */
-export const isFixed = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
+export const isMandatoryScope = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
 
 export const consentPage = ({ form, client, user, scopes, dropped, granted, patient, tenants }: ConsentParts): AuthResponse =>
-  page({
+  renderPage({
     ...around(form),
     title: `Allow access for ${client.name}?`,
     main: html`
@@ -96,9 +96,9 @@ ${patient === undefined && tenants.length > 0 && html`<p>The data is that of ${t
 ${hidden('csrf', form.csrf)}
 <fieldset>
 <legend>${client.name} may do what you leave ticked:</legend>
-<ul>${scopes.filter((scope) => !isFixed(scope)).map((scope) => html`<li>${choice(scope, wordsOf(scope), !dropped.includes(scope))}${parts(scope, scopes, granted)}</li>`)}</ul>
+<ul>${scopes.filter((scope) => !isMandatoryScope(scope)).map((scope) => html`<li>${choice(scope, describeScope(scope), !dropped.includes(scope))}${parts(scope, scopes, granted)}</li>`)}</ul>
 </fieldset>
-<p>Access ends ${ACCESS_LASTS} after you allow it${scopes.some(lastsLonger) && ', or later if you leave “Keep access” ticked'}.
+<p>Access ends ${ACCESS_DURATION_TEXT} after you allow it${scopes.some(isRefreshScope) && ', or later if you leave “Keep access” ticked'}.
 You can end it earlier on your account page.</p>
 <div class="buttons">
 <button name="decision" value="allow">Allow</button>
@@ -113,7 +113,7 @@ const choice = (scope: string, words: string, ticked: boolean): Html => html`
 
 /** What may be left of a whole type, where its parts are not asked for themselves. */
 function parts(whole: string, scopes: readonly string[], granted: readonly string[]): Html | false {
-  const narrower = narrowerOf(whole).filter(({ scope }) => !scopes.includes(scope))
+  const narrower = categoryScopesOf(whole).filter(({ scope }) => !scopes.includes(scope))
   const isOpen = narrower.some(({ scope }) => granted.includes(scope))
   const list = narrower.map(({ name, scope }) => html`<li>${choice(scope, name, granted.includes(scope))}</li>`)
   return (
@@ -122,8 +122,8 @@ function parts(whole: string, scopes: readonly string[], granted: readonly strin
   )
 }
 
-export type PickerParts = {
-  readonly form: Form
+export type PatientPickerParts = {
+  readonly form: PageForm
   readonly app: string
   /** What the form is about, as it stands in the URL. */
   readonly query: URLSearchParams
@@ -140,9 +140,9 @@ const smallPrint = (patient: FoundPatient, namesTenants: boolean): Html =>
   html`${shortNumber(patient)}${namesTenants && ` · tenant ${patient.tenant ?? ''}`}`
 
 /** Nothing is changed by choosing: both forms ask for the next page. */
-export const pickerPage = ({ form, app, query, text, found, namesTenants }: PickerParts): AuthResponse => {
+export const patientPickerPage = ({ form, app, query, text, found, namesTenants }: PatientPickerParts): AuthResponse => {
   const kept = [...query].map(([name, value]) => hidden(name, value))
-  return page({
+  return renderPage({
     ...around(form),
     title: 'Choose a patient',
     main: html`
@@ -150,7 +150,7 @@ export const pickerPage = ({ form, app, query, text, found, namesTenants }: Pick
 <form method="get" action="${form.action}">
 ${kept}
 <label for="find">Name</label>
-<input type="search" id="find" name="${SEARCH}" value="${text}" autocomplete="off">
+<input type="search" id="find" name="${PATIENT_SEARCH_PARAMETER}" value="${text}" autocomplete="off">
 <button class="other">Search</button>
 </form>
 <h2>${found.length === 0 ? 'No patients were found' : 'Patients'}</h2>
@@ -158,7 +158,7 @@ ${kept}
 ${kept}
 <ul>${found.map(
       (each) =>
-        html`<li><button class="other row" name="${PATIENT}" value="${choiceOf(each)}">${each.name}
+        html`<li><button class="other row" name="${CHOSEN_PATIENT_PARAMETER}" value="${patientChoiceOf(each)}">${each.name}
 <span>${patientDetails(each)}</span> <span class="quiet">${smallPrint(each, namesTenants)}</span></button></li>`,
     )}</ul>
 </form>
@@ -168,17 +168,18 @@ ${cancel(form)}`,
 }
 
 /** A patient as it stands in a URL: with tenants, each has its own. */
-export const choiceOf = ({ id, tenant }: Pick<FoundPatient, 'id' | 'tenant'>): string => (tenant === undefined ? id : `${tenant}/${id}`)
+export const patientChoiceOf = ({ id, tenant }: Pick<FoundPatient, 'id' | 'tenant'>): string =>
+  tenant === undefined ? id : `${tenant}/${id}`
 
 export type AccountParts = {
-  readonly form: Form
+  readonly form: PageForm
   readonly user: User
   readonly apps: readonly { readonly id: string; readonly name: string; readonly scopes: readonly string[] }[]
   readonly logout: string
 }
 
 export const accountPage = ({ form, user, apps, logout }: AccountParts): AuthResponse =>
-  page({
+  renderPage({
     ...around(form),
     title: 'Your account',
     main: html`
@@ -190,21 +191,21 @@ ${apps.map(
 <form method="post" action="${form.action}">
 ${hidden('csrf', form.csrf)}
 <h3>${name}</h3>
-<ul>${scopes.map((scope) => html`<li>${wordsOf(scope)}</li>`)}</ul>
+<ul>${scopes.map((scope) => html`<li>${describeScope(scope)}</li>`)}</ul>
 <button class="other" name="withdraw" value="${id}">End access for ${name}</button>
 </form>`,
 )}`,
   })
 
-export const logoutPage = (form: Form): AuthResponse =>
-  page({
+export const logoutPage = (form: PageForm): AuthResponse =>
+  renderPage({
     ...around(form),
     title: 'Sign out?',
     main: html`<form method="post" action="${form.action}">${hidden('csrf', form.csrf)}<div class="buttons"><button>Sign out</button></div></form>`,
   })
 
 export const loggedOutPage = (login: string, organization: string): AuthResponse =>
-  page({ title: 'You are signed out', organization, main: html`<p><a href="${login}">Sign in again</a></p>` })
+  renderPage({ title: 'You are signed out', organization, main: html`<p><a href="${login}">Sign in again</a></p>` })
 
-export const faultPage = (text: string, status: number, headers: Readonly<Record<string, string>> = {}): AuthResponse =>
-  page({ title: 'This does not work', status, headers, main: html`<p role="alert">${text}</p>` })
+export const errorPage = (text: string, status: number, headers: Readonly<Record<string, string>> = {}): AuthResponse =>
+  renderPage({ title: 'This does not work', status, headers, main: html`<p role="alert">${text}</p>` })

@@ -1,16 +1,16 @@
 /** Describes scopes in words for the users who decide about them. */
 import { type Letter, parseScope, type ResourceScope } from '../../access/scopes.ts'
 import { categoryOf } from '../grants/category-scopes.ts'
-import { SESSION_LIFE } from '../login/sessions.ts'
-import { LONGEST_ACCESS, REFRESH_LIFE } from '../tokens/lifetimes.ts'
+import { SESSION_LIFETIME_MS } from '../login/sessions.ts'
+import { MAX_ACCESS_TOKEN_SECONDS, REFRESH_LIFETIMES_MS } from '../tokens/lifetimes.ts'
 
 const HOUR = 60 * 60 * 1000
 const inUnits = (count: number, unit: string): string => `${count} ${unit}${count === 1 ? '' : 's'}`
 
 /** How long an access token is valid. */
-export const ACCESS_LASTS = inUnits((LONGEST_ACCESS * 1000) / HOUR, 'hour')
-const SESSION_LASTS = inUnits(SESSION_LIFE / HOUR, 'hour')
-const UNUSED_LASTS = inUnits(REFRESH_LIFE.offline_access / (24 * HOUR), 'day')
+export const ACCESS_DURATION_TEXT = inUnits((MAX_ACCESS_TOKEN_SECONDS * 1000) / HOUR, 'hour')
+const SESSION_LASTS = inUnits(SESSION_LIFETIME_MS / HOUR, 'hour')
+const UNUSED_LASTS = inUnits(REFRESH_LIFETIMES_MS.offline_access / (24 * HOUR), 'day')
 
 const NAMED: Readonly<Record<string, string>> = {
   openid: 'Confirm that you signed in',
@@ -24,7 +24,7 @@ const NAMED: Readonly<Record<string, string>> = {
 }
 
 /** True if the scope lets the client renew its access token. */
-export const lastsLonger = (scope: string): boolean => Object.hasOwn(REFRESH_LIFE, scope)
+export const isRefreshScope = (scope: string): boolean => Object.hasOwn(REFRESH_LIFETIMES_MS, scope)
 
 const VERBS: Readonly<Record<Letter, string>> = { c: 'add', r: 'read', u: 'change', d: 'delete', s: 'search' }
 const WHOSE = { patient: 'of the patient', user: 'that you can see', system: 'of all patients' }
@@ -52,7 +52,7 @@ const DATA: Readonly<Record<string, string>> = {
   Procedure: 'procedures',
 }
 
-export function wordsOf(text: string): string {
+export function describeScope(text: string): string {
   const scope = parseScope(text)
   if (scope === undefined) return text
   if (scope.kind === 'admin') return 'Change how this server works'

@@ -1,6 +1,6 @@
 /** How this server looks, for apps that would look alike. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#styling */
-import { CACHEABLE, type Endpoint } from '../endpoint.ts'
-import { json } from '../oauth-error.ts'
+import { CACHEABLE_HEADERS, type Endpoint } from '../endpoint.ts'
+import { jsonResponse } from '../oauth-error.ts'
 
 const STYLE = {
   color_background: '#ffffff',
@@ -16,4 +16,4 @@ const STYLE = {
   font_family_heading: 'system-ui, sans-serif',
 }
 
-export const style: Endpoint = async () => json(200, STYLE, CACHEABLE)
+export const style: Endpoint = async () => jsonResponse(200, STYLE, CACHEABLE_HEADERS)

@@ -2,17 +2,17 @@
 import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../../access/claims.ts'
 import type { Client } from '../../ports/rows/clients.ts'
 import type { AuthChoices, AuthPorts, AuthResponse } from '../endpoint.ts'
-import { json } from '../oauth-error.ts'
-import { LONGEST_ACCESS } from './lifetimes.ts'
-import { signedToken } from './signed-token.ts'
+import { jsonResponse } from '../oauth-error.ts'
+import { MAX_ACCESS_TOKEN_SECONDS } from './lifetimes.ts'
+import { signToken } from './signed-token.ts'
 
 /** Seconds. https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token: at most five minutes where exports begin. */
-const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: LONGEST_ACCESS, none: LONGEST_ACCESS }
+const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: MAX_ACCESS_TOKEN_SECONDS, none: MAX_ACCESS_TOKEN_SECONDS }
 
 export type TokenPorts = Pick<AuthPorts, 'keys' | 'clock' | 'choices'>
 
 /** What is granted, and to whom. `about`: further claims. `tenants`: as a client and a user have them. */
-export type Access = {
+export type TokenGrant = {
   readonly client: Client
   readonly by: ClientAuth
   readonly baseUrl: string
@@ -26,9 +26,9 @@ export type Access = {
   readonly life?: number
 }
 
-export type MadeToken = { readonly token: string; readonly life: number }
+export type IssuedToken = { readonly token: string; readonly life: number }
 
-export async function accessToken(ports: TokenPorts, access: Access): Promise<MadeToken> {
+export async function createAccessToken(ports: TokenPorts, access: TokenGrant): Promise<IssuedToken> {
   const { client, by, baseUrl, subject, sid, scopes, acr, about } = access
   const { life = LIFE[by] } = access
   const iat = Math.floor(ports.clock.now() / 1000)
@@ -52,7 +52,7 @@ export async function accessToken(ports: TokenPorts, access: Access): Promise<Ma
     ...about,
     ...tenantClaim(ports.choices, access.tenants),
   }
-  return { token: await signedToken(ports, claims), life }
+  return { token: await signToken(ports, claims), life }
 }
 
 /** One as a text, several as a list; `*` chooses with each request. */
@@ -62,15 +62,15 @@ function tenantClaim({ tenancy, tenantClaim }: AuthChoices, tenants: readonly st
 }
 
 /** `refresh`: a token and the seconds it lives. `more`: patient, encounter, id_token and so on. */
-export type Answered = {
-  readonly made: MadeToken
-  readonly access: Access
+export type TokenResponseParts = {
+  readonly made: IssuedToken
+  readonly access: TokenGrant
   readonly refresh?: { readonly token: string; readonly life: number }
   readonly more?: Readonly<Record<string, unknown>>
 }
 
-export const tokenAnswer = ({ made, access, refresh, more }: Answered): AuthResponse =>
-  json(200, {
+export const tokenResponse = ({ made, access, refresh, more }: TokenResponseParts): AuthResponse =>
+  jsonResponse(200, {
     access_token: made.token,
     expires_in: made.life,
     refresh_expires_in: refresh?.life ?? 0,

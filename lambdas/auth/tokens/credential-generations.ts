@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import { type Mark, markOf, type Revocations } from '../../ports/rows/revocations.ts'
+import { type RevocationKey, type Revocations, revocationKeyOf } from '../../ports/rows/revocations.ts'
 import type { User } from '../../ports/rows/users.ts'
-import { LONGEST_LIFE } from './lifetimes.ts'
+import { MAX_TOKEN_LIFETIME_MS } from './lifetimes.ts'
 
 type Ports = { readonly revocations: Revocations; readonly clock: Clock }
 
@@ -15,8 +15,10 @@ type Entries<Entry> = {
   change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined>
 }
 
-export const clientMark = ({ id, generation }: Pick<Client, 'id' | 'generation'>): Mark => markOf('client', id, generation)
-export const userMark = ({ subject, generation }: Pick<User, 'subject' | 'generation'>): Mark => markOf('user', subject, generation)
+export const clientRevocationKey = ({ id, generation }: Pick<Client, 'id' | 'generation'>): RevocationKey =>
+  revocationKeyOf('client', id, generation)
+export const userRevocationKey = ({ subject, generation }: Pick<User, 'subject' | 'generation'>): RevocationKey =>
+  revocationKeyOf('user', subject, generation)
 
 /**
  * What it came to, with a generation of its own; undefined: `change` removed it, or it was not there. The generation ends first: where this is
@@ -33,7 +35,8 @@ export async function changeGeneration<Entry extends Client | User>(
     if (known === undefined) return undefined
     // What it refuses has ended nothing.
     change(known)
-    if (known.generation !== undefined) await endForGood(ports, 'id' in known ? clientMark(known) : userMark(known))
+    if (known.generation !== undefined)
+      await revokePermanently(ports, 'id' in known ? clientRevocationKey(known) : userRevocationKey(known))
     let isOurs = true
     const after = await entries.change(name, (now) => {
       isOurs = now?.generation === known.generation
@@ -46,7 +49,7 @@ export async function changeGeneration<Entry extends Client | User>(
 }
 
 /** Whatever instant it was issued at. */
-export async function endForGood({ revocations, clock }: Ports, mark: Mark): Promise<void> {
-  const until = clock.now() + LONGEST_LIFE
+export async function revokePermanently({ revocations, clock }: Ports, mark: RevocationKey): Promise<void> {
+  const until = clock.now() + MAX_TOKEN_LIFETIME_MS
   await revocations.revoke({ mark, before: until, until })
 }

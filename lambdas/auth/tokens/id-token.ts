@@ -3,23 +3,26 @@ import { createHash } from 'node:crypto'
 import { ID_TYP } from '../../access/claims.ts'
 import type { User } from '../../ports/rows/users.ts'
 import type { AuthPorts } from '../endpoint.ts'
-import type { Access, MadeToken } from './access-token.ts'
-import { signedToken } from './signed-token.ts'
+import type { IssuedToken, TokenGrant } from './access-token.ts'
+import { signToken } from './signed-token.ts'
 
 export type IdTokenParts = {
-  readonly access: Access
+  readonly access: TokenGrant
   /** Seconds since 1970. */
   readonly authTime: number
   readonly user: User
-  readonly made: MadeToken
+  readonly made: IssuedToken
   readonly nonce: string | undefined
 }
 
 /** With `fhirUser` and `profile` where these were granted. */
-export function idToken(ports: Pick<AuthPorts, 'keys' | 'clock'>, { access, authTime, user, made, nonce }: IdTokenParts): Promise<string> {
+export function createIdToken(
+  ports: Pick<AuthPorts, 'keys' | 'clock'>,
+  { access, authTime, user, made, nonce }: IdTokenParts,
+): Promise<string> {
   const { baseUrl, client, subject, sid, scopes, acr } = access
   const iat = Math.floor(ports.clock.now() / 1000)
-  return signedToken(ports, {
+  return signToken(ports, {
     iss: baseUrl,
     aud: client.id,
     sub: subject,

@@ -2,13 +2,13 @@
  * Refresh tokens of grants. Each grant has one entry, which knows the newest of its tokens: the two halves of a token are which grant it is of,
  * and which of its tokens. So that one used before is known as that as long as the newest counts, and nothing is kept of it.
  */
-import { narrowedTo } from '../../access/scopes.ts'
+import { narrowScopes } from '../../access/scopes.ts'
 import type { Client } from '../../ports/rows/clients.ts'
-import type { Grant, KeptGrant } from '../../ports/rows/grants.ts'
+import type { Grant, GrantRow } from '../../ports/rows/grants.ts'
 import type { AuthPorts } from '../endpoint.ts'
-import { fingerprintOf, unguessable } from '../random-secret.ts'
+import { createRandomSecret, fingerprintOf } from '../random-secret.ts'
 import type { UserGrant } from '../user-grant-type.ts'
-import { REFRESH_LIFE } from './lifetimes.ts'
+import { REFRESH_LIFETIMES_MS } from './lifetimes.ts'
 
 /**
  * `issuedAt`: of the newest, milliseconds since 1970. `newest`: SHA-256 of its second half; absent: of the time when tokens had one half, and an
@@ -16,11 +16,11 @@ import { REFRESH_LIFE } from './lifetimes.ts'
  */
 type Refreshing = { readonly grant: UserGrant; readonly issuedAt: number; readonly newest?: string; readonly used?: boolean }
 
-export type RefreshKind = keyof typeof REFRESH_LIFE
+export type RefreshKind = keyof typeof REFRESH_LIFETIMES_MS
 
 /** One that was sent. */
-export type Refresh = {
-  readonly known: KeptGrant
+export type FoundRefreshToken = {
+  readonly known: GrantRow
   readonly half: string
   readonly grant: UserGrant
   readonly issuedAt: number
@@ -28,10 +28,10 @@ export type Refresh = {
 }
 
 /** One that is made. `life`: seconds. `entry`: what is to be kept under `key` before it is given to anybody. */
-export type NextRefresh = { readonly token: string; readonly life: number; readonly key: string; readonly entry: Grant }
+export type NewRefreshToken = { readonly token: string; readonly life: number; readonly key: string; readonly entry: Grant }
 
 /** undefined: it is none, or no longer. */
-export async function refreshOf({ grants }: Pick<AuthPorts, 'grants'>, token: string): Promise<Refresh | undefined> {
+export async function findRefreshToken({ grants }: Pick<AuthPorts, 'grants'>, token: string): Promise<FoundRefreshToken | undefined> {
   const [half = '', second] = token.split('.')
   const known = await grants.get('refresh', fingerprintOf(half))
   if (known === undefined) return undefined
@@ -43,15 +43,15 @@ export async function refreshOf({ grants }: Pick<AuthPorts, 'grants'>, token: st
 /** undefined: none was granted, or the client may have none by now. */
 export function refreshKindOf({ scopes }: UserGrant, client: Client): RefreshKind | undefined {
   // guard: refresh-scopes-are-narrowed
-  const may = narrowedTo(scopes, client.scopes)
+  const may = narrowScopes(scopes, client.scopes)
   return (['offline_access', 'online_access'] as const).find((scope) => may.includes(scope))
 }
 
 /** `half`: of those before; absent: it is the first. `at`: milliseconds since 1970. */
-export function nextRefresh(grant: UserGrant, kind: RefreshKind, at: number, half: string = unguessable()): NextRefresh {
-  const second = unguessable()
+export function createRefreshToken(grant: UserGrant, kind: RefreshKind, at: number, half: string = createRandomSecret()): NewRefreshToken {
+  const second = createRandomSecret()
   const value: Refreshing = { grant, issuedAt: at, newest: fingerprintOf(second) }
-  const life = REFRESH_LIFE[kind]
+  const life = REFRESH_LIFETIMES_MS[kind]
   const entry = { owner: ownerOf(grant), value, expires: at + life }
   return { token: `${half}.${second}`, life: life / 1000, key: fingerprintOf(half), entry }
 }

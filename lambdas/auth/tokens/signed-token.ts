@@ -3,13 +3,13 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessClaims } from '../../access/claims.ts'
 import { ACCESS_TYP } from '../../access/claims.ts'
 import type { AuthPorts, VerifyingPorts } from '../endpoint.ts'
-import { publishedAt, usedAt } from './key-rotation.ts'
+import { publishedKeysAt, signingKeyAt } from './key-rotation.ts'
 
 const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url')
 
 /** With the key that is used now. Error where there is none. */
-export async function signedToken({ keys, clock }: Pick<AuthPorts, 'keys' | 'clock'>, claims: object): Promise<string> {
-  const used = usedAt(await keys.list(), clock.now())
+export async function signToken({ keys, clock }: Pick<AuthPorts, 'keys' | 'clock'>, claims: object): Promise<string> {
+  const used = signingKeyAt(await keys.list(), clock.now())
   if (used === undefined) throw new Error('There is no key to sign tokens with')
   const { kid, alg } = used.key
   const text = `${encoded({ alg, kid, typ: 'JWT' })}.${encoded(claims)}`
@@ -19,7 +19,7 @@ export async function signedToken({ keys, clock }: Pick<AuthPorts, 'keys' | 'clo
 /** The claims of an access token of ours that has not expired; whether it was revoked is not asked. */
 export async function readToken({ keys, clock }: VerifyingPorts, token: string, baseUrl: string): Promise<AccessClaims | undefined> {
   const now = clock.now()
-  const published = publishedAt(await keys.list(), now).map(({ key }) => key)
+  const published = publishedKeysAt(await keys.list(), now).map(({ key }) => key)
   try {
     const { payload } = await jwtVerify(token, createLocalJWKSet({ keys: published }), {
       algorithms: ['RS256'],

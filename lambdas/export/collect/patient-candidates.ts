@@ -3,15 +3,15 @@
  * now, then whatever the store has written after the transaction time, for what left a patient since is in no index. What is so found is
  * judged as of the transaction time, as everything is: it may be too much, never too little.
  */
-import { DEVICE_PATIENT } from '../../access/rules.ts'
-import type { Plan, Position, Predicate } from '../../ports/search/plan.ts'
+import { DEVICE_PATIENT_FIELD } from '../../access/rules.ts'
+import type { HitPosition, Plan, Predicate } from '../../ports/search/plan.ts'
 import type { HistoryPosition } from '../../ports/store/resource-store.ts'
-import { type Job, passingBlobOf } from '../job/job.ts'
-import { foundIds } from '../plan/search-ids.ts'
-import { untilSettled } from '../plan/until-settled.ts'
+import { type Job, temporaryKeyOf } from '../job/job.ts'
+import { findIds } from '../plan/search-ids.ts'
+import { waitUntilSettled } from '../plan/until-settled.ts'
 import { putKeys } from '../write/key-buckets.ts'
 import type { Range } from './range.ts'
-import type { SliceOf } from './range-slice.ts'
+import type { RangeSlice } from './range-slice.ts'
 
 /** Hits, or versions, of a page. */
 const PAGE = 1_000
@@ -20,11 +20,11 @@ const MOST = 200_000
 
 /** What was found, until it is put down with a checkpoint. */
 class Found {
-  readonly #of: SliceOf
+  readonly #of: RangeSlice
   #keys = new Set<string>()
   #range: Range
 
-  constructor(of: SliceOf, range: Range) {
+  constructor(of: RangeSlice, range: Range) {
     this.#of = of
     this.#range = range
   }
@@ -44,7 +44,7 @@ class Found {
   async #addProvenance(targets: readonly string[]): Promise<void> {
     const { parts, job } = this.#of
     const plan = planOf(job, ['Provenance'], { kind: 'key', field: 'target', oneOf: targets })
-    for await (const ids of foundIds(parts.index, plan)) for (const id of ids) this.#keys.add(`Provenance/${id}`)
+    for await (const ids of findIds(parts.index, plan)) for (const id of ids) this.#keys.add(`Provenance/${id}`)
   }
 
   get isFull(): boolean {
@@ -56,7 +56,7 @@ class Found {
     const { parts, job, keep } = this.#of
     const met = [...this.#range.met]
     if (this.#keys.size > 0) {
-      met.push(passingBlobOf(job.id, 'met', parts.newId()))
+      met.push(temporaryKeyOf(job.id, 'met', parts.newId()))
       await putKeys(parts.blobs, met.at(-1)!, this.#keys)
     }
     const kept = await keep(this.#range, { ...change, met })
@@ -66,10 +66,10 @@ class Found {
   }
 }
 
-type Cursor = { readonly at: number; readonly after?: Position }
+type Cursor = { readonly at: number; readonly after?: HitPosition }
 
 /** The patients themselves, and what the index has in their compartments. Whether there is more to do. */
-export async function lookInIndex(of: SliceOf, range: Range, [from, to]: readonly [number, number]): Promise<boolean> {
+export async function collectIndexCandidates(of: RangeSlice, range: Range, [from, to]: readonly [number, number]): Promise<boolean> {
   const { parts, selection, watch, until } = of
   const patients = [...(selection.narrowed.patients ?? [])].slice(from, to)
   const plans = plansOf(of, patients)
@@ -89,11 +89,11 @@ export async function lookInIndex(of: SliceOf, range: Range, [from, to]: readonl
 }
 
 /** A Device is in no compartment: it says whose it is. What provenance is about may be of a type that is not asked for. */
-function plansOf({ job, selection: { types, whose } }: SliceOf, patients: readonly string[]): readonly Plan[] {
+function plansOf({ job, selection: { types, whose } }: RangeSlice, patients: readonly string[]): readonly Plan[] {
   const all = [...(types.has('Provenance') ? whose.levelTypes : types)]
   const others = all.filter((type) => type !== 'Device' && type !== 'Patient')
   const inCompartments = planOf(job, others, { kind: 'compartment', oneOf: patients })
-  const devices = planOf(job, ['Device'], { kind: 'key', field: DEVICE_PATIENT, oneOf: patients })
+  const devices = planOf(job, ['Device'], { kind: 'key', field: DEVICE_PATIENT_FIELD, oneOf: patients })
   return [...(others.length > 0 ? [inCompartments] : []), ...(all.includes('Device') ? [devices] : [])]
 }
 
@@ -106,9 +106,9 @@ const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], where
  * Whatever was written after the transaction time, and what was deleted after `_since`. `from`: when the index had been asked; what was
  * written until then is all read. Whether there is more to do.
  */
-export async function lookInHistory(of: SliceOf, range: Range, from: number): Promise<boolean> {
+export async function collectHistoryCandidates(of: RangeSlice, range: Range, from: number): Promise<boolean> {
   const { parts, job, selection, watch, until } = of
-  if (!(await untilSettled(of, from))) return true
+  if (!(await waitUntilSettled(of, from))) return true
   const { transactionTime, asked } = job
   const since = Math.min(transactionTime, asked.since ?? transactionTime) + 1
   const found = new Found(of, range)
@@ -128,9 +128,9 @@ export async function lookInHistory(of: SliceOf, range: Range, from: number): Pr
 }
 
 /** Once more what was written since the index had been asked: provenance that was looked up beside the history may have changed meanwhile. */
-async function addLatest(of: SliceOf, found: Found, from: number): Promise<boolean> {
+async function addLatest(of: RangeSlice, found: Found, from: number): Promise<boolean> {
   const { parts, job } = of
-  if (!(await untilSettled(of, parts.now()))) return false
+  if (!(await waitUntilSettled(of, parts.now()))) return false
   for (let after: HistoryPosition | undefined, isMore = true; isMore; ) {
     const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since: from, placesOnly: true }, after, PAGE)
     found.addAsked(versions.map(({ type, id }) => `${type}/${id}`))

@@ -1,18 +1,18 @@
 /** Looks at a range (range.ts), slice by slice. Of keys: resolves them as of the transaction time, and writes what belongs to the export. */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { type Job, passingBlobOf, rangesOf } from '../job/job.ts'
-import type { Reason } from '../select/omission-reason.ts'
-import { selected, selectedAsReferred } from '../select/selection.ts'
+import { type Job, rangeRowsOf, temporaryKeyOf } from '../job/job.ts'
+import type { OmissionReason } from '../select/omission-reason.ts'
+import { selectReferencedVersions, selectVersions } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
-import { keyNamed } from '../versions/resource-key.ts'
+import { toResourceKey } from '../versions/resource-key.ts'
 import { isDamaged, versionsAsOf } from '../versions/versions-as-of.ts'
-import { CHECKPOINT } from '../write/checkpoint.ts'
-import { BUCKETS, type Buckets, keysIn, putKeys } from '../write/key-buckets.ts'
-import { Output } from '../write/output.ts'
-import { lookInHistory, lookInIndex } from './patient-candidates.ts'
-import type { Range, Source } from './range.ts'
-import { sourceBlob } from './range-planner.ts'
-import { type SliceOf, sliceOf } from './range-slice.ts'
+import { CHECKPOINT_INTERVAL_MS } from '../write/checkpoint.ts'
+import { BUCKET_COUNT, type BucketRange, putKeys, readKeys } from '../write/key-buckets.ts'
+import { WriterOutput } from '../write/output.ts'
+import { collectHistoryCandidates, collectIndexCandidates } from './patient-candidates.ts'
+import type { Range, RoundSource } from './range.ts'
+import { roundSourceKeyOf } from './range-planner.ts'
+import { type RangeSlice, rangeSliceOf } from './range-slice.ts'
 
 /**
  * Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer
@@ -23,41 +23,41 @@ const MOST_HELD = 16 * 1024 * 1024
 
 /** Whether there is more to do. */
 export async function collectSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
-  const range = await parts.rows.read<Range>(rangesOf(job.id), name)
+  const range = await parts.rows.read<Range>(rangeRowsOf(job.id), name)
   if (range === undefined || range.isDone) return false
-  const of = await sliceOf(parts, job, name)
+  const of = await rangeSliceOf(parts, job, name)
   switch (range.sought.kind) {
     case 'index':
-      return lookInIndex(of, range, range.sought.patients)
+      return collectIndexCandidates(of, range, range.sought.patients)
     case 'history':
-      return lookInHistory(of, range, range.sought.from)
+      return collectHistoryCandidates(of, range, range.sought.from)
     default:
       return new Collector(of, range, range.sought).collect()
   }
 }
 
-type OfKeys = Extract<Range['sought'], { readonly buckets: Buckets }>
+type OfKeys = Extract<Range['sought'], { readonly buckets: BucketRange }>
 
 class Collector {
-  readonly #of: SliceOf
+  readonly #of: RangeSlice
   readonly #sought: OfKeys
-  readonly #output: Output
+  readonly #output: WriterOutput
   #range: Range
   #page = PAGE.first
 
-  constructor(of: SliceOf, range: Range, sought: OfKeys) {
+  constructor(of: RangeSlice, range: Range, sought: OfKeys) {
     const { parts, job, selection } = of
     this.#of = of
     this.#range = range
     this.#sought = sought
-    this.#output = new Output(parts, job, selection, range)
+    this.#output = new WriterOutput(parts, job, selection, range)
   }
 
   async collect(): Promise<boolean> {
     const { parts, watch, until } = this.#of
     const keys = await this.#keys()
     if (keys === undefined) return true
-    let nextCheckpoint = parts.elapsed() + CHECKPOINT
+    let nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
     while (this.#range.at < keys.length) {
       const page = keys.slice(this.#range.at, this.#range.at + this.#page)
       await this.#export(page)
@@ -70,7 +70,7 @@ class Collector {
       if (parts.elapsed() < nextCheckpoint) continue
       // Whoever was faster goes on.
       if (!(await this.#checkpoint(false))) return true
-      nextCheckpoint = parts.elapsed() + CHECKPOINT
+      nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
     }
     return !(await this.#checkpoint(true))
   }
@@ -79,7 +79,7 @@ class Collector {
     const { parts, job } = this.#of
     const found = await versionsAsOf(
       parts.resources,
-      names.map((name) => keyNamed(job.tenant, name)),
+      names.map((name) => toResourceKey(job.tenant, name)),
       job.transactionTime,
     )
     const isOfExport = ({ deleted }: DamagedVersion): boolean =>
@@ -96,28 +96,28 @@ class Collector {
   async #selected(versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
     const { selection } = this.#of
     const left = new Set<ResourceVersion>()
-    const leaveOut = (version: ResourceVersion, reason: Reason): void => {
+    const leaveOut = (version: ResourceVersion, reason: OmissionReason): void => {
       left.add(version)
       this.#output.leaveOut(version, reason)
     }
-    const scanned = await selected(selection, versions, leaveOut)
+    const scanned = await selectVersions(selection, versions, leaveOut)
     if (this.#sought.kind === 'candidates') return scanned
     // guard: omitted-version-is-not-exported
     const others = versions.filter((version) => !left.has(version))
-    return await selectedAsReferred(selection, others, scanned, leaveOut)
+    return await selectReferencedVersions(selection, others, scanned, leaveOut)
   }
 
   /** Put down at first, so that the next slice has them in the same order. undefined: another writer was faster. */
   async #keys(): Promise<readonly string[] | undefined> {
     const { parts, job, keep } = this.#of
     const { blobs } = parts
-    if (this.#range.keys !== undefined) return keysIn(blobs, this.#range.keys, [0, BUCKETS])
-    const blob = passingBlobOf(job.id, 'met', parts.newId())
+    if (this.#range.keys !== undefined) return readKeys(blobs, this.#range.keys, [0, BUCKET_COUNT])
+    const blob = temporaryKeyOf(job.id, 'met', parts.newId())
     await putKeys(blobs, blob, await newKeys(parts, job, this.#range.round, this.#sought.buckets))
     const kept = await keep(this.#range, { keys: blob })
     if (kept === undefined) return undefined
     this.#range = kept
-    return keysIn(blobs, blob, [0, BUCKETS])
+    return readKeys(blobs, blob, [0, BUCKET_COUNT])
   }
 
   /** False where another writer left one since. */
@@ -131,12 +131,12 @@ class Collector {
 }
 
 /** Each once, without those of the rounds before. */
-async function newKeys({ blobs }: ExportParts, job: Job, round: number, buckets: Buckets): Promise<ReadonlySet<string>> {
-  const blob = await blobs.get(sourceBlob(job, round))
+async function newKeys({ blobs }: ExportParts, job: Job, round: number, buckets: BucketRange): Promise<ReadonlySet<string>> {
+  const blob = await blobs.get(roundSourceKeyOf(job, round))
   if (blob === undefined) throw new Error('what writers of an export have met is not there')
-  const { met, before } = JSON.parse(new TextDecoder().decode(blob.bytes)) as Source
+  const { met, before } = JSON.parse(new TextDecoder().decode(blob.bytes)) as RoundSource
   const keys = new Set<string>()
-  for (const each of met) for (const key of await keysIn(blobs, each, buckets)) keys.add(key)
-  for (const each of before) for (const key of await keysIn(blobs, each, buckets)) keys.delete(key)
+  for (const each of met) for (const key of await readKeys(blobs, each, buckets)) keys.add(key)
+  for (const each of before) for (const key of await readKeys(blobs, each, buckets)) keys.delete(key)
   return keys
 }

@@ -1,10 +1,10 @@
 /** Finds what is still to be looked for (range.ts), and makes its ranges. Repeated after a crash anywhere it comes to the same ranges. */
-import { blobsOf, type Job, passingBlobOf, rangesOf, segmentsOf } from '../job/job.ts'
-import { narrowedOf } from '../plan/job-scope.ts'
+import { blobPrefixOf, type Job, rangeRowsOf, segmentRowsOf, temporaryKeyOf } from '../job/job.ts'
+import { readJobScope } from '../plan/job-scope.ts'
 import type { Segment } from '../plan/segment.ts'
 import type { ExportParts } from '../step-types.ts'
-import { BUCKETS } from '../write/key-buckets.ts'
-import { newRange, type Range, ROUNDS, rangeName, type Sought, type Source } from './range.ts'
+import { BUCKET_COUNT } from '../write/key-buckets.ts'
+import { newRange, type Range, type RangeTarget, ROUNDS, type RoundSource, rangeNameOf } from './range.ts'
 
 /** Bytes of keys a range has, where there are so many; about 40 a key. */
 const SMALLEST = 1_000_000
@@ -14,16 +14,16 @@ const PATIENTS = 100
 type Row = { readonly name: string; readonly value: Range }
 
 /** The names of ranges that are not done; none: all is exported. */
-export async function gather(parts: ExportParts, job: Job): Promise<readonly string[]> {
-  const { isLookedUp, patients } = await narrowedOf(parts, job)
+export async function planRanges(parts: ExportParts, job: Job): Promise<readonly string[]> {
+  const { isLookedUp, patients } = await readJobScope(parts, job)
   const rows: Row[] = []
-  for await (const row of parts.rows.list<Range>(rangesOf(job.id))) rows.push(row)
+  for await (const row of parts.rows.list<Range>(rangeRowsOf(job.id))) rows.push(row)
   for (let round: number = isLookedUp ? ROUNDS.index : ROUNDS.references; ; round++) {
     const sought = await soughtIn(parts, job, round, rows, patients?.size ?? 0)
     if (sought.length === 0 && round >= ROUNDS.references) return []
     const open: string[] = []
     for (const [i, each] of sought.entries())
-      if (!(await isDone(parts, job, rangeName(round, i), newRange(round, each), rows))) open.push(rangeName(round, i))
+      if (!(await isDone(parts, job, rangeNameOf(round, i), newRange(round, each), rows))) open.push(rangeNameOf(round, i))
     if (open.length > 0) return open
   }
 }
@@ -32,32 +32,38 @@ export async function gather(parts: ExportParts, job: Job): Promise<readonly str
 async function isDone({ rows }: ExportParts, job: Job, name: string, range: Range, known: readonly Row[]): Promise<boolean> {
   const row = known.find((each) => each.name === name)
   if (row !== undefined) return row.value.isDone
-  await rows.change<Range>(rangesOf(job.id), name, (before) => before ?? range)
+  await rows.change<Range>(rangeRowsOf(job.id), name, (before) => before ?? range)
   return false
 }
 
-async function soughtIn(parts: ExportParts, job: Job, round: number, rows: readonly Row[], patients: number): Promise<readonly Sought[]> {
+async function soughtIn(
+  parts: ExportParts,
+  job: Job,
+  round: number,
+  rows: readonly Row[],
+  patients: number,
+): Promise<readonly RangeTarget[]> {
   if (round === ROUNDS.index) return cut(patients, Math.ceil(patients / PATIENTS)).map((each) => ({ kind: 'index', patients: each }))
   if (round === ROUNDS.history) return [{ kind: 'history', from: parts.now() }]
   const source = await sourceOf(parts, job, round, rows)
   const bytes = await bytesOf(parts, job, source.met)
   if (bytes === 0) return []
-  const blob = sourceBlob(job, round)
+  const blob = roundSourceKeyOf(job, round)
   await parts.blobs.put(blob, { bytes: new TextEncoder().encode(JSON.stringify(source)), contentType: 'application/json' })
   const kind = round === ROUNDS.candidates ? 'candidates' : 'references'
-  return cut(BUCKETS, countOf(bytes)).map((buckets) => ({ kind, buckets }))
+  return cut(BUCKET_COUNT, countOf(bytes)).map((buckets) => ({ kind, buckets }))
 }
 
-export const sourceBlob = ({ id }: Pick<Job, 'id'>, round: number): string => passingBlobOf(id, 'met', `round-${round}`)
+export const roundSourceKeyOf = ({ id }: Pick<Job, 'id'>, round: number): string => temporaryKeyOf(id, 'met', `round-${round}`)
 
 /** A power of two, so that all are of as many buckets. */
-const countOf = (bytes: number): number => Math.min(BUCKETS, 2 ** Math.floor(Math.log2(Math.max(1, bytes / SMALLEST))))
+const countOf = (bytes: number): number => Math.min(BUCKET_COUNT, 2 ** Math.floor(Math.log2(Math.max(1, bytes / SMALLEST))))
 
 const cut = (total: number, parts: number): readonly (readonly [number, number])[] =>
   Array.from({ length: parts }, (_, i) => [Math.floor((i * total) / parts), Math.floor(((i + 1) * total) / parts)] as const)
 
 /** Candidates are what the index and the history told. References are of what was written just before, and are looked at once in all rounds. */
-async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number, ranges: readonly Row[]): Promise<Source> {
+async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number, ranges: readonly Row[]): Promise<RoundSource> {
   const metIn = (is: (range: Range) => boolean): readonly string[] => ranges.flatMap(({ value }) => (is(value) ? value.met : []))
   if (round === ROUNDS.candidates) return { met: metIn((range) => range.round < round), before: [] }
   const before = ranges.flatMap(({ value: { sought, keys, round: of } }) =>
@@ -65,7 +71,7 @@ async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number,
   )
   const met = [...metIn((range) => range.round === round - 1)]
   if (round === ROUNDS.references)
-    for await (const { name, value } of rows.list<Segment>(segmentsOf(id))) if (name.startsWith(`${plan}-`)) met.push(...value.met)
+    for await (const { name, value } of rows.list<Segment>(segmentRowsOf(id))) if (name.startsWith(`${plan}-`)) met.push(...value.met)
   return { met, before }
 }
 
@@ -73,6 +79,6 @@ async function bytesOf({ blobs }: ExportParts, { id }: Job, keys: readonly strin
   if (keys.length === 0) return 0
   const wanted = new Set(keys)
   let bytes = 0
-  for await (const { key, size } of blobs.list(`${blobsOf(id)}met/`)) if (wanted.has(key)) bytes += size
+  for await (const { key, size } of blobs.list(`${blobPrefixOf(id)}met/`)) if (wanted.has(key)) bytes += size
   return bytes
 }

@@ -1,7 +1,10 @@
 /** What is done about each of many: one that cannot be helped keeps no other waiting. */
 
 /** In order, each of them also after others threw; then throws what they threw: where it is one, that. */
-export async function goThrough<Item>(items: AsyncIterable<Item> | Iterable<Item>, act: (item: Item) => Promise<void>): Promise<void> {
+export async function forEachCollectingErrors<Item>(
+  items: AsyncIterable<Item> | Iterable<Item>,
+  act: (item: Item) => Promise<void>,
+): Promise<void> {
   const thrown: unknown[] = []
   for await (const item of items) await act(item).catch((error: unknown) => thrown.push(error))
   if (thrown.length > 1) throw new AggregateError(thrown, `${thrown.length} of these failed: ${thrown.map(nameOf).join(', ')}`)
@@ -12,4 +15,5 @@ export async function goThrough<Item>(items: AsyncIterable<Item> | Iterable<Item
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
 /** The errors behind one. */
-export const allOf = (error: unknown): readonly unknown[] => (error instanceof AggregateError ? error.errors.flatMap(allOf) : [error])
+export const flattenErrors = (error: unknown): readonly unknown[] =>
+  error instanceof AggregateError ? error.errors.flatMap(flattenErrors) : [error]

@@ -6,7 +6,7 @@ import { isUnderWay, readJob } from './job-transitions.ts'
 /** ms between two looks. */
 const EVERY = 1_000
 
-export class Watch {
+export class JobWatch {
   readonly #parts: Pick<ExportParts, 'rows' | 'elapsed'>
   readonly #job: Job
   #next: number

@@ -3,7 +3,7 @@
  * its writers have done stands on shelves of its own.
  */
 import type { Access } from '../../access/access.ts'
-import type { AskedExport, Level } from '../export-request.ts'
+import type { ExportLevel, ExportRequest } from '../export-request.ts'
 
 /** The states of specification 3.1; a job that was stopped is no more. `in-progress`: until it is finished. */
 export type JobState = 'in-progress' | 'complete' | 'error' | 'stopped'
@@ -21,13 +21,13 @@ export type Job = {
   /** The URL of the kick-off, as it was sent. */
   readonly request: string
   readonly baseUrl: string
-  readonly level: Level
+  readonly level: ExportLevel
   /** The id of the Group. */
   readonly group?: string
   /** Access by which the Group and the Groups in it are read. Absent in older jobs: `access`. */
   readonly groupAccess?: Access
   /** Without its patients, where `patients` says how many there are. */
-  readonly asked: AskedExport
+  readonly asked: ExportRequest
   /** How many are named: plan/named-patients.ts. Absent: `asked` has them, as it had in all jobs once. */
   readonly patients?: number
   /** Of the kick-off: versions are exported that were current then. */
@@ -67,20 +67,20 @@ export type JobFile = {
 }
 
 /** The shelf of jobs. */
-export const JOBS = 'exports'
+export const JOB_ROWS = 'exports'
 
 /** Shelves of one job. `patients`: whom it names; `files`: by name, the unfinished blob and the number of its last part. */
-export const segmentsOf = (job: string): string => `exports/${job}/segments`
-export const rangesOf = (job: string): string => `exports/${job}/ranges`
-export const patientsOf = (job: string): string => `exports/${job}/patients`
-export const filesOf = (job: string): string => `exports/${job}/files`
+export const segmentRowsOf = (job: string): string => `exports/${job}/segments`
+export const rangeRowsOf = (job: string): string => `exports/${job}/ranges`
+export const patientRowsOf = (job: string): string => `exports/${job}/patients`
+export const fileRowsOf = (job: string): string => `exports/${job}/files`
 
 /** Everything of a job begins with it. */
-export const blobsOf = (job: string): string => `exports/${job}/`
-export const blobOf = (job: string, name: string): string => `${blobsOf(job)}files/${name}.ndjson`
+export const blobPrefixOf = (job: string): string => `exports/${job}/`
+export const fileKeyOf = (job: string, name: string): string => `${blobPrefixOf(job)}files/${name}.ndjson`
 
 /** Of a workflow: another one for each attempt. */
-export const executionOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `${id}-${attempt}`
+export const executionNameOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `${id}-${attempt}`
 
 /** What writers leave for each other and for the end: gone when the job is complete. */
-export const passingBlobOf = (job: string, kind: 'tails' | 'met', id: string): string => `${blobsOf(job)}${kind}/${id}`
+export const temporaryKeyOf = (job: string, kind: 'tails' | 'met', id: string): string => `${blobPrefixOf(job)}${kind}/${id}`

@@ -1,5 +1,5 @@
 /** What a client gets when its job is complete. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
-import { instant } from '../../fhir/version.ts'
+import { toInstant } from '../../fhir/version.ts'
 import { GROUP_TYPES_SETTING } from '../export-request.ts'
 import type { Job, JobFile } from './job.ts'
 
@@ -25,7 +25,7 @@ export function manifestOf(
   const items = (wanted: JobFile['kind']): readonly Item[] =>
     files.filter(({ kind }) => kind === wanted).map(({ name, type, count }) => ({ type, url: urls.get(name)!, count }))
   return {
-    ...{ transactionTime: instant(transactionTime), request, requiresAccessToken: false, output: items('output') },
+    ...{ transactionTime: toInstant(transactionTime), request, requiresAccessToken: false, output: items('output') },
     ...(asked.since === undefined ? {} : { deleted: items('deleted') }),
     error: items('error'),
     ...(omittedTypes === undefined ? {} : { extension: { omittedTypes: { types: omittedTypes, setting: GROUP_TYPES_SETTING } } }),

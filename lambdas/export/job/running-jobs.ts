@@ -1,6 +1,6 @@
 /** How many exports of a client run at once: a row with their ids for each client of a tenant, so that of kick-offs that race none is one too many. */
 import { createHash } from 'node:crypto'
-import type { KeptRows } from '../../ports/rows/rows.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
 import type { Job } from './job.ts'
 import { readJob } from './job-transitions.ts'
 
@@ -9,11 +9,7 @@ const CLIENTS = 'export-clients'
 type Running = { readonly jobs: readonly string[] }
 
 /** False: as many as may run already run. `most`: of the client at once. The job's own row stands already. */
-export async function mayRun(
-  rows: KeptRows,
-  { id, tenant, client }: Pick<Job, 'id' | 'tenant' | 'client'>,
-  most: number,
-): Promise<boolean> {
+export async function admitJob(rows: Rows, { id, tenant, client }: Pick<Job, 'id' | 'tenant' | 'client'>, most: number): Promise<boolean> {
   const name = createHash('sha256')
     .update(JSON.stringify([tenant, client]))
     .digest('base64url')

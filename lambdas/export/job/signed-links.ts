@@ -6,15 +6,15 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 
 /** What a link says. `expires`: seconds since 1970. */
-export type Link = ExportFile & { readonly expires: number; readonly signature: string }
+export type SignedLink = ExportFile & { readonly expires: number; readonly signature: string }
 
-export type Links = ExportUrlSigner & {
+export type LinkSigner = ExportUrlSigner & {
   /** Whether it was made here, as it is. That it may have expired is another question. */
-  readonly check: (link: Link) => boolean
+  readonly check: (link: SignedLink) => boolean
 }
 
 /** `key`: a secret of the server; what is derived from it serves nothing else. `baseUrl`: without a slash at the end. */
-export function signedLinks(key: Uint8Array, baseUrl: string): Links {
+export function linkSigner(key: Uint8Array, baseUrl: string): LinkSigner {
   const own = createHmac('sha256', key).update('links to export files').digest()
   const proofOf = ({ job, file, client }: ExportFile, expires: number): Buffer =>
     createHmac('sha256', own)

@@ -4,12 +4,12 @@
  */
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
-import { Watch } from '../job/job-watch.ts'
+import { JobWatch } from '../job/job-watch.ts'
 import type { ExportParts } from '../step-types.ts'
 
 /** Error from the next reading on, where the job is not under way in its attempt any more; ExportFault where it takes too long. */
-export function whileWanted(parts: ExportParts, job: Job): ExportParts {
-  const watch = new Watch(parts, job)
+export function withCancellableReads(parts: ExportParts, job: Job): ExportParts {
+  const watch = new JobWatch(parts, job)
   const { longestPlan = Number.POSITIVE_INFINITY } = parts
   const until = parts.elapsed() + longestPlan
   const wanted =

@@ -1,9 +1,9 @@
 /** The types of an export: those of its level that the request names, as far as its client may read and find them. */
 import { type Access, clausesFor } from '../../access/access.ts'
-import { typesOfPatients } from '../../fhir/compartment.ts'
+import { patientDataTypes } from '../../fhir/compartment.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import { type AdditionalResources, rulesOf } from '../additional-resources.ts'
-import type { Level } from '../export-request.ts'
+import type { ExportLevel } from '../export-request.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
 
@@ -21,16 +21,16 @@ export type TypeSettings = Pick<ExportParts, 'groupTypes' | 'additionalResources
 
 type TypedJob = Pick<Job, 'level' | 'asked' | 'access' | 'patients'>
 
-export function typesOf({ level, asked, access, patients = asked.patients.length }: TypedJob, settings: TypeSettings): ExportTypes {
+export function exportTypesOf({ level, asked, access, patients = asked.patients.length }: TypedJob, settings: TypeSettings): ExportTypes {
   const ofPatients = level === 'group' || patients > 0
   // A Group is in the compartment of each member, and its other members are other people.
   // guard: group-left-out-of-single-patients
   const levelTypes = typesOfLevel(level, settings).filter((type) => !(ofPatients && type === 'Group'))
-  const possible = possibleTypes(level, settings)
+  const possible = possibleTypesOf(level, settings)
   return {
     types: levelTypes.filter((type) => (asked.types?.includes(type) ?? true) && isInScope(access, type)),
     levelTypes,
-    omittedTypes: asked.types === undefined ? omittedTypes(level, settings).filter((type) => isInScope(access, type)) : [],
+    omittedTypes: asked.types === undefined ? omittedTypesOf(level, settings).filter((type) => isInScope(access, type)) : [],
     told: (asked.types ?? []).flatMap((type) => {
       if (ofPatients && type === 'Group')
         return ['_type names Group, which exports of single patients leave out: its members are other people']
@@ -40,23 +40,23 @@ export function typesOf({ level, asked, access, patients = asked.patients.length
   }
 }
 
-const typesOfLevel = (level: Level, { groupTypes }: Pick<TypeSettings, 'groupTypes'>): readonly string[] =>
-  ({ system: resourceTypes, patient: typesOfPatients, group: groupTypes.includes(ALL) ? typesOfPatients : groupTypes })[level]
+const typesOfLevel = (level: ExportLevel, { groupTypes }: Pick<TypeSettings, 'groupTypes'>): readonly string[] =>
+  ({ system: resourceTypes, patient: patientDataTypes, group: groupTypes.includes(ALL) ? patientDataTypes : groupTypes })[level]
 
 /** In place of types: the whole Patient compartment. */
 const ALL = 'all'
 
 /** Returns the types that exports of the level may hold, with those that other resources bring along by reference. */
-export const possibleTypes = (level: Level, settings: TypeSettings): ReadonlySet<string> =>
+export const possibleTypesOf = (level: ExportLevel, settings: TypeSettings): ReadonlySet<string> =>
   new Set([...typesOfLevel(level, settings), ...additionalTypes(level, settings.additionalResources)])
 
 /** Returns the types of the Patient compartment that `groupExportTypes` keeps out of exports of the level. */
-export function omittedTypes(level: Level, settings: Pick<TypeSettings, 'groupTypes'>): readonly string[] {
+export function omittedTypesOf(level: ExportLevel, settings: Pick<TypeSettings, 'groupTypes'>): readonly string[] {
   const exported = typesOfLevel(level, settings)
-  return level === 'group' ? typesOfPatients.filter((type) => type !== 'Group' && !exported.includes(type)) : []
+  return level === 'group' ? patientDataTypes.filter((type) => type !== 'Group' && !exported.includes(type)) : []
 }
 
-const additionalTypes = (level: Level, additional: AdditionalResources): readonly string[] =>
+const additionalTypes = (level: ExportLevel, additional: AdditionalResources): readonly string[] =>
   rulesOf(level, additional).flatMap(([, rules]) => rules.flatMap(({ resourceTypes }) => resourceTypes))
 
 const isInScope = (access: Access, type: string): boolean =>

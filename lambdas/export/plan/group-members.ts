@@ -4,17 +4,17 @@
  */
 import { type Judge, maySee } from '../../access/judge.ts'
 import { isWholeType } from '../../access/rules.ts'
-import { dateRange } from '../../fhir/date-range.ts'
-import { localReference } from '../../fhir/references.ts'
+import { parseDateRange } from '../../fhir/date-range.ts'
+import { toLocalReference } from '../../fhir/references.ts'
 import { isElement } from '../../fhir/resource.ts'
 import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
-import { keyNamed } from '../versions/resource-key.ts'
+import { toResourceKey } from '../versions/resource-key.ts'
 import { resourceOf } from '../versions/version-body.ts'
 import { isDamaged, type VersionAsOf, versionsAsOf } from '../versions/versions-as-of.ts'
 
-export type Members = {
+export type ExportPatients = {
   /** `Patient/1`, each once. */
   readonly patients: readonly string[]
   /** Of these, those who were no members as of `_since`: all their data are exported. */
@@ -36,7 +36,7 @@ const [MOST, MOST_GROUPS] = [1_000_000, 10_000]
 const MOST_TEXTS = 100
 
 /** undefined: the export is about all patients. ExportFault: the Group is gone. */
-export async function membersOf(resources: Resources, judge: Judge, job: JobOfPatients): Promise<Members | undefined> {
+export async function findExportPatients(resources: Resources, judge: Judge, job: JobOfPatients): Promise<ExportPatients | undefined> {
   const { group, groupAccess = judge.access, tenant, asked, transactionTime } = job
   if (group === undefined) return asked.patients.length === 0 ? undefined : knownOf(resources, judge, job)
   const reader: GroupReader = { resources, judge: { ...judge, access: groupAccess }, tenant }
@@ -53,14 +53,14 @@ export async function membersOf(resources: Resources, judge: Judge, job: JobOfPa
 }
 
 /** Whom the export was asked for, without a Group: who is hidden is as unknown as who is not there. */
-async function knownOf(resources: Resources, judge: Judge, { tenant, asked, transactionTime }: JobOfPatients): Promise<Members> {
+async function knownOf(resources: Resources, judge: Judge, { tenant, asked, transactionTime }: JobOfPatients): Promise<ExportPatients> {
   const patients: string[] = []
   const unknown: string[] = []
   for (let first = 0; first < asked.patients.length; first += AT_ONCE) {
     const names = asked.patients.slice(first, first + AT_ONCE)
     const versions = await versionsAsOf(
       resources,
-      names.map((name) => keyNamed(tenant, name)),
+      names.map((name) => toResourceKey(tenant, name)),
       transactionTime,
     )
     for (const [i, name] of names.entries()) {
@@ -117,7 +117,7 @@ const tooMany = (): ExportFault =>
 async function* versionsOf({ resources, tenant }: GroupReader, names: readonly string[], asOf: number): AsyncIterable<NamedVersion> {
   for (let first = 0; first < names.length; first += AT_ONCE) {
     const some = names.slice(first, first + AT_ONCE)
-    const keys = some.map((name) => keyNamed(tenant, name))
+    const keys = some.map((name) => toResourceKey(tenant, name))
     const versions = await versionsAsOf(resources, keys, asOf)
     yield* some.map((name, i) => [name, versions[i]] as const)
   }
@@ -134,7 +134,7 @@ function readMembers(
   for (const each of Array.isArray(member) ? member : []) {
     if (!isElement(each) || each.inactive === true || !covers(each.period, asOf, judge.reading.timeZone)) continue
     const reference = isElement(each.entity) ? each.entity.reference : undefined
-    const name = typeof reference === 'string' ? localReference(reference, judge.reading) : undefined
+    const name = typeof reference === 'string' ? toLocalReference(reference, judge.reading) : undefined
     if (name?.startsWith('Patient/')) patients.add(name)
     else if (name?.startsWith('Group/')) groups.add(name)
     else others.push(typeof reference === 'string' ? reference : 'no reference')
@@ -160,8 +160,8 @@ function othersOf(group: string, references: readonly string[]): string {
 function covers(period: unknown, instant: number, timeZone: string | undefined): boolean {
   if (!isElement(period)) return true
   const { start, end } = period
-  const from = typeof start === 'string' ? dateRange(start, timeZone)?.low : undefined
-  const to = typeof end === 'string' ? dateRange(end, timeZone)?.high : undefined
+  const from = typeof start === 'string' ? parseDateRange(start, timeZone)?.low : undefined
+  const to = typeof end === 'string' ? parseDateRange(end, timeZone)?.high : undefined
   return (from === undefined || from <= instant) && (to === undefined || instant < to)
 }
 

@@ -1,16 +1,16 @@
 /** What an export is narrowed to, resolved once for all its writers: whose data it is of, and what its filters come to. */
-import { type Predicate, some } from '../../ports/search/plan.ts'
+import { or, type Predicate } from '../../ports/search/plan.ts'
 import type { CustomMapping } from '../../search/custom-mapping.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
-import { membersOf } from './group-members.ts'
+import { findExportPatients } from './group-members.ts'
 import { judgeOf } from './job-access.ts'
-import { fieldsIn, isOf } from './partial-evaluation.ts'
-import { shareOfFew } from './patient-lookup-cost.ts'
-import { keepPlanned, plannedOf } from './stored-plan.ts'
+import { fieldsIn, isFieldOf } from './partial-evaluation.ts'
+import { lookupShareOf } from './patient-lookup-cost.ts'
+import { readPlan, storePlan } from './stored-plan.ts'
 import { resolveFilters } from './type-filters.ts'
 
-export type Narrowed = {
+export type JobScope = {
   /** `Patient/1` …: whose data; absent: of all. */
   readonly patients?: ReadonlySet<string>
   /** Of these those whose data is exported whatever its time: they became members after `_since`. */
@@ -28,7 +28,7 @@ export type Narrowed = {
 }
 
 /** Plain JSON. `filters`: by type; one of these holds. */
-export type Resolved = {
+export type StoredJobScope = {
   readonly patients?: readonly string[]
   readonly added: readonly string[]
   readonly filters: Readonly<Record<string, readonly Predicate[]>>
@@ -38,10 +38,10 @@ export type Resolved = {
   readonly told: readonly string[]
 }
 
-export async function resolve(parts: ExportParts, job: Job): Promise<Resolved> {
+export async function resolveJobScope(parts: ExportParts, job: Job): Promise<StoredJobScope> {
   const judge = await judgeOf(parts, job)
-  const members = await membersOf(parts.resources, judge, job)
-  const share = members && (await shareOfFew(parts.resources, job, members))
+  const members = await findExportPatients(parts.resources, judge, job)
+  const share = members && (await lookupShareOf(parts.resources, job, members))
   return {
     ...(members === undefined ? {} : { patients: members.patients }),
     ...(share === undefined ? {} : { share }),
@@ -53,26 +53,26 @@ export async function resolve(parts: ExportParts, job: Job): Promise<Resolved> {
 }
 
 /** For the plan of this id alone: one that is made again may come to something else. */
-export const keepResolved = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, plan: string, resolved: Resolved): Promise<void> =>
-  keepPlanned(blobs, { job: job.id, plan }, resolved)
+export const storeJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, plan: string, resolved: StoredJobScope): Promise<void> =>
+  storePlan(blobs, { job: job.id, plan }, resolved)
 
 /** Of a job that is planned. */
-export const narrowedOf = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<Narrowed> =>
-  plannedOf<Resolved, Narrowed>(blobs, { job, plan }, ({ patients, added, filters, custom, share, told }) => ({
+export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<JobScope> =>
+  readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, filters, custom, share, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),
     ...(custom === undefined ? {} : { custom, ofFilters: customIn(filters, custom) }),
     ...{
       told,
       isLookedUp: share !== undefined,
       added: new Set(added),
-      filters: new Map(Object.entries(filters).map(([type, of]) => [type, some(...of)])),
+      filters: new Map(Object.entries(filters).map(([type, of]) => [type, or(...of)])),
     },
   }))
 
 /** A job is judged by one rule from its plan to its end, whoever changes a parameter meanwhile. */
 const asksForCustom = ({ asked, access }: Job): boolean => asked.filters.length > 0 || access.clauses.some(({ query }) => query !== '')
 
-function customIn(filters: Resolved['filters'], custom: readonly CustomMapping[]): readonly CustomMapping[] {
+function customIn(filters: StoredJobScope['filters'], custom: readonly CustomMapping[]): readonly CustomMapping[] {
   const fields = new Set(Object.values(filters).flatMap((of) => of.flatMap((each) => [...fieldsIn(each)])))
-  return custom.filter(({ field }) => [...fields].some((each) => isOf(each, [field])))
+  return custom.filter(({ field }) => [...fields].some((each) => isFieldOf(each, [field])))
 }

@@ -1,14 +1,14 @@
 /** Plans an export: what it is narrowed to, and segments that many writers write at once. */
 import type { ScanRequest } from '../../ports/store/resource-store.ts'
-import { type Job, segmentsOf } from '../job/job.ts'
-import { changeJob, isUnderWay, planned } from '../job/job-transitions.ts'
+import { type Job, segmentRowsOf } from '../job/job.ts'
+import { changeJob, isUnderWay, setPlan } from '../job/job-transitions.ts'
 import type { ExportParts } from '../step-types.ts'
-import { whileWanted } from './cancellable-reads.ts'
-import { typesOf } from './exported-types.ts'
-import { keepResolved, type Resolved, resolve } from './job-scope.ts'
-import { namedPatients } from './named-patients.ts'
-import { NOTHING_WRITTEN, type Piece, type Segment } from './segment.ts'
-import { storedTypes } from './stored-types.ts'
+import { withCancellableReads } from './cancellable-reads.ts'
+import { exportTypesOf } from './exported-types.ts'
+import { resolveJobScope, type StoredJobScope, storeJobScope } from './job-scope.ts'
+import { readNamedPatients } from './named-patients.ts'
+import { NO_WRITTEN_FILES, type Segment, type SegmentPiece } from './segment.ts'
+import { findStoredTypes } from './stored-types.ts'
 
 /** Places a segment has at least, where there are so many; and how many segments there are at the most: their names are a state of the workflow. */
 const SMALLEST = 50_000
@@ -17,53 +17,57 @@ const MOST = 1_000
 const MOST_PIECES = 8
 
 /** The names of the segments that are not written yet; undefined: what was written until the transaction time, or what its kick-off writes, is not all there yet. */
-export async function plan(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
+export async function planSegments(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
   // guard: export-waits-for-settled-writes
   if (!(await parts.resources.settled(job.tenant, job.transactionTime))) return undefined
   const known = job.plan ?? (await planFirst(parts, job))
   if (known === undefined) return undefined
   const names: string[] = []
-  for await (const { name, value } of parts.rows.list<Segment>(segmentsOf(job.id)))
+  for await (const { name, value } of parts.rows.list<Segment>(segmentRowsOf(job.id)))
     if (name.startsWith(`${known}-`) && !value.isDone) names.push(name)
   return names
 }
 
 async function planFirst(parts: ExportParts, job: Job): Promise<string | undefined> {
-  const patients = await namedPatients(parts.rows, job, parts.now())
-  return patients && makePlan(whileWanted(parts, job), { ...job, asked: { ...job.asked, patients } })
+  const patients = await readNamedPatients(parts.rows, job, parts.now())
+  return patients && makePlan(withCancellableReads(parts, job), { ...job, asked: { ...job.asked, patients } })
 }
 
 /** Of plans that are made at the same time the one the job names counts. */
 async function makePlan(parts: ExportParts, job: Job): Promise<string> {
   const own = parts.newId()
-  const { types, omittedTypes, told } = typesOf(job, parts)
-  const resolved = await resolve(parts, job)
-  const omitted = await storedTypes(parts, job, omittedTypes)
-  await keepResolved(parts, job, own, { ...resolved, told: [...job.asked.passedOver, ...told, ...resolved.told] })
-  const cut: Cut[] = []
+  const { types, omittedTypes, told } = exportTypesOf(job, parts)
+  const resolved = await resolveJobScope(parts, job)
+  const omitted = await findStoredTypes(parts, job, omittedTypes)
+  await storeJobScope(parts, job, own, { ...resolved, told: [...job.asked.passedOver, ...told, ...resolved.told] })
+  const cut: TypeExtent[] = []
   for (const type of types) cut.push(await cutOf(parts, type, scanOf(job, resolved, type)))
-  const segments = resolved.share === undefined ? packed(cut, SMALLEST, MOST) : []
+  const segments = resolved.share === undefined ? packSegments(cut, SMALLEST, MOST) : []
   for (const [i, pieces] of segments.entries())
-    await parts.rows.change<Segment>(segmentsOf(job.id), `${own}-${i}`, () => ({
-      ...{ revision: 0, pieces, at: 0, seen: 0, isDone: false, written: NOTHING_WRITTEN, met: [] },
+    await parts.rows.change<Segment>(segmentRowsOf(job.id), `${own}-${i}`, () => ({
+      ...{ revision: 0, pieces, at: 0, seen: 0, isDone: false, written: NO_WRITTEN_FILES, met: [] },
     }))
   const total = Math.ceil(cut.reduce((sum, { entries }) => sum + entries, 0) * (resolved.share ?? 1))
-  const changed = await changeJob(parts.rows, job.id, planned(job.attempt, own, total, omitted))
+  const changed = await changeJob(parts.rows, job.id, setPlan(job.attempt, own, total, omitted))
   if (!isUnderWay(changed, job.attempt) || changed.plan === undefined) throw new Error('The job is under way no more')
   return changed.plan
 }
 
 /** Whoever became a member since is exported whatever its time. */
-const scanOf = ({ tenant, transactionTime, asked }: Job, { added }: Resolved, type: string): Omit<ScanRequest, 'cursor' | 'limit'> => ({
+const scanOf = (
+  { tenant, transactionTime, asked }: Job,
+  { added }: StoredJobScope,
+  type: string,
+): Omit<ScanRequest, 'cursor' | 'limit'> => ({
   ...{ tenant, type, asOf: transactionTime },
   ...(asked.since === undefined ? {} : { deletions: true, ...(added.length === 0 ? { since: asked.since } : {}) }),
   until: Math.min(transactionTime, (asked.until ?? Number.POSITIVE_INFINITY) - 1),
 })
 
 /** `ends`: rising instants, the last of them the end of all. */
-export type Cut = { readonly type: string; readonly since?: number; readonly entries: number; readonly ends: readonly number[] }
+export type TypeExtent = { readonly type: string; readonly since?: number; readonly entries: number; readonly ends: readonly number[] }
 
-async function cutOf({ resources }: ExportParts, type: string, request: Omit<ScanRequest, 'cursor' | 'limit'>): Promise<Cut> {
+async function cutOf({ resources }: ExportParts, type: string, request: Omit<ScanRequest, 'cursor' | 'limit'>): Promise<TypeExtent> {
   const { entries, cuts } = await resources.extent(request, SMALLEST)
   return { type, ...(request.since === undefined ? {} : { since: request.since }), entries, ends: [...cuts, request.until!] }
 }
@@ -72,10 +76,10 @@ async function cutOf({ resources }: ExportParts, type: string, request: Omit<Sca
  * Pieces of about as many places, at least `smallest` where there are so many, in about `most` segments at the most. A type
  * without entries has a piece too: how many there are is an estimate.
  */
-export function packed(cut: readonly Cut[], smallest: number, most: number): readonly (readonly Piece[])[] {
+export function packSegments(cut: readonly TypeExtent[], smallest: number, most: number): readonly (readonly SegmentPiece[])[] {
   const total = cut.reduce((sum, { entries }) => sum + entries, 0)
   const room = Math.max(smallest, Math.ceil((total / most) * 2))
-  const segments: { pieces: Piece[]; entries: number }[] = []
+  const segments: { pieces: SegmentPiece[]; entries: number }[] = []
   for (const piece of cut.flatMap((each) => piecesOf(each, room))) {
     const last = segments.at(-1)
     if (last !== undefined && last.entries + piece.entries <= room && last.pieces.length < MOST_PIECES) {
@@ -87,10 +91,10 @@ export function packed(cut: readonly Cut[], smallest: number, most: number): rea
 }
 
 /** Between two cuts are about as many places; several of them make a piece. */
-function piecesOf({ type, since, entries, ends }: Cut, room: number): readonly Piece[] {
+function piecesOf({ type, since, entries, ends }: TypeExtent, room: number): readonly SegmentPiece[] {
   const each = entries / ends.length
   const together = Math.max(1, Math.min(ends.length, Math.floor(room / each)))
-  const pieces: Piece[] = []
+  const pieces: SegmentPiece[] = []
   for (let from = 0; from < ends.length; from += together) {
     const to = Math.min(from + together, ends.length)
     const after = from === 0 ? since : ends[from - 1]

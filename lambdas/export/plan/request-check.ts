@@ -1,32 +1,32 @@
 /** Checks the types and elements that a kick-off names against what the export may hold. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isRootElement } from '../../fhir/summary.ts'
-import { type AskedElement, type AskedExport, GROUP_TYPES_SETTING, type Level, passOver } from '../export-request.ts'
-import { omittedTypes, possibleTypes, type TypeSettings } from './exported-types.ts'
+import { type ExportLevel, type ExportRequest, GROUP_TYPES_SETTING, ignoreOrReject, type RequestedElement } from '../export-request.ts'
+import { omittedTypesOf, possibleTypesOf, type TypeSettings } from './exported-types.ts'
 
 /** Returns the request without the names that lenient handling ignores, each of them reported in `passedOver`. FhirError 400 without it. */
-export function checkedRequest(asked: AskedExport, level: Level, lenient: boolean, settings: TypeSettings): AskedExport {
+export function checkExportRequest(asked: ExportRequest, level: ExportLevel, lenient: boolean, settings: TypeSettings): ExportRequest {
   const passedOver = [...asked.passedOver]
   const without = <Name>(names: readonly Name[], isFine: (name: Name) => boolean, text: (name: Name) => string): readonly Name[] =>
     names.filter((name) => {
       if (isFine(name)) return true
-      passOver({ passedOver }, lenient, fhirError(400, 'value', text(name)))
+      ignoreOrReject({ passedOver }, lenient, fhirError(400, 'value', text(name)))
       return false
     })
-  const omitted = omittedTypes(level, settings)
+  const omitted = omittedTypesOf(level, settings)
   const types = asked.types && without(asked.types, (type) => !omitted.includes(type), omittedText)
-  const exported = [...possibleTypes(level, settings)].filter((type) => types?.includes(type) ?? true)
+  const exported = [...possibleTypesOf(level, settings)].filter((type) => types?.includes(type) ?? true)
   // Patients that an exported resource refers to are exported whatever _type names. Specification 4.5
   if (level !== 'system') exported.push('Patient')
   const elements = without(asked.elements, (each) => exported.some((type) => isElementOf(each, type)), elementText)
   return { ...asked, ...(types === undefined ? {} : { types }), elements, passedOver }
 }
 
-const nameOf = ({ type, element }: AskedElement): string => (type === undefined ? element : `${type}.${element}`)
+const nameOf = ({ type, element }: RequestedElement): string => (type === undefined ? element : `${type}.${element}`)
 
-const isElementOf = (asked: AskedElement, type: string): boolean => isRootElement(nameOf(asked), type)
+const isElementOf = (asked: RequestedElement, type: string): boolean => isRootElement(nameOf(asked), type)
 
-const elementText = (asked: AskedElement): string => `_elements names ${nameOf(asked)}, which is an element of no type of this export`
+const elementText = (asked: RequestedElement): string => `_elements names ${nameOf(asked)}, which is an element of no type of this export`
 
 const omittedText = (type: string): string =>
   `_type names ${type}, which exports of a Group leave out. The setting ${GROUP_TYPES_SETTING} adds it; all stands for the whole Patient compartment`

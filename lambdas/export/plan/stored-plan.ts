@@ -1,9 +1,9 @@
 /** What a plan leaves to the writers of its job, too large for rows: a blob of the job that each process reads and parses once. */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import { blobsOf } from '../job/job.ts'
+import { blobPrefixOf } from '../job/job.ts'
 
 /** Ids: a job that is planned again may come to another. */
-export type PlanOfJob = { readonly job: string; readonly plan: string }
+export type PlanKey = { readonly job: string; readonly plan: string }
 
 /** Parsed plans a process remembers. */
 const MOST = 16
@@ -11,13 +11,13 @@ const MOST = 16
 const KNOWN = new WeakMap<object, Map<string, Promise<unknown>>>()
 
 /** Plain JSON, in which numbers may be infinite. */
-export async function keepPlanned(blobs: Pick<BlobStore, 'put'>, plan: PlanOfJob, value: unknown): Promise<void> {
+export async function storePlan(blobs: Pick<BlobStore, 'put'>, plan: PlanKey, value: unknown): Promise<void> {
   const text = JSON.stringify(value, (_, each) => (each === Infinity || each === -Infinity ? { [INFINITE]: Math.sign(each) } : each))
   await blobs.put(keyOf(plan), { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
 }
 
 /** `read`: makes of what was kept what writers need. Error where nothing was. */
-export function plannedOf<Kept, Needed>(blobs: Pick<BlobStore, 'get'>, plan: PlanOfJob, read: (kept: Kept) => Needed): Promise<Needed> {
+export function readPlan<Kept, Needed>(blobs: Pick<BlobStore, 'get'>, plan: PlanKey, read: (kept: Kept) => Needed): Promise<Needed> {
   const known = KNOWN.get(blobs) ?? new Map<string, Promise<unknown>>()
   KNOWN.set(blobs, known)
   const key = keyOf(plan)
@@ -43,4 +43,4 @@ const INFINITE = '\u221e'
 const isInfinite = (value: unknown): value is { readonly [INFINITE]: number } =>
   typeof value === 'object' && value !== null && INFINITE in value
 
-const keyOf = ({ job, plan }: PlanOfJob): string => `${blobsOf(job)}plan/${plan}.json`
+const keyOf = ({ job, plan }: PlanKey): string => `${blobPrefixOf(job)}plan/${plan}.json`

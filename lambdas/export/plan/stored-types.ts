@@ -1,31 +1,31 @@
 /** Types of which the client of a job could find a resource. */
 import { isWholeType } from '../../access/rules.ts'
 import { FhirError } from '../../fhir/outcome.ts'
-import { MachineError } from '../../ports/faults/machine-error.ts'
-import { ALWAYS } from '../../ports/search/plan.ts'
+import { MachineFault } from '../../ports/faults/machine-error.ts'
+import { ALWAYS_TRUE } from '../../ports/search/plan.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
-import { searcherOf } from './type-filters.ts'
+import { searchAccessOf } from './type-filters.ts'
 
 /**
  * Returns those of the types that hold a resource which the client may see: the job must not reveal the others. An index that is behind or down
  * delays no export for a remark in its manifest: an unknown type counts as stored where the client may see the whole type.
  */
-export async function storedTypes(
+export async function findStoredTypes(
   { index, readingOf, report }: Pick<ExportParts, 'index' | 'readingOf' | 'report'>,
   { tenant, access }: Pick<Job, 'tenant' | 'access'>,
   types: readonly string[],
 ): Promise<readonly string[]> {
   if (types.length === 0) return []
   const reading = await readingOf(tenant)
-  const { rules } = searcherOf(tenant, access, reading)
+  const { rules } = searchAccessOf(tenant, access, reading)
   const stored: string[] = []
   for (const type of types) {
-    const plan = { tenant, types: [type], where: ALWAYS, access: rules([type]), order: [], limit: 1, total: 'none' } as const
+    const plan = { tenant, types: [type], where: ALWAYS_TRUE, access: rules([type]), order: [], limit: 1, total: 'none' } as const
     const isStored = await index.find(plan).then(
       ({ hits }) => hits.length > 0,
       (error: unknown) => {
-        if (!(error instanceof MachineError) && !(error instanceof FhirError)) throw error
+        if (!(error instanceof MachineFault) && !(error instanceof FhirError)) throw error
         report(error)
         return isWholeType(access, type, 'r', reading) && isWholeType(access, type, 's', reading)
       },

@@ -3,19 +3,26 @@
  * much it is: page by page, so that no look-up is long. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
 import type { Access } from '../../access/access.ts'
-import { searcherUnder } from '../../access/search-access.ts'
+import { createSearchAccess } from '../../access/search-access.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
-import { all, type Matching, type Predicate } from '../../ports/search/plan.ts'
+import { and, type Matching, type Predicate } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
-import { allowed, type Condition, type FieldValues, ID, lowered, type Searcher } from '../../search/query/condition.ts'
-import type { Reading } from '../../search/search-context.ts'
+import {
+  type Condition,
+  type FieldValueLookup,
+  ID_FIELD,
+  restrictChains,
+  type SearchAccess,
+  toPredicate,
+} from '../../search/query/condition.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import { parseFilter, type TypeFilter } from '../export-request.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
-import { foundIds } from './search-ids.ts'
+import { findIds } from './search-ids.ts'
 
 /** By type; one of these holds. */
-export type Filters = Readonly<Record<string, readonly Predicate[]>>
+export type FilterPredicates = Readonly<Record<string, readonly Predicate[]>>
 
 type Index = Pick<SearchIndex, 'find' | 'distinct'>
 
@@ -25,36 +32,37 @@ const PAGE = 10_000
 const MOST = 1_000_000
 
 /** FhirError 403 for one that looks at types of which none may be searched, 400 for one that cannot be read. */
-export const checkFilters = (filters: readonly TypeFilter[], searcher: Searcher, reading: Reading): void =>
+export const checkFilters = (filters: readonly TypeFilter[], searcher: SearchAccess, reading: SearchContext): void =>
   void filters.map((filter) => conditionsOf(filter, searcher, reading, 0))
 
 /** ExportFault where a filter that was understood at the kick-off is not any more, or its chains lead to too much. */
 export async function resolveFilters(
   index: Index,
-  reading: Reading,
+  reading: SearchContext,
   job: Pick<Job, 'tenant' | 'access' | 'asked' | 'transactionTime'>,
-): Promise<Filters> {
-  const searcher = searcherOf(job.tenant, job.access, reading)
+): Promise<FilterPredicates> {
+  const searcher = searchAccessOf(job.tenant, job.access, reading)
   const values = valuesFor({ index, searcher, count: counting() })
   const filters: Record<string, Predicate[]> = {}
   for (const filter of job.asked.filters) {
     const predicates: Predicate[] = []
-    for (const condition of understood(filter, searcher, reading, job.transactionTime)) predicates.push(await lowered(condition, values))
-    filters[filter.type] = [...(filters[filter.type] ?? []), all(...predicates)]
+    for (const condition of understood(filter, searcher, reading, job.transactionTime))
+      predicates.push(await toPredicate(condition, values))
+    filters[filter.type] = [...(filters[filter.type] ?? []), and(...predicates)]
   }
   return filters
 }
 
 /** What of other types an export may look at. */
-export const searcherOf = (tenant: string, access: Access, reading: Reading): Searcher =>
-  searcherUnder({ tenant, access, reading }, (type) =>
+export const searchAccessOf = (tenant: string, access: Access, reading: SearchContext): SearchAccess =>
+  createSearchAccess({ tenant, access, reading }, (type) =>
     fhirError(403, 'forbidden', `_typeFilter looks at ${type}: this needs a scope for ${type}.s`),
   )
 
-const conditionsOf = (filter: TypeFilter, searcher: Searcher, reading: Reading, now: number): readonly Condition[] =>
-  parseFilter(filter, reading, now).map((condition) => allowed(condition, searcher))
+const conditionsOf = (filter: TypeFilter, searcher: SearchAccess, reading: SearchContext, now: number): readonly Condition[] =>
+  parseFilter(filter, reading, now).map((condition) => restrictChains(condition, searcher))
 
-function understood(filter: TypeFilter, searcher: Searcher, reading: Reading, now: number): readonly Condition[] {
+function understood(filter: TypeFilter, searcher: SearchAccess, reading: SearchContext, now: number): readonly Condition[] {
   try {
     return conditionsOf(filter, searcher, reading, now)
   } catch (error) {
@@ -64,7 +72,7 @@ function understood(filter: TypeFilter, searcher: Searcher, reading: Reading, no
 }
 
 /** `count`: of keys that are held from now on. */
-type Stages = { readonly index: Index; readonly searcher: Searcher; readonly count: (keys: number) => void }
+type Stages = { readonly index: Index; readonly searcher: SearchAccess; readonly count: (keys: number) => void }
 
 function counting(): Stages['count'] {
   let all = 0
@@ -77,24 +85,24 @@ function counting(): Stages['count'] {
 
 /** Looks values up page by page, however many resources meet the predicate. */
 const valuesFor =
-  (stages: Stages): FieldValues =>
+  (stages: Stages): FieldValueLookup =>
   async (type, where, field) => {
     const found = new Set<string>()
     for await (const ids of idsOf(stages, type, where)) {
       const before = found.size
-      for (const value of field === ID ? ids : await valuesOf(stages, type, ids, field)) found.add(value)
+      for (const value of field === ID_FIELD ? ids : await valuesOf(stages, type, ids, field)) found.add(value)
       stages.count(found.size - before)
     }
     return [...found]
   }
 
 const valuesOf = ({ index, ...stages }: Stages, type: string, ids: readonly string[], field: string): Promise<readonly string[]> =>
-  index.distinct(matching({ index, ...stages }, type, { kind: 'key', field: ID, oneOf: ids }), field, Number.MAX_SAFE_INTEGER)
+  index.distinct(matching({ index, ...stages }, type, { kind: 'key', field: ID_FIELD, oneOf: ids }), field, Number.MAX_SAFE_INTEGER)
 
 /** By pages, some perhaps twice. */
 async function* idsOf(stages: Stages, type: string, where: Predicate): AsyncIterable<readonly string[]> {
   for (const part of partsOf(where))
-    yield* foundIds(stages.index, { ...matching(stages, type, part), order: [], limit: PAGE, total: 'none' })
+    yield* findIds(stages.index, { ...matching(stages, type, part), order: [], limit: PAGE, total: 'none' })
 }
 
 // guard: export-filter-needs-access

@@ -2,23 +2,23 @@
  * Files of scheduled exports in the buckets of others: what is complete is copied there, the manifest last, so that who sees it sees all. Done in
  * slices; how far a copy is stands in the row of its schedule after each call, so that it goes on wherever it was left.
  */
-import { instant } from '../../fhir/version.ts'
+import { toInstant } from '../../fhir/version.ts'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
-import { goThrough } from '../job/error-aggregation.ts'
-import { blobOf, type Job } from '../job/job.ts'
+import { forEachCollectingErrors } from '../job/error-aggregation.ts'
+import { fileKeyOf, type Job } from '../job/job.ts'
 import { readJob } from '../job/job-transitions.ts'
 import { manifestOf } from '../job/manifest.ts'
 import type { ExportParts } from '../step-types.ts'
-import { NDJSON } from '../write/multipart-uploads.ts'
+import { NDJSON_CONTENT_TYPE } from '../write/multipart-uploads.ts'
 import {
-  type Copying,
+  type CopyProgress,
   isToBeCopied,
-  type KeptSchedule,
-  noteRun,
-  type Run,
-  SCHEDULES,
+  SCHEDULE_ROWS,
   type ScheduledExport,
+  type ScheduledRun,
+  type StoredSchedule,
   settleRuns,
+  updateRun,
 } from './schedules.ts'
 
 export type CopyParts = Pick<ExportParts, 'rows' | 'now' | 'report'> & {
@@ -32,17 +32,17 @@ const LEASE = 6 * 60_000
 
 type CopiedSchedule = Pick<ScheduledExport, 'name' | 'bucket'>
 
-type Copied = { readonly schedule: string; readonly run: Run; readonly job: Job; readonly bucket: string }
+type Copied = { readonly schedule: string; readonly run: ScheduledRun; readonly job: Job; readonly bucket: string }
 
 /** Where the files of a job are: in the order of time by their names. */
 export const folderOf = ({ tenant, transactionTime }: Pick<Job, 'tenant' | 'transactionTime'>, schedule: string): string =>
-  `${tenant}/${schedule}/${instant(transactionTime).replaceAll(/[-:]/g, '')}/`
+  `${tenant}/${schedule}/${toInstant(transactionTime).replaceAll(/[-:]/g, '')}/`
 
 /** A call for each in turn, so that none waits for a large one. What breaks is reported, noted, and tried again by the next slice. */
 export async function copyExports(parts: CopyParts, schedules: readonly CopiedSchedule[]): Promise<void> {
   const waiting: Copied[] = []
-  const findAll = (): Promise<void> => goThrough(schedules, (schedule) => find(parts, schedule, waiting))
-  await goThrough([findAll, () => copyAll(parts, waiting)], (each) => each())
+  const findAll = (): Promise<void> => forEachCollectingErrors(schedules, (schedule) => find(parts, schedule, waiting))
+  await forEachCollectingErrors([findAll, () => copyAll(parts, waiting)], (each) => each())
 }
 
 async function copyAll(parts: CopyParts, waiting: Copied[]): Promise<void> {
@@ -58,7 +58,7 @@ async function copyAll(parts: CopyParts, waiting: Copied[]): Promise<void> {
 /** What nobody else works on, the oldest first. */
 async function find(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule, waiting: Copied[]): Promise<void> {
   const runs = (await settleRuns(parts.rows, schedule))?.runs.toReversed() ?? []
-  await goThrough(runs, async (known) => {
+  await forEachCollectingErrors(runs, async (known) => {
     if (bucket === undefined || known.bucket !== bucket) return
     if (known.state !== 'begun') return abandon(parts, schedule, known)
     const job = await readJob(parts.rows, known.job)
@@ -67,13 +67,13 @@ async function find(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule
   })
 }
 
-async function take({ rows, now }: CopyParts, schedule: string, { at }: Run): Promise<Run | undefined> {
+async function take({ rows, now }: CopyParts, schedule: string, { at }: ScheduledRun): Promise<ScheduledRun | undefined> {
   const [from, until] = [now(), now() + LEASE]
-  let own: Run | undefined
-  await rows.change<KeptSchedule>(SCHEDULES, schedule, (kept) => {
+  let own: ScheduledRun | undefined
+  await rows.change<StoredSchedule>(SCHEDULE_ROWS, schedule, (kept) => {
     own = undefined
     if (kept === undefined) return undefined
-    const runs = kept.runs.map((run): Run => {
+    const runs = kept.runs.map((run): ScheduledRun => {
       if (run.at !== at || !isToBeCopied(run) || (run.copy?.until ?? 0) > from) return run
       own = { ...run, copy: { done: 0, ...run.copy, until } }
       return own
@@ -84,7 +84,7 @@ async function take({ rows, now }: CopyParts, schedule: string, { at }: Run): Pr
 }
 
 /** How far it is; undefined: there is nothing more to do now. */
-async function copyNext(parts: CopyParts, copied: Copied): Promise<Copying | undefined> {
+async function copyNext(parts: CopyParts, copied: Copied): Promise<CopyProgress | undefined> {
   const { schedule, run } = copied
   try {
     const copy = await copyOne(parts, copied)
@@ -98,7 +98,7 @@ async function copyNext(parts: CopyParts, copied: Copied): Promise<Copying | und
   return undefined
 }
 
-async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Copied): Promise<Copying> {
+async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Copied): Promise<CopyProgress> {
   const [files, { done, open, until }] = [job.files ?? [], run.copy!]
   const folder = folderOf(job, schedule)
   const keys = new Map(files.map(({ name }) => [name, `${folder}${name}.ndjson`]))
@@ -109,14 +109,14 @@ async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Co
     return { done, isWhole: true }
   }
   const key = keys.get(file.name)!
-  const blob = { key: blobOf(job.id, file.name), size: file.size, contentType: NDJSON }
+  const blob = { key: fileKeyOf(job.id, file.name), size: file.size, contentType: NDJSON_CONTENT_TYPE }
   const parts = await copier.copy(blob, { bucket, key }, open?.parts)
   const of = until === undefined ? {} : { until }
   return parts === undefined ? { done: done + 1, ...of } : { done, open: { key, parts }, ...of }
 }
 
 /** Parts of a run whose job came to nothing, as one that was cancelled. */
-async function abandon(parts: CopyParts, schedule: string, run: Run): Promise<void> {
+async function abandon(parts: CopyParts, schedule: string, run: ScheduledRun): Promise<void> {
   const { bucket, copy } = run
   if (bucket === undefined || copy?.open === undefined || (copy.until ?? 0) > parts.now()) return
   await parts.copier.abandon({ bucket, key: copy.open.key }, copy.open.parts)
@@ -124,6 +124,7 @@ async function abandon(parts: CopyParts, schedule: string, run: Run): Promise<vo
 }
 
 /** To whoever comes next. */
-const given = ({ until: _, ...copy }: Copying): Copying => copy
+const given = ({ until: _, ...copy }: CopyProgress): CopyProgress => copy
 
-const noteCopy = ({ rows }: CopyParts, schedule: string, { at }: Run, copy: Copying): Promise<void> => noteRun(rows, schedule, at, { copy })
+const noteCopy = ({ rows }: CopyParts, schedule: string, { at }: ScheduledRun, copy: CopyProgress): Promise<void> =>
+  updateRun(rows, schedule, at, { copy })

@@ -1,17 +1,17 @@
 /** What a planned job exports, for its writers. */
 import type { Job } from '../job/job.ts'
-import { typesOf } from '../plan/exported-types.ts'
+import { exportTypesOf } from '../plan/exported-types.ts'
 import { judgeOf } from '../plan/job-access.ts'
-import { narrowedOf } from '../plan/job-scope.ts'
+import { readJobScope } from '../plan/job-scope.ts'
 import type { ExportParts } from '../step-types.ts'
 import { versionsAsOf } from '../versions/versions-as-of.ts'
 import type { Selection } from './selection.ts'
 
 export async function selectionOf(parts: ExportParts, job: Job): Promise<Selection> {
-  const [narrowed, judge] = await Promise.all([narrowedOf(parts, job), judgeOf(parts, job)])
+  const [narrowed, judge] = await Promise.all([readJobScope(parts, job), judgeOf(parts, job)])
   const { custom } = narrowed
   const { resources } = parts
-  const { types, levelTypes } = typesOf(job, parts)
+  const { types, levelTypes } = exportTypesOf(job, parts)
   return {
     ...{ job, narrowed },
     judge: custom === undefined ? judge : { ...judge, reading: { ...judge.reading, custom } },

@@ -2,15 +2,15 @@
  * Whose data a version is: who has it in a compartment, and, of types that are in none, who it says. Deletions are of whom the version before
  * was. https://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
-import { type Bases, localReference } from '../../fhir/references.ts'
+import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
 import { isElement } from '../../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
-import { keyNamed } from '../versions/resource-key.ts'
+import { toResourceKey } from '../versions/resource-key.ts'
 import { resourceOf } from '../versions/version-body.ts'
 import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
 
-export type Whose = {
-  readonly bases: Bases
+export type OwnershipContext = {
+  readonly bases: BaseUrls
   /** Those an export of this level may hold. */
   readonly levelTypes: ReadonlySet<string>
   /** The version before a deletion. */
@@ -20,7 +20,11 @@ export type Whose = {
 }
 
 /** Damaged: nobody can tell. `isOne`: whether a name, `Patient/1`, is that of one of those patients. */
-export function isTheirs(whose: Whose, version: ResourceVersion, isOne: (name: string) => boolean): boolean | Promise<boolean> {
+export function isOwnedByPatients(
+  whose: OwnershipContext,
+  version: ResourceVersion,
+  isOne: (name: string) => boolean,
+): boolean | Promise<boolean> {
   const { type, id, compartments } = version
   if (type === 'Patient') return isOne(`Patient/${id}`)
   if (compartments.some(isOne)) return true
@@ -28,25 +32,28 @@ export function isTheirs(whose: Whose, version: ResourceVersion, isOne: (name: s
 }
 
 /** `Device.patient`; a Provenance is theirs if something it is about is, and is still there where it is itself. */
-async function saysSo(whose: Whose, version: ResourceVersion, isOne: (name: string) => boolean): Promise<boolean> {
+async function saysSo(whose: OwnershipContext, version: ResourceVersion, isOne: (name: string) => boolean): Promise<boolean> {
   const shown = version.deleted ? await whose.before(version) : version
   if (shown === undefined || shown.body.length === 0) return false
   const { patient, target } = resourceOf(shown)
   if (version.type === 'Device') return namesIn([patient], whose).some(isOne)
   const names = namesIn(Array.isArray(target) ? target : [], whose).filter((name) => isAbout(whose, name))
-  const targets = names.length === 0 ? [] : await whose.asOf(names.map((name) => keyNamed(version.tenant, name)))
+  const targets = names.length === 0 ? [] : await whose.asOf(names.map((name) => toResourceKey(version.tenant, name)))
   const there = targets.filter((each) => each !== undefined && (version.deleted || !each.deleted))
-  for (const each of there) if (isDamaged(each) ? isOne(`${each.type}/${each.id}`) : await isTheirs(whose, each!, isOne)) return true
+  for (const each of there)
+    if (isDamaged(each) ? isOne(`${each.type}/${each.id}`) : await isOwnedByPatients(whose, each!, isOne)) return true
   const damaged = there.find((each) => isDamaged(each))
   if (damaged !== undefined) throw damaged.damage
   return false
 }
 
-const namesIn = (references: readonly unknown[], { bases }: Whose): readonly string[] =>
-  references.flatMap((each) => (isElement(each) && typeof each.reference === 'string' ? (localReference(each.reference, bases) ?? []) : []))
+const namesIn = (references: readonly unknown[], { bases }: OwnershipContext): readonly string[] =>
+  references.flatMap((each) =>
+    isElement(each) && typeof each.reference === 'string' ? (toLocalReference(each.reference, bases) ?? []) : [],
+  )
 
 /** What a Provenance of a Provenance is about is not looked for. */
-function isAbout({ levelTypes }: Whose, name: string): boolean {
+function isAbout({ levelTypes }: OwnershipContext, name: string): boolean {
   const type = name.slice(0, name.indexOf('/'))
   return type !== 'Provenance' && levelTypes.has(type)
 }

@@ -1,32 +1,32 @@
 /** Which versions belong to an export: of those of a scan as of its time, or of any that were resolved so. Deletions are judged as what they delete. */
-import { type Judge, maySeeBy } from '../../access/judge.ts'
+import { type Judge, maySeeWithLetters } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
 import { extract } from '../../search/documents/extract.ts'
-import type { Reading } from '../../search/search-context.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import type { Job } from '../job/job.ts'
-import type { Narrowed } from '../plan/job-scope.ts'
-import { decided } from '../plan/partial-evaluation.ts'
+import type { JobScope } from '../plan/job-scope.ts'
+import { evaluatePartially } from '../plan/partial-evaluation.ts'
 import { resourceOf } from '../versions/version-body.ts'
-import { type Reason, reasonOf } from './omission-reason.ts'
-import { isTheirs, type Whose } from './patient-ownership.ts'
+import { type OmissionReason, omissionReasonOf } from './omission-reason.ts'
+import { isOwnedByPatients, type OwnershipContext } from './patient-ownership.ts'
 
 export type Selection = {
   readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl'>
   readonly types: ReadonlySet<string>
-  readonly narrowed: Narrowed
+  readonly narrowed: JobScope
   readonly judge: Judge
-  readonly whose: Whose
+  readonly whose: OwnershipContext
 }
 
 /** Is told of what cannot be judged, which is not exported. */
-type LeaveOut = (version: ResourceVersion, reason: Reason) => void
+type LeaveOut = (version: ResourceVersion, reason: OmissionReason) => void
 
 /** Those of the versions that are exported, in their order. */
-export async function selected(
+export async function selectVersions(
   selection: Selection,
   versions: readonly ResourceVersion[],
   leaveOut: LeaveOut,
@@ -37,7 +37,7 @@ export async function selected(
 }
 
 /** Those that are exported for no other reason than that something refers to them: Patients whatever was asked for, others as it was. */
-export async function selectedAsReferred(
+export async function selectReferencedVersions(
   selection: Selection,
   versions: readonly ResourceVersion[],
   exported: readonly ResourceVersion[],
@@ -60,7 +60,7 @@ export async function selectedAsReferred(
 }
 
 /** Whether it is one of the Patients that are exported whoever refers to them: nothing narrows these but who they are, and what may be seen. */
-export const isExportedAnyway = ({ types, narrowed: { patients, filters }, job: { asked } }: Selection, name: string): boolean =>
+export const isAlwaysExported = ({ types, narrowed: { patients, filters }, job: { asked } }: Selection, name: string): boolean =>
   name.startsWith('Patient/') &&
   types.has('Patient') &&
   !filters.has('Patient') &&
@@ -83,8 +83,8 @@ async function those(versions: readonly ResourceVersion[], test: Test, leaveOut:
   return found
 }
 
-function knownReason(error: unknown): Reason {
-  const reason = reasonOf(error)
+function knownReason(error: unknown): OmissionReason {
+  const reason = omissionReasonOf(error)
   if (reason === undefined) throw error
   return reason
 }
@@ -97,16 +97,16 @@ function isAsked(selection: Selection, version: ResourceVersion): boolean | Prom
   if (!types.has(type) || lastUpdated > job.transactionTime || (until !== undefined && lastUpdated >= until)) return false
   if (deleted && since === undefined) return false
   const isOld = since !== undefined && lastUpdated <= since
-  if (isOld) return !deleted && narrowed.added.size > 0 && isTheirs(whose, version, (name) => narrowed.added.has(name))
+  if (isOld) return !deleted && narrowed.added.size > 0 && isOwnedByPatients(whose, version, (name) => narrowed.added.has(name))
   const { patients } = narrowed
-  return job.level === 'system' || isTheirs(whose, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
+  return job.level === 'system' || isOwnedByPatients(whose, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
 }
 
 /** A deletion by what it deletes: whoever could see that is told, and nobody else. */
 function mayExport({ judge, whose }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
   const seesAll = isWholeTenant(judge.access, 'r') && isWholeTenant(judge.access, 's')
-  if (!version.deleted || seesAll) return maySeeBy(judge, READ_AND_FIND, version)
-  return whose.before(version).then((before = version) => maySeeBy(judge, READ_AND_FIND, before))
+  if (!version.deleted || seesAll) return maySeeWithLetters(judge, READ_AND_FIND, version)
+  return whose.before(version).then((before = version) => maySeeWithLetters(judge, READ_AND_FIND, before))
 }
 
 /** `$export` reads, and finds. */
@@ -139,11 +139,11 @@ async function filtered(
 }
 
 /** undefined: a parameter that decides it fails on the resource, which a search would not find. */
-function holdsOn(filter: Predicate, version: ResourceVersion, resource: Resource, reading: Reading): boolean | undefined {
+function holdsOn(filter: Predicate, version: ResourceVersion, resource: Resource, reading: SearchContext): boolean | undefined {
   const failed = new Set<string>()
   const document = extract(version, resource, reading, (code) => failed.add(code))
   const unknown = (reading.custom ?? []).filter(({ base, code }) => base === version.type && failed.has(code))
-  return decided(
+  return evaluatePartially(
     filter,
     document,
     unknown.map(({ field }) => field),

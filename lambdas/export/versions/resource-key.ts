@@ -1,7 +1,7 @@
 /** `Patient/1` as the key of a store. */
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 
-export function keyNamed(tenant: string, name: string): ResourceKey {
+export function toResourceKey(tenant: string, name: string): ResourceKey {
   const slash = name.indexOf('/')
   return { tenant, type: name.slice(0, slash), id: name.slice(slash + 1) }
 }

@@ -8,7 +8,7 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 export const resourceOf = ({ body }: Pick<ResourceVersion, 'body'>): Resource => parsed(() => parseJsonBytes(body) as Resource)
 
 /** As `resourceOf`, with decimals as numbers, which takes less time: for who reads texts. */
-export const plainOf = (body: Buffer): unknown => parsed(() => JSON.parse(body.toString('utf8')))
+export const parsePlainBody = (body: Buffer): unknown => parsed(() => JSON.parse(body.toString('utf8')))
 
 function parsed<Tree>(parse: () => Tree): Tree {
   try {

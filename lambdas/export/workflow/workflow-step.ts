@@ -4,19 +4,19 @@
  */
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { collectSlice } from '../collect/range-collector.ts'
-import { gather } from '../collect/range-planner.ts'
+import { planRanges } from '../collect/range-planner.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
-import { BROKEN, DAMAGED, EXHAUSTED, fail, SET_BACK } from '../job/job-failure.ts'
-import { begun, changeJob, isUnderWay, readJob } from '../job/job-transitions.ts'
-import { removeFiles, removePassing } from '../job/remove-files.ts'
-import { plan } from '../plan/plan.ts'
-import type { ExportParts, Gathered, Planned, Sliced, StepInput } from '../step-types.ts'
-import { ENDED } from '../workflow.ts'
-import { finish } from '../write/finish.ts'
+import { DAMAGED_STORE_REASON, failJob, RESTORED_STORE_REASON, STEP_TERMINATED_REASON, UNAVAILABLE_REASON } from '../job/job-failure.ts'
+import { changeJob, isUnderWay, readJob, setAttemptStart } from '../job/job-transitions.ts'
+import { removeJobData, removeTemporaryData } from '../job/remove-files.ts'
+import { planSegments } from '../plan/plan.ts'
+import type { ExportParts, PlanOutput, RangePlanOutput, SliceOutput, StepInput } from '../step-types.ts'
+import { TERMINATION_ERRORS } from '../workflow.ts'
+import { finishJob } from '../write/finish.ts'
 import { writeSlice } from '../write/segment-writer.ts'
 
-export type StepOutput = Planned | Gathered | Sliced | { readonly job: string; readonly attempt: number }
+export type StepOutput = PlanOutput | RangePlanOutput | SliceOutput | { readonly job: string; readonly attempt: number }
 
 /** Seconds until a plan is tried again: more, the longer it waits. */
 const untilPlanned = ({ now, longestWait = 1 }: ExportParts, { transactionTime }: Job): number =>
@@ -39,21 +39,21 @@ export const exportStep =
 
 /** A step that ended its job may have broken behind that. */
 async function tidy(parts: ExportParts, { id, state }: Job, { action }: StepInput): Promise<void> {
-  if (action === 'fail' && state === 'error') await removeFiles(parts, id)
-  if (action === 'finish' && state === 'complete') await removePassing(parts, id)
+  if (action === 'fail' && state === 'error') await removeJobData(parts, id)
+  if (action === 'finish' && state === 'complete') await removeTemporaryData(parts, id)
 }
 
 async function performed(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
   try {
     // guard: export-ends-with-restore
-    if ((job.epoch ?? 0) !== (parts.epoch ?? 0)) throw new ExportFault(SET_BACK)
-    if (input.action === 'plan' && job.began !== job.attempt) await changeJob(parts.rows, job.id, begun(job.attempt))
+    if ((job.epoch ?? 0) !== (parts.epoch ?? 0)) throw new ExportFault(RESTORED_STORE_REASON)
+    if (input.action === 'plan' && job.began !== job.attempt) await changeJob(parts.rows, job.id, setAttemptStart(job.attempt))
     return await perform(parts, job, input)
   } catch (error) {
     const reason = lastingReason(error)
     if (reason === undefined) throw error
-    if (reason === DAMAGED) parts.report(error)
-    await fail(parts, job, reason)
+    if (reason === DAMAGED_STORE_REASON) parts.report(error)
+    await failJob(parts, job, reason)
     return nothing(input)
   }
 }
@@ -62,27 +62,31 @@ async function performed(parts: ExportParts, job: Job, input: StepInput): Promis
 function lastingReason(error: unknown): string | undefined {
   if (error instanceof ExportFault) return error.reason
   // guard: damaged-store-fails-export
-  return error instanceof Damaged && error.part === 'store' ? DAMAGED : undefined
+  return error instanceof Damaged && error.part === 'store' ? DAMAGED_STORE_REASON : undefined
 }
 
 async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
   const ofJob = { job: job.id, attempt: job.attempt }
   switch (input.action) {
     case 'plan': {
-      const segments = await plan(parts, job)
+      const segments = await planSegments(parts, job)
       return { ...ofJob, wait: segments === undefined ? untilPlanned(parts, job) : 0, segments: segments ?? [] }
     }
     case 'write':
       return { ...ofJob, segment: input.segment, more: await writeSlice(parts, job, input.segment) }
     case 'gather':
-      return { ...ofJob, ranges: await gather(parts, job) }
+      return { ...ofJob, ranges: await planRanges(parts, job) }
     case 'collect':
       return { ...ofJob, range: input.range, more: await collectSlice(parts, job, input.range) }
     case 'finish':
-      await finish(parts, job)
+      await finishJob(parts, job)
       return ofJob
     case 'fail':
-      await fail(parts, job, input.error !== undefined && ENDED.includes(input.error) ? EXHAUSTED : BROKEN)
+      await failJob(
+        parts,
+        job,
+        input.error !== undefined && TERMINATION_ERRORS.includes(input.error) ? STEP_TERMINATED_REASON : UNAVAILABLE_REASON,
+      )
       return ofJob
   }
 }

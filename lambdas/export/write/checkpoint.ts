@@ -1,12 +1,12 @@
 /** How far a writer has come, in its row. */
-import type { KeptRows } from '../../ports/rows/rows.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
 
 /** ms: what is written is checkpointed at least so often. */
-export const CHECKPOINT = 30_000
+export const CHECKPOINT_INTERVAL_MS = 30_000
 
 /** The row as it is then; undefined where another writer left a checkpoint since, and what this one did is forgotten. */
-export async function keepRow<Row extends { readonly revision: number }>(
-  rows: KeptRows,
+export async function storeCheckpoint<Row extends { readonly revision: number }>(
+  rows: Rows,
   [shelf, name]: readonly [shelf: string, name: string],
   before: Row,
   change: Partial<Row>,

@@ -2,16 +2,16 @@
  * Writes lines into the files of a job, for one writer of many. What is enough for a part becomes one; the rest stands in a tail, a blob
  * that the checkpoint names. Nothing is overwritten: what a writer wrote whose checkpoint was refused is never named.
  */
-import { type Job, passingBlobOf } from '../job/job.ts'
-import type { Tail, Written, WrittenFile } from '../plan/segment.ts'
+import { type Job, temporaryKeyOf } from '../job/job.ts'
+import type { TailBlob, WrittenFile, WrittenFiles } from '../plan/segment.ts'
 import type { ExportParts } from '../step-types.ts'
 import { LineBuffer } from './line-buffer.ts'
-import { partSize, SMALLEST_PART, Upload } from './multipart-uploads.ts'
+import { choosePartSize, FileUpload, MIN_PART_BYTES } from './multipart-uploads.ts'
 
 /** Bytes that are held in memory for many small files together. */
 const MOST_HELD = 48 * 1024 * 1024
 
-type File = { -readonly [Field in keyof WrittenFile]: WrittenFile[Field] } & { readonly upload: Upload; readonly lines: LineBuffer }
+type File = { -readonly [Field in keyof WrittenFile]: WrittenFile[Field] } & { readonly upload: FileUpload; readonly lines: LineBuffer }
 
 type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'newId'>
 
@@ -20,13 +20,13 @@ export class FileWriter {
   readonly #job: string
   readonly #files = new Map<string, File>()
   /** Finished ones; what is held is in none of them. */
-  #tails: readonly Tail[]
+  #tails: readonly TailBlob[]
   /** Of what is held, at the last checkpoint. */
-  #last: Tail | undefined
+  #last: TailBlob | undefined
   #held = 0
 
   /** Goes on after what a checkpoint says. */
-  constructor(parts: Parts, { id }: Pick<Job, 'id'>, { files, tails }: Written) {
+  constructor(parts: Parts, { id }: Pick<Job, 'id'>, { files, tails }: WrittenFiles) {
     this.#parts = parts
     this.#job = id
     this.#tails = tails
@@ -49,13 +49,13 @@ export class FileWriter {
 
   /** Writes what is enough for parts, and bounds what is held. */
   async flush(): Promise<void> {
-    for (const file of this.#files.values()) if (file.lines.size >= partSize(file.parts.at(-1)?.n ?? 0)) await this.#writePart(file)
+    for (const file of this.#files.values()) if (file.lines.size >= choosePartSize(file.parts.at(-1)?.n ?? 0)) await this.#writePart(file)
     if (this.#held > MOST_HELD) await this.#spill()
   }
 
   /** What is durable now: all that was added. Ends what the last checkpoint named and this one does not. */
-  async checkpoint(keep: (written: Written) => Promise<boolean>): Promise<boolean> {
-    for (const file of this.#files.values()) if (file.lines.size >= SMALLEST_PART) await this.#writePart(file)
+  async checkpoint(keep: (written: WrittenFiles) => Promise<boolean>): Promise<boolean> {
+    for (const file of this.#files.values()) if (file.lines.size >= MIN_PART_BYTES) await this.#writePart(file)
     const before = this.#last
     const tail = await this.#writeTail()
     this.#last = tail
@@ -78,7 +78,7 @@ export class FileWriter {
   }
 
   #opened(name: string): Pick<File, 'upload' | 'lines'> {
-    return { upload: new Upload(this.#parts, this.#job, name), lines: new LineBuffer() }
+    return { upload: new FileUpload(this.#parts, this.#job, name), lines: new LineBuffer() }
   }
 
   async #writePart(file: File): Promise<void> {
@@ -89,17 +89,17 @@ export class FileWriter {
   }
 
   async #spill(): Promise<void> {
-    for (const file of this.#files.values()) if (file.lines.size >= SMALLEST_PART) await this.#writePart(file)
+    for (const file of this.#files.values()) if (file.lines.size >= MIN_PART_BYTES) await this.#writePart(file)
     const tail = await this.#writeTail()
     if (tail !== undefined) this.#tails = [...this.#tails, tail]
     for (const { lines } of this.#files.values()) lines.release()
     this.#held = 0
   }
 
-  async #writeTail(): Promise<Tail | undefined> {
+  async #writeTail(): Promise<TailBlob | undefined> {
     const held = [...this.#files].filter(([, { lines }]) => lines.size > 0)
     if (held.length === 0) return undefined
-    const key = passingBlobOf(this.#job, 'tails', this.#parts.newId())
+    const key = temporaryKeyOf(this.#job, 'tails', this.#parts.newId())
     const of: Record<string, readonly [from: number, to: number]> = {}
     let end = 0
     for (const [name, { lines }] of held) {

@@ -2,35 +2,35 @@
  * Finishes the files of a job: what was too little for parts is joined into the last ones, each file is completed, and the job with them.
  * May be repeated after a crash anywhere: a file that is there with its size is finished.
  */
-import { outcome } from '../../fhir/outcome.ts'
+import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
-import { blobOf, blobsOf, type Job, type JobFile, rangesOf, segmentsOf } from '../job/job.ts'
-import { changeJob, completed } from '../job/job-transitions.ts'
-import { removePassing } from '../job/remove-files.ts'
-import { narrowedOf } from '../plan/job-scope.ts'
-import type { Segment, Tail, WrittenFile } from '../plan/segment.ts'
-import { REASONS } from '../select/omission-reason.ts'
+import { blobPrefixOf, fileKeyOf, type Job, type JobFile, rangeRowsOf, segmentRowsOf } from '../job/job.ts'
+import { changeJob, setComplete } from '../job/job-transitions.ts'
+import { removeTemporaryData } from '../job/remove-files.ts'
+import { readJobScope } from '../plan/job-scope.ts'
+import type { Segment, TailBlob, WrittenFile } from '../plan/segment.ts'
+import { OMISSION_TEXTS } from '../select/omission-reason.ts'
 import type { ExportParts } from '../step-types.ts'
-import { NDJSON, partSize, SMALLEST_PART, Upload } from './multipart-uploads.ts'
-import { checkLeftOut, LEFT_OUT } from './omissions.ts'
+import { choosePartSize, FileUpload, MIN_PART_BYTES, NDJSON_CONTENT_TYPE } from './multipart-uploads.ts'
+import { checkOmissionCount, OMISSIONS_FILE } from './omissions.ts'
 
 /** `rest`: what is in tails. */
 type Whole = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }
 type Rest = { readonly key: string; readonly range: readonly [from: number, to: number] }
 
-export async function finish(parts: ExportParts, job: Job): Promise<void> {
+export async function finishJob(parts: ExportParts, job: Job): Promise<void> {
   const there = await sizesOf(parts, job)
   const wholes = await wholesOf(parts, job)
-  const leftOut = await leftOutIn(parts, wholes.get(LEFT_OUT))
-  const files = [...wholes.values()].filter(({ name, count }) => count > 0 && name !== LEFT_OUT)
-  for (const file of files) if (there.get(blobOf(job.id, file.name)) !== file.size) await completeFile(parts, job, file)
+  const leftOut = await leftOutIn(parts, wholes.get(OMISSIONS_FILE))
+  const files = [...wholes.values()].filter(({ name, count }) => count > 0 && name !== OMISSIONS_FILE)
+  for (const file of files) if (there.get(fileKeyOf(job.id, file.name)) !== file.size) await completeFile(parts, job, file)
   const errors = await writeErrors(parts, job, leftOut)
   const all = [...files.map(fileOf), ...errors].sort((a, b) => (a.name < b.name ? -1 : 1))
-  if (leftOut.some((line) => line.includes(REASONS.damaged)))
+  if (leftOut.some((line) => line.includes(OMISSION_TEXTS.damaged)))
     parts.report(new Damaged('store', `The export ${job.id} lacks what its file of errors names: ${leftOut.length} in all`))
-  const ended = await changeJob(parts.rows, job.id, completed(job.attempt, all, parts.now()))
+  const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, all, parts.now()))
   // Not before: another attempt may still need it.
-  if (ended?.state === 'complete') await removePassing(parts, job.id)
+  if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
 }
 
 const fileOf = ({ name, count, size }: Whole): JobFile =>
@@ -38,16 +38,16 @@ const fileOf = ({ name, count, size }: Whole): JobFile =>
 
 async function sizesOf({ blobs }: ExportParts, { id }: Job): Promise<ReadonlyMap<string, number>> {
   const sizes = new Map<string, number>()
-  for await (const { key, size } of blobs.list(`${blobsOf(id)}files/`)) sizes.set(key, size)
+  for await (const { key, size } of blobs.list(`${blobPrefixOf(id)}files/`)) sizes.set(key, size)
   return sizes
 }
 
 /** Each file, as all checkpoints together have it. */
 async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<ReadonlyMap<string, Whole>> {
   const files = new Map<string, Whole>()
-  for (const shelf of [segmentsOf(id), rangesOf(id)])
+  for (const shelf of [segmentRowsOf(id), rangeRowsOf(id)])
     for await (const { name, value } of rows.list<Pick<Segment, 'isDone' | 'written'>>(shelf)) {
-      if (shelf === segmentsOf(id) && !name.startsWith(`${plan}-`)) continue
+      if (shelf === segmentRowsOf(id) && !name.startsWith(`${plan}-`)) continue
       // guard: export-needs-all-segments
       if (!value.isDone) throw new Error('An export is not written yet')
       for (const [file, own] of Object.entries(value.written.files))
@@ -56,7 +56,7 @@ async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<Reado
   return files
 }
 
-const restOf = (file: string, tails: readonly Tail[]): readonly Rest[] =>
+const restOf = (file: string, tails: readonly TailBlob[]): readonly Rest[] =>
   tails.flatMap(({ key, of }) => (of[file] === undefined ? [] : [{ key, range: of[file] }]))
 
 const joined = (a: Whole | undefined, b: Whole): Whole =>
@@ -66,19 +66,19 @@ const joined = (a: Whole | undefined, b: Whole): Whole =>
 
 /** The parts that were written, then the rest in parts of its own: the last of them may be small. */
 async function completeFile(parts: ExportParts, job: Job, { name, parts: written, rest, size }: Whole): Promise<void> {
-  const upload = new Upload(parts, job.id, name)
+  const upload = new FileUpload(parts, job.id, name)
   const all = [...written]
   let [held, bytes]: [Uint8Array[], number] = [[], 0]
   for (const each of rest) {
     const more = await bytesOf(parts.blobs, each)
     held.push(more)
     bytes += more.length
-    if (bytes < partSize(all.length)) continue
+    if (bytes < choosePartSize(all.length)) continue
     all.push(await upload.write(Buffer.concat(held)))
     ;[held, bytes] = [[], 0]
   }
-  if (all.length === 0 && size < SMALLEST_PART * 2)
-    return parts.blobs.put(blobOf(job.id, name), { bytes: Buffer.concat(held), contentType: NDJSON })
+  if (all.length === 0 && size < MIN_PART_BYTES * 2)
+    return parts.blobs.put(fileKeyOf(job.id, name), { bytes: Buffer.concat(held), contentType: NDJSON_CONTENT_TYPE })
   if (bytes > 0) all.push(await upload.write(Buffer.concat(held)))
   await upload.complete(all)
 }
@@ -89,7 +89,7 @@ async function leftOutIn(
   { rest, count }: Pick<Whole, 'rest' | 'count'> = { rest: [], count: 0 },
 ): Promise<readonly string[]> {
   // guard: omission-limit
-  checkLeftOut(count)
+  checkOmissionCount(count)
   const lines = new Set<string>()
   for (const each of rest) for (const line of (await bytesOf(blobs, each)).toString('utf8').split('\n')) if (line !== '') lines.add(line)
   return [...lines].sort()
@@ -103,10 +103,10 @@ async function bytesOf(blobs: ExportParts['blobs'], { key, range }: Rest): Promi
 
 /** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status: what was not done as it was asked for. */
 async function writeErrors(parts: ExportParts, job: Job, leftOut: readonly string[]): Promise<readonly JobFile[]> {
-  const { told } = await narrowedOf(parts, job)
-  const lines = [...told.map((text) => JSON.stringify(outcome([{ severity: 'warning', code: 'processing', text }]))), ...leftOut]
+  const { told } = await readJobScope(parts, job)
+  const lines = [...told.map((text) => JSON.stringify(operationOutcomeOf([{ severity: 'warning', code: 'processing', text }]))), ...leftOut]
   if (lines.length === 0) return []
   const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(''))
-  await parts.blobs.put(blobOf(job.id, 'error'), { bytes, contentType: NDJSON })
+  await parts.blobs.put(fileKeyOf(job.id, 'error'), { bytes, contentType: NDJSON_CONTENT_TYPE })
   return [{ name: 'error', kind: 'error', type: 'OperationOutcome', count: lines.length, size: bytes.length }]
 }

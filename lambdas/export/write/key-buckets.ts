@@ -6,18 +6,18 @@
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { hashOf } from '../../ports/store/fnv-hash.ts'
 
-export const BUCKETS = 64
+export const BUCKET_COUNT = 64
 
 /** Of the 64: from, up to and without. */
-export type Buckets = readonly [from: number, to: number]
+export type BucketRange = readonly [from: number, to: number]
 
-const HEAD = BUCKETS * Uint32Array.BYTES_PER_ELEMENT
+const HEAD = BUCKET_COUNT * Uint32Array.BYTES_PER_ELEMENT
 /** Bytes that are read at first: most blobs are smaller. */
 const FIRST = 65_536
 
 /** `keys`: each once. `blob`: a name that is used once. */
 export async function putKeys(blobs: Pick<BlobStore, 'put'>, blob: string, keys: Iterable<string>): Promise<void> {
-  const buckets = Array.from({ length: BUCKETS }, (): string[] => [])
+  const buckets = Array.from({ length: BUCKET_COUNT }, (): string[] => [])
   for (const key of keys) buckets[bucketOf(key)]!.push(`${key}\n`)
   const texts = buckets.map((bucket) => Buffer.from(bucket.join('')))
   const head = Buffer.alloc(HEAD)
@@ -30,7 +30,7 @@ export async function putKeys(blobs: Pick<BlobStore, 'put'>, blob: string, keys:
 }
 
 /** The keys of some buckets of a blob. Error where there is none. */
-export async function keysIn(blobs: Pick<BlobStore, 'get'>, blob: string, [from, to]: Buckets): Promise<readonly string[]> {
+export async function readKeys(blobs: Pick<BlobStore, 'get'>, blob: string, [from, to]: BucketRange): Promise<readonly string[]> {
   const first = await bytesOf(blobs, blob, [0, FIRST])
   const start = HEAD + (from === 0 ? 0 : first.readUInt32LE((from - 1) * 4))
   const end = HEAD + first.readUInt32LE((to - 1) * 4)
@@ -45,4 +45,4 @@ async function bytesOf(blobs: Pick<BlobStore, 'get'>, key: string, range: readon
   return Buffer.from(blob.bytes.buffer, blob.bytes.byteOffset, blob.bytes.length)
 }
 
-const bucketOf = (key: string): number => hashOf(key) % BUCKETS
+const bucketOf = (key: string): number => hashOf(key) % BUCKET_COUNT

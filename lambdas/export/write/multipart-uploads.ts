@@ -1,10 +1,10 @@
 /** The unfinished blobs of a job's files, which many writers write into at once: each file has one, and its parts have numbers of their own. */
 import type { BlobParts } from '../../ports/blobs/blob-store.ts'
 import { ExportFault } from '../job/export-fault.ts'
-import { blobOf, filesOf } from '../job/job.ts'
+import { fileKeyOf, fileRowsOf } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'
 
-export const NDJSON = 'application/fhir+ndjson'
+export const NDJSON_CONTENT_TYPE = 'application/fhir+ndjson'
 
 /** `next`: the number of the next part. */
 export type FileRow = { readonly id: string; readonly next: number }
@@ -12,14 +12,14 @@ export type FileRow = { readonly id: string; readonly next: number }
 const MOST_PARTS = 10_000
 const MiB = 1024 * 1024
 /** No part but the last may be smaller. */
-export const SMALLEST_PART = 5 * MiB
+export const MIN_PART_BYTES = 5 * MiB
 
 /** Bytes worth a part, where so many were written already: small ones while there are few, and 10,000 hold 280 GiB. */
-export const partSize = (written: number): number => (written < 4_000 ? 8 : written < 7_000 ? 16 : written < 9_000 ? 64 : 128) * MiB
+export const choosePartSize = (written: number): number => (written < 4_000 ? 8 : written < 7_000 ? 16 : written < 9_000 ? 64 : 128) * MiB
 
 type Parts = Pick<ExportParts, 'rows' | 'blobs'>
 
-export class Upload {
+export class FileUpload {
   readonly #parts: Parts
   readonly #job: string
   readonly #file: string
@@ -34,7 +34,7 @@ export class Upload {
   /** Under a number nobody had, or will have. */
   async write(bytes: Uint8Array): Promise<{ readonly n: number; readonly tag: string }> {
     const blob = await this.#opened()
-    const row = await this.#parts.rows.change<FileRow>(filesOf(this.#job), this.#file, (row) => row && { ...row, next: row.next + 1 })
+    const row = await this.#parts.rows.change<FileRow>(fileRowsOf(this.#job), this.#file, (row) => row && { ...row, next: row.next + 1 })
     if (row === undefined) throw new Error('The files of the job are gone')
     const n = row.next - 1
     if (n > MOST_PARTS)
@@ -54,12 +54,12 @@ export class Upload {
 
 /** Of writers that come to a file first at the same time, one opens its blob for all. */
 async function opened({ rows, blobs }: Parts, job: string, file: string): Promise<BlobParts> {
-  const key = blobOf(job, file)
-  const known = await rows.read<FileRow>(filesOf(job), file)
-  if (known !== undefined) return blobs.openParts(key, NDJSON, known.id)
-  const own = await blobs.openParts(key, NDJSON)
-  const row = await rows.change<FileRow>(filesOf(job), file, (row) => row ?? { id: own.id, next: 1 })
+  const key = fileKeyOf(job, file)
+  const known = await rows.read<FileRow>(fileRowsOf(job), file)
+  if (known !== undefined) return blobs.openParts(key, NDJSON_CONTENT_TYPE, known.id)
+  const own = await blobs.openParts(key, NDJSON_CONTENT_TYPE)
+  const row = await rows.change<FileRow>(fileRowsOf(job), file, (row) => row ?? { id: own.id, next: 1 })
   if (row?.id === own.id) return own
   await own.abort()
-  return blobs.openParts(key, NDJSON, row?.id)
+  return blobs.openParts(key, NDJSON_CONTENT_TYPE, row?.id)
 }

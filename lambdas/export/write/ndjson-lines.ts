@@ -1,37 +1,37 @@
 /** A version as one line of a file. Its bytes go through as they are wherever nothing of it is to change. */
 import { withAbsoluteAttachments } from '../../fhir/attachment-urls.ts'
 import { writeJson } from '../../fhir/json.ts'
-import { elementsOnly } from '../../fhir/summary.ts'
+import { selectElements } from '../../fhir/summary.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import type { AskedElement } from '../export-request.ts'
+import type { RequestedElement } from '../export-request.ts'
 import { resourceOf } from '../versions/version-body.ts'
 
 /** `elements`: as summary.ts has them; none: all. */
-export type Lines = { readonly baseUrl: string; readonly elements: readonly string[] }
+export type LineOptions = { readonly baseUrl: string; readonly elements: readonly string[] }
 
-export const linesOf = ({
+export const lineOptionsOf = ({
   baseUrl,
   asked,
 }: {
   readonly baseUrl: string
-  readonly asked: { readonly elements: readonly AskedElement[] }
-}): Lines => ({
+  readonly asked: { readonly elements: readonly RequestedElement[] }
+}): LineOptions => ({
   baseUrl,
   elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
 })
 
 /** Without its end. Damaged where something of it is to change, and it is no JSON. */
-export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: Lines): Uint8Array {
+export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: LineOptions): Uint8Array {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
   if (elements.length === 0 && !mayHaveRelativeUrl(bytes)) return onOneLine(bytes)
   const whole = resourceOf({ body })
   const absolute = withAbsoluteAttachments(whole, baseUrl)
-  const shown = elements.length === 0 ? absolute : elementsOnly(absolute, elements)
+  const shown = elements.length === 0 ? absolute : selectElements(absolute, elements)
   return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))
 }
 
 /** A line of the file of deletions. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
-export const deletionsLine = (versions: readonly ResourceVersion[]): Uint8Array =>
+export const deletionLineOf = (versions: readonly ResourceVersion[]): Uint8Array =>
   Buffer.from(
     JSON.stringify({
       resourceType: 'Bundle',

@@ -3,29 +3,29 @@
  * it, and is named to who sees all of its type. Until the end its lines are a file of each writer's own, which is so small that it is in tails.
  */
 import { isWholeType, ruleFor } from '../../access/rules.ts'
-import { outcome } from '../../fhir/outcome.ts'
-import { isNever } from '../../ports/search/plan.ts'
+import { operationOutcomeOf } from '../../fhir/outcome.ts'
+import { isAlwaysFalse } from '../../ports/search/plan.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import { ExportFault } from '../job/export-fault.ts'
-import { REASONS, type Reason } from '../select/omission-reason.ts'
+import { OMISSION_TEXTS, type OmissionReason } from '../select/omission-reason.ts'
 import type { Selection } from '../select/selection.ts'
 import type { FileWriter } from './file-writer.ts'
 
 /** Its name among the files of a writer. */
-export const LEFT_OUT = 'left-out'
+export const OMISSIONS_FILE = 'left-out'
 
 /** Of one writer, and of an export. */
 const MOST = 10_000
 
 /** ExportFault: an export that lacks so many is none. */
-export function checkLeftOut(count: number): void {
+export function checkOmissionCount(count: number): void {
   if (count > MOST)
     throw new ExportFault(
       `More than ${MOST} resources cannot be exported: what is stored of them is damaged, or a _typeFilter cannot be evaluated on them`,
     )
 }
 
-export class LeftOut {
+export class Omissions {
   readonly #writer: Pick<FileWriter, 'add' | 'countOf'>
   readonly #selection: Selection
   readonly #known = new Set<string>()
@@ -35,14 +35,14 @@ export class LeftOut {
     this.#selection = selection
   }
 
-  add({ type, id }: ResourceKey, reason: Reason): void {
+  add({ type, id }: ResourceKey, reason: OmissionReason): void {
     const name = nameFor(this.#selection, type, id)
     if (name === undefined) return
-    const text = `${name} may be missing: ${REASONS[reason]}`
+    const text = `${name} may be missing: ${OMISSION_TEXTS[reason]}`
     if (this.#known.has(text)) return
     this.#known.add(text)
-    this.#writer.add(LEFT_OUT, Buffer.from(JSON.stringify(outcome([{ severity: 'error', code: 'incomplete', text }]))))
-    checkLeftOut(this.#writer.countOf(LEFT_OUT))
+    this.#writer.add(OMISSIONS_FILE, Buffer.from(JSON.stringify(operationOutcomeOf([{ severity: 'error', code: 'incomplete', text }]))))
+    checkOmissionCount(this.#writer.countOf(OMISSIONS_FILE))
   }
 }
 
@@ -53,5 +53,5 @@ function nameFor({ judge, types, job }: Selection, type: string, id: string): st
   // guard: omission-needs-whole-type
   if (isWholeType(access, type, 'r', reading) && isWholeType(access, type, 's', reading)) return `${type}/${id}`
   const rules = [ruleFor(access, type, 'r', reading), ruleFor(access, type, 's', reading)]
-  return rules.some((rule) => rule === undefined || isNever(rule)) ? undefined : `A resource of type ${type}`
+  return rules.some((rule) => rule === undefined || isAlwaysFalse(rule)) ? undefined : `A resource of type ${type}`
 }

@@ -1,42 +1,42 @@
 /** Where one writer of an export puts what it exports: lines into files, what these refer to, and what it had to leave out. */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Job } from '../job/job.ts'
-import type { Written } from '../plan/segment.ts'
-import { type Reason, reasonOf } from '../select/omission-reason.ts'
+import type { WrittenFiles } from '../plan/segment.ts'
+import { type OmissionReason, omissionReasonOf } from '../select/omission-reason.ts'
 import type { Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
 import { FileWriter } from './file-writer.ts'
-import { deletionsLine, type Lines, lineOf, linesOf } from './ndjson-lines.ts'
-import { LeftOut } from './omissions.ts'
-import { Met } from './referenced-keys.ts'
+import { deletionLineOf, type LineOptions, lineOf, lineOptionsOf } from './ndjson-lines.ts'
+import { Omissions } from './omissions.ts'
+import { ReferencedKeys } from './referenced-keys.ts'
 
 /** Of a checkpoint. `met`: blobs. */
-type Done = { readonly written: Written; readonly met: readonly string[] }
+type Done = { readonly written: WrittenFiles; readonly met: readonly string[] }
 
-export class Output {
-  readonly #lines: Lines
+export class WriterOutput {
+  readonly #lines: LineOptions
   readonly #writer: FileWriter
-  readonly #met: Met
-  readonly #leftOut: LeftOut
+  readonly #met: ReferencedKeys
+  readonly #leftOut: Omissions
 
   /** Goes on after what a checkpoint says. */
   constructor(parts: ExportParts, job: Job, selection: Selection, { written, met }: Done) {
-    this.#lines = linesOf(job)
+    this.#lines = lineOptionsOf(job)
     this.#writer = new FileWriter(parts, job, written)
-    this.#met = new Met(parts, selection, met)
-    this.#leftOut = new LeftOut(this.#writer, selection)
+    this.#met = new ReferencedKeys(parts, selection, met)
+    this.#leftOut = new Omissions(this.#writer, selection)
   }
 
   /** What was selected. */
   async add(versions: readonly ResourceVersion[]): Promise<void> {
     const deletions = versions.filter(({ deleted }) => deleted)
     for (const version of versions) if (!version.deleted) this.#addLine(version)
-    if (deletions.length > 0) this.#writer.add('deleted', deletionsLine(deletions))
+    if (deletions.length > 0) this.#writer.add('deleted', deletionLineOf(deletions))
     await this.#met.flush()
     await this.#writer.flush()
   }
 
-  leaveOut(version: ResourceVersion | DamagedVersion, reason: Reason): void {
+  leaveOut(version: ResourceVersion | DamagedVersion, reason: OmissionReason): void {
     this.#leftOut.add(version, reason)
   }
 
@@ -51,7 +51,7 @@ export class Output {
       this.#met.add(version)
       this.#writer.add(version.type, line)
     } catch (error) {
-      const reason = reasonOf(error)
+      const reason = omissionReasonOf(error)
       if (reason === undefined) throw error
       this.leaveOut(version, reason)
     }

@@ -1,9 +1,9 @@
 /** What a writer met in the versions it exported that others look for: keys of resources, in blobs that its checkpoints name. */
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { rulesOf } from '../additional-resources.ts'
-import { passingBlobOf } from '../job/job.ts'
-import { type References, referencesOf } from '../select/exported-references.ts'
-import { isExportedAnyway, type Selection } from '../select/selection.ts'
+import { temporaryKeyOf } from '../job/job.ts'
+import { type ReferenceFinder, referenceFinder } from '../select/exported-references.ts'
+import { isAlwaysExported, type Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
 import { putKeys } from './key-buckets.ts'
 
@@ -12,12 +12,12 @@ const MOST = 200_000
 
 type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'additionalResources'>
 
-export class Met {
+export class ReferencedKeys {
   readonly #parts: Parts
   readonly #job: string
   readonly #selection: Selection
   /** Of everything nothing is looked for: it is there anyway. */
-  readonly #references: References | undefined
+  readonly #references: ReferenceFinder | undefined
   readonly #keys = new Set<string>()
   /** Of these some: they are in blobs already. */
   readonly #named = new Set<string>()
@@ -30,16 +30,16 @@ export class Met {
     this.#parts = parts
     this.#job = id
     this.#selection = selection
-    const areAllThere = narrowed.patients === undefined && isExportedAnyway(selection, 'Patient/')
+    const areAllThere = narrowed.patients === undefined && isAlwaysExported(selection, 'Patient/')
     const isNoneSought = level === 'system' || (areAllThere && rulesOf(level, parts.additionalResources).length === 0)
-    this.#references = isNoneSought ? undefined : referencesOf(level, parts.additionalResources, judge.reading)
+    this.#references = isNoneSought ? undefined : referenceFinder(level, parts.additionalResources, judge.reading)
     this.#blobs = blobs
   }
 
   /** Held until `flush` or `checkpoint`. Damaged: nothing of it. */
   add(version: ResourceVersion): void {
     for (const key of this.#references?.(version) ?? [])
-      if (!this.#named.has(key) && !isExportedAnyway(this.#selection, key)) this.#keys.add(key)
+      if (!this.#named.has(key) && !isAlwaysExported(this.#selection, key)) this.#keys.add(key)
   }
 
   /** Bounds what is held. */
@@ -54,7 +54,7 @@ export class Met {
   }
 
   async #write(): Promise<void> {
-    const key = passingBlobOf(this.#job, 'met', this.#parts.newId())
+    const key = temporaryKeyOf(this.#job, 'met', this.#parts.newId())
     await putKeys(this.#parts.blobs, key, this.#keys)
     this.#blobs = [...this.#blobs, key]
     if (this.#named.size > MOST) this.#named.clear()

@@ -1,24 +1,24 @@
 /** Writes a segment of an export, slice by slice: pages of a scan, of them what is selected, into the files of the job. */
 import type { ScanPage, ScanRequest } from '../../ports/store/resource-store.ts'
-import { type Job, segmentsOf } from '../job/job.ts'
-import { Watch } from '../job/job-watch.ts'
-import type { Piece, Segment } from '../plan/segment.ts'
-import { untilSettled } from '../plan/until-settled.ts'
+import { type Job, segmentRowsOf } from '../job/job.ts'
+import { JobWatch } from '../job/job-watch.ts'
+import type { Segment, SegmentPiece } from '../plan/segment.ts'
+import { waitUntilSettled } from '../plan/until-settled.ts'
 import { selectionOf } from '../select/job-selection.ts'
-import { type Selection, selected } from '../select/selection.ts'
+import { type Selection, selectVersions } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
-import { CHECKPOINT, keepRow } from './checkpoint.ts'
-import { Output } from './output.ts'
+import { CHECKPOINT_INTERVAL_MS, storeCheckpoint } from './checkpoint.ts'
+import { WriterOutput } from './output.ts'
 
 /** Versions of a page: a writer holds one. */
 const PAGE = 500
 
 /** Whether there is more to do. */
 export async function writeSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
-  const segment = await parts.rows.read<Segment>(segmentsOf(job.id), name)
+  const segment = await parts.rows.read<Segment>(segmentRowsOf(job.id), name)
   if (segment === undefined || segment.isDone) return false
   const selection = await selectionOf(parts, job)
-  return new Slice({ parts, job, name, selection, watch: new Watch(parts, job) }, segment).write()
+  return new Slice({ parts, job, name, selection, watch: new JobWatch(parts, job) }, segment).write()
 }
 
 type SliceOf = {
@@ -26,12 +26,12 @@ type SliceOf = {
   readonly job: Job
   readonly name: string
   readonly selection: Selection
-  readonly watch: Watch
+  readonly watch: JobWatch
 }
 
 class Slice {
   readonly #of: SliceOf
-  readonly #output: Output
+  readonly #output: WriterOutput
   /** As its row is, but for what was done since the last checkpoint. */
   #segment: Segment
   readonly #until: number
@@ -40,17 +40,17 @@ class Slice {
   constructor(of: SliceOf, segment: Segment) {
     const { parts, job } = of
     this.#of = of
-    this.#output = new Output(parts, job, of.selection, segment)
+    this.#output = new WriterOutput(parts, job, of.selection, segment)
     this.#segment = segment
     this.#until = parts.elapsed() + parts.budget
-    this.#nextCheckpoint = parts.elapsed() + CHECKPOINT
+    this.#nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
   }
 
   async write(): Promise<boolean> {
     const { parts, job, watch } = this.#of
     // A store may come to show its latest writes late, for longer than a step is tried again.
     // guard: export-writes-after-settled-writes
-    if (!(await untilSettled({ parts, job, watch, until: this.#until }, job.transactionTime))) return true
+    if (!(await waitUntilSettled({ parts, job, watch, until: this.#until }, job.transactionTime))) return true
     while (this.#segment.at < this.#segment.pieces.length) {
       const { at } = this.#segment
       for await (const page of parts.resources.scan(this.#request())) {
@@ -83,7 +83,7 @@ class Slice {
 
   async #export({ versions, damaged = [], cursor }: ScanPage): Promise<void> {
     for (const version of damaged) this.#output.leaveOut(version, 'damaged')
-    await this.#output.add(await selected(this.#of.selection, versions, (...left) => this.#output.leaveOut(...left)))
+    await this.#output.add(await selectVersions(this.#of.selection, versions, (...left) => this.#output.leaveOut(...left)))
     this.#goOn(versions.length + damaged.length, cursor)
   }
 
@@ -100,13 +100,13 @@ class Slice {
   /** False where another writer left a checkpoint since: what this one did is forgotten. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
     const { parts, job, name } = this.#of
-    this.#nextCheckpoint = parts.elapsed() + CHECKPOINT
+    this.#nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
     return this.#output.checkpoint(async (done) => {
-      const kept = await keepRow(parts.rows, [segmentsOf(job.id), name], this.#segment, { isDone, ...done })
+      const kept = await storeCheckpoint(parts.rows, [segmentRowsOf(job.id), name], this.#segment, { isDone, ...done })
       this.#segment = kept ?? this.#segment
       return kept !== undefined
     })
   }
 }
 
-const entriesOf = (pieces: readonly Piece[]): number => pieces.reduce((sum, { entries }) => sum + entries, 0)
+const entriesOf = (pieces: readonly SegmentPiece[]): number => pieces.reduce((sum, { entries }) => sum + entries, 0)

@@ -1,13 +1,13 @@
 /** R4 as data, generated from HL7's definitions. Half a megabyte: not for a function that only reads. */
-import type { Definitions } from '../path/definitions.ts'
+import type { TypeDefinitions } from '../path/definitions.ts'
 import codeSets from './code-sets.json' with { type: 'json' }
 import resourceTypes from './resource-types.json' with { type: 'json' }
 import shapes from './shapes.json' with { type: 'json' }
 import targets from './targets.json' with { type: 'json' }
 
-export const R4: Definitions = {
+export const R4: TypeDefinitions = {
   resourceTypes,
-  shapes: shapes as Definitions['shapes'],
-  codeSets: codeSets as Definitions['codeSets'],
+  shapes: shapes as TypeDefinitions['shapes'],
+  codeSets: codeSets as TypeDefinitions['codeSets'],
   targets,
 }

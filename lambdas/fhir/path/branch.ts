@@ -1,5 +1,5 @@
 /** Compiled FHIRPath is data: branches of a static type, each a list of steps. compile.ts makes them; steps.ts evaluates them. */
-import type { Work } from './work-budget.ts'
+import type { WorkBudget } from './work-budget.ts'
 
 /** The type of what comes out (with a code's one system after a space), then the way to it. */
 export type Branch = readonly [type: string, ...steps: PathStep[]]
@@ -46,10 +46,10 @@ export type Expression =
   | readonly ['operator', string, readonly Expression[]]
 
 /** What %resource and %rootResource stand for. `work`: how many items may still be gathered before TooCostly is thrown; no bound without it. */
-export type Scope = { readonly resource: unknown; readonly root: unknown; readonly work?: Work }
+export type EvaluationScope = { readonly resource: unknown; readonly root: unknown; readonly work?: WorkBudget }
 
 /** The items an expression has at a focus. */
-export type Collect = (focus: unknown, scope: Scope) => readonly unknown[]
+export type ItemCollector = (focus: unknown, scope: EvaluationScope) => readonly unknown[]
 
 /** The one value an expression has at a focus, or undefined. */
-export type Evaluate = (focus: unknown, scope: Scope) => unknown
+export type ExpressionEvaluator = (focus: unknown, scope: EvaluationScope) => unknown

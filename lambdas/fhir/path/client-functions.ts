@@ -11,12 +11,12 @@ type Own = {
 }
 
 /** Returns whether a resource conforms to a profile; undefined if that is not known yet. */
-export type Conforms = (resource: Resource, canonical: string) => boolean | undefined
+export type ConformanceTest = (resource: Resource, canonical: string) => boolean | undefined
 
 /** State of the evaluation under way. */
-export type Evaluating = { readonly originals: Originals; readonly conforms?: Conforms }
+export type EvaluationState = { readonly originals: Originals; readonly conforms?: ConformanceTest }
 
-export const shownFunctions = (current: () => Evaluating): Readonly<Record<string, Own>> => ({
+export const clientFunctions = (current: () => EvaluationState): Readonly<Record<string, Own>> => ({
   conformsTo: {
     fn: (items, canonical) => items.flatMap((item) => conformsTo(current(), item, String(canonical))),
     arity: { 1: ['String'] },
@@ -26,7 +26,7 @@ export const shownFunctions = (current: () => Evaluating): Readonly<Record<strin
 })
 
 /** https://hl7.org/fhir/R4/fhirpath.html#functions */
-function conformsTo({ originals, conforms }: Evaluating, item: unknown, canonical: string): readonly boolean[] {
+function conformsTo({ originals, conforms }: EvaluationState, item: unknown, canonical: string): readonly boolean[] {
   const resource = originals.get((item as { readonly data?: unknown }).data)
   if (conforms === undefined) throw new Error('conformsTo() is not available in this place')
   if (!isResource(resource)) throw new Error('conformsTo() is available for resources only')

@@ -1,40 +1,40 @@
 /** Equality and order of FHIRPath values. http://hl7.org/fhirpath/N1/#equality */
-import { decimalText, isDecimal } from '../json.ts'
+import { decimalTextOf, isDecimal } from '../json.ts'
 
 /** Stands for a primitive that has extensions and no value. */
 export const NO_VALUE = Object.freeze({})
 
 /** A single item that is not a boolean counts as true. http://hl7.org/fhirpath/N1/#singleton-evaluation-of-collections */
-export const truth = (value: unknown): boolean | undefined => (value === undefined || typeof value === 'boolean' ? value : true)
+export const truthOf = (value: unknown): boolean | undefined => (value === undefined || typeof value === 'boolean' ? value : true)
 
 /** The number of a number or a preserved decimal. */
-export function asNumber(value: unknown): number | undefined {
+export function toNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return value
-  return isDecimal(value) ? Number(decimalText(value)) : undefined
+  return isDecimal(value) ? Number(decimalTextOf(value)) : undefined
 }
 
-export function same(a: unknown, b: unknown): boolean {
+export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a === 'object' && typeof b === 'object') return a !== null && b !== null && sameMembers(a, b)
-  const number = asNumber(a)
-  return number !== undefined && number === asNumber(b)
+  const number = toNumber(a)
+  return number !== undefined && number === toNumber(b)
 }
 
 function sameMembers(a: object, b: object): boolean {
   const keys = Object.keys(a)
   if (Array.isArray(a) !== Array.isArray(b) || keys.length !== Object.keys(b).length) return false
-  return keys.every((key) => Object.hasOwn(b, key) && same(a[key as never], b[key as never]))
+  return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key as never], b[key as never]))
 }
 
-export const sameLists = (a: readonly unknown[], b: readonly unknown[]): boolean =>
-  a.length === b.length && a.every((value, index) => same(value, b[index]))
+export const areListsEqual = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((value, index) => isEqual(value, b[index]))
 
 /** Equivalence: strings without regard to case and white space, lists without regard to order. */
-export function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
+export function isEquivalent(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false
   const left = b.map(loosely)
   return a.map(loosely).every((value) => {
-    const at = left.findIndex((other) => same(value, other))
+    const at = left.findIndex((other) => isEqual(value, other))
     if (at >= 0) left.splice(at, 1)
     return at >= 0
   })
@@ -42,38 +42,38 @@ export function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
 
 const loosely = (value: unknown): unknown => (typeof value === 'string' ? value.trim().toLowerCase().replace(/\s+/g, ' ') : value)
 
-export function allDifferent(values: readonly unknown[]): boolean {
+export function areDistinct(values: readonly unknown[]): boolean {
   // Most are texts, which need not be written out to differ.
   const texts = new Set<unknown>()
   const others = new Set<unknown>()
   for (const value of values) {
     if (typeof value === 'string' && !isDecimal(value)) texts.add(value)
-    else others.add(identity(value))
+    else others.add(identityKeyOf(value))
   }
   return texts.size + others.size === values.length
 }
 
-export function distinct(values: readonly unknown[]): readonly unknown[] {
+export function distinctValuesOf(values: readonly unknown[]): readonly unknown[] {
   const known = new Set<unknown>()
-  return values.filter((value) => known.size !== known.add(identity(value)).size)
+  return values.filter((value) => known.size !== known.add(identityKeyOf(value)).size)
 }
 
 /** The same for values that are the same, and for no others. */
-export function identity(value: unknown): unknown {
+export function identityKeyOf(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) return ordered(value)
-  const number = asNumber(value)
+  const number = toNumber(value)
   return number ?? (typeof value === 'string' ? JSON.stringify(value) : value)
 }
 
 function ordered(value: object): string {
-  if (Array.isArray(value)) return `[${value.map(identity).join()}]`
+  if (Array.isArray(value)) return `[${value.map(identityKeyOf).join()}]`
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${String(identity(item))}`).join()}}`
+  return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${String(identityKeyOf(item))}`).join()}}`
 }
 
 /** Negative, zero or positive; undefined where the two cannot be ordered: different kinds, units or precisions. */
-export function compare(a: unknown, b: unknown): number | undefined {
-  const [x, y] = [asNumber(a), asNumber(b)]
+export function compareOperands(a: unknown, b: unknown): number | undefined {
+  const [x, y] = [toNumber(a), toNumber(b)]
   if (x !== undefined || y !== undefined) return x === undefined || y === undefined ? undefined : x - y
   if (typeof a === 'string' && typeof b === 'string') {
     if (DATE.test(a) && DATE.test(b)) return compareDates(a, b)
@@ -81,7 +81,7 @@ export function compare(a: unknown, b: unknown): number | undefined {
     return a < b ? -1 : a > b ? 1 : 0
   }
   if (isQuantity(a) && isQuantity(b))
-    return a.system === b.system && a.code === b.code && a.unit === b.unit ? compare(a.value, b.value) : undefined
+    return a.system === b.system && a.code === b.code && a.unit === b.unit ? compareOperands(a.value, b.value) : undefined
   return undefined
 }
 

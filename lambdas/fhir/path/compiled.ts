@@ -1,9 +1,9 @@
 /** The compiler's view of an expression: items of known types, or one value. */
 import type { Branch, Expression, PathStep } from './branch.ts'
 import type { Ast } from './parse.ts'
-import { Unsupported } from './tokens.ts'
+import { UnsupportedExpression } from './tokens.ts'
 
-export type Item = {
+export type CompiledItem = {
   readonly type: string
   /** The code system of a code whose binding takes only one. */
   readonly system?: string
@@ -13,75 +13,84 @@ export type Item = {
 }
 
 /** `united`: by `|`, which takes duplicates out; those that several ways lead to matter only where items are counted. */
-export type Compiled =
-  | { readonly items: readonly Item[]; readonly united?: boolean }
+export type CompiledExpression =
+  | { readonly items: readonly CompiledItem[]; readonly united?: boolean }
   | { readonly value: Expression; readonly type: string }
 
 /** What the functions need of the compiler. */
-export type Compile = {
+export type CompilerContext = {
   /** Compiles an argument: `focus` is what names start from and $this. */
-  readonly argument: (ast: Ast, focus: readonly Item[]) => Compiled
-  readonly member: (name: string, of: readonly Item[]) => readonly Item[]
+  readonly argument: (ast: Ast, focus: readonly CompiledItem[]) => CompiledExpression
+  readonly member: (name: string, of: readonly CompiledItem[]) => readonly CompiledItem[]
   readonly isType: (type: string, wanted: string) => boolean
   readonly isResource: (type: string) => boolean
 }
 
 /** A type nothing is known about. */
-export const ANY = '*'
+export const ANY_TYPE = '*'
 
 export const isPrimitive = (type: string): boolean => type >= 'a' && type < '{'
 
-export const value = (expression: Expression, type: string): Compiled => ({ value: expression, type })
+export const compiledValue = (expression: Expression, type: string): CompiledExpression => ({ value: expression, type })
 
-export const branch = ({ type, system, steps }: Item): Branch => [system === undefined ? type : `${type} ${system}`, ...steps]
+export const branchOf = ({ type, system, steps }: CompiledItem): Branch => [system === undefined ? type : `${type} ${system}`, ...steps]
 
-export const itemsOf = (compiled: Compiled): readonly Item[] =>
+export const itemsOf = (compiled: CompiledExpression): readonly CompiledItem[] =>
   'items' in compiled ? compiled.items : [{ type: compiled.type, steps: [['value', compiled.value]], many: false }]
 
 /** Each way once. */
-export const united = (items: readonly Item[]): Compiled => ({
+export const unionOf = (items: readonly CompiledItem[]): CompiledExpression => ({
   items: [...new Map(items.map((item) => [JSON.stringify(item), item])).values()],
   united: true,
 })
 
-export const branchesOf = (compiled: Compiled): readonly Branch[] => itemsOf(compiled).map(branch)
+export const branchesOf = (compiled: CompiledExpression): readonly Branch[] => itemsOf(compiled).map(branchOf)
 
-export const expressionOf = (compiled: Compiled): Expression => ('items' in compiled ? ['one', branchesOf(compiled)] : compiled.value)
+export const expressionOf = (compiled: CompiledExpression): Expression =>
+  'items' in compiled ? ['one', branchesOf(compiled)] : compiled.value
 
-export const testOf = (compiled: Compiled): Expression => ('items' in compiled ? ['true', branchesOf(compiled)] : compiled.value)
+export const testOf = (compiled: CompiledExpression): Expression => ('items' in compiled ? ['true', branchesOf(compiled)] : compiled.value)
 
 /** Each item by itself, as the focus of a criterion. */
-export const itself = (item: Item): readonly Item[] => [{ ...item, steps: [], many: false }]
+export const focusItemOf = (item: CompiledItem): readonly CompiledItem[] => [{ ...item, steps: [], many: false }]
 
-export const onward = (item: Item, step: PathStep, change: Partial<Item> = {}): Item => ({
+export const appendStep = (item: CompiledItem, step: PathStep, change: Partial<CompiledItem> = {}): CompiledItem => ({
   ...item,
   steps: [...item.steps, step],
   ...change,
 })
 
 /** first(), [0] and the like: one step over all branches, which keeps the type. */
-export function pick(items: readonly Item[], step: (branches: readonly Branch[]) => PathStep, many: boolean): readonly Item[] {
+export function pickItems(
+  items: readonly CompiledItem[],
+  step: (branches: readonly Branch[]) => PathStep,
+  many: boolean,
+): readonly CompiledItem[] {
   const [first] = items
   if (first === undefined) return []
-  if (items.some((item) => item.type !== first.type)) throw new Unsupported('a choice between items of different types')
+  if (items.some((item) => item.type !== first.type)) throw new UnsupportedExpression('a choice between items of different types')
   const { system: _, ...plain } = first
-  return [{ ...(items.every((item) => item.system === first.system) ? first : plain), steps: [step(items.map(branch))], many }]
+  return [{ ...(items.every((item) => item.system === first.system) ? first : plain), steps: [step(items.map(branchOf))], many }]
 }
 
-export function ofType(items: readonly Item[], wanted: string, { isType, isResource }: Compile): readonly Item[] {
+export function filterByType(
+  items: readonly CompiledItem[],
+  wanted: string,
+  { isType, isResource }: CompilerContext,
+): readonly CompiledItem[] {
   return items.flatMap((item) => {
-    if (item.type === 'Resource' || item.type === ANY) {
+    if (item.type === 'Resource' || item.type === ANY_TYPE) {
       if (wanted === 'Resource' || wanted === 'DomainResource') return [item]
-      return isResource(wanted) ? [onward(item, ['type', wanted], { type: wanted })] : []
+      return isResource(wanted) ? [appendStep(item, ['type', wanted], { type: wanted })] : []
     }
     return isType(item.type, wanted) || (isResource(item.type) && (wanted === 'Resource' || wanted === 'DomainResource')) ? [item] : []
   })
 }
 
-export function isTest(items: readonly Item[], wanted: string, { isType, isResource }: Compile): Expression {
-  const verdict = ({ type }: Item): boolean | string => {
-    if (type === 'Resource' || type === ANY) return wanted === 'Resource' ? true : wanted
+export function compileTypeTest(items: readonly CompiledItem[], wanted: string, { isType, isResource }: CompilerContext): Expression {
+  const verdict = ({ type }: CompiledItem): boolean | string => {
+    if (type === 'Resource' || type === ANY_TYPE) return wanted === 'Resource' ? true : wanted
     return isType(type, wanted) || (isResource(type) && (wanted === 'Resource' || wanted === 'DomainResource'))
   }
-  return ['is', items.map((item) => [branch(item), verdict(item)] as const)]
+  return ['is', items.map((item) => [branchOf(item), verdict(item)] as const)]
 }

@@ -7,7 +7,7 @@ const FEW = 8
 const BY_ID = new WeakMap<readonly unknown[], ReadonlyMap<unknown, Readonly<Record<string, unknown>>>>()
 
 /** The first with this id. */
-export function containedWith(id: string, contained: unknown): Readonly<Record<string, unknown>> | undefined {
+export function findContained(id: string, contained: unknown): Readonly<Record<string, unknown>> | undefined {
   if (!Array.isArray(contained)) return undefined
   if (contained.length <= FEW) return contained.find((one) => isElement(one) && one.id === id)
   let byId = BY_ID.get(contained)

@@ -13,7 +13,7 @@ export type ElementShape = {
   readonly targets?: number
 }
 
-export type Shape = {
+export type TypeShape = {
   readonly elements: Readonly<Record<string, ElementShape>>
   /** Names of the choices one of which must be there. */
   readonly required?: readonly string[]
@@ -22,9 +22,9 @@ export type Shape = {
 /** The codes of a value set, by code system. */
 export type CodeSet = { readonly url: string; readonly codes: Readonly<Record<string, readonly string[]>> }
 
-export type Definitions = {
+export type TypeDefinitions = {
   readonly resourceTypes: readonly string[]
-  readonly shapes: Readonly<Record<string, Shape>>
+  readonly shapes: Readonly<Record<string, TypeShape>>
   readonly codeSets: readonly CodeSet[]
   readonly targets: readonly (readonly string[])[]
 }

@@ -4,17 +4,17 @@
  */
 import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement } from '../resource.ts'
-import type { Scope } from './branch.ts'
-import { compiler } from './compile.ts'
+import type { EvaluationScope } from './branch.ts'
+import { createCompiler } from './compile.ts'
 import { isPrimitive } from './compiled.ts'
-import { type Member, membersIn } from './members.ts'
-import { type Ast, type Call, parse } from './parse.ts'
+import { createMemberLookup, type Member } from './members.ts'
+import { type Ast, type CallNode, parseExpression } from './parse.ts'
 import { prepareTest } from './steps.ts'
-import { Unsupported } from './tokens.ts'
-import type { Work } from './work-budget.ts'
+import { UnsupportedExpression } from './tokens.ts'
+import type { WorkBudget } from './work-budget.ts'
 
 /** `holder[member]`, or `holder[member][index]` where the element repeats. */
-export type Location = {
+export type ElementLocation = {
   /** The FHIR type, or the path of a backbone element. */
   readonly type: string
   /** Undefined where a primitive has only extensions. */
@@ -24,39 +24,39 @@ export type Location = {
   readonly member: string
   readonly index?: number
   /** The element that this is a member of. */
-  readonly parent?: Location
+  readonly parent?: ElementLocation
 }
 
 /** A repeating element: `holder[member]` is its array, or absent. */
-export type List = { readonly type: string; readonly holder: Record<string, unknown>; readonly member: string }
+export type ElementList = { readonly type: string; readonly holder: Record<string, unknown>; readonly member: string }
 
 /** What an element of a type can be called in JSON: one, or the forms of a choice. Empty: there is no such element. */
-export const elementNamed: (type: string, name: string) => readonly Member[] = membersIn(R4)
+export const jsonMembersOf: (type: string, name: string) => readonly Member[] = createMemberLookup(R4)
 
 /** The locations an expression points to. Throws Unsupported for an expression that is wrong or no path, TooCostly beyond the work. */
-export const locate = (expression: string, resource: Element, work?: Work): readonly Location[] =>
-  at(parse(expression), rootOf(resource), scopeOf(resource, work))
+export const locateElements = (expression: string, resource: Element, work?: WorkBudget): readonly ElementLocation[] =>
+  at(parseExpression(expression), rootOf(resource), scopeOf(resource, work))
 
 /** The lists an expression names, with items in them or not. */
-export function locateLists(expression: string, resource: Element, work?: Work): readonly List[] {
-  const ast = parse(expression)
-  if (ast.kind !== 'dot' || ast.step.kind !== 'name') throw new Unsupported('the path of a list ends with its name')
+export function locateLists(expression: string, resource: Element, work?: WorkBudget): readonly ElementList[] {
+  const ast = parseExpression(expression)
+  if (ast.kind !== 'dot' || ast.step.kind !== 'name') throw new UnsupportedExpression('the path of a list ends with its name')
   const { name } = ast.step
   return at(ast.of, rootOf(resource), scopeOf(resource, work)).flatMap(({ value, type }) => {
     if (!isElement(value)) return []
-    return elementNamed(type, name).flatMap((member) => (member.list ? [{ type: member.type, holder: value, member: member.key }] : []))
+    return jsonMembersOf(type, name).flatMap((member) => (member.list ? [{ type: member.type, holder: value, member: member.key }] : []))
   })
 }
 
-const rootOf = (resource: Element): readonly Location[] => [{ type: String(resource.resourceType), value: resource, member: '' }]
+const rootOf = (resource: Element): readonly ElementLocation[] => [{ type: String(resource.resourceType), value: resource, member: '' }]
 
-const scopeOf = (resource: Element, work: Work | undefined): Scope => ({
+const scopeOf = (resource: Element, work: WorkBudget | undefined): EvaluationScope => ({
   resource,
   root: resource,
   ...(work === undefined ? {} : { work }),
 })
 
-function at(ast: Ast, focus: readonly Location[], scope: Scope): readonly Location[] {
+function at(ast: Ast, focus: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
   switch (ast.kind) {
     case 'this':
       return focus
@@ -73,14 +73,14 @@ function at(ast: Ast, focus: readonly Location[], scope: Scope): readonly Locati
     case 'as':
       return at(ast.of, focus, scope).filter(({ type }) => isNamed(type, ast.type))
     default:
-      throw new Unsupported('this is no path to an element')
+      throw new UnsupportedExpression('this is no path to an element')
   }
 }
 
 const isNamed = (type: string, name: string): boolean =>
   type === name || (R4.resourceTypes.includes(type) && (name === 'Resource' || name === 'DomainResource'))
 
-function called(call: Call, locations: readonly Location[], scope: Scope): readonly Location[] {
+function called(call: CallNode, locations: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
   switch (call.name) {
     case 'where':
       return where(call, locations, scope)
@@ -101,14 +101,14 @@ function called(call: Call, locations: readonly Location[], scope: Scope): reado
     case 'take':
       return locations.slice(0, numberIn(call.args[0]))
     default:
-      throw new Unsupported(`${call.name}() in a path`)
+      throw new UnsupportedExpression(`${call.name}() in a path`)
   }
 }
 
 /** `extension(url)` is short for `extension.where(url = …)`. */
-function where({ name, args }: Call, locations: readonly Location[], scope: Scope): readonly Location[] {
+function where({ name, args }: CallNode, locations: readonly ElementLocation[], scope: EvaluationScope): readonly ElementLocation[] {
   const [argument] = args
-  if (argument === undefined || args.length > 1) throw new Unsupported(`${name}() takes one argument`)
+  if (argument === undefined || args.length > 1) throw new UnsupportedExpression(`${name}() takes one argument`)
   const criterion: Ast =
     name === 'where' ? argument : { kind: 'operator', operator: '=', left: { kind: 'name', name: 'url' }, right: argument }
   const tests = new Map<string, ReturnType<typeof prepareTest>>()
@@ -120,31 +120,31 @@ function where({ name, args }: Call, locations: readonly Location[], scope: Scop
   return locations.filter(({ type, value }) => value !== undefined && value !== null && testOn(type)(value, scope) === true)
 }
 
-const r4 = compiler(R4)
+const r4 = createCompiler(R4)
 
 function numberIn(ast: Ast | undefined): number {
   if (ast?.kind !== 'literal' || typeof ast.value !== 'number' || !Number.isInteger(ast.value))
-    throw new Unsupported('an index is a whole number')
+    throw new UnsupportedExpression('an index is a whole number')
   return ast.value
 }
 
-function named(name: string, locations: readonly Location[]): readonly Location[] {
-  return locations.flatMap((location): readonly Location[] => {
+function named(name: string, locations: readonly ElementLocation[]): readonly ElementLocation[] {
+  return locations.flatMap((location): readonly ElementLocation[] => {
     const holder = isPrimitive(location.type) ? companionOf(location) : location.value
     if (!isElement(holder)) return []
-    return elementNamed(isPrimitive(location.type) ? 'Element' : location.type, name).flatMap((member) =>
+    return jsonMembersOf(isPrimitive(location.type) ? 'Element' : location.type, name).flatMap((member) =>
       locationsIn(holder, member, location),
     )
   })
 }
 
 /** Ids and extensions of a primitive are in the member beside it. https://hl7.org/fhir/R4/json.html#primitive */
-function companionOf({ holder, member, index }: Location): unknown {
+function companionOf({ holder, member, index }: ElementLocation): unknown {
   const beside = holder?.[`_${member}`]
   return index === undefined ? beside : Array.isArray(beside) ? beside[index] : undefined
 }
 
-function locationsIn(holder: Record<string, unknown>, { key, type, list }: Member, parent: Location): readonly Location[] {
+function locationsIn(holder: Record<string, unknown>, { key, type, list }: Member, parent: ElementLocation): readonly ElementLocation[] {
   const value = holder[key]
   const beside = isPrimitive(type) ? holder[`_${key}`] : undefined
   if (value === undefined && beside === undefined) return []

@@ -1,5 +1,5 @@
 /** How large compiled FHIRPath is when it is written out: what parts share counts each time. */
-import type { Compiled } from './compiled.ts'
+import type { CompiledExpression } from './compiled.ts'
 
 /** Of steps and expressions, which never change. */
 const KNOWN = new WeakMap<object, number>()
@@ -14,7 +14,7 @@ function weightOf(part: unknown): number {
   return weight
 }
 
-export function weigh(compiled: Compiled): number {
+export function expressionSizeOf(compiled: CompiledExpression): number {
   if (!('items' in compiled)) return weightOf(compiled.value)
   let weight = 1
   for (const { steps } of compiled.items) for (const step of steps) weight += weightOf(step)

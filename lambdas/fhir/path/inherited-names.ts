@@ -9,7 +9,7 @@ const NAMES = new RegExp(
 )
 
 /** As long as it was, so that places in it stay. */
-export const withoutInherited = (expression: string): string =>
+export const maskInheritedNames = (expression: string): string =>
   expression.replace(NAMES, (found, escaped?: string, inherited?: string, handedOut?: string) => {
     if (escaped !== undefined) return found.replaceAll('\\', '_')
     const name = inherited ?? handedOut

@@ -3,28 +3,28 @@
  * such expression is met. http://hl7.org/fhirpath/N1/
  */
 import { R4 } from '../definitions/r4.ts'
-import { decimalText, isDecimal } from '../json.ts'
+import { decimalTextOf, isDecimal } from '../json.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { type Conforms, type Evaluating, shownFunctions } from './client-functions.ts'
-import { withoutInherited } from './inherited-names.ts'
+import { type ConformanceTest, clientFunctions, type EvaluationState } from './client-functions.ts'
+import { maskInheritedNames } from './inherited-names.ts'
 import { correctAddition } from './interpreting/date-arithmetic.ts'
-import { Resolution } from './interpreting/resolution.ts'
-import { type MembersOf, membersIn } from './members.ts'
-import { targetType } from './reference-type.ts'
+import { LocalReferenceResolver } from './interpreting/resolution.ts'
+import { createMemberLookup, type MemberLookup } from './members.ts'
+import { targetTypeOf } from './reference-type.ts'
 import type { TypedValue } from './steps.ts'
-import { CHARACTERS, MOST_WORK, spend } from './work-budget.ts'
+import { CHARACTERS_PER_ITEM, MAX_WORK_ITEMS, spendWork } from './work-budget.ts'
 
 /** The values of an expression at an element; `resource`: what %resource stands for. TooCostly where they come to more than a million. */
-export type Evaluation = (focus: unknown, resource: Element, conforms?: Conforms) => readonly InterpretedValue[]
+export type Interpreter = (focus: unknown, resource: Element, conforms?: ConformanceTest) => readonly InterpretedValue[]
 
 /** `place`: of a primitive of the resource, where it is shown. */
-export type InterpretedValue = TypedValue & { readonly place?: Place }
+export type InterpretedValue = TypedValue & { readonly place?: PrimitiveLocation }
 /** In an element, under a key, or as an item of what stands there. */
-export type Place = { readonly owner: object; readonly key: string; readonly index?: number }
+export type PrimitiveLocation = { readonly owner: object; readonly key: string; readonly index?: number }
 
 /** `isShown`: see ports/execution/expression-runner.ts. */
-export type Showing = { readonly isShown?: boolean }
+export type InterpreterOptions = { readonly isShown?: boolean }
 
 type Engine = Awaited<ReturnType<typeof engineOf>>
 
@@ -53,33 +53,33 @@ export function reasonOf(error: unknown): string {
 }
 
 /** An expression on a FHIR type, or the path of a backbone element. After loadInterpreter. Throws what is wrong with it. */
-export function interpreted(expression: string, type: string, { isShown = false }: Showing = {}): Evaluation {
+export function createInterpreter(expression: string, type: string, { isShown = false }: InterpreterOptions = {}): Interpreter {
   if (engine === undefined) throw new Error('fhirpath.js is not loaded')
   const { compile, types, util, model } = engine
-  let resolution: Resolution
-  let current: Evaluating
+  let resolution: LocalReferenceResolver
+  let current: EvaluationState
   const resolve = {
     fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, resolution, isShown)),
     arity: { 0: [] },
     internalStructures: true,
   }
-  const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? shownFunctions(() => current) : {}) } }
+  const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? clientFunctions(() => current) : {}) } }
   const canonicals = canonicalsIn(expression)
-  const known = withoutInherited(expression)
+  const known = maskInheritedNames(expression)
   const evaluate = compile(isResourceType(type) ? known : { base: type, expression: known }, model as never, options as never) as Compiled
   return (focus, resource, conforms) => {
     const originals = new Map<unknown, unknown>()
     current = { originals, ...(conforms === undefined ? {} : { conforms }) }
     const copy = copied(focus, originals)
     const root = focus === resource ? copy : copied(resource, originals)
-    resolution = new Resolution(root as Element)
+    resolution = new LocalReferenceResolver(root as Element)
     const found = evaluate(copy, { ...canonicals, resource: root })
     const names = types(found)
-    const work = { left: MOST_WORK }
+    const work = { left: MAX_WORK_ITEMS }
     return found.flatMap((item, i) => {
       const value = plain(util.valData(item), originals)
       // What was made of texts may be longer than any: nobody could look through it.
-      spend(work, typeof value === 'string' ? value.length / CHARACTERS : 1)
+      spendWork(work, typeof value === 'string' ? value.length / CHARACTERS_PER_ITEM : 1)
       const place = isShown ? placeOf(item, originals) : undefined
       // Of what texts and numbers are to JavaScript.
       if (typeof value === 'function' || (value === undefined && place === undefined)) return []
@@ -104,17 +104,21 @@ type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>)
 const OPTIONS = { async: false, preciseMath: true, resolveInternalTypes: false, traceFn: () => undefined }
 
 /** Returns the resource that a node refers to. Without `isShown`, resources that are not contained have only their type. */
-function resolved({ data, parentResNode, ctx, constructor: nodes }: Node, resolution: Resolution, isShown: boolean): readonly Node[] {
+function resolved(
+  { data, parentResNode, ctx, constructor: nodes }: Node,
+  resolution: LocalReferenceResolver,
+  isShown: boolean,
+): readonly Node[] {
   const element = typeof data === 'string' ? parentResNode?.data : data
   const reference = typeof data === 'string' ? data : (data as Element | null)?.reference
   const found = typeof reference === 'string' && (isShown || reference.startsWith('#')) ? resolution.find(reference, element) : undefined
-  const resourceType = found === undefined && !isShown ? targetType(data, resolution.containerOf(element)) : undefined
+  const resourceType = found === undefined && !isShown ? targetTypeOf(data, resolution.containerOf(element)) : undefined
   if (found === undefined && resourceType === undefined) return []
   return [nodes.makeResNode(ctx, found ?? { resourceType }, null, null, null, null)]
 }
 
 /** Of a primitive that is an element of the resource. */
-function placeOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): Place | undefined {
+function placeOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): PrimitiveLocation | undefined {
   const { propName, parentResNode, index, fhirNodeDataType: type, data } = (item ?? {}) as Partial<Node>
   const owner = originals.get(parentResNode?.data)
   if (!isElement(owner) || typeof propName !== 'string' || originals.has(data)) return undefined
@@ -135,7 +139,7 @@ function canonicalsIn(expression: string): Readonly<Record<string, string>> {
 
 /** fhirpath.js writes into what it evaluates, and has decimals of its own. */
 function copied(tree: unknown, originals: Map<unknown, unknown>): unknown {
-  if (typeof tree === 'string') return isDecimal(tree) ? engine!.FP_Decimal.getDecimal(decimalText(tree)) : tree
+  if (typeof tree === 'string') return isDecimal(tree) ? engine!.FP_Decimal.getDecimal(decimalTextOf(tree)) : tree
   if (typeof tree !== 'object' || tree === null) return tree
   const copy = Array.isArray(tree)
     ? tree.map((each) => copied(each, originals))
@@ -178,9 +182,9 @@ function typeNamed(name: string, item: unknown): string {
 }
 
 /** Made when it is first asked for: R4 as data takes time to load. */
-let ofR4: MembersOf | undefined
-function membersOf(type: string, name: string): ReturnType<MembersOf> {
-  ofR4 ??= membersIn(R4)
+let ofR4: MemberLookup | undefined
+function membersOf(type: string, name: string): ReturnType<MemberLookup> {
+  ofR4 ??= createMemberLookup(R4)
   return ofR4(type, name)
 }
 

@@ -1,5 +1,5 @@
 /** The members of a type by their FHIRPath names: `value` stands for all of valueString, valueQuantity … */
-import type { Definitions } from './definitions.ts'
+import type { TypeDefinitions } from './definitions.ts'
 
 export type Member = {
   readonly key: string
@@ -9,10 +9,10 @@ export type Member = {
   readonly system?: string
 }
 
-export type MembersOf = (type: string, name: string) => readonly Member[]
+export type MemberLookup = (type: string, name: string) => readonly Member[]
 
 /** `isByJsonName`: a choice is also found by its name in JSON, such as `valueString`, which is no name in FHIRPath. */
-export function membersIn({ shapes, codeSets }: Pick<Definitions, 'shapes' | 'codeSets'>, isByJsonName = false): MembersOf {
+export function createMemberLookup({ shapes, codeSets }: Pick<TypeDefinitions, 'shapes' | 'codeSets'>, isByJsonName = false): MemberLookup {
   const known = new Map<string, Map<string, Member[]>>()
   const namesOf = (type: string): Map<string, Member[]> => {
     const byName = new Map<string, Member[]>()

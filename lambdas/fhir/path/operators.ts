@@ -1,6 +1,6 @@
 /** The FHIRPath functions and operators on single values. An empty operand is undefined and gives undefined. http://hl7.org/fhirpath/N1/#functions */
-import { decimalText, isDecimal } from '../json.ts'
-import { asNumber, compare, truth } from './compare.ts'
+import { decimalTextOf, isDecimal } from '../json.ts'
+import { compareOperands, toNumber, truthOf } from './compare.ts'
 import { TooCostly } from './work-budget.ts'
 
 export type Operator = (...operands: readonly unknown[]) => unknown
@@ -14,7 +14,7 @@ const text = (apply: (text: string, ...rest: readonly string[]) => unknown): Ope
 
 const numeric = (apply: (a: number, b: number) => number): Operator => {
   return (left, right) => {
-    const [a, b] = [asNumber(left), asNumber(right)]
+    const [a, b] = [toNumber(left), toNumber(right)]
     if (a === undefined || b === undefined) return undefined
     const result = apply(a, b)
     // Fifteen digits are what a double has for sure: 1.8 - 1.2 is 0.6.
@@ -24,13 +24,13 @@ const numeric = (apply: (a: number, b: number) => number): Operator => {
 
 const ordered = (test: (order: number) => boolean): Operator => {
   return (left, right) => {
-    const order = compare(left, right)
+    const order = compareOperands(left, right)
     return order === undefined ? undefined : test(order)
   }
 }
 
 const toText = (value: unknown): string | undefined => {
-  if (typeof value === 'number' || isDecimal(value)) return decimalText(value)
+  if (typeof value === 'number' || isDecimal(value)) return decimalTextOf(value)
   return typeof value === 'string' || typeof value === 'boolean' ? String(value) : undefined
 }
 
@@ -38,8 +38,8 @@ const add = numeric((a, b) => a + b)
 
 export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
   Object.assign(Object.create(null) as Record<string, Operator>, {
-    not: (value) => (value === undefined ? undefined : truth(value) === false),
-    xor: (a, b) => (a === undefined || b === undefined ? undefined : truth(a) !== truth(b)),
+    not: (value) => (value === undefined ? undefined : truthOf(value) === false),
+    xor: (a, b) => (a === undefined || b === undefined ? undefined : truthOf(a) !== truthOf(b)),
     sameTime: ordered((order) => order === 0),
     otherTime: ordered((order) => order !== 0),
     '<': ordered((order) => order < 0),
@@ -73,7 +73,7 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
     },
     toDecimal: (value) => {
       if (typeof value === 'boolean') return Number(value)
-      return typeof value === 'string' && /^[+-]?\d+(\.\d+)?$/.test(value) ? Number(value) : asNumber(value)
+      return typeof value === 'string' && /^[+-]?\d+(\.\d+)?$/.test(value) ? Number(value) : toNumber(value)
     },
     toString: toText,
   } satisfies Record<string, Operator>),

@@ -1,5 +1,5 @@
 /** FHIRPath text to a syntax tree. http://hl7.org/fhirpath/N1/grammar.html */
-import { type Token, tokens, Unsupported } from './tokens.ts'
+import { type Token, tokenize, UnsupportedExpression } from './tokens.ts'
 
 export type Ast =
   | { readonly kind: 'literal'; readonly value: string | number | boolean; readonly type: string }
@@ -7,37 +7,37 @@ export type Ast =
   | { readonly kind: 'this' }
   | { readonly kind: 'environment'; readonly name: string }
   | { readonly kind: 'name'; readonly name: string }
-  | Call
-  | { readonly kind: 'dot'; readonly of: Ast; readonly step: Name | Call }
+  | CallNode
+  | { readonly kind: 'dot'; readonly of: Ast; readonly step: NameNode | CallNode }
   | { readonly kind: 'index'; readonly of: Ast; readonly index: Ast }
   | { readonly kind: 'is' | 'as'; readonly of: Ast; readonly type: string }
   | { readonly kind: 'negative'; readonly of: Ast }
   | { readonly kind: 'operator'; readonly operator: string; readonly left: Ast; readonly right: Ast }
 
-export type Name = { readonly kind: 'name'; readonly name: string }
+export type NameNode = { readonly kind: 'name'; readonly name: string }
 
 /** `type`: the type argument of is(), as() and ofType(). */
-export type Call = { readonly kind: 'call'; readonly name: string; readonly args: readonly Ast[]; readonly type?: string }
+export type CallNode = { readonly kind: 'call'; readonly name: string; readonly args: readonly Ast[]; readonly type?: string }
 
 const DEEPEST = 64
 const MOST_TOKENS = 1000
 
 /** Characters: a longer text is no expression to anybody here. */
-export const LONGEST = 10_000
+export const MAX_EXPRESSION_LENGTH = 10_000
 
 /** Throws Unsupported where the text is not an expression this compiler knows. */
-export function parse(text: string): Ast {
-  if (text.length > LONGEST) throw new Unsupported('too long')
-  const list = tokens(text)
-  if (list.length > MOST_TOKENS) throw new Unsupported('too long')
+export function parseExpression(text: string): Ast {
+  if (text.length > MAX_EXPRESSION_LENGTH) throw new UnsupportedExpression('too long')
+  const list = tokenize(text)
+  if (list.length > MOST_TOKENS) throw new UnsupportedExpression('too long')
   let at = 0
   let depth = 0
   const tree = expression(0)
-  if (at < list.length) throw new Unsupported(`unexpected ${list[at]!.text}`)
+  if (at < list.length) throw new UnsupportedExpression(`unexpected ${list[at]!.text}`)
   return tree
 
   function expression(minimum: number): Ast {
-    if (++depth > DEEPEST) throw new Unsupported('nested too deep')
+    if (++depth > DEEPEST) throw new UnsupportedExpression('nested too deep')
     let left = postfix(primary())
     for (;;) {
       const token = list[at]
@@ -65,7 +65,7 @@ export function parse(text: string): Ast {
 
   function primary(): Ast {
     const token = list[at]
-    if (token === undefined) throw new Unsupported('the expression ends too early')
+    if (token === undefined) throw new UnsupportedExpression('the expression ends too early')
     if (token.kind === 'word' && (token.text === 'true' || token.text === 'false')) return literal(token.text === 'true', 'boolean')
     if (token.kind === 'word' || token.kind === 'quoted') return nameOrCall()
     if (token.kind === 'string' || token.kind === 'date') return literal(token.text, token.kind === 'date' ? 'dateTime' : 'string')
@@ -75,7 +75,7 @@ export function parse(text: string): Ast {
     if (token.text === '$this') return { kind: 'this' }
     if (token.text === '{') return expect('}') ?? { kind: 'empty' }
     if (token.text === '-') return { kind: 'negative', of: postfix(primary()) }
-    if (token.text !== '(') throw new Unsupported(`unexpected ${token.text}`)
+    if (token.text !== '(') throw new UnsupportedExpression(`unexpected ${token.text}`)
     const inner = expression(0)
     expect(')')
     return inner
@@ -86,7 +86,7 @@ export function parse(text: string): Ast {
     return { kind: 'literal', value, type }
   }
 
-  function nameOrCall(): Name | Call {
+  function nameOrCall(): NameNode | CallNode {
     const { text: name, kind } = word()
     if (kind === 'quoted' || !skip('(')) return { kind: 'name', name }
     if (name === 'is' || name === 'as' || name === 'ofType') {
@@ -112,7 +112,8 @@ export function parse(text: string): Ast {
 
   function word(): Token {
     const token = list[at++]
-    if (token?.kind !== 'word' && token?.kind !== 'quoted') throw new Unsupported(`a name is expected, not ${token?.text ?? 'the end'}`)
+    if (token?.kind !== 'word' && token?.kind !== 'quoted')
+      throw new UnsupportedExpression(`a name is expected, not ${token?.text ?? 'the end'}`)
     return token
   }
 
@@ -124,7 +125,7 @@ export function parse(text: string): Ast {
   }
 
   function expect(text: string): undefined {
-    if (!skip(text)) throw new Unsupported(`'${text}' is expected`)
+    if (!skip(text)) throw new UnsupportedExpression(`'${text}' is expected`)
   }
 }
 

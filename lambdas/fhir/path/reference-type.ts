@@ -1,11 +1,11 @@
 /** Which type of resource a Reference refers to, as its text says. https://hl7.org/fhir/R4/references.html#literal */
 import type { Element } from '../resource.ts'
-import { containedWith } from './contained-resources.ts'
+import { findContained } from './contained-resources.ts'
 
 /** `resource` is the one whose contained resources a `#id` is looked up in. */
-export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetType(reference, resource) === type
+export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetTypeOf(reference, resource) === type
 
-export function targetType(value: unknown, resource: unknown): string | undefined {
+export function targetTypeOf(value: unknown, resource: unknown): string | undefined {
   if (typeof value === 'string') return typeOfUrl(value)
   if (typeof value !== 'object' || value === null) return undefined
   const { reference, type } = value as { readonly reference?: unknown; readonly type?: unknown }
@@ -17,7 +17,7 @@ export function targetType(value: unknown, resource: unknown): string | undefine
 }
 
 function typeOfContained(id: string, resource: unknown): string | undefined {
-  const type = containedWith(id, (resource as Element | null)?.contained)?.resourceType
+  const type = findContained(id, (resource as Element | null)?.contained)?.resourceType
   return typeof type === 'string' ? type : undefined
 }
 

@@ -2,14 +2,14 @@
 import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement, isResource, type Resource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { named } from '../validate/findings.ts'
+import { quoteName } from '../validate/findings.ts'
 import type { ElementShape } from './definitions.ts'
 
 /** `type`: undefined where R4 knows no such element. `companion`: id and extensions of a primitive. A choice has its name in the path. */
-export type Followed = { readonly value: unknown; readonly path: string; readonly type?: string; readonly companion?: Element }
+export type SelectedElement = { readonly value: unknown; readonly path: string; readonly type?: string; readonly companion?: Element }
 
 /** `at`: keys and indexes from the resource on. */
-export function followed(resource: Resource, at: readonly (string | number)[]): Followed {
+export function selectElement(resource: Resource, at: readonly (string | number)[]): SelectedElement {
   let [value, companion, path, type]: [unknown, unknown, string, string | undefined] = [
     resource,
     undefined,
@@ -25,7 +25,7 @@ export function followed(resource: Resource, at: readonly (string | number)[]): 
       const isBeside = step.startsWith('_')
       const key = isBeside ? step.slice(1) : step
       const shape: ElementShape | undefined = owner === undefined ? undefined : R4.shapes[owner]?.elements[key]
-      path = `${path}.${named(shape?.choice ?? key)}`
+      path = `${path}.${quoteName(shape?.choice ?? key)}`
       type = isBeside ? 'Element' : shape?.type
     }
   }

@@ -1,28 +1,33 @@
 /** Evaluates compiled FHIRPath: the values of a resource, and tests. The format is in branch.ts. */
 import type { Element } from '../resource.ts'
-import type { Branch, Expression, Scope } from './branch.ts'
-import { NO_VALUE, truth } from './compare.ts'
-import { evaluator } from './expression.ts'
-import { chain } from './walk.ts'
+import type { Branch, EvaluationScope, Expression } from './branch.ts'
+import { NO_VALUE, truthOf } from './compare.ts'
+import { evaluatorOf } from './expression.ts'
+import { chainSteps } from './walk.ts'
 
 /** A value with its FHIR type; `system`: the code system of a `code` whose required binding takes codes of one system only. */
 export type TypedValue = { readonly type: string; readonly value: unknown; readonly system?: string }
 
 /** The values at the ends of the branches, in order. `most`: how many items may be gathered for them, of all kinds, before it throws TooCostly. */
-export function prepare(branches: readonly Branch[], most?: number): (focus: unknown, resource: Element) => readonly TypedValue[] {
+export function prepareBranches(branches: readonly Branch[], most?: number): (focus: unknown, resource: Element) => readonly TypedValue[] {
   const walks = branches.map(([typed, ...steps]) => {
     const [type, system] = typed.split(' ') as [string, string?]
     const [first] = steps
-    return { type, system, first: typeof first === 'string' && !first.endsWith('?') ? first : undefined, walk: chain(steps, evaluator) }
+    return {
+      type,
+      system,
+      first: typeof first === 'string' && !first.endsWith('?') ? first : undefined,
+      walk: chainSteps(steps, evaluatorOf),
+    }
   })
   const isPlain = branches.every(([, ...steps]) => steps.every((step) => typeof step === 'string'))
-  const scopeOf = (resource: Element): Scope => {
+  const scopeOf = (resource: Element): EvaluationScope => {
     if (most !== undefined) return { resource, root: resource, work: { left: most } }
     return isPlain ? NOWHERE : { resource, root: resource }
   }
   return (focus, resource) => {
     FOUND.values = NOTHING
-    let scope: Scope | undefined
+    let scope: EvaluationScope | undefined
     // By index: an iterator costs a tenth of all extraction here.
     for (let i = 0; i < walks.length; i++) {
       const { type, system, first, walk } = walks[i]!
@@ -39,7 +44,7 @@ export function prepare(branches: readonly Branch[], most?: number): (focus: unk
 
 const NOTHING: TypedValue[] = []
 
-const NOWHERE: Scope = { resource: undefined, root: undefined }
+const NOWHERE: EvaluationScope = { resource: undefined, root: undefined }
 
 /** What a walk finds gets its type here. One for all: none to allocate for each of many parameters. */
 class TypedFound {
@@ -59,10 +64,11 @@ class TypedFound {
 
 const FOUND = new TypedFound()
 
-export const valuesOf = (branches: readonly Branch[], resource: Element): readonly TypedValue[] => prepare(branches)(resource, resource)
+export const valuesOf = (branches: readonly Branch[], resource: Element): readonly TypedValue[] =>
+  prepareBranches(branches)(resource, resource)
 
 /** True, false, or undefined where the expression is empty. */
-export function prepareTest(expression: Expression): (focus: unknown, scope: Scope) => boolean | undefined {
-  const evaluate = evaluator(expression)
-  return (focus, scope) => truth(evaluate(focus, scope))
+export function prepareTest(expression: Expression): (focus: unknown, scope: EvaluationScope) => boolean | undefined {
+  const evaluate = evaluatorOf(expression)
+  return (focus, scope) => truthOf(evaluate(focus, scope))
 }

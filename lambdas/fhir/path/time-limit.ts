@@ -3,29 +3,29 @@ import { createContext, Script } from 'node:vm'
 import { TookTooLong } from './work-budget.ts'
 
 /** `ms`: of processor time; what it was allowed where it was stopped, 0 where it was not begun. */
-export type Outcome<Result> = { readonly ms: number } & ({ readonly result: Result } | { readonly error: unknown })
+export type TimedOutcome<Result> = { readonly ms: number } & ({ readonly result: Result } | { readonly error: unknown })
 
 /**
  * TookTooLong: the work was stopped, wherever it was. It takes processor time that counts: work that had to wait for its processor is begun
  * again with more patience, so it must be possible to do it twice.
  */
-export function within<Result>(milliseconds: number, work: () => Result): Result {
-  const [outcome] = eachWithin({ each: milliseconds }, [work])
+export function runWithin<Result>(milliseconds: number, work: () => Result): Result {
+  const [outcome] = runEachWithin({ each: milliseconds }, [work])
   if ('error' in outcome!) throw outcome.error
   return outcome!.result
 }
 
 /** ms of processor time for each work, and for all of them; `overruns`: how many may be stopped. What comes after is not begun. */
-export type Budget = { readonly each: number; readonly all?: number; readonly overruns?: number }
+export type TimeLimits = { readonly each: number; readonly all?: number; readonly overruns?: number }
 
 /** They share one watch, which costs a thousand times what a short work does, as long as none takes longer. */
-export function eachWithin<Result>(
-  { each: milliseconds, all = Number.POSITIVE_INFINITY, overruns = Number.POSITIVE_INFINITY }: Budget,
+export function runEachWithin<Result>(
+  { each: milliseconds, all = Number.POSITIVE_INFINITY, overruns = Number.POSITIVE_INFINITY }: TimeLimits,
   works: readonly (() => Result)[],
-): readonly Outcome<Result>[] {
-  const outcomes: Outcome<Result>[] = []
+): readonly TimedOutcome<Result>[] {
+  const outcomes: TimedOutcome<Result>[] = []
   let [patience, left] = [milliseconds, all]
-  const add = (outcome: Outcome<Result>): void => {
+  const add = (outcome: TimedOutcome<Result>): void => {
     left -= outcome.ms
     outcomes.push(outcome)
   }
@@ -64,7 +64,7 @@ function millisecondsSince(before: NodeJS.CpuUsage): number {
   return (user + system) / 1000
 }
 
-function outcomeOf<Result>(work: () => Result): Outcome<Result> {
+function outcomeOf<Result>(work: () => Result): TimedOutcome<Result> {
   const before = process.threadCpuUsage()
   try {
     const result = work()

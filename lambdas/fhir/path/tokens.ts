@@ -6,15 +6,15 @@ export type Token = {
 }
 
 /** The expression is wrong, or uses what this compiler leaves to the full evaluator. */
-export class Unsupported extends Error {}
+export class UnsupportedExpression extends Error {}
 
-export function tokens(text: string): readonly Token[] {
+export function tokenize(text: string): readonly Token[] {
   const found: Token[] = []
   TOKEN.lastIndex = 0
   while (TOKEN.lastIndex < text.length) {
     const at = TOKEN.lastIndex
     const groups = TOKEN.exec(text)?.groups
-    if (groups === undefined) throw new Unsupported(`unexpected ${text.slice(at, at + 10)}`)
+    if (groups === undefined) throw new UnsupportedExpression(`unexpected ${text.slice(at, at + 10)}`)
     for (const kind of KINDS) {
       const part = groups[kind]
       if (part !== undefined) found.push({ kind, text: READ[kind]?.(part) ?? part })

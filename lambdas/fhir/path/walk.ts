@@ -1,36 +1,36 @@
 /** Walks along the steps of a branch. */
 import type { Element } from '../resource.ts'
-import type { Branch, Collect, Evaluate, Expression, PathStep, Scope } from './branch.ts'
-import { distinct, identity, NO_VALUE, truth } from './compare.ts'
-import { spend } from './work-budget.ts'
+import type { Branch, EvaluationScope, Expression, ExpressionEvaluator, ItemCollector, PathStep } from './branch.ts'
+import { distinctValuesOf, identityKeyOf, NO_VALUE, truthOf } from './compare.ts'
+import { spendWork } from './work-budget.ts'
 
 /** Walks on from a focus. It stops, and returns true, at its limit; without a list at the first item. */
-export type Walk = (focus: unknown, scope: Scope, found: Collected | undefined) => boolean
+export type Walk = (focus: unknown, scope: EvaluationScope, found: Collected | undefined) => boolean
 
 /** `push` answers how many there are. */
 type Collected = { readonly push: (item: unknown) => number; readonly limit?: number }
 
 /** How the expressions inside steps are evaluated. */
-export type Evaluator = (expression: Expression) => Evaluate
+export type EvaluatorFactory = (expression: Expression) => ExpressionEvaluator
 
 const END: Walk = (focus, { work }, found) => {
   if (found === undefined) return true
-  spend(work, 1)
+  spendWork(work, 1)
   return found.push(focus) === found.limit
 }
 
-export function chain(steps: readonly PathStep[], evaluator: Evaluator): Walk {
+export function chainSteps(steps: readonly PathStep[], evaluator: EvaluatorFactory): Walk {
   let walk = END
   for (let i = steps.length - 1; i >= 0; i--) walk = link(steps[i]!, walk, evaluator)
   return walk
 }
 
-function link(step: PathStep, next: Walk, evaluator: Evaluator): Walk {
+function link(step: PathStep, next: Walk, evaluator: EvaluatorFactory): Walk {
   if (typeof step === 'string') return step.endsWith('?') ? primitive(step.slice(0, -1), next) : member(step, next)
   switch (step[0]) {
     case 'where': {
       const test = evaluator(step[1])
-      return (focus, scope, found) => truth(test(focus, scope)) === true && next(focus, scope, found)
+      return (focus, scope, found) => truthOf(test(focus, scope)) === true && next(focus, scope, found)
     }
     case 'type':
       return (focus, scope, found) => (focus as Element).resourceType === step[1] && next(focus, scope, found)
@@ -79,20 +79,20 @@ function primitive(key: string, next: Walk): Walk {
 /** What passing an item costs, against gathering it. */
 const PASSED = 1 / 8
 
-function open(value: unknown, next: Walk, scope: Scope, found: Collected | undefined): boolean {
+function open(value: unknown, next: Walk, scope: EvaluationScope, found: Collected | undefined): boolean {
   if (!Array.isArray(value)) return next(value, scope, found)
-  spend(scope.work, PASSED * value.length)
+  spendWork(scope.work, PASSED * value.length)
   for (const item of value) if (item !== null && next(item, scope, found)) return true
   return false
 }
 
 /** The items at the ends of the branches. */
-export function gather(branches: readonly Branch[], evaluator: Evaluator, limit?: number): Collect {
+export function itemCollectorOf(branches: readonly Branch[], evaluator: EvaluatorFactory, limit?: number): ItemCollector {
   const only = branches.length === 1 ? branches[0]!.slice(1) : undefined
   if (only?.length === 0) return (focus) => [focus]
   const constant = only?.length === 1 ? literalOf(only[0]!) : undefined
   if (constant !== undefined) return () => constant
-  const walks = branches.map(([, ...steps]) => chain(steps, evaluator))
+  const walks = branches.map(([, ...steps]) => chainSteps(steps, evaluator))
   return (focus, scope) => {
     const found: unknown[] & { limit?: number } = []
     if (limit !== undefined) found.limit = limit
@@ -106,8 +106,11 @@ function literalOf(step: PathStep): readonly unknown[] | undefined {
 }
 
 /** Whether the branches have an item. */
-export function finds(branches: readonly Branch[], evaluator: Evaluator): (focus: unknown, scope: Scope) => boolean {
-  const walks = branches.map(([, ...steps]) => chain(steps, evaluator))
+export function existenceTestOf(
+  branches: readonly Branch[],
+  evaluator: EvaluatorFactory,
+): (focus: unknown, scope: EvaluationScope) => boolean {
+  const walks = branches.map(([, ...steps]) => chainSteps(steps, evaluator))
   return (focus, scope) => {
     for (const walk of walks) if (walk(focus, scope, undefined)) return true
     return false
@@ -119,7 +122,7 @@ const IDENTITY = 20
 
 type Collecting = Extract<PathStep, readonly [string, ...unknown[]]>
 
-function collector(step: Collecting, evaluator: Evaluator): Collect {
+function collector(step: Collecting, evaluator: EvaluatorFactory): ItemCollector {
   switch (step[0]) {
     case 'descendants':
       return (focus, scope) => descendantsOf(focus, [], scope)
@@ -127,49 +130,49 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
     case 'take':
     case 'item': {
       const [name, count, branches] = step
-      const collect = gather(branches, evaluator, name === 'skip' ? undefined : name === 'take' ? count : count + 1)
+      const collect = itemCollectorOf(branches, evaluator, name === 'skip' ? undefined : name === 'take' ? count : count + 1)
       const [start, end] = name === 'skip' ? [count, undefined] : name === 'take' ? [0, count] : [count, count + 1]
       return (focus, scope) => collect(focus, scope).slice(start, end)
     }
     case 'intersect':
     case 'exclude': {
-      const [left, right] = [gather(step[1], evaluator), gather(step[2], evaluator)]
+      const [left, right] = [itemCollectorOf(step[1], evaluator), itemCollectorOf(step[2], evaluator)]
       const wanted = step[0] === 'intersect'
       return (focus, scope) => {
         const items = right(focus, scope)
-        spend(scope.work, items.length * IDENTITY)
-        const others = new Set(items.map(identity))
-        const found = left(focus, scope).filter((item) => others.has(identity(item)) === wanted)
-        return wanted ? distinct(found) : found
+        spendWork(scope.work, items.length * IDENTITY)
+        const others = new Set(items.map(identityKeyOf))
+        const found = left(focus, scope).filter((item) => others.has(identityKeyOf(item)) === wanted)
+        return wanted ? distinctValuesOf(found) : found
       }
     }
     case 'first':
-      return gather(step[1], evaluator, 1)
+      return itemCollectorOf(step[1], evaluator, 1)
     case 'last': {
-      const collect = gather(step[1], evaluator)
+      const collect = itemCollectorOf(step[1], evaluator)
       return (focus, scope) => collect(focus, scope).slice(-1)
     }
     case 'distinct': {
-      const collect = gather(step[1], evaluator)
-      return (focus, scope) => distinct(collect(focus, scope))
+      const collect = itemCollectorOf(step[1], evaluator)
+      return (focus, scope) => distinctValuesOf(collect(focus, scope))
     }
     default:
       return childrenOf
   }
 }
 
-function childrenOf(focus: unknown, { work }: Scope): readonly unknown[] {
+function childrenOf(focus: unknown, { work }: EvaluationScope): readonly unknown[] {
   const children: unknown[] = []
   if (typeof focus !== 'object' || focus === null) return children
   for (const value of Object.values(focus)) {
     if (!Array.isArray(value)) children.push(value)
     else for (const item of value) children.push(item)
   }
-  spend(work, children.length)
+  spendWork(work, children.length)
   return children.includes(null) ? children.filter((child) => child !== null) : children
 }
 
-function descendantsOf(focus: unknown, found: unknown[], scope: Scope): readonly unknown[] {
+function descendantsOf(focus: unknown, found: unknown[], scope: EvaluationScope): readonly unknown[] {
   for (const child of childrenOf(focus, scope)) {
     found.push(child)
     if (typeof child === 'object') descendantsOf(child, found, scope)

@@ -2,10 +2,10 @@
 import type { Issue, IssueCode } from '../outcome.ts'
 import type { Element } from '../resource.ts'
 import type { ProfileConstraint } from './definition.ts'
-import type { Faults } from './profile-issues.ts'
+import type { ProfileIssues } from './profile-issues.ts'
 
 /** To be evaluated on the focus, and told where it is broken. `expression`: of the element. `by`: the profile. */
-export type Pending = {
+export type DeferredRule = {
   readonly constraint: ProfileConstraint
   readonly type: string
   readonly focus: unknown
@@ -15,29 +15,34 @@ export type Pending = {
   /** What its expression is evaluated on, as FHIRPath of the focus; absent: the focus itself. */
   readonly on?: string
   /** It holds where this is among what is found, each by the way to it in the resource; else where it is not false. */
-  readonly isAmong?: (ways: readonly Way[]) => boolean
+  readonly isAmong?: (ways: readonly ElementPath[]) => boolean
 }
 
-export type Way = readonly (string | number)[]
+export type ElementPath = readonly (string | number)[]
 
 /** What came of it; else why nothing did. */
 export type Verdict = 'holds' | 'broken' | { readonly code: IssueCode; readonly why: string }
 
 /** undefined: it was not evaluated yet. */
-export type Verdicts = {
-  readonly of: (rule: Pending) => Verdict | undefined
+export type VerdictLookup = {
+  readonly of: (rule: DeferredRule) => Verdict | undefined
   /** Of a rule that cannot be evaluated. */
   readonly severity: Issue['severity']
 }
 
-export function judge({ constraint, by, expression }: Pending, verdict: Verdict, severity: Issue['severity'], faults: Faults): void {
-  if (verdict === 'broken') return tell(constraint, by, expression, faults)
+export function reportVerdict(
+  { constraint, by, expression }: DeferredRule,
+  verdict: Verdict,
+  severity: Issue['severity'],
+  faults: ProfileIssues,
+): void {
+  if (verdict === 'broken') return reportBrokenRule(constraint, by, expression, faults)
   if (verdict === 'holds') return
   const { code, why } = verdict
   faults.reportAt(expression, { severity, code, text: `The rule ${constraint.key} ${why} (${by})` }, ruleOf(constraint))
 }
 
-export const tell = (constraint: ProfileConstraint, by: string, expression: string, faults: Faults): void => {
+export const reportBrokenRule = (constraint: ProfileConstraint, by: string, expression: string, faults: ProfileIssues): void => {
   const { key, severity, human } = constraint
   faults.reportAt(expression, { severity, code: 'invariant', text: `${human} (${key}, ${by})` }, ruleOf(constraint))
 }

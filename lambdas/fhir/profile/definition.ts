@@ -13,13 +13,13 @@ export type Profile = {
   readonly isWhole: boolean
   readonly elements: readonly ProfileElement[]
   /** Of an extension: where it may stand. */
-  readonly contexts?: readonly Context[]
+  readonly contexts?: readonly ExtensionContext[]
   readonly isModifier?: true
   /** FHIRPath that holds on what it stands on. */
   readonly contextInvariants?: readonly string[]
 }
 
-export type Context = { readonly type: string; readonly expression: string }
+export type ExtensionContext = { readonly type: string; readonly expression: string }
 
 /** One of ElementDefinition. `id`: with the names of slices. https://hl7.org/fhir/R4/elementdefinition.html */
 export type ProfileElement = {
@@ -47,10 +47,10 @@ export type ProfileType = {
   readonly targetProfiles?: readonly string[]
 }
 
-export type Strength = 'required' | 'extensible' | 'preferred'
+export type BindingStrength = 'required' | 'extensible' | 'preferred'
 
 /** `max`: the value set beyond which nothing is allowed, whatever the strength. */
-export type Binding = { readonly strength: Strength; readonly valueSet?: string; readonly max?: string }
+export type Binding = { readonly strength: BindingStrength; readonly valueSet?: string; readonly max?: string }
 
 export type Discriminator = { readonly type: 'value' | 'pattern' | 'exists' | 'type' | 'profile'; readonly path: string }
 
@@ -68,4 +68,4 @@ export type ProfileConstraint = {
 }
 
 /** `isBuiltIn`: said by a profile that every server has. */
-export type Sourced<Said> = { readonly said: Said; readonly isBuiltIn: boolean }
+export type ProfileStatement<Said> = { readonly said: Said; readonly isBuiltIn: boolean }

@@ -22,7 +22,7 @@ export function itemsOf(item: Item, name: string, isChoice: boolean): readonly I
   }
   if (!isChoice) return listed(value[name], value[`_${name}`], undefined)
   const key = formOf(value, name)
-  return key === undefined ? [] : listed(value[key], value[`_${key}`], typeNamed(key.slice(name.length)))
+  return key === undefined ? [] : listed(value[key], value[`_${key}`], choiceTypeOf(key.slice(name.length)))
 }
 
 export const itemOf = (value: unknown): Item => ({ value, companion: undefined, type: undefined, index: undefined })
@@ -44,13 +44,13 @@ function listed(value: unknown, companion: unknown, type: string | undefined): r
 function formOf(object: Element, choice: string): string | undefined {
   for (const key in object) {
     const name = key.startsWith('_') ? key.slice(1) : key
-    if (name.startsWith(choice) && name.length > choice.length && typeNamed(name.slice(choice.length)) !== undefined) return name
+    if (name.startsWith(choice) && name.length > choice.length && choiceTypeOf(name.slice(choice.length)) !== undefined) return name
   }
   return undefined
 }
 
 /** `Quantity`, `String` → the FHIR type. */
-export const typeNamed = (capital: string): string | undefined => TYPES.get(capital)
+export const choiceTypeOf = (capital: string): string | undefined => TYPES.get(capital)
 
 /** The value of an extension may be of any type that a choice can have. */
 const TYPES: ReadonlyMap<string, string> = new Map(

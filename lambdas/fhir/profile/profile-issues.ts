@@ -1,13 +1,13 @@
 /** What a check of profiles has found: each fault once, however many profiles say it, and as the strictest of them says it. */
 import type { Issue, IssueCode } from '../outcome.ts'
-import { Enough, pathOf } from '../validate/findings.ts'
+import { IssueLimitReached, pathOf } from '../validate/findings.ts'
 
 /** Nobody reads more. */
 const MOST = 100
 
 const MORE: Issue = { severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` }
 
-export class Faults {
+export class ProfileIssues {
   readonly #found = new Map<string, Issue>()
   readonly #path: (string | number)[]
   readonly #isApart: boolean
@@ -30,11 +30,11 @@ export class Faults {
   }
 
   /** Of the same place, for what may turn out not to matter. */
-  apart(): Faults {
-    return new Faults(this.#path, true)
+  apart(): ProfileIssues {
+    return new ProfileIssues(this.#path, true)
   }
 
-  add(others: Faults): void {
+  add(others: ProfileIssues): void {
     for (const [key, issue] of others.#found) this.#keep(key, issue)
   }
 
@@ -71,7 +71,7 @@ export class Faults {
     if (!isError(issue) && UNDECIDED.has(issue.code)) this.undecided ??= issue.text
     const count = isError(issue) ? ++this.errors : ++this.#others
     if (count <= MOST) this.#found.set(key, issue)
-    else if (isError(issue) && !this.#isApart) throw new Enough()
+    else if (isError(issue) && !this.#isApart) throw new IssueLimitReached()
   }
 }
 

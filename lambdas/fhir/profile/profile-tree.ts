@@ -1,10 +1,10 @@
 /** A profile as a tree of its elements, with slices beside them: what a check walks through. https://hl7.org/fhir/R4/profiling.html */
 
-import { ownType } from './canonical.ts'
-import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileType, Slicing, Sourced } from './definition.ts'
+import { r4TypeNameOf } from './canonical.ts'
+import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileStatement, ProfileType, Slicing } from './definition.ts'
 import { elementOf } from './type-elements.ts'
 
-export type Node = {
+export type ProfileNode = {
   /** `Observation.component:systolic.value[x]` */
   readonly id: string
   /** Without `[x]`. */
@@ -20,22 +20,27 @@ export type Node = {
   minValue: unknown
   maxValue: unknown
   maxLength: number | undefined
-  regex: Sourced<string> | undefined
+  regex: ProfileStatement<string> | undefined
   binding: Binding | undefined
   slicing: Slicing | undefined
   content: string | undefined
   /** By their keys. */
-  readonly constraints: Map<string, Sourced<ProfileConstraint>>
-  readonly slices: Map<string, Node>
-  readonly children: Map<string, Node>
+  readonly constraints: Map<string, ProfileStatement<ProfileConstraint>>
+  readonly slices: Map<string, ProfileNode>
+  readonly children: Map<string, ProfileNode>
   /** Those of its children of which, or of what they hold, anything is said. */
-  saying: readonly Node[]
+  saying: readonly ProfileNode[]
 }
 
 /** `isSilent`: nothing is said at all. */
-export type Tree = { readonly profile: Profile; readonly root: Node; readonly nodes: ReadonlyMap<string, Node>; readonly isSilent: boolean }
+export type ProfileTree = {
+  readonly profile: Profile
+  readonly root: ProfileNode
+  readonly nodes: ReadonlyMap<string, ProfileNode>
+  readonly isSilent: boolean
+}
 
-const nodeOf = (id: string, slice?: string): Node => {
+const nodeOf = (id: string, slice?: string): ProfileNode => {
   const last = id.slice(id.lastIndexOf('.') + 1).split(':')[0]!
   const isChoice = last.endsWith('[x]')
   return {
@@ -63,15 +68,15 @@ const nodeOf = (id: string, slice?: string): Node => {
 }
 
 /** `base`: the tree of what a differential differs from; undefined where that is R4's own type. */
-export function treeOf(profile: Profile, base?: Tree): Tree {
-  const nodes = new Map<string, Node>()
+export function treeOf(profile: Profile, base?: ProfileTree): ProfileTree {
+  const nodes = new Map<string, ProfileNode>()
   const root = profile.isWhole || base === undefined ? placed(profile.type, nodes) : copied(base, nodes)
   for (const element of profile.elements) say(element, profile.isBuiltIn === true, placed(spelledOut(element.id, profile.type), nodes))
   return { profile, root, nodes, isSilent: !says(root) }
 }
 
 /** Whether anything is said of it, or of what it holds: finds out which children are saying anything. */
-function says(node: Node): boolean {
+function says(node: ProfileNode): boolean {
   const { min, max, types, fixed, pattern, minValue, maxValue, maxLength, regex, binding, content, constraints, slices } = node
   node.saying = [...node.children.values()].filter(says)
   for (const slice of slices.values()) says(slice)
@@ -97,7 +102,7 @@ function spelledOut(id: string, type: string): string {
 const stepsOf = (id: string): readonly string[] => id.split('.')
 
 /** The node at an id, made with those above it where it is not there. */
-function placed(id: string, nodes: Map<string, Node>): Node {
+function placed(id: string, nodes: Map<string, ProfileNode>): ProfileNode {
   const known = nodes.get(id)
   if (known !== undefined) return known
   const steps = stepsOf(id)
@@ -117,13 +122,13 @@ function placed(id: string, nodes: Map<string, Node>): Node {
 }
 
 /** A slice `a/b` slices the slice `a` anew, where there is one. */
-function hostOf(list: string, slice: string, nodes: Map<string, Node>): { readonly host: Node; readonly name: string } {
+function hostOf(list: string, slice: string, nodes: Map<string, ProfileNode>): { readonly host: ProfileNode; readonly name: string } {
   const slash = slice.lastIndexOf('/')
   const above = slash < 0 ? undefined : nodes.get(`${list}:${slice.slice(0, slash)}`)
   return above === undefined ? { host: placed(list, nodes), name: slice } : { host: above, name: slice.slice(slash + 1) }
 }
 
-function copied(base: Tree, nodes: Map<string, Node>): Node {
+function copied(base: ProfileTree, nodes: Map<string, ProfileNode>): ProfileNode {
   for (const [id, node] of base.nodes) {
     const { slices: _, children: __, constraints, content, ...said } = node
     Object.assign(placed(id, nodes), said, { content: inheritedContent(content, base.profile.url) })
@@ -135,13 +140,17 @@ function copied(base: Tree, nodes: Map<string, Node>): Node {
 /** `#id` names an element of the base, without what a profile of it adds. Content that R4 itself defines is checked without profiles. */
 function inheritedContent(content: string | undefined, base: string): string | undefined {
   if (content === undefined || !content.startsWith('#')) return content
-  return ownType(base) === undefined ? `${base}${content}` : undefined
+  return r4TypeNameOf(base) === undefined ? `${base}${content}` : undefined
 }
 
-export type Content = { readonly node: Node; readonly tree: Tree }
+export type NodeContent = { readonly node: ProfileNode; readonly tree: ProfileTree }
 
 /** Returns the element whose content a node of a tree has; undefined: none, or its definition is not loaded. */
-export function contentOf({ content = '' }: Node, own: Tree, treeAt: (canonical: string) => Tree | undefined): Content | undefined {
+export function contentOf(
+  { content = '' }: ProfileNode,
+  own: ProfileTree,
+  treeAt: (canonical: string) => ProfileTree | undefined,
+): NodeContent | undefined {
   const at = content.indexOf('#')
   if (at < 0) return undefined
   const url = content.slice(0, at)
@@ -150,7 +159,7 @@ export function contentOf({ content = '' }: Node, own: Tree, treeAt: (canonical:
   return tree === undefined || node === undefined ? undefined : { node, tree }
 }
 
-function say(element: ProfileElement, isBuiltIn: boolean, node: Node): void {
+function say(element: ProfileElement, isBuiltIn: boolean, node: ProfileNode): void {
   const { min, max, types, minValue, maxValue, maxLength, regex, binding, slicing, constraints, content } = element
   if (min !== undefined) node.min = min
   if (max !== undefined) node.max = max === '*' ? Number.POSITIVE_INFINITY : max

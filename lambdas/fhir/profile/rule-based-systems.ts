@@ -1,7 +1,7 @@
 /** Systems whose codes are known without a list of them. */
 
 /** What knows UCUM. https://ucum.org/ucum */
-export type Units = {
+export type UcumUnits = {
   readonly isUnit: (code: string) => boolean
   /** undefined: not a unit, or one that has no relation to others. */
   readonly inBaseUnits: (code: string, value: number) => { readonly unit: string; readonly value: number } | undefined
@@ -14,7 +14,7 @@ const LOINC = 'http://loinc.org'
 const SNOMED = 'http://snomed.info/sct'
 
 /** undefined: what is known does not say. */
-export function isCodeOf(system: string, code: string, units: Units | undefined): boolean | undefined {
+export function isCodeOf(system: string, code: string, units: UcumUnits | undefined): boolean | undefined {
   switch (system) {
     case UCUM:
       return units?.isUnit(code)
@@ -28,7 +28,7 @@ export function isCodeOf(system: string, code: string, units: Units | undefined)
 }
 
 /** Whether the check digit of a code is wrong: it was mistyped, or is made up. */
-export function isMistyped(system: string, code: string): boolean {
+export function hasWrongCheckDigit(system: string, code: string): boolean {
   if (system === LOINC) return /^\d{1,8}-\d$/.test(code) && !isLuhn(code.replace('-', ''))
   return system === SNOMED && /^\d+$/.test(code) && !(/^[1-9]\d{5,17}$/.test(code) && isVerhoeff(code))
 }

@@ -33,14 +33,14 @@ const KINDS: ReadonlyMap<string, string> = new Map(
 )
 
 /** Resources that are no DomainResource. https://hl7.org/fhir/R4/resource.html */
-export const PLAIN: ReadonlySet<string> = new Set(['Bundle', 'Binary', 'Parameters'])
+export const NON_DOMAIN_RESOURCES: ReadonlySet<string> = new Set(['Bundle', 'Binary', 'Parameters'])
 
 /** What a type is a kind of, besides itself. `type`: `Patient.contact` is one, too. */
-export function basesOf(type: string): readonly string[] {
-  if (isResourceType(type)) return PLAIN.has(type) ? ['Resource'] : ['DomainResource', 'Resource']
+export function baseTypesOf(type: string): readonly string[] {
+  if (isResourceType(type)) return NON_DOMAIN_RESOURCES.has(type) ? ['Resource'] : ['DomainResource', 'Resource']
   const base = KINDS.get(type) ?? (isResourceType(type.split('.')[0]!) ? 'BackboneElement' : undefined)
   return base === undefined ? ['Element'] : [base, 'Element']
 }
 
 /** `type`: empty where it is not known. */
-export const isKindOf = (type: string, about: string): boolean => type === about || type === '' || basesOf(type).includes(about)
+export const isKindOf = (type: string, about: string): boolean => type === about || type === '' || baseTypesOf(type).includes(about)

@@ -2,8 +2,8 @@
  * Whether a code is in a value set: in, out, or unknown where what is loaded does not say. https://hl7.org/fhir/R4/valueset.html
  * A system that is included whole holds any code: whether it is one of the system's is not for a value set to say.
  */
-import { CHARACTERS, spend, type Work } from '../path/work-budget.ts'
-import { clipped } from './clipped-text.ts'
+import { CHARACTERS_PER_ITEM, spendWork, type WorkBudget } from '../path/work-budget.ts'
+import { clipText } from './clipped-text.ts'
 
 export type ValueSet = {
   readonly url: string
@@ -21,12 +21,12 @@ export type Inclusion = {
   /** Of the system. */
   readonly version?: string
   readonly codes?: readonly string[]
-  readonly filters?: readonly Filter[]
+  readonly filters?: readonly ConceptFilter[]
   /** Codes have to be in all of them. */
   readonly valueSets?: readonly string[]
 }
 
-export type Filter = { readonly property: string; readonly op: string; readonly value: string }
+export type ConceptFilter = { readonly property: string; readonly op: string; readonly value: string }
 
 /** Of a code system that is loaded whole: each code with those above it. `isAnyCase`: they stand in small letters, and in any others they are the same. */
 export type CodeSystem = {
@@ -49,28 +49,29 @@ export type Terminology = {
 }
 
 /** `system`: undefined for an element of type code, whose system the value set implies. `reasons`: why it is unknown, where it is. */
-export type Question = {
+export type MembershipQuery = {
   readonly system: string | undefined
   readonly code: string
   readonly terminology: Terminology
-  readonly work: Work
+  readonly work: WorkBudget
   readonly reasons?: Set<string>
 }
 
-export const membership = (canonical: string, question: Question): Membership => memberOf(canonical, { ...question, path: [] })
+export const valueSetMembershipOf = (canonical: string, question: MembershipQuery): Membership =>
+  memberOf(canonical, { ...question, path: [] })
 
-type Asked = Question & {
+type Asked = MembershipQuery & {
   /** The value sets that led here. */
   readonly path: readonly string[]
 }
 
 function memberOf(canonical: string, asked: Asked): Membership {
-  spend(asked.work, 1 + asked.path.length)
-  if (asked.path.includes(canonical)) return unknown(`the value set ${clipped(canonical)} is a part of itself`, asked)
+  spendWork(asked.work, 1 + asked.path.length)
+  if (asked.path.includes(canonical)) return unknown(`the value set ${clipText(canonical)} is a part of itself`, asked)
   const set = asked.terminology.valueSet(canonical)
   if (set === undefined)
     return unknown(
-      `the value set ${clipped(canonical)} ${missing(canonical, asked, 'is not loaded, or does not say which codes it has')}`,
+      `the value set ${clipText(canonical)} ${missing(canonical, asked, 'is not loaded, or does not say which codes it has')}`,
       asked,
     )
   const within = { ...asked, path: [...asked.path, canonical] }
@@ -98,7 +99,7 @@ const missing = (canonical: string, { terminology }: Asked, otherwise: string): 
   terminology.isRetired?.(canonical) ? 'is retired' : otherwise
 
 function includes(inclusion: Inclusion, asked: Asked): Membership {
-  spend(asked.work, 1)
+  spendWork(asked.work, 1)
   const { system, valueSets = [] } = inclusion
   const parts = valueSets.map((canonical) => memberOf(canonical, asked))
   if (system !== undefined) parts.push(inSystem(system, inclusion, asked))
@@ -143,10 +144,10 @@ function listedIn(codes: readonly string[], code: string): boolean {
 }
 
 /** https://hl7.org/fhir/R4/valueset-filter-operator.html, of those the codes themselves and what is above them. */
-function passes({ property, op, value }: Filter, system: string, known: CodeSystem | undefined, asked: Asked): Membership {
+function passes({ property, op, value }: ConceptFilter, system: string, known: CodeSystem | undefined, asked: Asked): Membership {
   const { work } = asked
-  spend(work, 1 + value.length / CHARACTERS)
-  if (property === UNTOLD.property) return unknown('the value set is loaded only in part', asked)
+  spendWork(work, 1 + value.length / CHARACTERS_PER_ITEM)
+  if (property === UNKNOWN_FILTER.property) return unknown('the value set is loaded only in part', asked)
   const spelled = (text: string): string => (known?.isAnyCase ? text.toLowerCase() : text)
   const code = spelled(asked.code)
   const isOfCodes = property === 'concept' || property === 'code'
@@ -154,10 +155,10 @@ function passes({ property, op, value }: Filter, system: string, known: CodeSyst
   if (isOfCodes && op === '=') return isNamed ? 'in' : 'out'
   if (isOfCodes && (op === 'in' || op === 'not-in')) return isNamed === (op === 'in') ? 'in' : 'out'
   if (!isOfCodes || !HIERARCHICAL.has(op))
-    return unknown(`the filter ${clipped(`${property} ${op}`)} of ${clipped(system)} is not supported`, asked)
-  if (known === undefined) return unknown(`the code system ${clipped(system)} ${missing(system, asked, 'is not loaded')}`, asked)
+    return unknown(`the filter ${clipText(`${property} ${op}`)} of ${clipText(system)} is not supported`, asked)
+  if (known === undefined) return unknown(`the code system ${clipText(system)} ${missing(system, asked, 'is not loaded')}`, asked)
   if (!Object.hasOwn(known.codes, code)) return 'out'
-  spend(work, known.codes[code]!.length / CHARACTERS)
+  spendWork(work, known.codes[code]!.length / CHARACTERS_PER_ITEM)
   const above = spelled(value)
   const isBelow = known.codes[code]!.includes(above)
   const passed = op === 'descendent-of' ? isBelow : (isBelow || code === above) === (op === 'is-a')
@@ -165,7 +166,7 @@ function passes({ property, op, value }: Filter, system: string, known: CodeSyst
 }
 
 /** What is not told passes or does not: of a value set that is given in part. */
-export const UNTOLD: Filter = { property: 'untold', op: '=', value: '' }
+export const UNKNOWN_FILTER: ConceptFilter = { property: 'untold', op: '=', value: '' }
 
 const HIERARCHICAL: ReadonlySet<string> = new Set(['is-a', 'descendent-of', 'is-not-a'])
 

@@ -4,7 +4,7 @@
 const REFERENCE = /&(?:#x0*([\dA-Fa-f]{1,6})|#0*(\d{1,7})|amp|lt|gt|quot|apos);/g
 
 /** Returns whether each & begins a reference to a character. */
-export const hasOnlyReferences = (text: string): boolean =>
+export const hasOnlyCharacterReferences = (text: string): boolean =>
   !text.includes('&') ||
   !text.replace(REFERENCE, (whole, hex, decimal) => (isCodePoint(codeOf(hex, decimal) ?? 1) ? '' : whole)).includes('&')
 
@@ -24,7 +24,7 @@ const ACTIVE_LINK = new RegExp(`^(?:${SCRIPT})`, 'i')
 const ACTIVE_STYLE = new RegExp(SCRIPT, 'i')
 
 /** Returns whether a browser may run a script when it follows a link or shows a style. The value has only references that XML has. */
-export function isActive(attribute: string, value: string): boolean {
+export function isActiveAttribute(attribute: string, value: string): boolean {
   if (LINKS.has(attribute)) return ACTIVE_LINK.test(squeezed(decoded(value)))
   return attribute === 'style' && ACTIVE_STYLE.test(squeezed(unescaped(decoded(value))))
 }

@@ -2,25 +2,25 @@
 import type { CodeSet } from '../path/definitions.ts'
 import type { Element } from '../resource.ts'
 
-export type Codes = {
+export type AllowedCodes = {
   readonly has: (code: string) => boolean
   readonly hasCoding: (system: unknown, code: unknown) => boolean
   /** What to say about one that is not in it. */
   readonly fault: string
 }
 
-const MADE = new WeakMap<CodeSet, Codes>()
+const MADE = new WeakMap<CodeSet, AllowedCodes>()
 
 /** Up to how many codes are named in a finding. */
 const FEW = 12
 
-export function codesOf(set: CodeSet): Codes {
+export function codesOf(set: CodeSet): AllowedCodes {
   const known = MADE.get(set)
   if (known !== undefined) return known
   const bySystem = new Map(Object.entries(set.codes).map(([system, codes]) => [system, new Set(codes)]))
   const all = new Set(Object.values(set.codes).flat())
   const named = all.size <= FEW ? `: ${[...all].join(', ')}` : ''
-  const codes: Codes = {
+  const codes: AllowedCodes = {
     has: (code) => all.has(code),
     hasCoding: (system, code) => typeof system === 'string' && typeof code === 'string' && bySystem.get(system)?.has(code) === true,
     fault: `The code is not in the value set ${set.url}${named}`,
@@ -30,7 +30,7 @@ export function codesOf(set: CodeSet): Codes {
 }
 
 /** What is wrong with a Coding or CodeableConcept, or undefined. */
-export function codingFault(type: string, value: Element, codes: Codes): string | undefined {
+export function findCodingProblem(type: string, value: Element, codes: AllowedCodes): string | undefined {
   if (type === 'Coding') return value.code === undefined || codes.hasCoding(value.system, value.code) ? undefined : codes.fault
   const codings = value.coding
   if (!Array.isArray(codings) || codings.length === 0)

@@ -4,10 +4,10 @@ import type { Issue, IssueCode } from '../outcome.ts'
 const MOST = 100
 
 /** Nobody reads more findings, and a body may have millions. */
-export class Enough extends Error {}
+export class IssueLimitReached extends Error {}
 
 /** Collects issues; the path is kept as a stack and written out only for a finding. */
-export class Findings {
+export class ValidationIssues {
   readonly issues: Issue[] = []
   depth = 0
   private readonly path: (string | number)[] = []
@@ -25,19 +25,19 @@ export class Findings {
     if (this.issues.length < MOST)
       return void this.issues.push({ severity: 'error', code, text, expression: pathOf(this.path.slice(0, this.depth)) })
     this.issues.push({ severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` })
-    throw new Enough()
+    throw new IssueLimitReached()
   }
 }
 
 /** FHIRPath of an element: `Patient.name[0].given`. */
 export const pathOf = (steps: readonly (string | number)[]): string =>
   steps.reduce<string>(
-    (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${text === '' ? '' : '.'}${named(step)}`),
+    (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${text === '' ? '' : '.'}${quoteName(step)}`),
     '',
   )
 
 /** Names that FHIRPath could not read stand in backticks: Narrative.div is an operator there. http://hl7.org/fhirpath/N1/#keywords */
-export const named = (name: string): string =>
+export const quoteName = (name: string): string =>
   /^[A-Za-z_]\w{0,63}$/.test(name) && !KEYWORDS.has(name) ? name : `\`${begun(name).replace(/[\\`]/g, '\\$&')}\``
 
 /** No character is cut in halves. */

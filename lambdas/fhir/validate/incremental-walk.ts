@@ -3,23 +3,23 @@
  * findings come in the same order.
  */
 import { type Element, isElement } from '../resource.ts'
-import { checkAreUsed } from './contained-references.ts'
-import type { LiveShape, Member, Rule } from './type-shapes.ts'
+import { checkContainedAreUsed } from './contained-references.ts'
+import type { CompiledShape, Member, Rule } from './type-shapes.ts'
 import {
   checkItem,
-  checkKind,
   checkMember,
-  checkPresent,
+  checkReferenceOrCoding,
+  checkRequiredMembers,
   checkRule,
+  containedContextOf,
   enterContained,
   enterMember,
-  insideContained,
-  isBranch,
-  shapeIn,
+  isNestedElement,
+  shapeOfMember,
   shapeOfResource,
   type Walk,
-  type Within,
-  withinOf,
+  type WalkContext,
+  walkContextOf,
 } from './walk.ts'
 
 /** Before the next piece, or before a rule, which may look at all there is and take as long as many pieces. */
@@ -27,9 +27,9 @@ export type Pause = 'piece' | 'rule'
 type Pieces<Result = void> = Generator<Pause, Result>
 
 /** Members and items. */
-export const PIECE = 2_000
+export const MEMBERS_PER_PIECE = 2_000
 
-export const isLarge = (tree: unknown): boolean => sizeOf(tree, PIECE) > PIECE
+export const isLargeTree = (tree: unknown): boolean => sizeOf(tree, MEMBERS_PER_PIECE) > MEMBERS_PER_PIECE
 
 /** How many members and items there are, with itself; counted until there are more than `most`. */
 function sizeOf(tree: unknown, most: number): number {
@@ -48,18 +48,18 @@ function sizeOf(tree: unknown, most: number): number {
   return size
 }
 
-export function* rootInPieces(resource: Element, walk: Walk): Pieces {
-  const within = withinOf(resource, walk)
-  if (yield* resourceInPieces(resource, within)) checkAreUsed(resource, within, within.findings)
+export function* checkRootInPieces(resource: Element, walk: Walk): Pieces {
+  const within = walkContextOf(resource, walk)
+  if (yield* resourceInPieces(resource, within)) checkContainedAreUsed(resource, within, within.findings)
 }
 
-function* resourceInPieces(resource: Element, within: Within): Pieces<boolean> {
+function* resourceInPieces(resource: Element, within: WalkContext): Pieces<boolean> {
   const shape = shapeOfResource(resource, within)
   if (shape !== undefined) yield* objectInPieces(resource, shape, within)
   return shape !== undefined
 }
 
-function* objectInPieces(object: Element, shape: LiveShape, within: Within): Pieces {
+function* objectInPieces(object: Element, shape: CompiledShape, within: WalkContext): Pieces {
   let seen = 0
   let members = 0
   for (const key in object) {
@@ -68,39 +68,39 @@ function* objectInPieces(object: Element, shape: LiveShape, within: Within): Pie
     const member = enterMember(object, key, seen, shape, within)
     if (member === undefined) continue
     seen |= member.bit
-    if (isLarge(object[key])) yield* memberInPieces(object, object[key], member, within)
+    if (isLargeTree(object[key])) yield* memberInPieces(object, object[key], member, within)
     else checkMember(object, object[key], member, within)
     within.findings.leave()
     yield 'piece'
   }
-  checkPresent(object, shape, seen, members, false, within.findings)
+  checkRequiredMembers(object, shape, seen, members, false, within.findings)
   yield* rulesInPieces(shape.rules, object, within)
 }
 
-function* rulesInPieces(rules: readonly Rule[], focus: unknown, within: Within): Pieces {
+function* rulesInPieces(rules: readonly Rule[], focus: unknown, within: WalkContext): Pieces {
   for (const rule of rules) {
     yield 'rule'
     checkRule(rule, focus, within)
   }
 }
 
-function* memberInPieces(object: Element, value: unknown, member: Member, within: Within): Pieces {
+function* memberInPieces(object: Element, value: unknown, member: Member, within: WalkContext): Pieces {
   const isKnown = member.companionOf === undefined && member.list === Array.isArray(value)
   if (isKnown && Array.isArray(value)) yield* itemsInPieces(value, object, member, within)
   else if (isKnown && member.primitive === undefined) yield* valueInPieces(value, member, within)
   else checkMember(object, value, member, within)
 }
 
-function* itemsInPieces(items: readonly unknown[], object: Element, member: Member, within: Within): Pieces {
+function* itemsInPieces(items: readonly unknown[], object: Element, member: Member, within: WalkContext): Pieces {
   let size = 0
   for (const [index, item] of items.entries()) {
-    const more = sizeOf(item, PIECE)
-    if (size + more > PIECE) {
+    const more = sizeOf(item, MEMBERS_PER_PIECE)
+    if (size + more > MEMBERS_PER_PIECE) {
       yield 'piece'
       size = 0
     }
     size += more
-    if (more <= PIECE || member.primitive !== undefined) checkItem(item, index, object, member, within)
+    if (more <= MEMBERS_PER_PIECE || member.primitive !== undefined) checkItem(item, index, object, member, within)
     else {
       within.findings.enter(index)
       yield* valueInPieces(item, member, within)
@@ -109,16 +109,16 @@ function* itemsInPieces(items: readonly unknown[], object: Element, member: Memb
   }
 }
 
-function* valueInPieces(value: unknown, member: Member, within: Within): Pieces {
-  if (!isBranch(value, within)) return
+function* valueInPieces(value: unknown, member: Member, within: WalkContext): Pieces {
+  if (!isNestedElement(value, within)) return
   if (member.type !== 'Resource') {
-    yield* objectInPieces(value, shapeIn(member), within)
-    checkKind(value, member, within)
+    yield* objectInPieces(value, shapeOfMember(member), within)
+    checkReferenceOrCoding(value, member, within)
     yield* rulesInPieces(member.rules, value, within)
-  } else if (member.key !== 'contained') yield* rootInPieces(value, within)
+  } else if (member.key !== 'contained') yield* checkRootInPieces(value, within)
   else {
     const leave = enterContained(value, within)
-    yield* resourceInPieces(value, insideContained(value, within))
+    yield* resourceInPieces(value, containedContextOf(value, within))
     leave()
   }
 }

@@ -1,8 +1,8 @@
 /** Whether a narrative is the XHTML that FHIR allows, without active content: txt-1 and txt-2. https://hl7.org/fhir/R4/narrative.html#xhtml */
-import { hasOnlyReferences, isActive } from './active-content.ts'
+import { hasOnlyCharacterReferences, isActiveAttribute } from './active-content.ts'
 
 /** What is wrong with the content of Narrative.div, or undefined. */
-export function narrativeFault(source: string): string | undefined {
+export function findNarrativeProblem(source: string): string | undefined {
   const text = source.replace(/^\s*<\?xml[^>]*\?>/, '').trim()
   const open: string[] = []
   let hasContent = false
@@ -14,7 +14,7 @@ export function narrativeFault(source: string): string | undefined {
     end = PIECE.lastIndex
     const [whole, closing, name, attributes = '', alone] = piece
     if (whole === '<') return 'The narrative is not well-formed XHTML'
-    if (!hasOnlyReferences(between) || !hasOnlyReferences(attributes)) return ENTITY
+    if (!hasOnlyCharacterReferences(between) || !hasOnlyCharacterReferences(attributes)) return ENTITY
     if (name === undefined) continue
     if (open.length === 0 && (piece.index !== 0 || name !== 'div' || closing === '/')) return 'The narrative must be one div element'
     if (closing === '/') {
@@ -45,7 +45,8 @@ function tagFault(name: string, attributes: string): string | undefined {
     if (!ATTRIBUTES.has(attribute!) && !attribute!.startsWith('xmlns'))
       return `The attribute ${attribute!.slice(0, 32)} is not allowed in a narrative (txt-1)`
     // guard: narrative-without-active-content
-    if (isActive(attribute!, value!)) return `javascript:, vbscript: and data:text/html are not allowed in the ${attribute} of a narrative`
+    if (isActiveAttribute(attribute!, value!))
+      return `javascript:, vbscript: and data:text/html are not allowed in the ${attribute} of a narrative`
   }
   return undefined
 }

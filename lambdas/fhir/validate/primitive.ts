@@ -1,12 +1,12 @@
 /** The formats of primitive types. https://hl7.org/fhir/R4/datatypes.html#primitive */
 import { isDecimal } from '../json.ts'
 import { isIdText } from '../resource.ts'
-import { narrativeFault } from './narrative.ts'
+import { findNarrativeProblem } from './narrative.ts'
 
 /** What is wrong with a value, or undefined. */
 export type PrimitiveCheck = (value: unknown) => string | undefined
 
-export function primitiveCheck(type: string): PrimitiveCheck | undefined {
+export function primitiveCheckOf(type: string): PrimitiveCheck | undefined {
   return CHECKS.get(type)
 }
 
@@ -131,5 +131,5 @@ const CHECKS: ReadonlyMap<string, PrimitiveCheck> = new Map<string, PrimitiveChe
   ],
   ['time', matching(new RegExp(`^${TIME}$`), 'A time looks like 08:15:00')],
   ['base64Binary', base64],
-  ['xhtml', text(narrativeFault)],
+  ['xhtml', text(findNarrativeProblem)],
 ])

@@ -3,10 +3,15 @@ import { withArticle } from '../article.ts'
 import { typeOfUrl } from '../path/reference-type.ts'
 import type { Element } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import type { Findings } from './findings.ts'
+import type { ValidationIssues } from './findings.ts'
 
 /** `targets`: the types the element allows, or undefined for any. `contained`: the resources `#id` names. */
-export function checkReference(value: Element, targets: ReadonlySet<string> | undefined, contained: Contained, findings: Findings): void {
+export function checkReference(
+  value: Element,
+  targets: ReadonlySet<string> | undefined,
+  contained: Contained,
+  findings: ValidationIssues,
+): void {
   const { reference, type } = value
   const target = typeof reference === 'string' ? targetOf(reference, contained, findings) : undefined
   if (typeof type === 'string') {
@@ -28,7 +33,7 @@ const named = (type: string): string => (isResourceType(type) ? type : 'resource
 
 type Contained = ReadonlyMap<unknown, Element>
 
-function targetOf(reference: string, contained: Contained, findings: Findings): string | undefined {
+function targetOf(reference: string, contained: Contained, findings: ValidationIssues): string | undefined {
   if (reference.startsWith('#')) return reference.length === 1 ? undefined : containedType(reference.slice(1), contained, findings)
   const type = typeOfUrl(reference)
   if (type === undefined || isResourceType(type)) return type
@@ -36,7 +41,7 @@ function targetOf(reference: string, contained: Contained, findings: Findings): 
   return undefined
 }
 
-function containedType(id: string, contained: Contained, findings: Findings): string | undefined {
+function containedType(id: string, contained: Contained, findings: ValidationIssues): string | undefined {
   const found = contained.get(id)
   if (found === undefined) findings.report('invariant', 'A reference to a contained resource must be to one that is there (ref-1)')
   const type = found?.resourceType

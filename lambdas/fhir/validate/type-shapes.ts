@@ -1,36 +1,36 @@
 /** The shapes of definitions/, made ready for the walk when a type is first met. */
 import compiledInvariants from '../definitions/invariants.json' with { type: 'json' }
 import { R4 } from '../definitions/r4.ts'
-import type { Scope } from '../path/branch.ts'
+import type { EvaluationScope } from '../path/branch.ts'
 import type { ElementShape } from '../path/definitions.ts'
 import { prepareTest } from '../path/steps.ts'
 import { isResourceType } from '../resource-types.ts'
-import { type Codes, codesOf } from './codes.ts'
+import { type AllowedCodes, codesOf } from './codes.ts'
 import type { Invariant } from './invariant.ts'
-import { type PrimitiveCheck, primitiveCheck } from './primitive.ts'
+import { type PrimitiveCheck, primitiveCheckOf } from './primitive.ts'
 
 /** A rule to hold at a focus. */
-export type Rule = { readonly text: string; readonly holds: (focus: unknown, scope: Scope) => boolean | undefined }
+export type Rule = { readonly text: string; readonly holds: (focus: unknown, scope: EvaluationScope) => boolean | undefined }
 
 export type Member = {
   readonly key: string
   readonly type: string
   readonly list: boolean
   /** Of its type, when it was met. */
-  shape: LiveShape | undefined
+  shape: CompiledShape | undefined
   /** Of a primitive: its format. */
   readonly primitive: PrimitiveCheck | undefined
   /** Which bit of the seen and required members this is; 0 for one that may be left out. All forms of a choice share theirs. */
   readonly bit: number
   readonly choice: string | undefined
-  readonly codes: Codes | 'mime' | undefined
+  readonly codes: AllowedCodes | 'mime' | undefined
   readonly targets: ReadonlySet<string> | undefined
   readonly rules: readonly Rule[]
   /** Of `_birthDate`: birthDate, whose extensions it holds. */
   readonly companionOf: string | undefined
 }
 
-export type LiveShape = {
+export type CompiledShape = {
   readonly type: string
   readonly isResource: boolean
   readonly members: ReadonlyMap<string, Member>
@@ -45,9 +45,9 @@ export type LiveShape = {
 /** Read as this loads: what a function does before its first request has more of a processor. */
 const { shapes } = R4
 
-const LIVE = new Map<string, LiveShape>()
+const LIVE = new Map<string, CompiledShape>()
 
-export function shapeOf(type: string): LiveShape {
+export function shapeOf(type: string): CompiledShape {
   let shape = LIVE.get(type)
   if (shape === undefined) {
     shape = enliven(type)
@@ -56,7 +56,7 @@ export function shapeOf(type: string): LiveShape {
   return shape
 }
 
-function enliven(type: string): LiveShape {
+function enliven(type: string): CompiledShape {
   const { elements, required: requiredChoices = [] } = shapes[type]!
   const bits = new Bits()
   const members = new Map<string, Member>()
@@ -109,7 +109,7 @@ function memberOf(owner: string, key: string, { type, list = false, choice, code
     type,
     list,
     shape: undefined,
-    primitive: primitiveCheck(type),
+    primitive: primitiveCheckOf(type),
     bit,
     choice,
     codes: typeof codes === 'number' ? codesOf(R4.codeSets[codes]!) : codes,

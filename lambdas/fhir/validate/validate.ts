@@ -2,11 +2,11 @@
 import type { Issue } from '../outcome.ts'
 import { TooCostly } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
-import { Enough, Findings } from './findings.ts'
-import { type Pause, rootInPieces } from './incremental-walk.ts'
-import { checkRoot, typeOf, type Walk } from './walk.ts'
+import { IssueLimitReached, ValidationIssues } from './findings.ts'
+import { checkRootInPieces, type Pause } from './incremental-walk.ts'
+import { checkRoot, resourceTypeOf, type Walk } from './walk.ts'
 
-export type Options = {
+export type ValidationOptions = {
   /** Whether references must be to the types their elements allow. Default true. */
   readonly referenceTargets?: boolean
 }
@@ -15,8 +15,8 @@ export type Options = {
 const WORK = 20_000_000
 
 /** Never throws, whatever the tree. */
-export function validate(resource: unknown, options: Options = {}): readonly Issue[] {
-  const findings = new Findings()
+export function validate(resource: unknown, options: ValidationOptions = {}): readonly Issue[] {
+  const findings = new ValidationIssues()
   if (!isElement(resource)) findings.report('structure', 'A resource is expected')
   else {
     try {
@@ -29,23 +29,23 @@ export function validate(resource: unknown, options: Options = {}): readonly Iss
 }
 
 /** Finds what `validate` finds, in pieces of some thousand members and items, and rules. */
-export function* validateInPieces(resource: Element, options: Options = {}): Generator<Pause, readonly Issue[]> {
-  const findings = new Findings()
+export function* validateInPieces(resource: Element, options: ValidationOptions = {}): Generator<Pause, readonly Issue[]> {
+  const findings = new ValidationIssues()
   try {
-    yield* rootInPieces(resource, walkOf(resource, findings, options))
+    yield* checkRootInPieces(resource, walkOf(resource, findings, options))
   } catch (thrown) {
     endedBy(thrown, findings)
   }
   return findings.issues
 }
 
-function walkOf(resource: Element, findings: Findings, { referenceTargets = true }: Options): Walk {
-  findings.enter(typeOf(resource) ?? 'Resource')
+function walkOf(resource: Element, findings: ValidationIssues, { referenceTargets = true }: ValidationOptions): Walk {
+  findings.enter(resourceTypeOf(resource) ?? 'Resource')
   return { findings, referenceTargets, work: { left: WORK } }
 }
 
-function endedBy(thrown: unknown, findings: Findings): void {
-  if (thrown instanceof Enough) return
+function endedBy(thrown: unknown, findings: ValidationIssues): void {
+  if (thrown instanceof IssueLimitReached) return
   if (!(thrown instanceof TooCostly)) throw thrown
   try {
     findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource')

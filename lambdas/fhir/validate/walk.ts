@@ -1,62 +1,62 @@
 /** The walk of a validation: members, items, and the rules of each element. incremental-walk.ts walks through what is large. */
-import type { Scope } from '../path/branch.ts'
-import type { Work } from '../path/work-budget.ts'
+import type { EvaluationScope } from '../path/branch.ts'
+import type { WorkBudget } from '../path/work-budget.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { codingFault, isMimeType } from './codes.ts'
-import { checkAreUsed, type Inside, insideOf, noteLocal } from './contained-references.ts'
-import { type Findings, named } from './findings.ts'
+import { findCodingProblem, isMimeType } from './codes.ts'
+import { type ContainedReferences, checkContainedAreUsed, containedReferencesOf, recordLocalReference } from './contained-references.ts'
+import { quoteName, type ValidationIssues } from './findings.ts'
 import { checkReference } from './reference.ts'
-import { type LiveShape, type Member, type Rule, shapeOf } from './type-shapes.ts'
+import { type CompiledShape, type Member, type Rule, shapeOf } from './type-shapes.ts'
 
 const DEEPEST = 400
 
-export type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; readonly work: Work }
+export type Walk = { readonly findings: ValidationIssues; readonly referenceTargets: boolean; readonly work: WorkBudget }
 
 /** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
-export type Within = Walk & Inside & { readonly owner: Element; readonly scope: Scope }
+export type WalkContext = Walk & ContainedReferences & { readonly owner: Element; readonly scope: EvaluationScope }
 
 export function checkRoot(resource: Element, walk: Walk): void {
-  const within = withinOf(resource, walk)
-  if (checkResource(resource, within)) checkAreUsed(resource, within, within.findings)
+  const within = walkContextOf(resource, walk)
+  if (checkResource(resource, within)) checkContainedAreUsed(resource, within, within.findings)
 }
 
-export function withinOf(resource: Element, { findings, referenceTargets, work }: Walk): Within {
+export function walkContextOf(resource: Element, { findings, referenceTargets, work }: Walk): WalkContext {
   const scope = { resource, root: resource, work }
-  return { findings, referenceTargets, work, ...insideOf(resource), owner: resource, scope }
+  return { findings, referenceTargets, work, ...containedReferencesOf(resource), owner: resource, scope }
 }
 
-function checkResource(resource: Element, within: Within): boolean {
+function checkResource(resource: Element, within: WalkContext): boolean {
   const shape = shapeOfResource(resource, within)
   if (shape !== undefined) checkObject(resource, shape, within, false)
   return shape !== undefined
 }
 
 /** undefined: reported. */
-export function shapeOfResource(resource: Element, { findings }: Within): LiveShape | undefined {
-  const type = typeOf(resource)
+export function shapeOfResource(resource: Element, { findings }: WalkContext): CompiledShape | undefined {
+  const type = resourceTypeOf(resource)
   if (type !== undefined) return shapeOf(type)
   findings.report('structure', resource.resourceType === undefined ? 'resourceType is missing' : 'There is no such resource type')
   return undefined
 }
 
-export function typeOf({ resourceType }: Element): string | undefined {
+export function resourceTypeOf({ resourceType }: Element): string | undefined {
   return typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
 }
 
-function checkContained(resource: Element, within: Within): void {
+function checkContained(resource: Element, within: WalkContext): void {
   const leave = enterContained(resource, within)
-  checkResource(resource, insideContained(resource, within))
+  checkResource(resource, containedContextOf(resource, within))
   leave()
 }
 
-export const insideContained = (resource: Element, within: Within): Within => ({
+export const containedContextOf = (resource: Element, within: WalkContext): WalkContext => ({
   ...within,
   scope: { resource, root: within.owner, work: within.work },
 })
 
 /** Answers what to do when it has been walked. */
-export function enterContained(resource: Element, { findings, local, backward }: Within): () => void {
+export function enterContained(resource: Element, { findings, local, backward }: WalkContext): () => void {
   const meta = isElement(resource.meta) ? resource.meta : {}
   if (resource.id === undefined) findings.report('structure', 'A contained resource must have an id')
   if (resource.contained !== undefined) findings.report('invariant', 'A contained resource may not contain others (dom-2)')
@@ -71,7 +71,7 @@ export function enterContained(resource: Element, { findings, local, backward }:
 }
 
 /** `hasValue`: of the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
-function checkObject(object: Element, shape: LiveShape, within: Within, hasValue: boolean): void {
+function checkObject(object: Element, shape: CompiledShape, within: WalkContext, hasValue: boolean): void {
   let seen = 0
   let members = 0
   for (const key in object) {
@@ -83,20 +83,26 @@ function checkObject(object: Element, shape: LiveShape, within: Within, hasValue
     checkMember(object, object[key], member, within)
     within.findings.leave()
   }
-  checkPresent(object, shape, seen, members, hasValue, within.findings)
+  checkRequiredMembers(object, shape, seen, members, hasValue, within.findings)
   for (const rule of shape.rules) checkRule(rule, object, within)
 }
 
-export function checkRule({ holds, text }: Rule, focus: unknown, { findings, scope }: Within): void {
+export function checkRule({ holds, text }: Rule, focus: unknown, { findings, scope }: WalkContext): void {
   if (holds(focus, scope) === false) findings.report('invariant', text)
 }
 
 /** undefined: there is no such element, which is reported. `seen`: the bits of the members before this one. */
-export function enterMember(object: Element, key: string, seen: number, shape: LiveShape, { findings }: Within): Member | undefined {
+export function enterMember(
+  object: Element,
+  key: string,
+  seen: number,
+  shape: CompiledShape,
+  { findings }: WalkContext,
+): Member | undefined {
   const member = shape.members.get(key)
   if (member === undefined) {
     findings.enter(key)
-    findings.report('structure', `There is no element ${named(key)} in ${shape.type}`)
+    findings.report('structure', `There is no element ${quoteName(key)} in ${shape.type}`)
     findings.leave()
     return undefined
   }
@@ -107,13 +113,13 @@ export function enterMember(object: Element, key: string, seen: number, shape: L
 }
 
 /** `seen`: the bits of all members; `members`: how many they are. */
-export function checkPresent(
+export function checkRequiredMembers(
   object: Element,
-  shape: LiveShape,
+  shape: CompiledShape,
   seen: number,
   members: number,
   hasValue: boolean,
-  findings: Findings,
+  findings: ValidationIssues,
 ): void {
   if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
   if (shape.valueBit !== 0 && ((seen & shape.valueBit) !== 0) === (object.extension !== undefined))
@@ -124,7 +130,7 @@ export function checkPresent(
 }
 
 /** Whether another form of the choice stands before this one; valueString and _valueString are one. */
-function isSecondChoice(object: Element, key: string, { members }: LiveShape): boolean {
+function isSecondChoice(object: Element, key: string, { members }: CompiledShape): boolean {
   const { key: name, choice } = members.get(key)!
   for (const other in object) {
     if (other === key) break
@@ -134,11 +140,11 @@ function isSecondChoice(object: Element, key: string, { members }: LiveShape): b
   return false
 }
 
-function reportMissing({ requiredNames }: LiveShape, seen: number, findings: Findings): void {
+function reportMissing({ requiredNames }: CompiledShape, seen: number, findings: ValidationIssues): void {
   for (const { bit, name } of requiredNames) if ((seen & bit) === 0) findings.report('required', `${name} is required`)
 }
 
-export function checkMember(object: Element, value: unknown, member: Member, within: Within): void {
+export function checkMember(object: Element, value: unknown, member: Member, within: WalkContext): void {
   if (member.companionOf !== undefined) checkCompanion(value, object[member.companionOf], member, within)
   else if (!member.list) checkValue(value, member, within)
   else if (!Array.isArray(value)) within.findings.report('structure', 'An array is expected')
@@ -146,11 +152,11 @@ export function checkMember(object: Element, value: unknown, member: Member, wit
   else checkItems(value, object, member, within)
 }
 
-function checkItems(items: readonly unknown[], object: Element, member: Member, within: Within): void {
+function checkItems(items: readonly unknown[], object: Element, member: Member, within: WalkContext): void {
   for (let index = 0; index < items.length; index++) checkItem(items[index], index, object, member, within)
 }
 
-export function checkItem(item: unknown, index: number, object: Element, member: Member, within: Within): void {
+export function checkItem(item: unknown, index: number, object: Element, member: Member, within: WalkContext): void {
   const { findings } = within
   findings.enter(index)
   if (item === null && member.primitive !== undefined) {
@@ -161,43 +167,43 @@ export function checkItem(item: unknown, index: number, object: Element, member:
 }
 
 /** Whether it is an object to be walked; what is not is reported. */
-export function isBranch(value: unknown, { findings }: Within): value is Element {
+export function isNestedElement(value: unknown, { findings }: WalkContext): value is Element {
   if (isElement(value) && findings.depth <= DEEPEST) return true
   findings.report('structure', isElement(value) ? 'This is nested too deep' : 'An object is expected')
   return false
 }
 
-function checkValue(value: unknown, member: Member, within: Within): void {
+function checkValue(value: unknown, member: Member, within: WalkContext): void {
   if (member.primitive !== undefined) return checkPrimitive(value, member, member.primitive(value), within)
-  if (!isBranch(value, within)) return
+  if (!isNestedElement(value, within)) return
   if (member.type === 'Resource') {
     if (member.key === 'contained') checkContained(value, within)
     else checkRoot(value, within)
     return
   }
-  checkObject(value, shapeIn(member), within, false)
-  checkKind(value, member, within)
+  checkObject(value, shapeOfMember(member), within, false)
+  checkReferenceOrCoding(value, member, within)
   for (const rule of member.rules) checkRule(rule, value, within)
 }
 
-export function shapeIn(member: Member): LiveShape {
+export function shapeOfMember(member: Member): CompiledShape {
   member.shape ??= shapeOf(member.type)
   return member.shape
 }
 
 /** What references and codings have to be beyond their members. */
-export function checkKind(value: Element, member: Member, within: Within): void {
+export function checkReferenceOrCoding(value: Element, member: Member, within: WalkContext): void {
   const { findings } = within
   if (member.type === 'Reference') {
-    noteLocal(value.reference, within)
+    recordLocalReference(value.reference, within)
     checkReference(value, within.referenceTargets ? member.targets : undefined, within.contained, findings)
   } else if (member.codes !== undefined && member.codes !== 'mime') {
-    const fault = codingFault(member.type, value, member.codes)
+    const fault = findCodingProblem(member.type, value, member.codes)
     if (fault !== undefined) findings.report('code-invalid', fault)
   }
 }
 
-function checkPrimitive(value: unknown, member: Member, fault: string | undefined, within: Within): void {
+function checkPrimitive(value: unknown, member: Member, fault: string | undefined, within: WalkContext): void {
   const { findings } = within
   if (fault !== undefined) {
     findings.report(typeof value === 'object' ? 'structure' : 'value', fault)
@@ -207,14 +213,14 @@ function checkPrimitive(value: unknown, member: Member, fault: string | undefine
   if (codes === 'mime') {
     if (!isMimeType(value as string)) findings.report('code-invalid', 'This is not a MIME type')
   } else if (codes !== undefined && !codes.has(value as string)) findings.report('code-invalid', codes.fault)
-  if (type === 'uri' || type === 'canonical' || type === 'url') noteLocal(value, within)
+  if (type === 'uri' || type === 'canonical' || type === 'url') recordLocalReference(value, within)
   for (const rule of member.rules) checkRule(rule, value, within)
 }
 
 const ELEMENT = 'Element'
 
 /** `_birthDate`: id and extensions of a primitive. https://hl7.org/fhir/R4/json.html#primitive */
-function checkCompanion(companion: unknown, value: unknown, member: Member, within: Within): void {
+function checkCompanion(companion: unknown, value: unknown, member: Member, within: WalkContext): void {
   const { findings } = within
   if (!member.list) {
     if (isElement(companion)) checkObject(companion, shapeOf(ELEMENT), within, value !== undefined)

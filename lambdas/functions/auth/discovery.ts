@@ -3,7 +3,7 @@ import { openidConfiguration, smartConfiguration } from '../../auth/endpoints/di
 import { jwks } from '../../auth/endpoints/jwks-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { publicKeys } from '../../runtime/aws/authorization.ts'
-import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
+import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 import { clock, config } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
@@ -12,5 +12,5 @@ export const handler = httpHandler({
     'openid-configuration': openidConfiguration(config()),
     jwks: jwks({ keys: publicKeys(), clock: clock() }),
   },
-  steps: authorizingSteps(unaskedParts()),
+  steps: authorizingSteps(publicStepParts()),
 })

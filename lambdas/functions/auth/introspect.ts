@@ -1,10 +1,10 @@
 /** Tells what a token says, and whether it counts. */
 import { introspect } from '../../auth/endpoints/introspection-endpoint.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
-import { authenticating, publicKeys, revocations } from '../../runtime/aws/authorization.ts'
-import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
+import { clientAuthenticationPorts, publicKeys, revocations } from '../../runtime/aws/authorization.ts'
+import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 
 export const handler = httpHandler({
-  endpoints: { introspect: introspect({ ...authenticating(), revocations: revocations(), keys: publicKeys() }) },
-  steps: authorizingSteps(unaskedParts()),
+  endpoints: { introspect: introspect({ ...clientAuthenticationPorts(), revocations: revocations(), keys: publicKeys() }) },
+  steps: authorizingSteps(publicStepParts()),
 })

@@ -3,7 +3,7 @@ import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { everything } from '../../interactions/operations/everything.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
-import { blobs, clock, reading, resources, seal } from '../../runtime/aws/ports.ts'
+import { blobs, clock, resources, seal, searchContexts } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()
@@ -11,6 +11,6 @@ const parts = bodyStepParts()
 export const handler = httpHandler({
   interactions: { everything: everything({ resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs() }) },
   steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
-  reading: reading(),
+  reading: searchContexts(),
   seal: seal(),
 })

@@ -5,15 +5,15 @@ import { clients } from '../../runtime/aws/authorization.ts'
 import { exportTypeSettings, exportWorkflow, jobRows } from '../../runtime/aws/export-ports.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
 import { report } from '../../runtime/aws/log.ts'
-import { clock, config, places, reading, resources } from '../../runtime/aws/ports.ts'
+import { clock, config, deploymentSettings, resources, searchContexts } from '../../runtime/aws/ports.ts'
 
 const exports = {
-  ...{ epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), settings: exportTypeSettings() },
+  ...{ epoch: deploymentSettings().epoch, rows: jobRows(), workflow: exportWorkflow(), settings: exportTypeSettings() },
   report: (error: unknown) => report(error, 'export'),
 }
 
 export const handler = httpHandler({
   interactions: { export: startExport({ resources: resources(), clients: clients(), clock: clock(), choices: config(), exports }) },
   steps: exportingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
-  reading: reading(),
+  reading: searchContexts(),
 })

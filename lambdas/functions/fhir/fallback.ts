@@ -1,5 +1,5 @@
 /** What no route matches: preflight requests of browsers, and methods a path does not have. */
 import { readingSteps } from '../../http/pipelines/reading.ts'
-import { httpHandler, unaskedParts } from '../../runtime/aws/http-handler.ts'
+import { httpHandler, publicStepParts } from '../../runtime/aws/http-handler.ts'
 
-export const handler = httpHandler({ steps: readingSteps(unaskedParts()) })
+export const handler = httpHandler({ steps: readingSteps(publicStepParts()) })

@@ -3,7 +3,7 @@ import { operatingSteps } from '../../http/pipelines/operating.ts'
 import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { meta } from '../../interactions/operations/meta.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
-import { reading, resources, seal } from '../../runtime/aws/ports.ts'
+import { resources, seal, searchContexts } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const parts = bodyStepParts()
@@ -11,6 +11,6 @@ const parts = bodyStepParts()
 export const handler = httpHandler({
   interactions: { meta: meta({ resources: resources(), index: index() }) },
   steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
-  reading: reading(),
+  reading: searchContexts(),
   seal: seal(),
 })

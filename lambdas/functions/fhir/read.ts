@@ -2,9 +2,9 @@
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { read } from '../../interactions/rest/read.ts'
 import { httpHandler, stepParts } from '../../runtime/aws/http-handler.ts'
-import { progress, resources } from '../../runtime/aws/ports.ts'
+import { indexProgress, resources } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
-  interactions: { read: read({ resources: resources(), progress: progress() }) },
+  interactions: { read: read({ resources: resources(), progress: indexProgress() }) },
   steps: readingSteps(stepParts()),
 })

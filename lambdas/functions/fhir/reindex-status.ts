@@ -2,9 +2,9 @@
 import { readingSteps } from '../../http/pipelines/reading.ts'
 import { reindexStatus } from '../../interactions/operations/reindex.ts'
 import { httpHandler, stepPartsWithoutPersons } from '../../runtime/aws/http-handler.ts'
-import { progress } from '../../runtime/aws/ports.ts'
+import { indexProgress } from '../../runtime/aws/ports.ts'
 
 export const handler = httpHandler({
-  interactions: { 'reindex-status': reindexStatus({ progress: progress() }) },
+  interactions: { 'reindex-status': reindexStatus({ progress: indexProgress() }) },
   steps: readingSteps(stepPartsWithoutPersons()),
 })

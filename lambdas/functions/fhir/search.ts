@@ -4,7 +4,7 @@ import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { docref } from '../../interactions/operations/docref.ts'
 import { search } from '../../interactions/rest/search.ts'
 import { httpHandler } from '../../runtime/aws/http-handler.ts'
-import { blobs, clock, expressions, reading, resources, seal } from '../../runtime/aws/ports.ts'
+import { blobs, clock, expressions, resources, seal, searchContexts } from '../../runtime/aws/ports.ts'
 import { bodyStepParts, index } from '../../runtime/aws/search-index.ts'
 
 const ports = { resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs(), expressions: expressions() }
@@ -14,6 +14,6 @@ const parts = bodyStepParts()
 export const handler = httpHandler({
   interactions: { 'search-type': searches, 'search-system': searches, docref: docref(ports) },
   steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
-  reading: reading(),
+  reading: searchContexts(),
   seal: seal(),
 })

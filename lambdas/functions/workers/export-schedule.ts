@@ -1,4 +1,4 @@
 /** On schedules of the stage's settings: begins exports with the rights of registered clients. */
-import { beginExport } from '../../runtime/aws/export-schedule.ts'
+import { startScheduledExport } from '../../runtime/aws/export-schedule.ts'
 
-export const handler = beginExport
+export const handler = startScheduledExport

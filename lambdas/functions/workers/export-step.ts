@@ -1,4 +1,4 @@
 /** The steps of the export workflow. */
-import { step } from '../../runtime/aws/export-steps.ts'
+import { runExportStep } from '../../runtime/aws/export-steps.ts'
 
-export const handler = step
+export const handler = runExportStep

@@ -1,8 +1,8 @@
 /** Makes the first signing key of a stage, ends rotations every day, and removes all keys with the stage. */
 import { type CustomResourceEvent, customResource } from '../../runtime/aws/custom-resource.ts'
-import { removeKeys, tend } from '../../runtime/aws/signing-keys.ts'
+import { maintainSigningKeys, removeSigningKeys } from '../../runtime/aws/signing-keys.ts'
 
-const deploy = customResource(tend, removeKeys)
+const deploy = customResource(maintainSigningKeys, removeSigningKeys)
 
 export const handler = (event: CustomResourceEvent | { readonly sweep: 'keys' }): Promise<void> =>
-  'sweep' in event ? tend() : deploy(event)
+  'sweep' in event ? maintainSigningKeys() : deploy(event)

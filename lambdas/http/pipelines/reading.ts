@@ -3,14 +3,14 @@ import type { Clock } from '../../ports/execution/clock.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { QueryRecorder } from '../audit-record.ts'
 import type { Steps } from '../pipeline.ts'
-import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
+import { type AllowedOrigins, allowOrigins } from '../steps/allow-origins.ts'
 import { type Authenticator, authenticate } from '../steps/authenticate.ts'
 import { type CheckForwarded, checkHost } from '../steps/check-host.ts'
 import { checkScope } from '../steps/check-scope.ts'
 import { checkType } from '../steps/check-type.ts'
 import { describeErrors } from '../steps/describe-errors.ts'
 import type { TokenParts } from '../steps/index-token.ts'
-import { levelTime } from '../steps/level-time.ts'
+import { levelResponseTime } from '../steps/level-time.ts'
 import { negotiateFormat } from '../steps/negotiate-format.ts'
 import { parsePreconditions } from '../steps/parse-preconditions.ts'
 import { parsePreferences } from '../steps/parse-preferences.ts'
@@ -25,7 +25,7 @@ export type StepParts = {
   /** Present in functions that accept criteria. */
   readonly recorder?: QueryRecorder
   readonly clock: Clock
-  readonly origins: Origins
+  readonly origins: AllowedOrigins
   /** Finds out who asks. */
   readonly authenticator: Authenticator
   /** Whether Host and Origin must be loopback addresses. */
@@ -56,7 +56,7 @@ export const readingSteps = ({
   recordAudit: recordAudit(audit, clock, recorder),
   allowOrigins: allowOrigins(origins),
   writeResponse,
-  levelTime: levelTime(),
+  levelTime: levelResponseTime(),
   describeErrors: describeErrors(report),
   checkHost: checkHost(loopbackOnly, checkForwarded),
   refuse,

@@ -1,5 +1,5 @@
 /** CORS: browsers of the allowed origins may call the server and read its headers. https://fetch.spec.whatwg.org/#http-cors-protocol */
-import { isAuthPath, plainPath } from '../../catalogue/routes.ts'
+import { isAuthPath, normalizePath } from '../../catalogue/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
 const EXPOSED =
@@ -7,9 +7,9 @@ const EXPOSED =
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 
 /** `*` for every origin, or a list. */
-export type Origins = '*' | readonly string[]
+export type AllowedOrigins = '*' | readonly string[]
 
-export const allowOrigins = (origins: Origins): Step => {
+export const allowOrigins = (origins: AllowedOrigins): Step => {
   const decorate: NonNullable<Step['after']> = (request) => {
     const response = request.response as HttpResponse
     // guard: login-pages-without-cors
@@ -23,7 +23,7 @@ export const allowOrigins = (origins: Origins): Step => {
 }
 
 /** What a preflight request asks for. Any header may be sent: nothing is kept in cookies. `allow`: the methods of the path. */
-export const preflight = (allow: string): Readonly<Record<string, string>> => ({
+export const preflightHeadersOf = (allow: string): Readonly<Record<string, string>> => ({
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers':
     'accept, authorization, content-type, if-match, if-modified-since, if-none-exist, if-none-match, if-range, prefer, range, x-consistency, x-index-token, x-request-id, x-security-context, x-tenant-id',
@@ -33,13 +33,13 @@ export const preflight = (allow: string): Readonly<Record<string, string>> => ({
 
 /** Of the authorization server, apps in browsers call what they must: pages, and what is told to servers, no site may read. */
 const isOwnPagesOnly = (path: string): boolean =>
-  isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(plainPath(path))
+  isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(normalizePath(path))
 
 /** With what the answer varies by anyhow. */
 const varied = (headers: Record<string, string>, vary: string | undefined): Record<string, string> =>
   vary === undefined || headers.vary === vary ? headers : { ...headers, vary: `${headers.vary}, ${vary}` }
 
-function corsHeaders({ headers: { origin } }: HttpRequest, origins: Origins): Record<string, string> {
+function corsHeaders({ headers: { origin } }: HttpRequest, origins: AllowedOrigins): Record<string, string> {
   if (origin === undefined) return {}
   if (origins !== '*' && !origins.includes(origin)) return { vary: 'Origin' }
   return { 'access-control-allow-origin': origins === '*' ? '*' : origin, 'access-control-expose-headers': EXPOSED, vary: 'Origin' }

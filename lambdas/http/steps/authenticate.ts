@@ -1,16 +1,16 @@
 /** Finds out who asks, and lets in who has proved it: before anything of what was sent is read. */
-import { accessOfToken, accessToRead } from '../../access/token-access.ts'
-import { TenantNotChosen } from '../../access/verification/tenant-claim.ts'
-import { tokenMissing } from '../../access/verification/token-errors.ts'
-import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
+import { accessOfToken, readAccessOf } from '../../access/token-access.ts'
+import { TenantNotSelected } from '../../access/verification/tenant-claim.ts'
+import { missingTokenError } from '../../access/verification/token-errors.ts'
+import { ANONYMOUS_TOKEN, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import { isAuthCode } from '../../catalogue/routes.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
-import type { Code, Exchange, HttpRequest, Step } from '../exchange.ts'
+import type { Exchange, HttpRequest, PipelineCode, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
 import { matchRoute } from '../route-table.ts'
-import { LOOPBACK } from './check-host.ts'
-import { LONGEST_FORM } from './limit-body.ts'
+import { LOOPBACK_HOST } from './check-host.ts'
+import { MAX_FORM_BYTES } from './limit-body.ts'
 
 /** undefined: nobody has said who asks. FhirError 400, 401 or 403 where what was said does not prove it. */
 export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | undefined>
@@ -24,36 +24,36 @@ export const authenticate = (authenticator: Authenticator): Step => ({
       throw advised(error, site.baseUrl)
     })
     exchange.token = token
-    exchange.caller = callerOf(token ?? ANYBODY, exchange)
+    exchange.caller = callerOf(token ?? ANONYMOUS_TOKEN, exchange)
   },
 })
 
 /** Who is refused for want of a token is told where to get one: who runs the server on this machine by a command, others as all apps do. */
 function advised(error: Error, baseUrl: string): Error {
   if (!(error instanceof FhirError) || error.status !== 401) return error
-  const here = LOOPBACK.test(new URL(baseUrl).host) ? 'On this machine npm run -s fhir -- token prints an access token. ' : ''
+  const here = LOOPBACK_HOST.test(new URL(baseUrl).host) ? 'On this machine npm run -s fhir -- token prints an access token. ' : ''
   const text = `${here}${baseUrl}/.well-known/smart-configuration names where apps get one`
   return new FhirError(401, [...error.issues, { severity: 'information', code: 'informational', text }], error.headers)
 }
 
-async function admitted(authenticator: Authenticator, http: HttpRequest, code: Code): Promise<VerifiedToken | undefined> {
+async function admitted(authenticator: Authenticator, http: HttpRequest, code: PipelineCode): Promise<VerifiedToken | undefined> {
   const token = await verified(authenticator, http, code)
   // guard: every-route-needs-token
-  if (token === undefined && ADMISSION[code] !== 'anybody') throw tokenMissing()
+  if (token === undefined && ADMISSION[code] !== 'anybody') throw missingTokenError()
   return token
 }
 
-async function verified(authenticator: Authenticator, http: HttpRequest, code: Code): Promise<VerifiedToken | undefined> {
+async function verified(authenticator: Authenticator, http: HttpRequest, code: PipelineCode): Promise<VerifiedToken | undefined> {
   try {
     return await authenticator(http)
   } catch (error) {
-    if (!(error instanceof TenantNotChosen) || READS.has(code)) throw error
+    if (!(error instanceof TenantNotSelected) || READS.has(code)) throw error
     throw fhirError(422, 'business-rule', ONE_TENANT)
   }
 }
 
 /** Reads and searches could be answered from several tenants. Everything else concerns one. */
-const READS: ReadonlySet<Code> = new Set<Code>([
+const READS: ReadonlySet<PipelineCode> = new Set<PipelineCode>([
   'read',
   'vread',
   'history-instance',
@@ -67,9 +67,9 @@ const ONE_TENANT =
   'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
 
 /** `unread`: why a request is refused whatever its body is. `limit`: bytes of a body here, where there may be fewer than elsewhere. */
-export type Admitted = { readonly unread?: Error; readonly limit?: number }
+export type AdmissionResult = { readonly unread?: Error; readonly limit?: number }
 
-export type Admit = (http: HttpRequest) => Promise<Admitted>
+export type Admit = (http: HttpRequest) => Promise<AdmissionResult>
 
 /** Asked before a body is read, so that who is not let in takes no memory with it. The step asks again, of what is remembered by then. */
 export const admission =
@@ -78,7 +78,7 @@ export const admission =
     try {
       const { interaction } = matchRoute(http.method, http.path)
       // guard: form-size-limit
-      if (isAuthCode(interaction)) return { limit: LONGEST_FORM }
+      if (isAuthCode(interaction)) return { limit: MAX_FORM_BYTES }
       if (ADMISSION[interaction] !== 'anybody') await admitted(authenticator, http, interaction)
       return {}
     } catch (error) {
@@ -90,7 +90,7 @@ const callerOf = (token: VerifiedToken, { interaction, fhir, site }: Pick<Exchan
   tenant: token.tenant,
   client: token.client,
   // guard: own-resource-by-read-only
-  access: interaction === 'read' ? accessToRead(token, site.reading(token.tenant), fhir) : accessOfToken(token, site.reading(token.tenant)),
+  access: interaction === 'read' ? readAccessOf(token, site.reading(token.tenant), fhir) : accessOfToken(token, site.reading(token.tenant)),
   user: token.actsForItself || token.subject === token.client ? undefined : token.subject,
   clientAuth: token.clientAuth,
 })

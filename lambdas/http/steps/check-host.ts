@@ -23,5 +23,5 @@ export const checkHost = (loopbackOnly: boolean, checkForwarded?: CheckForwarded
 })
 
 /** A host, perhaps with its port. */
-export const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
-const isLoopback = (host: string | undefined): boolean => host === undefined || LOOPBACK.test(host)
+export const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
+const isLoopback = (host: string | undefined): boolean => host === undefined || LOOPBACK_HOST.test(host)

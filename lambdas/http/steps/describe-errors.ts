@@ -1,66 +1,66 @@
 /** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
-import { errorAnswer, OAuthError } from '../../auth/oauth-error.ts'
-import { faultPage } from '../../auth/pages/page-templates.ts'
+import { errorResponse, OAuthError } from '../../auth/oauth-error.ts'
+import { errorPage } from '../../auth/pages/page-templates.ts'
 import { isAuthPath, isPage } from '../../catalogue/routes.ts'
-import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
+import { FhirError, type IssueCode, operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { IndexBehind, type IndexDistance } from '../../ports/faults/index-behind.ts'
-import { MachineError, type MachineFault } from '../../ports/faults/machine-error.ts'
-import { MOST_GROUPS } from '../../ports/faults/too-costly.ts'
-import { authResponse, oauthErrorOf } from '../auth-exchange.ts'
+import { IndexBehind, type IndexLag } from '../../ports/faults/index-behind.ts'
+import { type FaultKind, MachineFault } from '../../ports/faults/machine-error.ts'
+import { MAX_GROUPS } from '../../ports/faults/too-costly.ts'
+import { oauthErrorOf, toFhirResponse } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
 
 /** What the client is told. */
-export type Told = FhirResponse & { readonly body: Resource }
+export type OutcomeResponse = FhirResponse & { readonly body: Resource }
 
-export type Report = (error: unknown, requestId: string) => void
+export type ReportError = (error: unknown, requestId: string) => void
 
 /** `report` gets what a person must look at; `requestId` finds it again. */
-export const describeErrors = (report: Report): Step => ({
+export const describeErrors = (report: ReportError): Step => ({
   onError(request) {
     const { event, error } = request
-    request.response = isAuthPath(event.http.path) ? describeToClient(event, error, report) : describe(error, event.requestId, report)
+    request.response = isAuthPath(event.http.path) ? describeToClient(event, error, report) : describeError(error, event.requestId, report)
   },
 })
 
 /** Of a request to the authorization server. */
-function describeToClient(exchange: Exchange, thrown: unknown, report: Report): FhirResponse {
-  const error = thrown instanceof OAuthError ? thrown : oauthErrorOf(asFhirError(thrown, exchange.requestId, report))
+function describeToClient(exchange: Exchange, thrown: unknown, report: ReportError): FhirResponse {
+  const error = thrown instanceof OAuthError ? thrown : oauthErrorOf(toFhirError(thrown, exchange.requestId, report))
   exchange.noted = { ...exchange.noted, outcome: error.code }
-  return authResponse(isPage(exchange.interaction) ? faultPage(error.message, error.status, error.headers) : errorAnswer(error))
+  return toFhirResponse(isPage(exchange.interaction) ? errorPage(error.message, error.status, error.headers) : errorResponse(error))
 }
 
-export function describe(error: unknown, requestId: string, report: Report): Told {
-  const { status, headers, issues } = asFhirError(error, requestId, report)
-  return { status, headers, body: outcome(issues) }
+export function describeError(error: unknown, requestId: string, report: ReportError): OutcomeResponse {
+  const { status, headers, issues } = toFhirError(error, requestId, report)
+  return { status, headers, body: operationOutcomeOf(issues) }
 }
 
 /** What the client is told, whatever it was that was thrown. */
-export function asFhirError(error: unknown, requestId: string, report: Report): FhirError {
+export function toFhirError(error: unknown, requestId: string, report: ReportError): FhirError {
   const refused = refusalOf(error)
   if (refused === undefined || isReported(error)) report(error, requestId)
   if (refused !== undefined) return refused
-  const text = `${error instanceof MachineError ? ANSWERS[error.fault].text : BROKEN.text}. Request id: ${requestId}`
+  const text = `${error instanceof MachineFault ? ANSWERS[error.fault].text : BROKEN.text}. Request id: ${requestId}`
   return new FhirError(500, [{ severity: 'fatal', code: 'exception', text }])
 }
 
 /** What the client is told to do otherwise, or later; undefined where a person must look at the machine. */
 export function refusalOf(error: unknown): FhirError | undefined {
   if (error instanceof FhirError) return error
-  if (!(error instanceof MachineError)) return undefined
+  if (!(error instanceof MachineFault)) return undefined
   const answer: Answer = ANSWERS[error.fault]
   if (answer.status === 500) return undefined
   const { status, code } = answer
-  const { retryAfter = answer.retryAfter, versions }: IndexDistance = error instanceof IndexBehind ? error : {}
+  const { retryAfter = answer.retryAfter, versions }: IndexLag = error instanceof IndexBehind ? error : {}
   const text = versions === undefined ? answer.text : `${answer.text}. ${versions.toLocaleString('en')} versions are not indexed yet`
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
 
-const REPORTED: ReadonlySet<MachineFault> = new Set(['unavailable', 'disk-full', 'index-ahead', 'timed-out'])
+const REPORTED: ReadonlySet<FaultKind> = new Set(['unavailable', 'disk-full', 'index-ahead', 'timed-out'])
 
 /** A person should look at it although the client may try again. */
-const isReported = (error: unknown): boolean => error instanceof MachineError && REPORTED.has(error.fault)
+const isReported = (error: unknown): boolean => error instanceof MachineFault && REPORTED.has(error.fault)
 
 /** `retryAfter`: seconds. */
 type Answer =
@@ -70,7 +70,7 @@ type Answer =
 const BUSY = { status: 503, code: 'throttled', text: 'The server is busy: nothing was done, try again', retryAfter: 1 } as const
 const BROKEN = { status: 500, text: 'The server failed' } as const
 
-const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
+const ANSWERS: Readonly<Record<FaultKind, Answer>> = {
   overloaded: BUSY,
   refused: BUSY,
   'too-costly': {
@@ -94,7 +94,7 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
   'too-many-groups': {
     status: 403,
     code: 'too-costly',
-    text: `The search has more than ${MOST_GROUPS.toLocaleString('en')} groups: ask for less`,
+    text: `The search has more than ${MAX_GROUPS.toLocaleString('en')} groups: ask for less`,
   },
   'not-recorded': {
     status: 503,

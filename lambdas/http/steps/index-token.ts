@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
-import type { Bases } from '../../fhir/references.ts'
+import type { BaseUrls } from '../../fhir/references.ts'
 import { type EntryRequest, entriesOf } from '../../interactions/bundle/entry.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -43,7 +43,7 @@ type Report = (error: unknown, requestId: string) => void
  * On writes. The token is bound to the tenant, and at most 200 characters long. `X-Consistency: strong` waits until the write is visible;
  * if that takes too long, the write succeeds with `X-Index-Lag`: how many of its versions searches may not find yet. A fault here cannot undo the write: it is reported.
  */
-export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
+export const returnIndexToken = (parts: TokenParts, report: Report): Step => ({
   async after(request) {
     const { event, response } = request
     if (response === undefined || response === null || response.status >= 300) return
@@ -89,7 +89,7 @@ function searches(exchange: Exchange): boolean {
 }
 
 /** One that nothing answers fails on its own. */
-function isSearch(entry: EntryRequest, bases: Bases): boolean {
+function isSearch(entry: EntryRequest, bases: BaseUrls): boolean {
   try {
     return matchEntry(entry, bases).interaction.startsWith('search')
   } catch {

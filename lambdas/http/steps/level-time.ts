@@ -8,11 +8,11 @@ import type { Exchange, Step } from '../exchange.ts'
 /** Longer than it takes to read and to judge most of what is hidden: ms. */
 const SLOT = 20
 
-export type Time = { readonly now: () => number; readonly wait: (time: number) => Promise<unknown> }
+export type Timer = { readonly now: () => number; readonly wait: (time: number) => Promise<unknown> }
 
-const REAL: Time = { now: () => performance.now(), wait: (time) => new Promise((resolve) => setTimeout(resolve, time)) }
+const REAL: Timer = { now: () => performance.now(), wait: (time) => new Promise((resolve) => setTimeout(resolve, time)) }
 
-export function levelTime({ now, wait }: Time = REAL): Step {
+export function levelResponseTime({ now, wait }: Timer = REAL): Step {
   const begun = new WeakMap<Exchange, number>()
   const level: NonNullable<Step['after']> = async ({ event, response }) => {
     const since = begun.get(event)

@@ -3,7 +3,7 @@ import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'
 
 /** Bytes of a body for the authorization server: a form with an assertion in it is much shorter. */
-export const LONGEST_FORM = 64 * 1024
+export const MAX_FORM_BYTES = 64 * 1024
 
 /** API Gateway writes it for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd'

@@ -2,9 +2,9 @@
 import { WritesStopped } from '../../ports/faults/writes-stopped.ts'
 import type { Step } from '../exchange.ts'
 
-export type Writes = 'on' | 'stopped'
+export type WriteMode = 'on' | 'stopped'
 
-export const mayWrite = (writes: Writes): Step => ({
+export const checkWritesEnabled = (writes: WriteMode): Step => ({
   before() {
     if (writes === 'stopped') throw new WritesStopped('writes are stopped')
   },

@@ -2,7 +2,7 @@
 import { type MediaRange, qualityOf } from '../../fhir/media-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Exchange, Step } from '../exchange.ts'
-import { isJsonType, isOwnVersion, mediaRanges, mediaTypeOf, takesJson } from '../media-types.ts'
+import { acceptsJson, isJsonType, isSupportedFhirVersion, mediaRangesOf, mediaTypeOf } from '../media-types.ts'
 
 export const negotiateFormat: Step = {
   before({ event: exchange }) {
@@ -13,15 +13,15 @@ export const negotiateFormat: Step = {
     if (format !== undefined && format !== '') return checkFormat(format)
     const { accept } = exchange.http.headers
     if (accept === undefined || accept === '' || accept === 'application/fhir+json') return
-    const ranges = mediaRanges(accept)
+    const ranges = mediaRangesOf(accept)
     if (wantsRaw(exchange, ranges)) exchange.fhir = { ...exchange.fhir, rawAccept: ranges }
-    else if (!takesJson(ranges)) throw fhirError(406, 'not-supported', 'The server answers in JSON of FHIR 4.0: application/fhir+json')
+    else if (!acceptsJson(ranges)) throw fhirError(406, 'not-supported', 'The server answers in JSON of FHIR 4.0: application/fhir+json')
   },
 }
 
 /** Specification 4.5 requires the header; what takes everything takes it too. Its parameters, as `_elements`, are of the export. */
 function checkKickOff(accept = ''): void {
-  if (qualityOf(mediaRanges(accept), 'application/fhir+json') === 0)
+  if (qualityOf(mediaRangesOf(accept), 'application/fhir+json') === 0)
     throw fhirError(406, 'not-supported', 'An export is asked for with Accept: application/fhir+json')
 }
 
@@ -31,7 +31,7 @@ const lastOf = (pairs: readonly (readonly [string, string])[]): ReadonlyMap<stri
 function checkFormat(format: string): void {
   // A plus sign that was not percent-encoded arrives as a space.
   const asked = mediaTypeOf(format.replace(/^(application\/\w+) (?=\w)/, '$1+'))
-  const isTaken = asked.type === 'json' || (isJsonType(asked.type) && isOwnVersion(asked))
+  const isTaken = asked.type === 'json' || (isJsonType(asked.type) && isSupportedFhirVersion(asked))
   if (!isTaken) throw fhirError(406, 'not-supported', 'The server answers in JSON of FHIR 4.0: _format=json')
 }
 

@@ -1,6 +1,6 @@
 /** Search by POST: parameters of the form follow those of the URL. https://hl7.org/fhir/R4/http.html#search */
 import { fhirError } from '../../fhir/outcome.ts'
-import { MOST_PARAMETERS } from '../../search/query/parameter-pairs.ts'
+import { MAX_SEARCH_PARAMETERS } from '../../search/query/parameter-pairs.ts'
 import type { Step } from '../exchange.ts'
 import { mediaTypeOf } from '../media-types.ts'
 
@@ -26,5 +26,6 @@ function checkLength(form: Uint8Array): void {
   if (form.length > LONGEST) throw fhirError(413, 'too-long', `The form of a search has at most ${LONGEST} bytes`)
   let count = 1
   for (let at = form.indexOf(AMPERSAND); at !== -1; at = form.indexOf(AMPERSAND, at + 1))
-    if (++count > MOST_PARAMETERS) throw fhirError(413, 'too-costly', `The form of a search has at most ${MOST_PARAMETERS} parameters`)
+    if (++count > MAX_SEARCH_PARAMETERS)
+      throw fhirError(413, 'too-costly', `The form of a search has at most ${MAX_SEARCH_PARAMETERS} parameters`)
 }

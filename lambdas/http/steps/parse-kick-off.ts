@@ -1,5 +1,5 @@
 /** What an export is asked for: in the URL and, by POST, in Parameters. Specification 4.5 */
-import { othersPass } from '../../interactions/time-slices.ts'
+import { yieldIfDue } from '../../interactions/time-slices.ts'
 import type { Step } from '../exchange.ts'
 import { resourceOf } from './parse-resource.ts'
 
@@ -9,7 +9,7 @@ export const parseKickOff: Step = {
     const url = `${site.baseUrl}${http.path}${http.query === '' ? '' : `?${http.query}`}`
     const posted = http.method === 'POST'
     // It may be long, and many may come at once.
-    await othersPass()
+    await yieldIfDue()
     exchange.fhir = { ...fhir, url, posted, ...(posted && http.body.length > 0 ? { resource: resourceOf(exchange) } : {}) }
   },
 }

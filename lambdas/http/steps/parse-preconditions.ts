@@ -1,6 +1,6 @@
 /** If-Match, If-None-Match, If-Modified-Since, If-None-Exist. https://hl7.org/fhir/R4/http.html#concurrency */
 import { fhirError } from '../../fhir/outcome.ts'
-import { versionsOfEtags, versionsOfTagList } from '../../fhir/version.ts'
+import { versionsOfIfMatch, versionsOfIfNoneMatch } from '../../fhir/version.ts'
 import type { Preconditions } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 
@@ -16,7 +16,7 @@ export const parsePreconditions: Step = {
       ...exchange.fhir,
       preconditions: {
         ...(match === undefined ? {} : { ifMatch: versionsOf(match) }),
-        ...(noneMatch === undefined ? {} : { ifNoneMatch: noneMatch.trim() === '*' ? '*' : versionsOfEtags(noneMatch) }),
+        ...(noneMatch === undefined ? {} : { ifNoneMatch: noneMatch.trim() === '*' ? '*' : versionsOfIfNoneMatch(noneMatch) }),
         ...(modifiedSince === undefined ? {} : sinceOf(modifiedSince)),
         ...(noneExist === undefined ? {} : { ifNoneExist: noneExist }),
       },
@@ -25,7 +25,7 @@ export const parsePreconditions: Step = {
 }
 
 function versionsOf(match: string): readonly number[] | '*' {
-  const versions = match.trim() === '*' ? '*' : versionsOfTagList(match)
+  const versions = match.trim() === '*' ? '*' : versionsOfIfMatch(match)
   if (versions === undefined) throw fhirError(400, 'value', 'The value of If-Match is no list of ETags, such as W/"1"')
   return versions
 }

@@ -3,7 +3,7 @@ import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResource, type Resource } from '../../fhir/resource.ts'
 import type { Exchange, Step } from '../exchange.ts'
-import { isJsonType, isOwnVersion, isUtf8Type, mediaTypeOf } from '../media-types.ts'
+import { isJsonType, isSupportedFhirVersion, isUtf8Type, mediaTypeOf } from '../media-types.ts'
 
 /** `newId` names a Binary that is POSTed as it is and so cannot carry an id. */
 export const parseResource = (newId: () => string): Step => ({
@@ -51,7 +51,8 @@ export function checkJson(contentType: string | undefined, more: readonly string
   const { type, parameters } = mediaType
   if (!isJsonType(type) && !more.includes(type))
     throw fhirError(415, 'not-supported', `Send the body as ${more[0] ?? 'application/fhir+json'}`)
-  if (!isOwnVersion(mediaType)) throw fhirError(415, 'not-supported', 'Bodies are of FHIR 4.0: application/fhir+json; fhirVersion=4.0')
+  if (!isSupportedFhirVersion(mediaType))
+    throw fhirError(415, 'not-supported', 'Bodies are of FHIR 4.0: application/fhir+json; fhirVersion=4.0')
   const charset = parameters.get('charset') ?? 'utf-8'
   if (charset !== 'utf-8' && charset !== 'utf8') throw fhirError(415, 'not-supported', 'Bodies are read in UTF-8 only')
 }

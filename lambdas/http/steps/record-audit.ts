@@ -2,13 +2,13 @@
  * The audit records of a request, whatever its outcome; every answer names its request. Where records must be kept before an answer goes out
  * and cannot be, nothing is done, or what was done is not acknowledged.
  */
-import { outcome } from '../../fhir/outcome.ts'
+import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
 import { auditRecordsOf, type QueryRecorder } from '../audit-record.ts'
 import type { Exchange, HttpResponse, Step } from '../exchange.ts'
 import { refusalOf } from './describe-errors.ts'
-import { httpResponse } from './write-response.ts'
+import { toHttpResponse } from './write-response.ts'
 
 /** `recorder`: absent where queries have no criteria. */
 export const recordAudit = (log: AuditLog, clock: Clock, recorder?: QueryRecorder): Step => {
@@ -43,5 +43,5 @@ export const recordAudit = (log: AuditLog, clock: Clock, recorder?: QueryRecorde
 function refused(error: unknown): HttpResponse {
   const refusal = refusalOf(error)
   if (refusal === undefined) throw error
-  return httpResponse({ status: refusal.status, headers: refusal.headers, body: outcome(refusal.issues) })
+  return toHttpResponse({ status: refusal.status, headers: refusal.headers, body: operationOutcomeOf(refusal.issues) })
 }

@@ -1,10 +1,10 @@
 /** A stored file as an answer: whole, in part, compressed, or not at all where the client has it. https://www.rfc-editor.org/rfc/rfc9110#section-14 */
 import { FhirError } from '../../fhir/outcome.ts'
-import { lastModified as httpDate } from '../../fhir/version.ts'
+import { toHttpDate as httpDate } from '../../fhir/version.ts'
 import type { FhirResponse, StoredFile } from '../../interactions/interaction.ts'
-import { byteRange, isKnown, isSame } from '../byte-range.ts'
+import { isNotModified, matchesIfRange, parseByteRange } from '../byte-range.ts'
 import type { ByteStream, HttpRequest, Step } from '../exchange.ts'
-import { gzipped, takesGzip, WORTH_COMPRESSING } from '../response-compression.ts'
+import { acceptsGzip, gzipStream, MIN_GZIP_BYTES } from '../response-compression.ts'
 
 export const sendFile: Step = {
   after(request) {
@@ -20,13 +20,13 @@ type Answer = { readonly status: number; readonly headers: Readonly<Record<strin
 function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer {
   const [etag, etagOfGzip] = [`"${file.tag}"`, `"${file.tag}-gzip"`]
   const common = { 'last-modified': httpDate(file.written), 'accept-ranges': 'bytes', vary: 'Accept-Encoding' }
-  const isGzip = takesGzip(headers['accept-encoding']) && file.size >= WORTH_COMPRESSING
+  const isGzip = acceptsGzip(headers['accept-encoding']) && file.size >= MIN_GZIP_BYTES
   const validators = { etags: [etag, etagOfGzip], lastModified: common['last-modified'] }
-  if (isKnown(headers, validators)) return { status: 304, headers: { ...common, etag: isGzip ? etagOfGzip : etag } }
+  if (isNotModified(headers, validators)) return { status: 304, headers: { ...common, etag: isGzip ? etagOfGzip : etag } }
   const typed = { ...common, 'content-type': file.contentType, 'content-disposition': `attachment; filename="${file.name}"` }
   // A part of what was compressed is no part of this.
-  const isPart = isHead !== true && isSame(headers['if-range'], { ...validators, etags: [etag] })
-  const range = isPart ? byteRange(headers.range, file.size) : undefined
+  const isPart = isHead !== true && matchesIfRange(headers['if-range'], { ...validators, etags: [etag] })
+  const range = isPart ? parseByteRange(headers.range, file.size) : undefined
   if (range === 'beyond') throw beyond(file.size)
   if (range !== undefined) {
     const [from, to] = range
@@ -35,7 +35,7 @@ function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer 
   }
   const whole = streamOf(file, 0, file.size)
   if (!isGzip) return { status: 200, headers: { ...typed, etag }, stream: whole }
-  const stream = { pieces: () => gzipped(whole.pieces()) }
+  const stream = { pieces: () => gzipStream(whole.pieces()) }
   return { status: 200, headers: { ...typed, etag: etagOfGzip, 'content-encoding': 'gzip' }, stream }
 }
 

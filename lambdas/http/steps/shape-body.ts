@@ -1,13 +1,13 @@
 /** _summary and _elements: only the part of the answer the client asked for. https://hl7.org/fhir/R4/search.html#summary */
-import { type BundleEntry, isBundlePage, sizeOf, treeOf } from '../../fhir/bundle.ts'
+import { type BundleEntry, byteSizeOf, entryResourceOf, isBundlePage } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { elementsOnly, summaryOnly } from '../../fhir/summary.ts'
+import { selectElements, selectSummary } from '../../fhir/summary.ts'
 import type { Awaitable, FhirResponse } from '../../interactions/interaction.ts'
-import { inTurn, turn } from '../../interactions/time-slices.ts'
+import { mapInOrder, yieldNow } from '../../interactions/time-slices.ts'
 import { isInclude } from '../../search/query/include.ts'
-import { type Part, partAsked } from '../../search/query/response-part.ts'
-import type { Code, Exchange, Step } from '../exchange.ts'
+import { parseResponsePart, type ResponsePart } from '../../search/query/response-part.ts'
+import type { Exchange, PipelineCode, Step } from '../exchange.ts'
 
 export const shapeBody: Step = {
   /** What is wrong with it is told before anything is done. */
@@ -15,7 +15,7 @@ export const shapeBody: Step = {
     const { parameters, preferences } = exchange.fhir
     // Those of an export are about its files.
     if (parameters.length === 0 || exchange.interaction === 'export') return
-    exchange.part = partAsked(parameters, { type: typeShown(exchange), handling: preferences.handling })
+    exchange.part = parseResponsePart(parameters, { type: typeShown(exchange), handling: preferences.handling })
   },
   async after(request) {
     const response = request.response as FhirResponse
@@ -26,7 +26,7 @@ export const shapeBody: Step = {
   },
 }
 
-const OF_THEIR_TYPE: ReadonlySet<Code> = new Set(['read', 'vread', 'create', 'update', 'patch', 'history-instance', 'history-type'])
+const OF_THEIR_TYPE: ReadonlySet<PipelineCode> = new Set(['read', 'vread', 'create', 'update', 'patch', 'history-instance', 'history-type'])
 
 /** Of which all resources are that the answer shows, where that is known. */
 function typeShown({ interaction, fhir: { type, parameters } }: Exchange): string | undefined {
@@ -35,7 +35,7 @@ function typeShown({ interaction, fhir: { type, parameters } }: Exchange): strin
   return isAlone || OF_THEIR_TYPE.has(interaction) ? type : undefined
 }
 
-async function shaped(body: NonNullable<FhirResponse['body']>, part: Part): Promise<NonNullable<FhirResponse['body']>> {
+async function shaped(body: NonNullable<FhirResponse['body']>, part: ResponsePart): Promise<NonNullable<FhirResponse['body']>> {
   if (!isBundlePage(body)) return shapedResource(body, part)
   // As bytes: trees of all the answers to a batch would be many times as large.
   const shapedEntry = (entry: BundleEntry): Awaitable<BundleEntry> => {
@@ -44,26 +44,26 @@ async function shaped(body: NonNullable<FhirResponse['body']>, part: Part): Prom
     const shown = shapedResource(entry.resource, part)
     return shown instanceof Promise ? shown.then(written) : written(shown)
   }
-  return { ...body, entries: await inTurn(body.entries, shapedEntry) }
+  return { ...body, entries: await mapInOrder(body.entries, shapedEntry) }
 }
 
 /** Bytes of a resource that is read, cut and written each in a turn of its own. */
 const HEAVY = 1_000_000
 
-function shapedResource(body: NonNullable<BundleEntry['resource']>, part: Part): Awaitable<Resource> {
-  const resource = treeOf(body)
-  return sizeOf(body) > HEAVY ? partInTurns(resource, part) : partOf(resource, part)
+function shapedResource(body: NonNullable<BundleEntry['resource']>, part: ResponsePart): Awaitable<Resource> {
+  const resource = entryResourceOf(body)
+  return byteSizeOf(body) > HEAVY ? partInTurns(resource, part) : partOf(resource, part)
 }
 
-async function partInTurns(resource: Resource, part: Part): Promise<Resource> {
-  await turn()
+async function partInTurns(resource: Resource, part: ResponsePart): Promise<Resource> {
+  await yieldNow()
   const shown = partOf(resource, part)
-  await turn()
+  await yieldNow()
   return shown
 }
 
-function partOf(resource: Resource, { summary, elements }: Part): Resource {
+function partOf(resource: Resource, { summary, elements }: ResponsePart): Resource {
   if (resource.resourceType === 'OperationOutcome') return resource
-  if (elements !== undefined) return elementsOnly(resource, elements)
-  return summary === 'true' || summary === 'text' || summary === 'data' ? summaryOnly(resource, summary) : resource
+  if (elements !== undefined) return selectElements(resource, elements)
+  return summary === 'true' || summary === 'text' || summary === 'data' ? selectSummary(resource, summary) : resource
 }

@@ -2,7 +2,7 @@
 import type { FhirResponse } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 
-export const tellWarnings: Step = {
+export const returnWarnings: Step = {
   after(request) {
     const { fhir } = request.event
     const response = request.response as FhirResponse

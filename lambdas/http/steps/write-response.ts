@@ -1,19 +1,19 @@
 /** Turns an interaction's answer into bytes and headers. */
-import { type BundlePage, isBundlePage, sizeOf } from '../../fhir/bundle.ts'
+import { type BundlePage, byteSizeOf, isBundlePage } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { written, writtenBundle } from '../../interactions/json-chunks.ts'
-import { compartmentsShown } from '../../interactions/resources/shown-entry.ts'
+import { writeBundle, writeChunks } from '../../interactions/json-chunks.ts'
+import { shownCompartmentsOf } from '../../interactions/resources/shown-entry.ts'
 import type { HttpResponse, Step } from '../exchange.ts'
-import type { Told } from './describe-errors.ts'
+import type { OutcomeResponse } from './describe-errors.ts'
 
 export const writeResponse: Step = (() => {
   const write: NonNullable<Step['after']> = async (request) => {
     const { event, response } = request
     const { written = [], named = [], job, by } = response as FhirResponse
     event.written = written
-    event.about = compartmentsShown(response as FhirResponse)
+    event.about = shownCompartmentsOf(response as FhirResponse)
     event.named = named
     event.job = job
     if (by !== undefined) event.noted = { ...event.noted, ...by }
@@ -28,17 +28,17 @@ export const writeResponse: Step = (() => {
 const LONGEST_PRETTY = 5_000_000
 
 async function responseOf({ body, ...rest }: FhirResponse, pretty: boolean): Promise<HttpResponse> {
-  if (isBundlePage(body)) return answer(rest, await writtenBundle(body, pretty && lengthOfPage(body) <= LONGEST_PRETTY))
+  if (isBundlePage(body)) return answer(rest, await writeBundle(body, pretty && lengthOfPage(body) <= LONGEST_PRETTY))
   if (body === undefined) return answer(rest)
   const bytes = body instanceof Uint8Array ? body : bytesOf(body)
   const isPretty = pretty && bytes.length <= LONGEST_PRETTY && rest.headers?.['content-type'] === undefined
-  return answer(rest, isPretty ? await written([bytes], true) : [bytes])
+  return answer(rest, isPretty ? await writeChunks([bytes], true) : [bytes])
 }
 
-const lengthOfPage = ({ entries }: BundlePage): number => entries.reduce((sum, { resource }) => sum + sizeOf(resource), 0)
+const lengthOfPage = ({ entries }: BundlePage): number => entries.reduce((sum, { resource }) => sum + byteSizeOf(resource), 0)
 
 /** What is told without the steps of a request, and so never pretty. */
-export const httpResponse = ({ body, ...rest }: Told): HttpResponse => answer(rest, [bytesOf(body)])
+export const toHttpResponse = ({ body, ...rest }: OutcomeResponse): HttpResponse => answer(rest, [bytesOf(body)])
 
 const FHIR_JSON = 'application/fhir+json; charset=utf-8'
 

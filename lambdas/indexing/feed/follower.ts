@@ -4,24 +4,24 @@ import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { ChangeFeed } from '../../ports/store/change-feed.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
-import type { Reading, ReadingOf } from '../../search/search-context.ts'
+import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
 import {
   addRebuild,
-  addRebuildUnder,
-  built,
+  addReferenceRebuild,
   type Definitions,
-  defined,
-  definedFromTheFirst,
+  finishRebuild,
+  initialDefinitionsOf,
   NO_DEFINITIONS,
-  poisonedBy,
   type Rebuild,
-  tried,
+  withoutUnindexable,
+  withSearchParameter,
+  withUnindexable,
 } from '../custom-definitions.ts'
 import type { RebuiltIndex } from '../rebuild.ts'
-import { Readings } from '../tenant-search-contexts.ts'
-import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison } from './indexing.ts'
-import { FeedLines, type FeedPositions, furthestOf, type Line, notePositions, positionOf, positionsIn } from './lines.ts'
-import { FeedParts } from './parts.ts'
+import { TenantSearchContexts } from '../tenant-search-contexts.ts'
+import { buildDocumentInPieces, type FollowingIndex, indexChanges, type UnindexableHandler } from './indexing.ts'
+import { type FeedLine, FeedLines, type FeedPositions, furthestOf, positionOf, readPositions, writePositions } from './lines.ts'
+import { FeedPartReader } from './parts.ts'
 import { FeedRebuilds } from './rebuilds.ts'
 
 /** The change feed of a store, and reads of that store. `hasOthersThan`: whether another tenant has ever written. */
@@ -30,15 +30,15 @@ export type FollowedFeed = ChangeFeed & {
   readonly hasOthersThan: (tenant: string) => boolean
 }
 
-export type FollowerParts = {
+export type FeedFollowerParts = {
   readonly feed: FollowedFeed
   readonly index: FollowingIndex & RebuiltIndex
   /** How texts are read, without what SearchParameters define. */
-  readonly reading: Reading
+  readonly reading: SearchContext
   /** What was current of SearchParameters when the follower was made: an index without documents is made with it from the first on. */
   readonly defining?: readonly ResourceVersion[]
   readonly expressions: ExpressionRunner
-  readonly onPoison: OnPoison
+  readonly onPoison: UnindexableHandler
   /** Versions after which the index commits. */
   readonly commitEvery: number
   /** Told what is different now. */
@@ -48,8 +48,8 @@ export type FollowerParts = {
 /** Maximum positions for which a search waits in the shared line. For more its tenant gets a line of its own. Fewer are indexed sooner than that. */
 const FAR = 256
 
-export class Follower {
-  readonly #parts: FollowerParts
+export class FeedFollower {
+  readonly #parts: FeedFollowerParts
   readonly #lines: FeedLines
   #uncommitted = 0
   #definitions: Definitions
@@ -57,24 +57,24 @@ export class Follower {
   readonly #newest: ReadonlyMap<string, number>
   /** What the index keeps of them. */
   #kept: Definitions
-  readonly #readings: Readings
-  readonly #reading: ReadingOf = (tenant) => this.#readings.of(this.#definitions, tenant)
+  readonly #readings: TenantSearchContexts
+  readonly #reading: SearchContextOf = (tenant) => this.#readings.of(this.#definitions, tenant)
   readonly #rebuilds: FeedRebuilds
-  readonly #next: FeedParts
+  readonly #next: FeedPartReader
   /** Positions that searches wait for, by tenant. */
   readonly #hastened = new Map<string, number>()
   /** What is done in pieces, and not done yet: nothing else is, and nothing is committed. */
   #begun: Generator<undefined, void> | undefined
 
-  constructor(parts: FollowerParts) {
+  constructor(parts: FeedFollowerParts) {
     this.#parts = parts
     const { defining = [], feed, index, expressions } = parts
-    this.#lines = new FeedLines(positionsIn(index))
+    this.#lines = new FeedLines(readPositions(index))
     this.#kept = keptIn(index)
-    this.#definitions = furthestOf(this.positions) === 0 ? definedFromTheFirst(defining) : this.#kept
+    this.#definitions = furthestOf(this.positions) === 0 ? initialDefinitionsOf(defining) : this.#kept
     this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
-    this.#readings = new Readings(parts.reading, 'documents')
-    this.#next = new FeedParts({ feed, expressions, lines: this.#lines, reading: this.#reading })
+    this.#readings = new TenantSearchContexts(parts.reading, 'documents')
+    this.#next = new FeedPartReader({ feed, expressions, lines: this.#lines, reading: this.#reading })
     this.#rebuilds = new FeedRebuilds({ index, expressions, reading: this.#reading, versionOf: (key) => feed.version(key) })
     this.#rebuilds.update(this.#definitions.rebuilds)
     this.#separateCostly()
@@ -136,14 +136,14 @@ export class Follower {
     return this.#lines.due(end).some((line) => this.#next.isReady(line) && this.#followLine(line, limit))
   }
 
-  #followLine(line: Line, limit: number): boolean {
+  #followLine(line: FeedLine, limit: number): boolean {
     const before = this.#lines.positionOf(line)
     this.#begun = this.#following(line, limit)
     this.#goesOn()
     return this.#begun !== undefined || this.#lines.positionOf(line) > before
   }
 
-  *#following(line: Line, limit: number): Generator<undefined, void> {
+  *#following(line: FeedLine, limit: number): Generator<undefined, void> {
     const { index } = this.#parts
     const position = yield* indexChanges(index, this.#next.take(line, limit), {
       reading: this.#reading,
@@ -164,7 +164,7 @@ export class Follower {
   #arrangeLines(): void {
     this.#separateCostly()
     this.#lines.join((tenant) => this.#next.isCostly(tenant))
-    notePositions(this.#parts.index, this.#lines.positions)
+    writePositions(this.#parts.index, this.#lines.positions)
   }
 
   /** A piece of what was begun, or of writing what it left in memory. False: nothing was. */
@@ -198,9 +198,9 @@ export class Follower {
     const { rebuild, versions, progress, read } = this.#rebuilds.take(tenant, limit)
     const documents: IndexDocument[] = []
     for (const version of versions) {
-      this.#become(tried(this.#definitions, version))
+      this.#become(withoutUnindexable(this.#definitions, version))
       const reading = this.#reading(version.tenant)
-      documents.push(yield* documentInPieces(version, reading, (each, error) => this.#poisoned(each, error), read.get(version)))
+      documents.push(yield* buildDocumentInPieces(version, reading, (each, error) => this.#poisoned(each, error), read.get(version)))
     }
     yield* index.applying(documents, { again: true })
     // Asked for anew meanwhile, it begins anew.
@@ -208,7 +208,7 @@ export class Follower {
     if (!this.#rebuilds.isCurrent(rebuild)) return
     this.#rebuilds.advance(rebuild, progress)
     const isDone = progress.after === undefined
-    if (isDone) this.#become(built(this.#definitions, rebuild))
+    if (isDone) this.#become(finishRebuild(this.#definitions, rebuild))
     if (isDone) this.#arrangeLines()
     this.#keep()
     if (isDone) this.commit()
@@ -223,7 +223,7 @@ export class Follower {
 
   /** Indexes documents of the type again that refer to something below the base URL. */
   requestRebuildUnder(tenant: string, type: string, base: string): void {
-    this.#become(addRebuildUnder(this.#definitions, tenant, type, base))
+    this.#become(addReferenceRebuild(this.#definitions, tenant, type, base))
     this.#keep()
   }
 
@@ -242,14 +242,14 @@ export class Follower {
 
   #met(version: ResourceVersion): void {
     this.#uncommitted++
-    this.#become(tried(this.#definitions, version))
+    this.#become(withoutUnindexable(this.#definitions, version))
     this.#rebuilds.overtake(version)
     if (version.type === 'SearchParameter' && version.versionId >= (this.#newest.get(nameOf(version)) ?? 0))
-      this.#become(defined(this.#definitions, version))
+      this.#become(withSearchParameter(this.#definitions, version))
   }
 
   #poisoned(version: ResourceVersion, error: unknown): void {
-    this.#become(poisonedBy(this.#definitions, version, error instanceof Error ? error.name : typeof error))
+    this.#become(withUnindexable(this.#definitions, version, error instanceof Error ? error.name : typeof error))
     this.#parts.onPoison(version, error)
   }
 

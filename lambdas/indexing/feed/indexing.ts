@@ -1,14 +1,14 @@
 /** Feeds an index from the versions of a store, in order, each exactly as often as needed. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { whole } from '../../ports/execution/generator-driver.ts'
-import { failureOf } from '../../ports/search/index-status.ts'
+import { runToEnd } from '../../ports/execution/generator-driver.ts'
+import { failurePrefixOf } from '../../ports/search/index-status.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { FeedPart } from '../../ports/store/change-feed.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { extract, extracting } from '../../search/documents/extract.ts'
-import type { Reading, ReadingOf } from '../../search/search-context.ts'
-import { isAheadNeeded, type ReadAhead } from '../parameter-prefetch.ts'
+import { extract, extractInPieces } from '../../search/documents/extract.ts'
+import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
+import { isPrefetchNeeded, type PrefetchedResources } from '../parameter-prefetch.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
@@ -24,24 +24,24 @@ export type FollowingIndex = {
 }
 
 /** Told of a version that could not be extracted: it is indexed by its key alone, or without the parameter that is Unevaluated. */
-export type OnPoison = (version: ResourceVersion, error: unknown) => void
+export type UnindexableHandler = (version: ResourceVersion, error: unknown) => void
 
 /** A parameter somebody defined has no values of a version, for its expression failed. */
-export class Unevaluated extends Error {
+export class UnevaluatedParameter extends Error {
   override readonly name: string
 
   constructor(code: string, { cause }: { readonly cause: unknown }) {
     super('', { cause })
-    this.name = `${failureOf(code)}${cause instanceof Error ? cause.name : typeof cause}`
+    this.name = `${failurePrefixOf(code)}${cause instanceof Error ? cause.name : typeof cause}`
   }
 }
 
 /** A part of the feed. `read`: its resources whose parameters were evaluated ahead. */
-export type ReadPart = FeedPart & { readonly read: ReadAhead }
+export type PrefetchedPart = FeedPart & { readonly read: PrefetchedResources }
 
-export type Following = {
-  readonly reading: ReadingOf
-  readonly onPoison: OnPoison
+export type IndexingParts = {
+  readonly reading: SearchContextOf
+  readonly onPoison: UnindexableHandler
   /** Told of each version before it is read: what that changes about `reading` counts for it already, if nothing is to be evaluated before. */
   readonly onVersion?: (version: ResourceVersion) => void
 }
@@ -55,7 +55,7 @@ const HEAVY = 1_000_000
 export const isHeavy = (bytes: number): boolean => bytes > HEAVY
 
 /** In their order, as many together as are not heavy before the last of them. */
-export function* byWeight(versions: readonly ResourceVersion[]): Generator<readonly ResourceVersion[]> {
+export function* splitByWeight(versions: readonly ResourceVersion[]): Generator<readonly ResourceVersion[]> {
   let from = 0
   let weight = 0
   for (const [i, { body }] of versions.entries()) {
@@ -74,8 +74,8 @@ export function* byWeight(versions: readonly ResourceVersion[]): Generator<reado
  */
 export function* indexChanges(
   index: FollowingIndex,
-  { changes, upTo, read }: ReadPart,
-  { reading, onPoison, onVersion }: Following,
+  { changes, upTo, read }: PrefetchedPart,
+  { reading, onPoison, onVersion }: IndexingParts,
 ): Generator<undefined, number> {
   const documents: IndexDocument[] = []
   let taken = 0
@@ -86,8 +86,8 @@ export function* indexChanges(
     const before = reading(version.tenant)
     onVersion?.(version)
     const after = reading(version.tenant)
-    const isReady = after === before || !isAheadNeeded(after)
-    documents.push(yield* documentInPieces(version, isReady ? after : before, onPoison, read.get(version)))
+    const isReady = after === before || !isPrefetchNeeded(after)
+    documents.push(yield* buildDocumentInPieces(version, isReady ? after : before, onPoison, read.get(version)))
     weight += version.body.length
     taken++
     if (documents.length === AT_ONCE || isHeavy(weight)) {
@@ -104,25 +104,29 @@ export function* indexChanges(
 /** `read`: the resources that were read already. */
 export const documentsOf = (
   versions: readonly ResourceVersion[],
-  reading: ReadingOf,
-  onPoison: OnPoison,
-  read: ReadAhead,
+  reading: SearchContextOf,
+  onPoison: UnindexableHandler,
+  read: PrefetchedResources,
 ): readonly IndexDocument[] => versions.map((version) => documentOf(version, reading(version.tenant), onPoison, read.get(version)))
 
 /** `read`: the resource, where it was read already. */
-export const documentOf = (version: ResourceVersion, reading: Reading, onPoison: OnPoison, read?: Resource): IndexDocument =>
-  whole(documentInPieces(version, reading, onPoison, read))
+export const documentOf = (
+  version: ResourceVersion,
+  reading: SearchContext,
+  onPoison: UnindexableHandler,
+  read?: Resource,
+): IndexDocument => runToEnd(buildDocumentInPieces(version, reading, onPoison, read))
 
 /** As documentOf. */
-export function* documentInPieces(
+export function* buildDocumentInPieces(
   version: ResourceVersion,
-  reading: Reading,
-  onPoison: OnPoison,
+  reading: SearchContext,
+  onPoison: UnindexableHandler,
   read?: Resource,
 ): Generator<undefined, IndexDocument> {
   try {
     const resource = version.deleted ? undefined : (read ?? (parseJsonBytes(version.body) as Resource))
-    return yield* extracting(version, resource, reading, (code, cause) => onPoison(version, new Unevaluated(code, { cause })))
+    return yield* extractInPieces(version, resource, reading, (code, cause) => onPoison(version, new UnevaluatedParameter(code, { cause })))
   } catch (error) {
     onPoison(version, error)
     return extract(version, undefined)

@@ -19,7 +19,7 @@ export const positionOf = ({ all, apart }: FeedPositions, tenant?: string): numb
 export const furthestOf = ({ all, apart }: FeedPositions): number => Math.max(all, ...apart.values())
 
 /** The tenant of a line of its own, or undefined for the shared line. */
-export type Line = string | undefined
+export type FeedLine = string | undefined
 
 /** `wanted`: the last position that a search waits for; `turn`: the number of its last turn, 0 before the first. */
 type OwnLine = { position: number; wanted: number; turn: number }
@@ -45,7 +45,7 @@ export class FeedLines {
     return [...this.#apart.keys()]
   }
 
-  positionOf(line: Line): number {
+  positionOf(line: FeedLine): number {
     return (line === undefined ? undefined : this.#apart.get(line)?.position) ?? this.#all
   }
 
@@ -56,7 +56,7 @@ export class FeedLines {
     this.#apart.set(tenant, line)
   }
 
-  advance(line: Line, position: number): void {
+  advance(line: FeedLine, position: number): void {
     const own = line === undefined ? undefined : this.#apart.get(line)
     this.#turns++
     if (own === undefined) [this.#all, this.#turnOfAll] = [position, this.#turns]
@@ -81,8 +81,8 @@ export class FeedLines {
   }
 
   /** Returns the lines that have work, the one with the oldest turn first. `end`: the position that the shared line is to reach. */
-  due(end: number): readonly Line[] {
-    const due: { readonly line: Line; readonly turn: number }[] = []
+  due(end: number): readonly FeedLine[] {
+    const due: { readonly line: FeedLine; readonly turn: number }[] = []
     if (this.#all < end) due.push({ line: undefined, turn: this.#turnOfAll })
     for (const [line, { position, wanted, turn }] of this.#apart) if (position < Math.max(wanted, this.#all)) due.push({ line, turn })
     return due.toSorted((a, b) => a.turn - b.turn).map(({ line }) => line)
@@ -98,7 +98,7 @@ const NONE = JSON.stringify({ all: 0, apart: [] })
 const BEFORE_FIRST = 0.5
 
 /** Returns the positions that an index has noted. */
-export function positionsIn(index: Pick<FollowingIndex, 'note'>): FeedPositions {
+export function readPositions(index: Pick<FollowingIndex, 'note'>): FeedPositions {
   const position = Math.floor(Number(index.note(SHARED) ?? 0))
   const { all, apart } = JSON.parse(String(index.note(APART) ?? NONE)) as { all: number; apart: [string, number][] }
   // An earlier version of the server may have followed further since.
@@ -106,7 +106,7 @@ export function positionsIn(index: Pick<FollowingIndex, 'note'>): FeedPositions 
 }
 
 /** Notes the positions of an index, as part of its transaction. */
-export function notePositions(index: Pick<FollowingIndex, 'note' | 'setNote'>, positions: FeedPositions): void {
+export function writePositions(index: Pick<FollowingIndex, 'note' | 'setNote'>, positions: FeedPositions): void {
   index.setNote(SHARED, Math.max(positionOf(positions), Math.min(furthestOf(positions), BEFORE_FIRST)))
   const { all, apart } = positions
   const text = apart.size === 0 ? NONE : JSON.stringify({ all, apart: [...apart] })

@@ -1,26 +1,32 @@
 /** Reads the parts of a feed that an index takes next. Costly parameters of a tenant are evaluated before its part is taken. */
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { ChangeFeed, FeedPart } from '../../ports/store/change-feed.ts'
-import type { Reading, ReadingOf } from '../../search/search-context.ts'
-import { isAheadNeeded, MOST_AHEAD, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
-import type { ReadPart } from './indexing.ts'
-import type { FeedLines, Line } from './lines.ts'
+import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
+import {
+  isPrefetchNeeded,
+  MOST_AHEAD,
+  NO_PREFETCHED_RESOURCES,
+  type PrefetchedResources,
+  prefetchResources,
+} from '../parameter-prefetch.ts'
+import type { PrefetchedPart } from './indexing.ts'
+import type { FeedLine, FeedLines } from './lines.ts'
 
-export type FeedPartsParts = {
+export type FeedPartReaderParts = {
   readonly feed: ChangeFeed
   readonly lines: FeedLines
-  readonly reading: ReadingOf
+  readonly reading: SearchContextOf
   readonly expressions: ExpressionRunner
 }
 
 /** A part that begins after a position, evaluated by a search context of the tenant. `read`: absent until the evaluation has ended. */
-type Ahead = { readonly part: FeedPart; readonly position: number; readonly by: Reading; read?: ReadAhead }
+type Ahead = { readonly part: FeedPart; readonly position: number; readonly by: SearchContext; read?: PrefetchedResources }
 
-export class FeedParts {
-  readonly #parts: FeedPartsParts
+export class FeedPartReader {
+  readonly #parts: FeedPartReaderParts
   readonly #ahead = new Map<string, Ahead>()
 
-  constructor(parts: FeedPartsParts) {
+  constructor(parts: FeedPartReaderParts) {
     this.#parts = parts
   }
 
@@ -28,7 +34,7 @@ export class FeedParts {
    * Starts to evaluate the next parts of these lines, of at most `limit` versions each. Each promise is resolved when one more part is ready, and
    * none is rejected. Throws Damaged if the feed cannot be read.
    */
-  evaluate(due: readonly Line[], limit: number): readonly Promise<void>[] {
+  evaluate(due: readonly FeedLine[], limit: number): readonly Promise<void>[] {
     for (const tenant of this.#ahead.keys()) if (this.#aheadOf(tenant) === undefined) this.#ahead.delete(tenant)
     const needy = due.filter((line) => line !== undefined && this.isCostly(line) && !this.#ahead.has(line))
     return needy.slice(0, Math.max(0, MOST_AHEAD - this.#ahead.size)).map((line) => this.#evaluate(line!, limit))
@@ -40,31 +46,31 @@ export class FeedParts {
     const ahead: Ahead = { position, by, part: feed.changesOf({ only: tenant }, position, limit) }
     this.#ahead.set(tenant, ahead)
     const versions = ahead.part.changes.map(({ version }) => version)
-    return readAhead(versions, () => by, expressions).then((read) => {
+    return prefetchResources(versions, () => by, expressions).then((read) => {
       ahead.read = read
     })
   }
 
   /** Whether parameters of the tenant may take long. */
   isCostly(tenant: string): boolean {
-    return isAheadNeeded(this.#parts.reading(tenant))
+    return isPrefetchNeeded(this.#parts.reading(tenant))
   }
 
   /** Whether the next part of the line can be taken now. */
-  isReady(line: Line): boolean {
+  isReady(line: FeedLine): boolean {
     return line === undefined || !this.isCostly(line) || this.#aheadOf(line)?.read !== undefined
   }
 
   /** Takes the next part of a line that is ready. */
-  take(line: Line, limit: number): ReadPart {
+  take(line: FeedLine, limit: number): PrefetchedPart {
     const ahead = line === undefined ? undefined : this.#aheadOf(line)
-    if (ahead?.read === undefined) return { ...this.#next(line, limit), read: NOTHING_READ }
+    if (ahead?.read === undefined) return { ...this.#next(line, limit), read: NO_PREFETCHED_RESOURCES }
     this.#ahead.delete(line!)
     return { ...ahead.part, read: ahead.read }
   }
 
   /** The line has taken its part up to the position. A line with nothing on the way of the shared line needs no turn of its own. */
-  advance(line: Line, position: number): void {
+  advance(line: FeedLine, position: number): void {
     const { feed, lines } = this.#parts
     if (line !== undefined || lines.tenants.length === 0) return lines.advance(line, position)
     const from = lines.positionOf(line)
@@ -73,7 +79,7 @@ export class FeedParts {
     lines.carry(from, position, tenants)
   }
 
-  #next(line: Line, limit: number): FeedPart {
+  #next(line: FeedLine, limit: number): FeedPart {
     const { feed, lines } = this.#parts
     const position = lines.positionOf(line)
     if (line !== undefined) return feed.changesOf({ only: line }, position, limit)

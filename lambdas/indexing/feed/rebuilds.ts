@@ -2,31 +2,37 @@
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { nameOf } from '../../ports/store/newest-versions.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/store/resource-store.ts'
-import type { Reading, ReadingOf } from '../../search/search-context.ts'
+import type { SearchContext, SearchContextOf } from '../../search/search-context.ts'
 import type { Rebuild } from '../custom-definitions.ts'
-import { isAheadNeeded, MOST_AHEAD, NOTHING_READ, type ReadAhead, readAhead } from '../parameter-prefetch.ts'
-import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from '../rebuild.ts'
-import { referringUnder } from '../references-under.ts'
+import {
+  isPrefetchNeeded,
+  MOST_AHEAD,
+  NO_PREFETCHED_RESOURCES,
+  type PrefetchedResources,
+  prefetchResources,
+} from '../parameter-prefetch.ts'
+import { type RebuildProgress, type RebuildSlice, type RebuiltIndex, readRebuildSlice } from '../rebuild.ts'
+import { referencePredicateOf } from '../references-under.ts'
 
 export type FeedRebuildsParts = {
   readonly index: RebuiltIndex
   readonly versionOf: (key: VersionKey) => ResourceVersion | undefined
-  readonly reading: ReadingOf
+  readonly reading: SearchContextOf
   readonly expressions: ExpressionRunner
 }
 
 /** A slice with parameters evaluated ahead. `read`: absent until the evaluation has ended; `overtaken`: resources that the feed indexed since. */
-type Ahead = { readonly slice: Slice; readonly by: Reading; read?: ReadAhead; readonly overtaken: Set<string> }
+type Ahead = { readonly slice: RebuildSlice; readonly by: SearchContext; read?: PrefetchedResources; readonly overtaken: Set<string> }
 
 /** The rebuild that a tenant has in work. `turn`: the number of its last turn, 0 before the first. */
-type Work = { readonly rebuild: Rebuild; progress: Progress; turn: number; ahead?: Ahead | undefined }
+type Work = { readonly rebuild: Rebuild; progress: RebuildProgress; turn: number; ahead?: Ahead | undefined }
 
 /** Versions to index again. `progress`: of the rebuild after them; `read`: their resources whose parameters were evaluated ahead. */
-export type RebuildSlice = {
+export type PrefetchedSlice = {
   readonly rebuild: Rebuild
   readonly versions: readonly ResourceVersion[]
-  readonly progress: Progress
-  readonly read: ReadAhead
+  readonly progress: RebuildProgress
+  readonly read: PrefetchedResources
 }
 
 export class FeedRebuilds {
@@ -72,7 +78,7 @@ export class FeedRebuilds {
     const [reading, slice] = [this.#readingOf(work), this.#sliceOf(work, limit)]
     const ahead: Ahead = { slice, by: reading, overtaken: new Set() }
     work.ahead = ahead
-    return readAhead(slice.versions, () => reading, this.#parts.expressions).then((read) => {
+    return prefetchResources(slice.versions, () => reading, this.#parts.expressions).then((read) => {
       ahead.read = read
     })
   }
@@ -85,14 +91,14 @@ export class FeedRebuilds {
   }
 
   /** Takes the next slice of a tenant that is ready. */
-  take(tenant: string, limit: number): RebuildSlice {
+  take(tenant: string, limit: number): PrefetchedSlice {
     const work = this.#works.get(tenant)!
     const ahead = this.#aheadOf(work)
     work.ahead = undefined
     work.turn = ++this.#turns
     const { versions, progress } = ahead?.slice ?? this.#sliceOf(work, limit)
     const remaining = versions.filter((version) => ahead?.overtaken.has(nameOf(version)) !== true)
-    return { rebuild: work.rebuild, versions: remaining, progress, read: ahead?.read ?? NOTHING_READ }
+    return { rebuild: work.rebuild, versions: remaining, progress, read: ahead?.read ?? NO_PREFETCHED_RESOURCES }
   }
 
   /** Whether the rebuild is still the one its tenant has in work. */
@@ -100,7 +106,7 @@ export class FeedRebuilds {
     return this.#works.get(rebuild.tenant)?.rebuild === rebuild
   }
 
-  advance(rebuild: Rebuild, progress: Progress): void {
+  advance(rebuild: Rebuild, progress: RebuildProgress): void {
     this.#works.get(rebuild.tenant)!.progress = progress
   }
 
@@ -109,12 +115,12 @@ export class FeedRebuilds {
     this.#works.get(version.tenant)?.ahead?.overtaken.add(nameOf(version))
   }
 
-  readonly #readingOf = ({ rebuild }: Work): Reading => this.#parts.reading(rebuild.tenant)
-  readonly #needsAhead = (work: Work): boolean => isAheadNeeded(this.#readingOf(work))
+  readonly #readingOf = ({ rebuild }: Work): SearchContext => this.#parts.reading(rebuild.tenant)
+  readonly #needsAhead = (work: Work): boolean => isPrefetchNeeded(this.#readingOf(work))
   readonly #aheadOf = (work: Work): Ahead | undefined => (work.ahead?.by === this.#readingOf(work) ? work.ahead : undefined)
 
-  #sliceOf({ rebuild, progress }: Work, limit: number): Slice {
+  #sliceOf({ rebuild, progress }: Work, limit: number): RebuildSlice {
     const { index, versionOf, reading } = this.#parts
-    return sliceAfter(index, progress, limit, versionOf, referringUnder(rebuild.type, rebuild.under, reading(rebuild.tenant)))
+    return readRebuildSlice(index, progress, limit, versionOf, referencePredicateOf(rebuild.type, rebuild.under, reading(rebuild.tenant)))
   }
 }

@@ -4,14 +4,14 @@ import type { Interaction } from '../interaction.ts'
 import { bodyOf } from '../writing/request-body.ts'
 import type { WritePorts } from '../writing/write-loop.ts'
 import { batch } from './batch.ts'
-import { entriesOf, type Perform, withIdOfFullUrl } from './entry.ts'
-import { BundleAnswers } from './entry-responses.ts'
+import { type EntryRunner, entriesOf, withIdOfFullUrl } from './entry.ts'
+import { EntryResponses } from './entry-responses.ts'
 import { transaction } from './transaction.ts'
 
 const STORED = 'one of another type is stored by POST [base]/Bundle'
 
 /** `perform` runs an entry through the pipeline of its own interaction. */
-export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
+export const bundle = (ports: WritePorts, perform: EntryRunner): Interaction => {
   const runs = { batch: batch(perform), transaction: transaction(ports, perform) }
   return async (request) => {
     const { resourceType, type } = bodyOf(request)
@@ -23,7 +23,7 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
     const entries = ports.choices.clientIds === 'required' ? sent.map(withIdOfFullUrl) : sent
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')
-    const answers = new BundleAnswers(request, ports.clock)
+    const answers = new EntryResponses(request, ports.clock)
     await runs[type](entries, request, answers)
     return {
       status: 200,

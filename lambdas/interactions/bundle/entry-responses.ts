@@ -1,28 +1,28 @@
 /** The answers to the entries of a Bundle, as they come. What nobody will see is let go at once, and reads end where there is too much. */
 import type { InteractionCode } from '../../catalogue/routes.ts'
-import { type BundleEntry, isBundlePage, sizeOf } from '../../fhir/bundle.ts'
-import { FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
+import { type BundleEntry, byteSizeOf, isBundlePage } from '../../fhir/bundle.ts'
+import { FhirError, fhirError, operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { Awaitable, FhirRequest, FhirResponse, Named, Written } from '../interaction.ts'
-import { writtenBundle } from '../json-chunks.ts'
-import { compartmentsShown } from '../resources/shown-entry.ts'
-import { type Begins, type EntryRequest, isRead, type Perform, responseEntry, withinEntry } from './entry.ts'
+import type { Awaitable, FhirRequest, FhirResponse, RequestNames, WrittenVersion } from '../interaction.ts'
+import { writeBundle } from '../json-chunks.ts'
+import { shownCompartmentsOf } from '../resources/shown-entry.ts'
+import { type EntryRequest, type EntryRunner, type EntryStartHandler, entryErrorOf, isRead, responseEntry } from './entry.ts'
 
 /** Bytes of the resources in all answers. */
-export const HEAVIEST = 50_000_000
+export const MAX_BUNDLE_RESPONSE_BYTES = 50_000_000
 /** Milliseconds after which no read of a Bundle begins: what its client waits for ends soon after. */
 const LONGEST = 20_000
 
 const WRITES: ReadonlySet<InteractionCode> = new Set(['create', 'update', 'patch', 'delete'])
 
-export class BundleAnswers {
+export class EntryResponses {
   readonly #request: FhirRequest
   readonly #clock: Clock
   readonly #began: number
   readonly #entries: BundleEntry[] = []
-  readonly #written: (readonly Written[])[] = []
+  readonly #written: (readonly WrittenVersion[])[] = []
   readonly #about = new Set<string>()
-  readonly #named: (Named | undefined)[] = []
+  readonly #named: (RequestNames | undefined)[] = []
   #weight = 0
   #retryAfter = 0
 
@@ -35,12 +35,12 @@ export class BundleAnswers {
   /** FhirError 403 for a read when the answers are as heavy as they may be, or have taken as long. */
   #checkRoom(interaction: InteractionCode): void {
     if (WRITES.has(interaction)) return
-    if (this.#weight > HEAVIEST) throw tooHeavy()
+    if (this.#weight > MAX_BUNDLE_RESPONSE_BYTES) throw tooHeavy()
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
   /** Returns the check of the room for an entry, which also records the names in its request. */
-  beginning({ index }: EntryRequest): Begins {
+  beginning({ index }: EntryRequest): EntryStartHandler {
     return (interaction, named) => {
       this.#checkRoom(interaction)
       this.#named[index] = named
@@ -48,9 +48,9 @@ export class BundleAnswers {
   }
 
   /** Runs an entry that no other depends on: what goes wrong in it is its answer. Many begin before the first of them weighs: what comes too late is let go. */
-  async runAlone({ run }: Perform, entry: EntryRequest): Promise<void> {
+  async runAlone({ run }: EntryRunner, entry: EntryRequest): Promise<void> {
     const answer = await answered(entry, () => run(entry, this.#request, this.beginning(entry)))
-    const isLate = isRead(entry) && this.#weight > HEAVIEST
+    const isLate = isRead(entry) && this.#weight > MAX_BUNDLE_RESPONSE_BYTES
     const added = this.add(entry, isLate ? refusalOf(entry, tooHeavy()) : answer)
     if (added !== undefined) await added
   }
@@ -58,11 +58,11 @@ export class BundleAnswers {
   /** A page is written at once, as bytes it is smallest; it weighs from now on, for others begin while it is written. */
   add(entry: EntryRequest, response: FhirResponse): Awaitable<void> {
     const { body } = response
-    for (const name of compartmentsShown(response)) if (name.startsWith('Patient/')) this.#about.add(name)
+    for (const name of shownCompartmentsOf(response)) if (name.startsWith('Patient/')) this.#about.add(name)
     if (!isBundlePage(body)) return this.#keep(entry, response, body)
-    const weight = body.entries.reduce((sum, { resource }) => sum + sizeOf(resource), 0)
+    const weight = body.entries.reduce((sum, { resource }) => sum + byteSizeOf(resource), 0)
     this.#weight += weight
-    return writtenBundle(body).then((pieces) => {
+    return writeBundle(body).then((pieces) => {
       this.#weight -= weight
       this.#keep(entry, response, pieces)
     })
@@ -71,11 +71,11 @@ export class BundleAnswers {
   #keep(entry: EntryRequest, response: FhirResponse, body: BundleEntry['resource']): void {
     const whole = responseEntry(response, body, entry, this.#request)
     // A write is done whatever its answer weighs: the answer then lacks the resource.
-    const answered = this.#weight > HEAVIEST && !isRead(entry) ? { more: whole.more! } : whole
+    const answered = this.#weight > MAX_BUNDLE_RESPONSE_BYTES && !isRead(entry) ? { more: whole.more! } : whole
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
     this.#retryAfter = Math.max(this.#retryAfter, Number(response.headers?.['retry-after'] ?? 0))
-    this.#weight += sizeOf(answered.resource)
+    this.#weight += byteSizeOf(answered.resource)
   }
 
   /** Patients of the resources that the answers show. */
@@ -84,7 +84,7 @@ export class BundleAnswers {
   }
 
   /** Names in the requests of the entries. An entry that was rejected before it began has none. */
-  get named(): readonly Named[] {
+  get named(): readonly RequestNames[] {
     return this.#named.filter((named) => named !== undefined)
   }
 
@@ -97,7 +97,7 @@ export class BundleAnswers {
     return this.#retryAfter === 0 ? {} : { 'retry-after': String(this.#retryAfter) }
   }
 
-  get written(): readonly Written[] {
+  get written(): readonly WrittenVersion[] {
     return this.#written.flat()
   }
 }
@@ -112,11 +112,11 @@ async function answered(entry: EntryRequest, run: () => Promise<FhirResponse>): 
 }
 
 function refusalOf({ index }: EntryRequest, error: FhirError): FhirResponse {
-  const { status, headers, issues } = withinEntry(error, index)
-  return { status, headers, body: outcome(issues) }
+  const { status, headers, issues } = entryErrorOf(error, index)
+  return { status, headers, body: operationOutcomeOf(issues) }
 }
 
-const tooHeavy = (): FhirError => refused(`have ${HEAVIEST} bytes`)
+const tooHeavy = (): FhirError => refused(`have ${MAX_BUNDLE_RESPONSE_BYTES} bytes`)
 
 const refused = (why: string): FhirError =>
   fhirError(403, 'too-costly', `The answers to the entries before ${why}: ask for the others in a Bundle of their own`)

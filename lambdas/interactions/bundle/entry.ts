@@ -3,11 +3,11 @@ import { STATUS_CODES } from 'node:http'
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
-import { FhirError, fhirError, type Issue, outcome } from '../../fhir/outcome.ts'
+import { FhirError, fhirError, type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
-import { instant } from '../../fhir/version.ts'
-import { OUTDATED } from '../consistency/outdated-index.ts'
-import type { Awaitable, FhirRequest, FhirResponse, Named } from '../interaction.ts'
+import { toInstant } from '../../fhir/version.ts'
+import { OUTDATED_HEADER } from '../consistency/outdated-index.ts'
+import type { Awaitable, FhirRequest, FhirResponse, RequestNames } from '../interaction.ts'
 
 export type EntryRequest = {
   readonly index: number
@@ -20,13 +20,13 @@ export type EntryRequest = {
 }
 
 /** Called with the names in the request of an entry, before the entry runs. An error becomes the answer of the entry. */
-export type Begins = (interaction: InteractionCode, named: Named) => void
+export type EntryStartHandler = (interaction: InteractionCode, named: RequestNames) => void
 
 /** Whatever goes wrong is a FhirError, and told to whom it concerns. */
-export type Perform = {
+export type EntryRunner = {
   /** The entry as the pipeline of its interaction leaves it to the interaction. */
-  readonly prepare: (entry: EntryRequest, outer: FhirRequest, begins: Begins) => Promise<FhirRequest>
-  readonly run: (entry: EntryRequest, outer: FhirRequest, begins: Begins) => Promise<FhirResponse>
+  readonly prepare: (entry: EntryRequest, outer: FhirRequest, begins: EntryStartHandler) => Promise<FhirRequest>
+  readonly run: (entry: EntryRequest, outer: FhirRequest, begins: EntryStartHandler) => Promise<FhirResponse>
 }
 
 /** In which order methods are processed; a search by POST is a read. https://hl7.org/fhir/R4/http.html#trules */
@@ -106,7 +106,7 @@ export function responseEntry(
     status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
     ...(location === undefined ? {} : { location }),
     ...(etag === undefined ? {} : { etag }),
-    ...(lastUpdated === undefined ? {} : { lastModified: instant(lastUpdated) }),
+    ...(lastUpdated === undefined ? {} : { lastModified: toInstant(lastUpdated) }),
     ...(warnings !== undefined ? { outcome: warnings.outcome } : isOutcome ? { outcome: body } : outdatedIn(headers)),
   }
   const shown =
@@ -115,17 +115,17 @@ export function responseEntry(
 }
 
 /** An entry has no headers: what the search would say in one is a warning beside its answer. */
-function outdatedIn({ [OUTDATED]: codes }: Readonly<Record<string, string>>): { readonly outcome?: Resource } {
+function outdatedIn({ [OUTDATED_HEADER]: codes }: Readonly<Record<string, string>>): { readonly outcome?: Resource } {
   if (codes === undefined) return {}
   const text = `After an upgrade the index is being made again: by ${codes} the search may not find all`
-  return { outcome: outcome([{ severity: 'warning', code: 'incomplete', text }]) }
+  return { outcome: operationOutcomeOf([{ severity: 'warning', code: 'incomplete', text }]) }
 }
 
 /** As bytes: what is shown is copied, and can be weighed. */
 const bytesOf = (body: BundleEntry['resource']): BundleEntry['resource'] => (isResource(body) ? Buffer.from(writeJson(body)) : body)
 
 /** The error, its places told from the Bundle. */
-export function withinEntry(error: FhirError, index: number): FhirError {
+export function entryErrorOf(error: FhirError, index: number): FhirError {
   const at = `Bundle.entry[${index}]`
   const place = ({ expression }: Issue): string => (expression === undefined ? at : `${at}.resource${expression.replace(/^[^.[]*/, '')}`)
   return new FhirError(
@@ -136,8 +136,8 @@ export function withinEntry(error: FhirError, index: number): FhirError {
 }
 
 /** Runs a step of an entry; what it throws names the entry, and is always a rejection. */
-export function forEntry<T>({ index }: EntryRequest, step: () => Awaitable<T>): Awaitable<T> {
-  const rejected = (thrown: unknown): Promise<never> => Promise.reject(thrown instanceof FhirError ? withinEntry(thrown, index) : thrown)
+export function runEntryStep<T>({ index }: EntryRequest, step: () => Awaitable<T>): Awaitable<T> {
+  const rejected = (thrown: unknown): Promise<never> => Promise.reject(thrown instanceof FhirError ? entryErrorOf(thrown, index) : thrown)
   try {
     const done = step()
     return done instanceof Promise ? done.catch(rejected) : done

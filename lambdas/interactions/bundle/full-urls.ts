@@ -1,18 +1,18 @@
 /** What the fullUrls of a transaction mean in its entries. https://hl7.org/fhir/R4/bundle.html#references */
-import { meantIn, type ToldVersion } from '../../fhir/full-urls.ts'
+import { fullUrlResolver, type VersionedEntry } from '../../fhir/full-urls.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { versionOfEtag } from '../../fhir/version.ts'
 import { nameOf } from '../resources/request-key.ts'
 import type { Head } from '../writing/head-access.ts'
-import type { MeaningOf } from '../writing/reference-resolution.ts'
-import type { Answer, Target } from '../writing/write-loop.ts'
+import type { ReferenceTargetOf } from '../writing/reference-resolution.ts'
+import type { ResponseWithoutWrite, WriteTarget } from '../writing/write-loop.ts'
 import type { EntryRequest } from './entry.ts'
 
-type Meant = ToldVersion & { readonly name: string; readonly versionId: number | undefined }
+type Meant = VersionedEntry & { readonly name: string; readonly versionId: number | undefined }
 
-type LocatedEntry = { readonly entry: EntryRequest; readonly target: Target | Answer }
+type LocatedEntry = { readonly entry: EntryRequest; readonly target: WriteTarget | ResponseWithoutWrite }
 
-export class BundleUrls {
+export class BundleFullUrls {
   readonly #known = new Map<string, Meant | undefined>()
   /** Whether a reference to a version was asked for. */
   haveNamedVersions = false
@@ -33,9 +33,9 @@ export class BundleUrls {
   }
 
   /** A reference to a version names that which is current afterwards. */
-  meaningIn({ fullUrl }: EntryRequest): MeaningOf | undefined {
+  meaningIn({ fullUrl }: EntryRequest): ReferenceTargetOf | undefined {
     if (this.#known.size === 0) return undefined
-    const meantBy = meantIn(this.#known, fullUrl)
+    const meantBy = fullUrlResolver(this.#known, fullUrl)
     return (reference) => {
       const meant = meantBy(reference)
       if (meant?.version === undefined) return meant?.entry.name

@@ -1,63 +1,68 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import type { CommitResult, Guard, ResourceKey } from '../../ports/store/resource-store.ts'
+import type { CommitResult, ResourceKey, UniquenessGuard } from '../../ports/store/resource-store.ts'
 import type { Awaitable, FhirRequest } from '../interaction.ts'
-import { creation } from '../rest/create.ts'
-import { deletion } from '../rest/delete.ts'
-import { patching } from '../rest/patch.ts'
-import { updating } from '../rest/update.ts'
-import { inSlices, inTurn } from '../time-slices.ts'
-import { findingsOf } from '../validation/structure-findings.ts'
-import { type Head, headFor } from '../writing/head-access.ts'
-import { resolving } from '../writing/reference-resolution.ts'
+import { createWrite } from '../rest/create.ts'
+import { deleteWrite } from '../rest/delete.ts'
+import { patchWrite } from '../rest/patch.ts'
+import { updateWrite } from '../rest/update.ts'
+import { mapInOrder, mapInSlices } from '../time-slices.ts'
+import { structureIssuesOf } from '../validation/structure-findings.ts'
+import { authorizeHead, type Head } from '../writing/head-access.ts'
+import { referenceResolver } from '../writing/reference-resolution.ts'
 import { BrokenReference } from '../writing/referential-integrity.ts'
-import { transactionHeads } from '../writing/transaction-heads.ts'
+import { readTransactionHeads } from '../writing/transaction-heads.ts'
 import {
-  type Answer,
-  ATTEMPTS,
   type AttemptPorts,
   andThen,
-  attemptOf,
-  type Change,
-  lostTooManyRaces,
-  movedOn,
-  type Target,
+  attemptPortsOf,
+  isMatchSuperseded,
+  MAX_WRITE_ATTEMPTS,
+  type PreparedWrite,
+  type ResponseWithoutWrite,
+  tooManyConflicts,
   type WriteInteraction,
   type WritePorts,
+  type WriteTarget,
 } from '../writing/write-loop.ts'
-import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './entry.ts'
-import { type BundleAnswers, HEAVIEST } from './entry-responses.ts'
-import { BundleUrls } from './full-urls.ts'
+import { type EntryRequest, type EntryRunner, entryErrorOf, isRead, phasesOf, runEntryStep } from './entry.ts'
+import { type EntryResponses, MAX_BUNDLE_RESPONSE_BYTES } from './entry-responses.ts'
+import { BundleFullUrls } from './full-urls.ts'
 
 type PlannedWrite = {
   readonly entry: EntryRequest
   readonly request: FhirRequest
   readonly interaction: WriteInteraction
 }
-type Located = PlannedWrite & { readonly target: Target | Answer }
-type Changed = { readonly entry: EntryRequest; readonly change: Change | Answer }
+type Located = PlannedWrite & { readonly target: WriteTarget | ResponseWithoutWrite }
+type Changed = { readonly entry: EntryRequest; readonly change: PreparedWrite | ResponseWithoutWrite }
 
-const WRITES: Readonly<Record<string, WriteInteraction>> = { create: creation, update: updating, patch: patching, delete: deletion }
+const WRITES: Readonly<Record<string, WriteInteraction>> = {
+  create: createWrite,
+  update: updateWrite,
+  patch: patchWrite,
+  delete: deleteWrite,
+}
 
 export const transaction =
-  (ports: WritePorts, perform: Perform) =>
-  async (entries: readonly EntryRequest[], request: FhirRequest, answers: BundleAnswers): Promise<void> => {
+  (ports: WritePorts, perform: EntryRunner) =>
+  async (entries: readonly EntryRequest[], request: FhirRequest, answers: EntryResponses): Promise<void> => {
     const reads = entries.filter(isRead)
     const writing = phasesOf(entries)
       .flat()
       .filter((entry) => !isRead(entry))
-    const writes = await inTurn(writing, (entry) =>
-      forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request, answers.beginning(entry)))),
+    const writes = await mapInOrder(writing, (entry) =>
+      runEntryStep(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request, answers.beginning(entry)))),
     )
-    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => succeed(perform, entry, request, answers)))
+    await mapInOrder(reads.filter(isOfOthers(writes)), (entry) => runEntryStep(entry, () => succeed(perform, entry, request, answers)))
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
     // A read sees what the transaction wrote; by then it cannot undo it.
-    await inTurn(reads, (entry) => answers.runAlone(perform, entry))
+    await mapInOrder(reads, (entry) => answers.runAlone(perform, entry))
   }
 
 /** Drops the answer, because 5,000 answers may be far larger than the memory. The entry is read again after the commit. */
-async function succeed(perform: Perform, entry: EntryRequest, request: FhirRequest, answers: BundleAnswers): Promise<void> {
+async function succeed(perform: EntryRunner, entry: EntryRequest, request: FhirRequest, answers: EntryResponses): Promise<void> {
   await perform.run(entry, request, answers.beginning(entry))
 }
 
@@ -70,8 +75,8 @@ function plannedWriteOf(entry: EntryRequest, request: FhirRequest): PlannedWrite
 
 async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer: FhirRequest): Promise<readonly Changed[]> {
   const holders = new Map<number, ResourceKey>()
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const changed = await plan(attemptOf(ports), planned, holders, outer)
+  for (let attempt = 0; attempt < MAX_WRITE_ATTEMPTS; attempt++) {
+    const changed = await plan(attemptPortsOf(ports), planned, holders, outer)
     if (changed === 'moved on') continue
     const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
@@ -84,14 +89,14 @@ async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer
       holders.set(planned[guarded]!.entry.index, result.holder)
     }
   }
-  throw lostTooManyRaces()
+  throw tooManyConflicts()
 }
 
 async function committed(
   { writer }: WritePorts,
   outer: FhirRequest,
-  changes: readonly Change[],
-  guards: readonly Guard[],
+  changes: readonly PreparedWrite[],
+  guards: readonly UniquenessGuard[],
   changed: readonly Changed[],
 ): Promise<CommitResult> {
   try {
@@ -102,7 +107,7 @@ async function committed(
     )
   } catch (thrown) {
     if (!(thrown instanceof BrokenReference)) throw thrown
-    throw withinEntry(thrown, changed.find(({ change }) => change === changes[thrown.write])!.entry.index)
+    throw entryErrorOf(thrown, changed.find(({ change }) => change === changes[thrown.write])!.entry.index)
   }
 }
 
@@ -116,13 +121,13 @@ async function plan(
   const located = await locate(ports, planned, holders)
   refuseTwice(located)
   const targets = located.flatMap(({ request, target }) => (target.kind === 'target' ? [{ ...target, request }] : []))
-  const heads = await transactionHeads(ports, targets)
+  const heads = await readTransactionHeads(ports, targets)
   // guard: transaction-detects-moved-target
-  if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
+  if (targets.some((target, i) => isMatchSuperseded(target, heads[i]))) return 'moved on'
   // Whether a resource stays as it is may hang on the version that it names of another one which does.
   let staying: ReadonlySet<EntryRequest> = new Set()
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const urls = new BundleUrls(located, heads, staying)
+    const urls = new BundleFullUrls(located, heads, staying)
     const made = await changesOf(ports, located, heads, urls, outer)
     const stay = new Set(
       made.flatMap(({ entry, change }, i) => (change.kind === 'answer' && located[i]!.target.kind === 'target' ? [entry] : [])),
@@ -131,7 +136,7 @@ async function plan(
     staying = stay
   }
   const choices = { ...ports.choices, noOpUpdates: 'version' as const }
-  return changesOf({ ...ports, choices }, located, heads, new BundleUrls(located, heads, new Set()), outer)
+  return changesOf({ ...ports, choices }, located, heads, new BundleFullUrls(located, heads, new Set()), outer)
 }
 
 /** After which each resource gets a version: then it is known which. */
@@ -142,21 +147,23 @@ async function changesOf(
   ports: AttemptPorts,
   located: readonly Located[],
   heads: readonly (Head | undefined)[],
-  urls: BundleUrls,
+  urls: BundleFullUrls,
   outer: FhirRequest,
 ): Promise<readonly Changed[]> {
-  const resolve = resolving(ports, outer)
+  const resolve = referenceResolver(ports, outer)
   let next = 0
-  const changes = await inSlices(located, ({ entry, request, interaction, target }) => {
+  const changes = await mapInSlices(located, ({ entry, request, interaction, target }) => {
     if (target.kind === 'answer') return target
     const head = heads[next++]
     const meaningOf = urls.meaningIn(entry)
     const changing = {
       ...ports,
       resolve: (resource: Resource) =>
-        andThen(resolve(resource, meaningOf), (after) => (interaction === patching ? after : checked(resource, after))),
+        andThen(resolve(resource, meaningOf), (after) => (interaction === patchWrite ? after : checked(resource, after))),
     }
-    return forEntry(entry, () => andThen(headFor(request, head, ports), (known) => interaction.change(changing, request, target, known)))
+    return runEntryStep(entry, () =>
+      andThen(authorizeHead(request, head, ports), (known) => interaction.change(changing, request, target, known)),
+    )
   })
   const made = await allOf(changes)
   return located.map(({ entry }, i) => ({ entry, change: made[i]! }))
@@ -177,14 +184,14 @@ async function locate(
   holders: ReadonlyMap<number, ResourceKey>,
 ): Promise<readonly Located[]> {
   let held = 0
-  const withinRoom = (target: Target | Answer): Target | Answer => {
+  const withinRoom = (target: WriteTarget | ResponseWithoutWrite): WriteTarget | ResponseWithoutWrite => {
     if (target.kind === 'target') return target
     const { body, ...response } = target.response
     held += body instanceof Uint8Array ? body.length : 0
-    return held > HEAVIEST ? { ...target, response } : target
+    return held > MAX_BUNDLE_RESPONSE_BYTES ? { ...target, response } : target
   }
-  const targets = await inSlices(planned, ({ entry, request, interaction }) =>
-    forEntry(entry, () => andThen(interaction.locate(ports, request, holders.get(entry.index)), withinRoom)),
+  const targets = await mapInSlices(planned, ({ entry, request, interaction }) =>
+    runEntryStep(entry, () => andThen(interaction.locate(ports, request, holders.get(entry.index)), withinRoom)),
   )
   const found = await allOf(targets)
   return planned.map((step, i) => ({ ...step, target: found[i]! }))
@@ -207,7 +214,7 @@ function refuseTwice(located: readonly Located[]): void {
 /** What a reference is to is known only now. A patch looks at that itself. */
 function checked(before: Resource, after: Resource): Awaitable<Resource> {
   if (after === before) return after
-  return andThen(findingsOf(after), (issues) => {
+  return andThen(structureIssuesOf(after), (issues) => {
     if (issues.length > 0) throw new FhirError(400, issues)
     return after
   })

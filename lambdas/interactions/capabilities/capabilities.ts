@@ -3,21 +3,21 @@
  * https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
 import { type InteractionCode, ROUTES } from '../../catalogue/routes.ts'
-import { OWNERS } from '../../fhir/compartment.ts'
+import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
-import { instant } from '../../fhir/version.ts'
+import { toInstant } from '../../fhir/version.ts'
 import { parametersOf, type SearchParameter } from '../../search/parameters.ts'
 import { isSearchable } from '../../search/query/criterion.ts'
-import type { Reading } from '../../search/search-context.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import type { Choices, Interaction, Ports, ProfilesByType } from '../interaction.ts'
-import { security } from './oauth-uris.ts'
-import { BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operation-claims.ts'
-import { OWN_EXTENSIONS, OWN_PARAMETERS, ownProfilesOf } from './own-definitions.ts'
-import { combinationsOf, includesOf, profilesOf, US_CORE } from './us-core-claims.ts'
+import { securityOf } from './oauth-uris.ts'
+import { BULK_DATA_URL, operationsOf, SERVER_OPERATIONS } from './operation-claims.ts'
+import { SERVER_EXTENSIONS, SERVER_PARAMETERS, serverProfilesOf } from './own-definitions.ts'
+import { combinationsOf, includesOf, profilesOf, US_CORE_URL } from './us-core-claims.ts'
 
 export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {
-  const started = instant(clock.now())
+  const started = toInstant(clock.now())
   // Made when it is first asked for: most processes never are.
   let resources: readonly Element[] | undefined
   return async ({ baseUrl, reading, tenant }) => {
@@ -37,7 +37,7 @@ function resourcesOf(choices: Choices): readonly Element[] {
 }
 
 /** Adds the parameters of the tenant. Of several with one code it names the first, which is the one that searches use. */
-function withCustom(resource: Element, { custom = [] }: Reading): Element {
+function withCustom(resource: Element, { custom = [] }: SearchContext): Element {
   const all = custom.filter(({ base }) => base === resource.type)
   const mine = all.filter(({ code }, i) => all.findIndex((each) => each.code === code) === i)
   if (mine.length === 0) return resource
@@ -58,7 +58,7 @@ function withProfiles(resource: Element, added: ProfilesByType | undefined): Ele
 const VERSION = '0.1.0'
 
 const statement = (baseUrl: string, date: string): Resource => ({
-  ...{ resourceType: 'CapabilityStatement', id: 'fhir-server', contained: [...OWN_DEFINITIONS, ...OWN_EXTENSIONS] },
+  ...{ resourceType: 'CapabilityStatement', id: 'fhir-server', contained: [...SERVER_OPERATIONS, ...SERVER_EXTENSIONS] },
   ...{ url: `${baseUrl}/metadata`, version: VERSION, name: 'FHIRServer', title: 'FHIR R4 server', publisher: 'FHIR R4 server' },
   status: 'active',
   date,
@@ -66,20 +66,20 @@ const statement = (baseUrl: string, date: string): Resource => ({
   software: { name: 'FHIR R4 server', version: VERSION },
   implementation: { description: 'FHIR R4 server', url: baseUrl },
   fhirVersion: '4.0.1',
-  instantiates: [`${BULK_DATA}/CapabilityStatement/bulk-data`, `${US_CORE}/CapabilityStatement/us-core-server`],
-  implementationGuide: [`${BULK_DATA}/ImplementationGuide/hl7.fhir.uv.bulkdata`, `${US_CORE}/ImplementationGuide/hl7.fhir.us.core`],
+  instantiates: [`${BULK_DATA_URL}/CapabilityStatement/bulk-data`, `${US_CORE_URL}/CapabilityStatement/us-core-server`],
+  implementationGuide: [`${BULK_DATA_URL}/ImplementationGuide/hl7.fhir.uv.bulkdata`, `${US_CORE_URL}/ImplementationGuide/hl7.fhir.us.core`],
   format: ['application/fhir+json', 'json'],
   patchFormat: ['application/json-patch+json', 'application/fhir+json'],
 })
 
 const rest = (baseUrl: string, resource: readonly Element[], choices: Choices): Element => ({
   mode: 'server',
-  ...(choices.access === 'token' ? { security: security(baseUrl) } : {}),
+  ...(choices.access === 'token' ? { security: securityOf(baseUrl) } : {}),
   resource,
   interaction: interactionsOf('system', choices),
-  searchParam: [...searchParametersOf('Resource'), ...OWN_PARAMETERS],
+  searchParam: [...searchParametersOf('Resource'), ...SERVER_PARAMETERS],
   operation: operationsOf('system'),
-  compartment: [...OWNERS].map((owner) => `http://hl7.org/fhir/CompartmentDefinition/${owner.toLowerCase()}`),
+  compartment: [...COMPARTMENT_TYPES].map((owner) => `http://hl7.org/fhir/CompartmentDefinition/${owner.toLowerCase()}`),
 })
 
 /** What a route lets a CapabilityStatement claim, of each type or of the system; operations are claimed by their definitions. */
@@ -146,7 +146,7 @@ const some = (name: string, values: readonly unknown[]): Element => (values.leng
 const resourceOf = (type: string, choices: Choices, from: readonly string[]): Element => ({
   ...some('extension', combinationsOf(type)),
   type,
-  ...some('supportedProfile', [...profilesOf(type), ...ownProfilesOf(type)]),
+  ...some('supportedProfile', [...profilesOf(type), ...serverProfilesOf(type)]),
   interaction: interactionsOf('type', choices),
   // Without versioning too each version has its number, and If-Match is looked at: only older ones are not told.
   versioning: 'versioned-update',

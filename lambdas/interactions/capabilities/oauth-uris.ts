@@ -16,7 +16,7 @@ const ENDPOINTS: readonly (readonly [string, string])[] = [
   ['manage', 'account'],
 ]
 
-export const security = (baseUrl: string): Element => ({
+export const securityOf = (baseUrl: string): Element => ({
   cors: true,
   service: [{ coding: [{ system: SERVICES, code: 'SMART-on-FHIR' }] }],
   extension: [{ url: OAUTH_URIS, extension: ENDPOINTS.map(([url, path]) => ({ url, valueUri: `${baseUrl}/auth/${path}` })) }],

@@ -1,15 +1,15 @@
 /** The operations a CapabilityStatement names, by the canonicals of their definitions. https://hl7.org/fhir/R4/operationslist.html */
 import type { Element, Resource } from '../../fhir/resource.ts'
-import { US_CORE } from './us-core-claims.ts'
+import { US_CORE_URL } from './us-core-claims.ts'
 
 /** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
-export const BULK_DATA = 'http://hl7.org/fhir/uv/bulkdata'
+export const BULK_DATA_URL = 'http://hl7.org/fhir/uv/bulkdata'
 
 const named = (name: string, definition: string): Element => ({ name, definition })
 
 /** Clients look for the name it is called by, or for that of its definition. */
 const exportAs = (definition: string): readonly Element[] =>
-  [...new Set(['export', definition])].map((name) => named(name, `${BULK_DATA}/OperationDefinition/${definition}`))
+  [...new Set(['export', definition])].map((name) => named(name, `${BULK_DATA_URL}/OperationDefinition/${definition}`))
 
 const ofResource = (name: string): Element => named(name, `http://hl7.org/fhir/OperationDefinition/Resource-${name}`)
 
@@ -21,7 +21,7 @@ const OWN: Readonly<Record<string, readonly Element[]>> = {
   system: [...exportAs('export'), ...['apply-fhirpath', 'reindex', 'reindex-status'].map((name) => named(name, `#${name}`))],
   Patient: [named('everything', 'http://hl7.org/fhir/OperationDefinition/Patient-everything'), ...exportAs('patient-export')],
   Group: exportAs('group-export'),
-  DocumentReference: [named('docref', `${US_CORE}/OperationDefinition/docref`)],
+  DocumentReference: [named('docref', `${US_CORE_URL}/OperationDefinition/docref`)],
 }
 
 const taken = (name: string, type: string, more: Element = {}): Element => ({ name, use: 'in', min: 1, max: '1', type, ...more })
@@ -55,7 +55,7 @@ const PARTS_OF_UNREADABLE: readonly Element[] = [
 ]
 
 /** https://hl7.org/fhir/R4/operationdefinition.html */
-export const OWN_DEFINITIONS: readonly Resource[] = [
+export const SERVER_OPERATIONS: readonly Resource[] = [
   defined('apply-fhirpath', {
     name: 'ApplyFHIRPath',
     title: 'What a FHIRPath expression finds in a resource',

@@ -1,5 +1,5 @@
 /** Definitions of the extensions of this server, and its parameters of every search. Its CapabilityStatement contains both. https://hl7.org/fhir/R4/extensibility.html */
-import { SEARCH_GROUP, SEARCH_PARAMETER_STATE } from '../../fhir/own-extensions.ts'
+import { PARAMETER_STATE_EXTENSION, SEARCH_GROUP_EXTENSION } from '../../fhir/own-extensions.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 
 const STRUCTURE = 'http://hl7.org/fhir/StructureDefinition'
@@ -23,16 +23,16 @@ const part = (name: string, type: string, short: string): readonly ExtensionElem
   { id: `Extension.extension:${name}.value[x]`, path: 'Extension.extension.value[x]', min: 1, type: [{ code: type }] },
 ]
 
-export const OWN_EXTENSIONS: readonly Resource[] = [
-  extension(SEARCH_GROUP, 'SearchGroup', 'Group of a search with _group', 'Bundle.entry.search', [
+export const SERVER_EXTENSIONS: readonly Resource[] = [
+  extension(SEARCH_GROUP_EXTENSION, 'SearchGroup', 'Group of a search with _group', 'Bundle.entry.search', [
     ...part('key', 'string', 'Value by which the resource is grouped'),
     ...part('size', 'integer', 'Number of resources in the group'),
-    { path: 'Extension.url', fixedUri: SEARCH_GROUP },
+    { path: 'Extension.url', fixedUri: SEARCH_GROUP_EXTENSION },
     { path: 'Extension.value[x]', max: '0' },
   ]),
-  extension(SEARCH_PARAMETER_STATE, 'SearchParameterState', 'Whether searches use the parameter', 'SearchParameter', [
+  extension(PARAMETER_STATE_EXTENSION, 'SearchParameterState', 'Whether searches use the parameter', 'SearchParameter', [
     { path: 'Extension.extension', max: '0' },
-    { path: 'Extension.url', fixedUri: SEARCH_PARAMETER_STATE },
+    { path: 'Extension.url', fixedUri: PARAMETER_STATE_EXTENSION },
     { path: 'Extension.value[x]', min: 1, type: [{ code: 'code' }], short: 'active or building' },
   ]),
 ]
@@ -40,10 +40,10 @@ export const OWN_EXTENSIONS: readonly Resource[] = [
 /** Contained resources must be referenced: the type that carries the extension names it as a profile. */
 const EXTENDED: Readonly<Record<string, readonly string[]>> = { Bundle: ['#search-group'], SearchParameter: ['#search-parameter-state'] }
 
-export const ownProfilesOf = (type: string): readonly string[] => EXTENDED[type] ?? []
+export const serverProfilesOf = (type: string): readonly string[] => EXTENDED[type] ?? []
 
 /** Parameters of every search that are no search parameters of R4. */
-export const OWN_PARAMETERS: readonly Element[] = [
+export const SERVER_PARAMETERS: readonly Element[] = [
   { name: '_has', type: 'special', documentation: 'Reverse chain: _has:Type:reference parameter:parameter=value' },
   {
     name: '_group',

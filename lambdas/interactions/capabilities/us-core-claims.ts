@@ -2,10 +2,10 @@
 import profiles from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
 import searches from '../../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/searches.json' with { type: 'json' }
 import type { Element } from '../../fhir/resource.ts'
-import { searchParameter } from '../../search/parameters.ts'
+import { findSearchParameter } from '../../search/parameters.ts'
 import { isSearchable } from '../../search/query/criterion.ts'
 
-export const US_CORE = 'http://hl7.org/fhir/us/core'
+export const US_CORE_URL = 'http://hl7.org/fhir/us/core'
 
 type Searches = { readonly include?: readonly string[]; readonly combinations?: readonly (readonly string[])[] }
 
@@ -21,7 +21,7 @@ export const profilesOf = (type: string): readonly string[] =>
 export const includesOf = (type: string): readonly string[] =>
   (searchesOf(type).include ?? []).filter((include) => {
     const [source = '', code = '', target] = include.split(':')
-    const parameter = searchParameter(source, code)
+    const parameter = findSearchParameter(source, code)
     return parameter?.type === 'reference' && (target === undefined || parameter.targets.includes(target))
   })
 
@@ -34,6 +34,6 @@ export const combinationsOf = (type: string): readonly Element[] =>
     .map((codes) => ({ url: COMBINATION, extension: codes.map((valueString) => ({ url: 'required', valueString })) }))
 
 function isKnown(type: string, code: string): boolean {
-  const parameter = searchParameter(type, code)
+  const parameter = findSearchParameter(type, code)
   return parameter !== undefined && isSearchable(parameter)
 }

@@ -3,25 +3,25 @@
  * values of a version, for its expression failed or took too long there, nothing is made conditional on it.
  */
 import { fhirError } from '../../fhir/outcome.ts'
-import { failureOf, type IndexProgress, type Unreadable } from '../../ports/search/index-status.ts'
+import { failurePrefixOf, type IndexProgress, type UnindexableVersionStatus } from '../../ports/search/index-status.ts'
 import type { Matching, Predicate } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 import { nameOf } from '../resources/request-key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>
 
-/** FhirError 403: see mustBeDecided. Of what may be found: what is hidden from who asks decides nothing, and is told to nobody. */
-export function decidedIndex(index: SearchIndex, progress: IndexProgress): SearchIndex {
+/** FhirError 403: see checkFullyEvaluated. Of what may be found: what is hidden from who asks decides nothing, and is told to nobody. */
+export function fullyEvaluatedIndex(index: SearchIndex, progress: IndexProgress): SearchIndex {
   const decided = async <Found>(asked: Matching, found: Promise<Found>): Promise<Found> => {
     const codes = ownCodesIn(asked)
     if (codes.length === 0) return found
     // What was indexed while it was searched for has failed by now, if it did.
     const [result, { unreadable }] = [await found, await progress.status(asked.tenant)]
     const undecided = unreadable.filter(
-      ({ type, reason }) => asked.types.includes(type) && codes.some((code) => reason.startsWith(failureOf(code))),
+      ({ type, reason }) => asked.types.includes(type) && codes.some((code) => reason.startsWith(failurePrefixOf(code))),
     )
     for (const { type, reason } of await findable(index, asked, undecided))
-      mustBeDecided(asked, type, (code) => reason.startsWith(failureOf(code)))
+      checkFullyEvaluated(asked, type, (code) => reason.startsWith(failurePrefixOf(code)))
     return result
   }
   return {
@@ -35,7 +35,11 @@ export function decidedIndex(index: SearchIndex, progress: IndexProgress): Searc
 }
 
 /** Those that who asks may find. */
-async function findable(index: SearchIndex, { tenant, access }: Matching, all: readonly Unreadable[]): Promise<readonly Unreadable[]> {
+async function findable(
+  index: SearchIndex,
+  { tenant, access }: Matching,
+  all: readonly UnindexableVersionStatus[],
+): Promise<readonly UnindexableVersionStatus[]> {
   if (access === 'everything' || all.length === 0) return all
   const types = [...new Set(all.map(({ type }) => type))]
   const where: Predicate = { kind: 'key', field: '_id:code', oneOf: all.map(({ id }) => id) }
@@ -45,7 +49,7 @@ async function findable(index: SearchIndex, { tenant, access }: Matching, all: r
 }
 
 /** FhirError 403 where a parameter that is asked for has no values of a resource of this type. `isUnknown`: whether that is so, by its code. */
-export function mustBeDecided(asked: Asked, type: string, isUnknown: (code: string) => boolean): void {
+export function checkFullyEvaluated(asked: Asked, type: string, isUnknown: (code: string) => boolean): void {
   const code = asked.types.includes(type) ? ownCodesIn(asked).find(isUnknown) : undefined
   if (code !== undefined)
     throw fhirError(

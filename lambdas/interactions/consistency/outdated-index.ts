@@ -4,7 +4,7 @@ import type { SearchSubject } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 
 /** Codes of the parameters that are asked by and not found reliably. */
-export type OutdatedOf = (asked: SearchSubject) => Promise<readonly string[]>
+export type OutdatedCodesOf = (asked: SearchSubject) => Promise<readonly string[]>
 
 /** `before`: is told of all that is looked up, before it is. */
 const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<void>): SearchIndex => ({
@@ -27,19 +27,22 @@ const watched = (index: SearchIndex, before: (asked: SearchSubject) => Promise<v
 })
 
 /** For conditional interactions. IndexOutdated: nothing may be made conditional on what is not found. */
-export const refusingOutdated = (index: SearchIndex, outdated: OutdatedOf): SearchIndex =>
+export const outdatedRejectingIndex = (index: SearchIndex, outdated: OutdatedCodesOf): SearchIndex =>
   watched(index, async (asked) => {
     const codes = await outdated(asked)
     if (codes.length > 0) throw new IndexOutdated(codes.join(', '))
   })
 
-export const tellingOutdated = (index: SearchIndex, outdated: OutdatedOf): SearchIndex => ({ ...watched(index, async () => {}), outdated })
+export const outdatedReportingIndex = (index: SearchIndex, outdated: OutdatedCodesOf): SearchIndex => ({
+  ...watched(index, async () => {}),
+  outdated,
+})
 
 /** The header of a search. */
-export const OUTDATED = 'x-index-outdated'
+export const OUTDATED_HEADER = 'x-index-outdated'
 
 /** For the searches of one request. `headers`: which of its parameters are not found reliably, where some are. */
-export function outdatedTold(index: SearchIndex): {
+export function outdatedWarningIndex(index: SearchIndex): {
   readonly index: SearchIndex
   readonly headers: () => Readonly<Record<string, string>>
 } {
@@ -50,6 +53,6 @@ export function outdatedTold(index: SearchIndex): {
     index: watched(index, async (asked) => {
       for (const code of await outdated(asked)) told.add(code)
     }),
-    headers: () => (told.size === 0 ? {} : { [OUTDATED]: [...told].toSorted().join(', ') }),
+    headers: () => (told.size === 0 ? {} : { [OUTDATED_HEADER]: [...told].toSorted().join(', ') }),
   }
 }

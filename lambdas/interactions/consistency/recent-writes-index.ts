@@ -8,23 +8,23 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { IndexBehind } from '../../ports/faults/index-behind.ts'
-import { comparePositions, type Plan, ruleOf, whereOf } from '../../ports/search/plan.ts'
+import { comparePositions, type Plan, predicateOf, ruleOf } from '../../ports/search/plan.ts'
 import type { Hit, HitPage, IndexDocument, SearchIndex } from '../../ports/search/search-index.ts'
 import type { RecentWrites } from '../../ports/store/recent-writes.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
 import { extract } from '../../search/documents/extract.ts'
-import { evaluate, positionOf } from '../../search/evaluate.ts'
-import type { ReadingOf } from '../../search/search-context.ts'
+import { matchesPredicate, sortPositionOf } from '../../search/evaluate.ts'
+import type { SearchContextOf } from '../../search/search-context.ts'
 import { nameOf } from '../resources/request-key.ts'
-import { mustBeDecided } from './fully-evaluated-index.ts'
+import { checkFullyEvaluated } from './fully-evaluated-index.ts'
 
-export type LatestParts = {
+export type RecentWritesIndexParts = {
   readonly index: SearchIndex
   readonly resources: RecentWrites
   readonly clock: Clock
   readonly expressions: ExpressionRunner
-  readonly reading: ReadingOf
+  readonly reading: SearchContextOf
   /** Versions that may be looked at. */
   readonly most?: number
 }
@@ -44,10 +44,10 @@ const PAGE = 100
 
 /**
  * For the searches of one attempt. What the index may lack is read once for each type: all that was written since the pulse the index has
- * (ports/search/heartbeat.ts), or, where it has none, ever. `find` is from the first hit on; FhirError 503 where the index is too far behind, 403 as of decidedIndex;
+ * (ports/search/heartbeat.ts), or, where it has none, ever. `find` is from the first hit on; FhirError 503 where the index is too far behind, 403 as of fullyEvaluatedIndex;
  * all else is as of the index.
  */
-export function latestIndex(parts: LatestParts): SearchIndex {
+export function recentWritesIndex(parts: RecentWritesIndexParts): SearchIndex {
   const { index, clock } = parts
   const begun = clock.now()
   const read = new Map<string, { readonly since: number; readonly latest: Promise<readonly Latest[]> }>()
@@ -71,8 +71,8 @@ export function latestIndex(parts: LatestParts): SearchIndex {
       const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type, since)))).flat()
       // guard: recent-writes-apply-access
       for (const { type, failed, document } of latest)
-        if (document !== undefined && failed.length > 0 && evaluate(ruleOf(plan.access, type), document))
-          mustBeDecided(plan, type, (code) => failed.includes(code))
+        if (document !== undefined && failed.length > 0 && matchesPredicate(ruleOf(plan.access, type), document))
+          checkFullyEvaluated(plan, type, (code) => failed.includes(code))
       const known = await othersOf(index, plan, page, new Set(latest.map(({ name }) => name)))
       const hits = [...known, ...latest.flatMap((each) => hitOf(each, plan))].toSorted((a, b) =>
         comparePositions(a.position, b.position, plan.order),
@@ -104,7 +104,7 @@ const behind = (what: string): FhirError =>
 /** What a resource is now. No document: it is deleted. `failed`: codes of parameters it has no values of, though it may. */
 type Latest = { readonly type: string; readonly name: string; readonly failed: readonly string[]; readonly document?: IndexDocument }
 
-async function readLatest(parts: LatestParts, tenant: string, type: string, since: number): Promise<readonly Latest[]> {
+async function readLatest(parts: RecentWritesIndexParts, tenant: string, type: string, since: number): Promise<readonly Latest[]> {
   const { resources, most = MOST_LATEST } = parts
   const latest: Latest[] = []
   const versions: ResourceVersion[] = []
@@ -120,7 +120,11 @@ async function readLatest(parts: LatestParts, tenant: string, type: string, sinc
   return [...latest, ...(await documentsOf(parts, tenant, versions))]
 }
 
-async function documentsOf(parts: LatestParts, tenant: string, versions: readonly ResourceVersion[]): Promise<readonly Latest[]> {
+async function documentsOf(
+  parts: RecentWritesIndexParts,
+  tenant: string,
+  versions: readonly ResourceVersion[],
+): Promise<readonly Latest[]> {
   const reading = parts.reading(tenant)
   const resources = versions.map(({ deleted, body }) => (deleted ? undefined : (parseJsonBytes(body) as Resource)))
   await evaluateAhead(
@@ -140,9 +144,9 @@ async function documentsOf(parts: LatestParts, tenant: string, versions: readonl
 const NO_BODY = new Uint8Array()
 
 function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
-  if (document === undefined || !evaluate(whereOf(plan, document.type), document)) return []
+  if (document === undefined || !matchesPredicate(predicateOf(plan, document.type), document)) return []
   const { type, id, version } = document
-  return [{ type, id, version, position: positionOf(document, plan.order) }]
+  return [{ type, id, version, position: sortPositionOf(document, plan.order) }]
 }
 
 /** What the index finds apart from the latest, up to one more than is asked for. `page`: the first. */

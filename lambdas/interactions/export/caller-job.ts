@@ -1,25 +1,27 @@
 /** The job a request is about, for the client that started it. Specification 4.5 */
 import type { Job } from '../../export/job/job.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
-import { manifestEnds } from '../../export/job/lifetimes.ts'
+import { manifestExpiryOf } from '../../export/job/lifetimes.ts'
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
-import type { KeptRows } from '../../ports/rows/rows.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
 import { forbidden } from '../forbidden.ts'
 import type { Choices, FhirRequest } from '../interaction.ts'
 
 /** Throws FhirError 404 if the job does not exist, has expired or is of another tenant. Throws 403 for another client or user. */
-export async function ownJob(rows: KeptRows, request: FhirRequest, now: number, choices: Choices): Promise<Job> {
+export async function readCallerJob(rows: Rows, request: FhirRequest, now: number, choices: Choices): Promise<Job> {
   const { id = '', tenant, client, user } = request
   const job = isName(id) ? await readJob(rows, id) : undefined
-  if (job?.tenant !== tenant) throw noJob()
+  if (job?.tenant !== tenant) throw jobNotFound()
   if (job.client !== client) throw forbidden('Another client started this export')
   // guard: export-of-own-user
   if (job.user !== user) throw forbidden('Another user of this client, or the client itself, started this export')
-  if (job.state === 'stopped' || now >= (manifestEnds(job, choices.exportRetentionDays) ?? Number.POSITIVE_INFINITY)) throw noJob()
+  if (job.state === 'stopped' || now >= (manifestExpiryOf(job, choices.exportRetentionDays) ?? Number.POSITIVE_INFINITY))
+    throw jobNotFound()
   return job
 }
 
 /** What a row can be called. */
 const isName = (id: string): boolean => /^[\w.-]{1,200}$/.test(id)
 
-export const noJob = (): FhirError => fhirError(404, 'not-found', 'There is no such export: it was cancelled, has expired, or never was')
+export const jobNotFound = (): FhirError =>
+  fhirError(404, 'not-found', 'There is no such export: it was cancelled, has expired, or never was')

@@ -1,8 +1,8 @@
 /** End of a bulk export by its client, also of one that is complete. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-delete-request */
-import { blobOf, executionOf } from '../../export/job/job.ts'
-import { changeJob, stopped } from '../../export/job/job-transitions.ts'
+import { executionNameOf, fileKeyOf } from '../../export/job/job.ts'
+import { changeJob, setStopped } from '../../export/job/job-transitions.ts'
 import type { Interaction, Ports } from '../interaction.ts'
-import { noJob, ownJob } from './caller-job.ts'
+import { jobNotFound, readCallerJob } from './caller-job.ts'
 import type { ExportPorts } from './ports.ts'
 
 type CancelPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'blobs' | 'report'> }
@@ -12,10 +12,10 @@ export const cancelExport =
   ({ clock, choices, exports }: CancelPorts): Interaction =>
   async (request) => {
     const { rows, workflow, blobs, report } = exports
-    const { id } = await ownJob(rows, request, clock.now(), choices)
-    const job = await changeJob(rows, id, stopped(clock.now()))
-    if (job === undefined) throw noJob()
-    await workflow.stop(executionOf(job)).catch(report)
-    await Promise.all((job.files ?? []).map(({ name }) => blobs.remove(blobOf(id, name)).catch(report)))
+    const { id } = await readCallerJob(rows, request, clock.now(), choices)
+    const job = await changeJob(rows, id, setStopped(clock.now()))
+    if (job === undefined) throw jobNotFound()
+    await workflow.stop(executionNameOf(job)).catch(report)
+    await Promise.all((job.files ?? []).map(({ name }) => blobs.remove(fileKeyOf(id, name)).catch(report)))
     return { status: 202, job }
   }

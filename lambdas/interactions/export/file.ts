@@ -1,16 +1,16 @@
 /** A file of an export, by its link. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-output-file-request */
-import { blobOf, type JobFile } from '../../export/job/job.ts'
+import { fileKeyOf, type JobFile } from '../../export/job/job.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
-import type { Link, Links } from '../../export/job/signed-links.ts'
+import type { LinkSigner, SignedLink } from '../../export/job/signed-links.ts'
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
-import type { KeptRows } from '../../ports/rows/rows.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
 import { forbidden } from '../forbidden.ts'
 import type { FhirRequest, Interaction, Ports, StoredFile } from '../interaction.ts'
 
 type FilePorts = Pick<Ports, 'clock'> & {
-  readonly exports: { readonly rows: KeptRows; readonly blobs: Pick<BlobStore, 'get'> }
-  readonly links: Pick<Links, 'check'>
+  readonly exports: { readonly rows: Rows; readonly blobs: Pick<BlobStore, 'get'> }
+  readonly links: Pick<LinkSigner, 'check'>
 }
 
 /** The link is the proof. A token sent with it must be of the client, and of the user, that got it. Throws FhirError 403, or 404 if the file was removed. */
@@ -26,13 +26,13 @@ export const exportFile =
     if (request.client !== '' && job?.user !== undefined && job.user !== request.user)
       throw forbidden('This link was handed to another user')
     const file = job?.state === 'complete' ? job.files?.find(({ name }) => name === link.file) : undefined
-    const key = blobOf(link.job, link.file)
+    const key = fileKeyOf(link.job, link.file)
     if (job?.ended === undefined || file === undefined || (await blobs.get(key, [0, 1])) === undefined) throw noFile()
     const { tenant, client, ended } = job
     return { status: 200, file: storedFile(blobs, key, file, `${job.id}-${file.name}`, ended), job, by: { tenant, client } }
   }
 
-function linkOf({ id, file = '', parameters }: FhirRequest): Link | undefined {
+function linkOf({ id, file = '', parameters }: FhirRequest): SignedLink | undefined {
   const only = (name: string): string | undefined => {
     const values = parameters.filter(([each]) => each === name)
     return values.length === 1 ? values[0]![1] : undefined

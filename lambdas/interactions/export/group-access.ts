@@ -1,9 +1,9 @@
 /** Access to the Group of an export. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#endpoint---group-of-patients */
-import { type Access, accessOf, type Clause, clausesFor } from '../../access/access.ts'
+import { type Access, type AccessClause, accessOf, clausesFor } from '../../access/access.ts'
 import { isWholeType } from '../../access/rules.ts'
 import type { VerifiedToken } from '../../access/verification/verified-token.ts'
 import type { Clients } from '../../ports/rows/clients.ts'
-import { groupOutOfScope } from '../forbidden.ts'
+import { insufficientGroupScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 export type GroupAccessPorts = {
@@ -20,7 +20,7 @@ export async function groupAccessOf(ports: GroupAccessPorts, request: FhirReques
   const { access, reading } = request
   const registered = isWholeType(access, 'Group', 'r', reading) ? [] : await registeredClauses(ports, request)
   const clauses = [...groupClauses(access), ...registered]
-  if (clauses.length === 0) throw groupOutOfScope(access)
+  if (clauses.length === 0) throw insufficientGroupScope(access)
   return { clauses, isAdministrator: false, context: access.context }
 }
 
@@ -28,7 +28,7 @@ export async function groupAccessOf(ports: GroupAccessPorts, request: FhirReques
 async function registeredClauses(
   { clients, choices }: GroupAccessPorts,
   { client, user, tenant }: FhirRequest,
-): Promise<readonly Clause[]> {
+): Promise<readonly AccessClause[]> {
   // guard: registration-opens-no-group-to-users
   if (user !== undefined) return []
   const registered = await clients.get(client)
@@ -43,5 +43,5 @@ async function registeredClauses(
   )
 }
 
-const groupClauses = (access: Access): readonly Clause[] =>
+const groupClauses = (access: Access): readonly AccessClause[] =>
   clausesFor(access, 'Group', 'r').map((clause) => ({ ...clause, type: 'Group', letters: ['r'] }))

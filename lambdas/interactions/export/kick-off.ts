@@ -1,20 +1,26 @@
 /** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
 
 import type { Access } from '../../access/access.ts'
-import { type AskedExport, askedOf, type Level, LONGEST_ASKED, tooLong } from '../../export/export-request.ts'
-import { executionOf, JOBS, type Job } from '../../export/job/job.ts'
-import { mayRun } from '../../export/job/running-jobs.ts'
-import { postedPairs } from '../../export/parameters-body.ts'
-import { keepPatients } from '../../export/plan/named-patients.ts'
-import { checkedRequest } from '../../export/plan/request-check.ts'
+import {
+  type ExportLevel,
+  type ExportRequest,
+  MAX_REQUEST_LENGTH,
+  parseExportRequest,
+  requestTooLong,
+} from '../../export/export-request.ts'
+import { executionNameOf, JOB_ROWS, type Job } from '../../export/job/job.ts'
+import { admitJob } from '../../export/job/running-jobs.ts'
+import { parseParametersBody } from '../../export/parameters-body.ts'
+import { storeNamedPatients } from '../../export/plan/named-patients.ts'
+import { checkExportRequest } from '../../export/plan/request-check.ts'
 import { checkFilters } from '../../export/plan/type-filters.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { forbidden } from '../forbidden.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { liveHead } from '../resources/version-response.ts'
-import { searcherOf } from '../searching/request-search-access.ts'
-import { othersPass } from '../time-slices.ts'
+import { readCurrentVersion } from '../resources/version-response.ts'
+import { searchAccessOf } from '../searching/request-search-access.ts'
+import { yieldIfDue } from '../time-slices.ts'
 import { type GroupAccessPorts, groupAccessOf } from './group-access.ts'
 import type { ExportPorts } from './ports.ts'
 
@@ -33,17 +39,17 @@ export const startExport =
     if (request.user !== undefined && !choices.userExports) throw isExternal(request) ? refusesExternal() : refusesUsers()
     if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw isExternal(request) ? refusesExternal() : needsAssertion()
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
-    await othersPass()
+    await yieldIfDue()
     const lenient = request.preferences.handling === 'lenient'
-    const asked = checkedRequest(whatIsAsked(request, level, clock.now()), level, lenient, exports.settings)
-    checkFilters(asked.filters, searcherOf(request), request.reading)
+    const asked = checkExportRequest(whatIsAsked(request, level, clock.now()), level, lenient, exports.settings)
+    checkFilters(asked.filters, searchAccessOf(request), request.reading)
     const group = level === 'group' ? { groupAccess: await visibleGroup(ports, request) } : {}
     const job = jobOf(request, { level, ...group }, asked, ports)
     await begin(exports, job, asked.patients, choices.maxRunningExports)
     return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job }
   }
 
-function levelOf({ type, id }: FhirRequest): Level {
+function levelOf({ type, id }: FhirRequest): ExportLevel {
   if (type === undefined) return 'system'
   if (type === 'Patient' && id === undefined) return 'patient'
   if (type === 'Group' && id !== undefined) return 'group'
@@ -54,12 +60,12 @@ function levelOf({ type, id }: FhirRequest): Level {
   )
 }
 
-const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: FhirRequest, level: Level, now: number): AskedExport =>
-  askedOf({
+const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: FhirRequest, level: ExportLevel, now: number): ExportRequest =>
+  parseExportRequest({
     level,
     posted,
     lenient: preferences.handling === 'lenient',
-    parameters: resource === undefined ? parameters : [...parameters, ...postedPairs(resource)],
+    parameters: resource === undefined ? parameters : [...parameters, ...parseParametersBody(resource)],
     reading,
     now,
   })
@@ -67,7 +73,7 @@ const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: Fhi
 function jobOf(
   request: FhirRequest,
   { level, groupAccess }: Pick<Job, 'level' | 'groupAccess'>,
-  asked: AskedExport,
+  asked: ExportRequest,
   { clock, exports: { epoch = 0 } }: KickOffPorts,
 ): Job {
   const { tenant, client, user, access, baseUrl, url = '', id } = request
@@ -79,14 +85,14 @@ function jobOf(
     ...(epoch === 0 ? {} : { epoch }),
     ...{ transactionTime: clock.now(), state: 'in-progress', attempt: 1 },
   }
-  if (Buffer.byteLength(JSON.stringify(job)) > LONGEST_ASKED) throw tooLong()
+  if (Buffer.byteLength(JSON.stringify(job)) > MAX_REQUEST_LENGTH) throw requestTooLong()
   return job
 }
 
 /** Returns the access to the Group of the request. FhirError 404 if the Group is unknown or hidden. */
 async function visibleGroup(ports: KickOffPorts, request: FhirRequest): Promise<Access> {
   const access = await groupAccessOf(ports, request)
-  await liveHead(ports.resources({ ...request, access }, 'r'), keyOf(request))
+  await readCurrentVersion(ports.resources({ ...request, access }, 'r'), keyOf(request))
   return access
 }
 
@@ -98,13 +104,13 @@ async function begin(
   most: number,
 ): Promise<void> {
   // guard: export-starts-once
-  await rows.change<Job>(JOBS, job.id, (known) => known ?? job)
-  if (!(await mayRun(rows, job, most))) {
-    await rows.remove(JOBS, job.id)
+  await rows.change<Job>(JOB_ROWS, job.id, (known) => known ?? job)
+  if (!(await admitJob(rows, job, most))) {
+    await rows.remove(JOB_ROWS, job.id)
     throw tooMany(most)
   }
-  await keepPatients(rows, job.id, patients, othersPass)
-  await workflow.start(executionOf(job), { job: job.id, attempt: job.attempt }).catch(report)
+  await storeNamedPatients(rows, job.id, patients, yieldIfDue)
+  await workflow.start(executionNameOf(job), { job: job.id, attempt: job.attempt }).catch(report)
 }
 
 const refusesUsers = (): FhirError =>

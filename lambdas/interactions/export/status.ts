@@ -1,13 +1,13 @@
 /** Poll of a bulk export. Specification 3.1, 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
 import type { Job } from '../../export/job/job.ts'
-import { changeJob, retrieved } from '../../export/job/job-transitions.ts'
-import { LINK_LIFETIME } from '../../export/job/lifetimes.ts'
+import { changeJob, setRetrievalTime } from '../../export/job/job-transitions.ts'
+import { LINK_LIFETIME_MS } from '../../export/job/lifetimes.ts'
 import { manifestOf } from '../../export/job/manifest.ts'
 import { progressOf } from '../../export/job/progress.ts'
 import { FhirError } from '../../fhir/outcome.ts'
-import { lastModified as httpDate } from '../../fhir/version.ts'
+import { toHttpDate as httpDate } from '../../fhir/version.ts'
 import type { FhirResponse, Interaction, Ports } from '../interaction.ts'
-import { noJob, ownJob } from './caller-job.ts'
+import { jobNotFound, readCallerJob } from './caller-job.ts'
 import type { ExportPorts } from './ports.ts'
 
 type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'urls'> }
@@ -17,7 +17,7 @@ export const exportStatus =
   ({ clock, choices, exports }: StatusPorts): Interaction =>
   async (request) => {
     const now = clock.now()
-    const own = () => ownJob(exports.rows, request, now, choices)
+    const own = () => readCallerJob(exports.rows, request, now, choices)
     const known = await own()
     const progress = known.state === 'in-progress' ? await progressOf(exports.rows, known) : ''
     // A job that ended meanwhile has removed what its writers noted: that would look like a step back.
@@ -39,9 +39,9 @@ const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round
 
 /** Its files stay for as long as the links it hands out: that is noted before they go out. */
 async function handedOut({ rows, urls }: StatusPorts['exports'], { id }: Job, now: number): Promise<FhirResponse> {
-  const job = await changeJob(rows, id, retrieved(now))
-  if (job?.state !== 'complete') throw noJob()
-  const expires = now + LINK_LIFETIME
+  const job = await changeJob(rows, id, setRetrievalTime(now))
+  if (job?.state !== 'complete') throw jobNotFound()
+  const expires = now + LINK_LIFETIME_MS
   const signed = (job.files ?? []).map(
     async ({ name }) =>
       [

@@ -1,23 +1,23 @@
 /** `POST [base]/$apply-fhirpath`: what a FHIRPath expression finds in a resource, which is validated besides. Specification 4.4 */
 import { writeJson } from '../../fhir/json.ts'
-import { type FhirError, fhirError, outcome } from '../../fhir/outcome.ts'
+import { type FhirError, fhirError, operationOutcomeOf } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
-import type { ConformanceAnswer, Evaluated, FoundValue } from '../../ports/execution/expression-runner.ts'
+import type { ConformanceAnswer, EvaluationResult, FoundValue } from '../../ports/execution/expression-runner.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 import type { Caller, Interaction, Ports } from '../interaction.ts'
-import { othersPass } from '../time-slices.ts'
-import { faultIn } from '../validation/fhirpath-fault.ts'
-import type { Validate } from '../validation/full-validation.ts'
+import { yieldIfDue } from '../time-slices.ts'
+import { expressionErrorOf } from '../validation/fhirpath-fault.ts'
+import type { FullValidator } from '../validation/full-validation.ts'
 import { bodyOf } from '../writing/request-body.ts'
-import { type Answering, conformanceIn } from './conformance-answers.ts'
-import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
-import { checkParameters, type Input, inputsOf, orNoIssues, required } from './operation-input.ts'
+import { type ConformanceChecker, conformanceChecker } from './conformance-answers.ts'
+import { itemOf, type ResultItem, resultOf } from './fhirpath-result.ts'
+import { checkParameters, inputsOf, type OperationInput, requiredInput, toOutcomeIssues } from './operation-input.ts'
 
-export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Validate }
+export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: FullValidator }
 
 /** FhirError 400 for what is sent, 422 for an expression that is wrong, fails on the resource, or costs too much. */
 export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
-  const evaluate = async (expression: Input<string>, resource: Resource, conforms: Answering, by: Caller) => {
+  const evaluate = async (expression: OperationInput<string>, resource: Resource, conforms: ConformanceChecker, by: Caller) => {
     const { value, place } = expression
     if (value.length > LONGEST) throw fhirError(422, 'too-costly', `An expression has at most ${LONGEST} characters`, place)
     // Decimals keep their text, as it stands in the tree.
@@ -44,13 +44,17 @@ export function applyFhirPath({ expressions, validated }: ApplyPorts): Interacti
     checkParameters(request.parameters, [])
     const body = bodyOf({ ...request, type: 'Parameters' })
     const inputs = await inputsOf(body, FORMS)
-    const expression = required(inputs, 'fhirPath') as Input<string>
-    const resource = required(inputs, 'resource').value as Resource
-    const conforms = conformanceIn(resource, validated, { tenant, reading, requestId }, expression.place)
+    const expression = requiredInput(inputs, 'fhirPath') as OperationInput<string>
+    const resource = requiredInput(inputs, 'resource').value as Resource
+    const conforms = conformanceChecker(resource, validated, { tenant, reading, requestId }, expression.place)
     const values = await evaluateInTurn(expression, resource, conforms, request)
     const { found, json } = await shownOf(values, resource, expression)
     const issues = await validated(resource, { tenant, profiles: [], reading })
-    const parameter = [{ name: 'outcome', valueString: json }, ...found, { name: 'validation', resource: outcome(orNoIssues(issues)) }]
+    const parameter = [
+      { name: 'outcome', valueString: json },
+      ...found,
+      { name: 'validation', resource: operationOutcomeOf(toOutcomeIssues(issues)) },
+    ]
     return { status: 200, body: { resourceType: 'Parameters', parameter } }
   }
 }
@@ -92,7 +96,7 @@ function atMost<Args extends readonly [...unknown[], Caller], T>(
   }
 }
 
-function valuesOf(outcome: Evaluated, { value, place }: Input<string>): readonly FoundValue[] {
+function valuesOf(outcome: EvaluationResult, { value, place }: OperationInput<string>): readonly FoundValue[] {
   if ('values' in outcome) return outcome.values
   if (outcome.failure === 'too-costly') throw tooLong(place)
   throw fhirError(422, 'invalid', wrongIn(value, outcome.reason), place)
@@ -103,19 +107,19 @@ const tooLong = (place: string): FhirError => tooCostly(`takes more than ${BUDGE
 const tooCostly = (what: string, place: string): FhirError => fhirError(422, 'too-costly', `The expression ${what}`, place)
 
 function wrongIn(expression: string, reason: string): string {
-  const fault = faultIn(expression, reason)
+  const fault = expressionErrorOf(expression, reason)
   return fault === undefined ? `The expression cannot be evaluated on this resource: ${reason}` : `The expression is no FHIRPath: ${fault}`
 }
 
 type Shown = { readonly found: readonly Element[]; readonly json: string }
 
 /** `json`: `true` or `false` for one boolean, else of all that was found. */
-async function shownOf(values: readonly FoundValue[], resource: Resource, { place }: Input): Promise<Shown> {
-  const items: Item[] = []
+async function shownOf(values: readonly FoundValue[], resource: Resource, { place }: OperationInput): Promise<Shown> {
+  const items: ResultItem[] = []
   const texts: string[] = []
   let left = MOST_SHOWN
   for (const value of values) {
-    const pause = othersPass()
+    const pause = yieldIfDue()
     if (pause !== undefined) await pause
     const item = itemOf(value, resource)
     if (isBeyondNumbers(item)) throw fhirError(422, 'invalid', 'The expression has a number that is too large', place)
@@ -131,5 +135,5 @@ async function shownOf(values: readonly FoundValue[], resource: Resource, { plac
 }
 
 /** A number, or that of a quantity, for which JSON has none. */
-const isBeyondNumbers = ({ value, path }: Item): boolean =>
+const isBeyondNumbers = ({ value, path }: ResultItem): boolean =>
   typeof value === 'number' ? !Number.isFinite(value) : path === undefined && isElement(value) && value.value === null

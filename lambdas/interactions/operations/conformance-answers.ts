@@ -1,26 +1,26 @@
 /** Answers conformsTo(), since the process that evaluates expressions has no profiles. https://hl7.org/fhir/R4/fhirpath.html#functions */
 import { writeJson } from '../../fhir/json.ts'
 import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
-import { followed } from '../../fhir/path/selected-elements.ts'
+import { selectElement } from '../../fhir/path/selected-elements.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { ConformanceQuestion } from '../../ports/execution/expression-runner.ts'
-import type { Validate, Validating } from '../validation/full-validation.ts'
+import type { FullValidator, ValidationRequest } from '../validation/full-validation.ts'
 
-export type Answering = (question: ConformanceQuestion) => Promise<boolean>
+export type ConformanceChecker = (question: ConformanceQuestion) => Promise<boolean>
 
 /** Characters of the resources that are checked for one request. */
 const MOST_CHARACTERS = 20_000_000
 
 /** FhirError 422 for a profile that is not loaded or cannot be used, and for checks that cost too much. `place`: of the expression. */
-export function conformanceIn(
+export function conformanceChecker(
   resource: Resource,
-  validated: Validate,
-  asked: Omit<Validating, 'profiles' | 'only'>,
+  validated: FullValidator,
+  asked: Omit<ValidationRequest, 'profiles' | 'only'>,
   place: string,
-): Answering {
+): ConformanceChecker {
   let left = MOST_CHARACTERS
   return async ({ at, canonical }) => {
-    const checked = followed(resource, at).value as Resource
+    const checked = selectElement(resource, at).value as Resource
     left -= writeJson(checked).length
     const issues =
       left < 0 ? [TOO_COSTLY] : await issuesOf(() => validated(checked, { ...asked, profiles: [canonical], only: true }), place)

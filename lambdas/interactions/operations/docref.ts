@@ -3,12 +3,12 @@
  * those of that search. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html
  */
 import { fhirError } from '../../fhir/outcome.ts'
-import { MOST_PARAMETERS, type Pairs } from '../../search/query/parameter-pairs.ts'
-import { INSTANT, pairsPosted } from '../../search/query/posted-parameters.ts'
+import { MAX_SEARCH_PARAMETERS, type ParameterPairs } from '../../search/query/parameter-pairs.ts'
+import { INSTANT_VALUE_NAMES, parsePostedParameters } from '../../search/query/posted-parameters.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interaction.ts'
 import { search } from '../rest/search.ts'
 import type { SearchPorts } from '../searching/page-entries.ts'
-import { dateAsked, READ_BY_EVERY_INTERACTION } from '../searching/page-limits.ts'
+import { GENERAL_PARAMETERS, parseDateParameter } from '../searching/page-limits.ts'
 
 const TYPE = 'DocumentReference'
 
@@ -16,7 +16,7 @@ export const docref = (ports: SearchPorts): Interaction => {
   const find = search(ports, ['r', 's'])
   return async (request) => {
     if (request.type !== TYPE) throw fhirError(404, 'not-supported', `There is no $docref of ${request.type}: only of ${TYPE}`)
-    const posted = request.resource === undefined ? [] : pairsPosted(request.resource, POSTED)
+    const posted = request.resource === undefined ? [] : parsePostedParameters(request.resource, POSTED)
     const asked = documentsAsked(request, [...request.parameters, ...posted])
     if (asked.isOnDemand) return nothing(request)
     return find({ ...request, parameters: searchFor(asked), posted: request.resource !== undefined })
@@ -32,27 +32,27 @@ type Asked = {
   /** Only what is made when it is asked for. */
   readonly isOnDemand: boolean
   /** About the answer. */
-  readonly others: Pairs
+  readonly others: ParameterPairs
 }
 
 /** Of the operation, with how each is sent in Parameters. */
 const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['patient', ['valueId', 'valueString', 'valueReference']],
-  ['start', INSTANT],
-  ['end', INSTANT],
+  ['start', INSTANT_VALUE_NAMES],
+  ['end', INSTANT_VALUE_NAMES],
   ['type', ['valueCoding', 'valueString', 'valueCode']],
   ['on-demand', ['valueBoolean']],
   ['profile', ['valueCanonical', 'valueUri', 'valueString']],
   ['_count', ['valueInteger', 'valueString']],
 ])
 
-const POSTED = { to: '$docref', most: MOST_PARAMETERS, kinds: PARAMETERS }
+const POSTED = { to: '$docref', most: MAX_SEARCH_PARAMETERS, kinds: PARAMETERS }
 
 /** As a search has them. */
-const ABOUT_THE_ANSWER: ReadonlySet<string> = new Set(['_count', ...READ_BY_EVERY_INTERACTION])
+const ABOUT_THE_ANSWER: ReadonlySet<string> = new Set(['_count', ...GENERAL_PARAMETERS])
 
 /** FhirError 400: a parameter that is missing, sent twice, or cannot be meant. */
-function documentsAsked({ preferences, reading }: FhirRequest, pairs: Pairs): Asked {
+function documentsAsked({ preferences, reading }: FhirRequest, pairs: ParameterPairs): Asked {
   const unknown = pairs.find(([name]) => !PARAMETERS.has(name) && !ABOUT_THE_ANSWER.has(name))
   if (preferences.handling === 'strict' && unknown !== undefined)
     throw fhirError(400, 'not-found', `Unknown parameter ${unknown[0].slice(0, 100)} of $docref`)
@@ -60,7 +60,7 @@ function documentsAsked({ preferences, reading }: FhirRequest, pairs: Pairs): As
   const [start, end] = ['start', 'end'].map((name) => {
     // A plus sign that was not percent-encoded arrives as a space.
     const value = one(name, all(name))?.replace(' ', '+')
-    return value === undefined ? undefined : { value, ...dateAsked(name, value, reading) }
+    return value === undefined ? undefined : { value, ...parseDateParameter(name, value, reading) }
   })
   if (start !== undefined && end !== undefined && end.high <= start.low) throw fhirError(400, 'value', 'The end is before the start')
   return {
@@ -96,7 +96,7 @@ function isTrue(name: string, value = 'false'): boolean {
  * Dates are those of the care that is told of. Without any, what is current is asked for, and with one whatever tells of that time: what
  * another document has replaced, too, but nothing that was entered in error.
  */
-function searchFor({ patient, start, end, types, profiles, others }: Asked): Pairs {
+function searchFor({ patient, start, end, types, profiles, others }: Asked): ParameterPairs {
   const isAnyTime = start === undefined && end === undefined
   return [
     ['patient', `Patient/${patient}`],

@@ -2,34 +2,34 @@
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
 import type { ResourceWriter } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, RequestWriter } from '../interaction.ts'
-import { creation } from '../rest/create.ts'
-import { deletion } from '../rest/delete.ts'
-import { updating } from '../rest/update.ts'
-import { type ChangePorts, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
+import { createWrite } from '../rest/create.ts'
+import { deleteWrite } from '../rest/delete.ts'
+import { updateWrite } from '../rest/update.ts'
+import { type ChangePorts, type WriteInteraction, type WritePorts, writeLoop } from '../writing/write-loop.ts'
 
 /** `checker`: looks at what a writer looks at, and keeps nothing. */
-export type RehearsalPorts = Omit<WritePorts, 'writer'> & { readonly checker: RequestWriter }
+export type DryRunPorts = Omit<WritePorts, 'writer'> & { readonly checker: RequestWriter }
 
 /** Of a server that looks at nothing. */
-export const NO_WRITER: ResourceWriter = { commit: async () => ({ kind: 'committed' }) }
+export const NO_OP_WRITER: ResourceWriter = { commit: async () => ({ kind: 'committed' }) }
 
-export type RehearsedCode = 'create' | 'update' | 'delete'
+export type DryRunInteraction = 'create' | 'update' | 'delete'
 
-const WRITES: Readonly<Record<RehearsedCode, WriteInteraction>> = { create: creation, update: updating, delete: deletion }
+const WRITES: Readonly<Record<DryRunInteraction, WriteInteraction>> = { create: createWrite, update: updateWrite, delete: deleteWrite }
 
 /**
  * Why the write would be refused; of a resource that is not `isValid` in itself, as far as that does not matter. FhirError 403 where the
  * request may not write it.
  */
 export async function refusalsOf(
-  { checker, ...ports }: RehearsalPorts,
+  { checker, ...ports }: DryRunPorts,
   request: FhirRequest,
-  interaction: RehearsedCode,
+  interaction: DryRunInteraction,
   isValid: boolean,
 ): Promise<readonly Issue[]> {
   const write = WRITES[interaction]
   try {
-    await writing({ ...ports, writer: checker }, isValid ? write : untilResolved(write))({ ...request, interaction })
+    await writeLoop({ ...ports, writer: checker }, isValid ? write : untilResolved(write))({ ...request, interaction })
     return []
   } catch (thrown) {
     if (thrown instanceof FarEnough) return []

@@ -8,18 +8,18 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { keyOf, nameOf } from '../resources/request-key.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
-import { liveHead } from '../resources/version-response.ts'
-import { HEAVIEST_PAGE } from '../searching/page-limits.ts'
-import { type AskedEverything, everythingAsked, linksTo, type Place } from './everything-request.ts'
-import { Gathering, liveVersions, Work } from './linked-resources.ts'
-import { HANDFUL, ownVersions, type PatientRecord, type RecordPorts, recordOf } from './patient-record.ts'
+import { readCurrentVersion } from '../resources/version-response.ts'
+import { MAX_PAGE_BYTES } from '../searching/page-limits.ts'
+import { type EverythingPosition, type EverythingRequest, everythingLinksOf, parseEverythingRequest } from './everything-request.ts'
+import { LinkedResources, ReadBudget, readLinkedVersions } from './linked-resources.ts'
+import { type PatientRecord, type RecordPorts, readRecordVersions, recordOf, VERSIONS_PER_READ } from './patient-record.ts'
 
 export const everything =
   (ports: RecordPorts): Interaction =>
   async (request) => {
     checkLevel(request)
-    const asked = everythingAsked(ports, request)
-    const patient = await liveHead(ports.resources(request, 'r', 's'), keyOf(request))
+    const asked = parseEverythingRequest(ports, request)
+    const patient = await readCurrentVersion(ports.resources(request, 'r', 's'), keyOf(request))
     const record = recordOf(ports, request, asked, patient)
     const page = new Page(request, asked)
     const next = await filled(page, record, asked.place ?? begun(page, record))
@@ -30,7 +30,7 @@ export const everything =
         kind: 'bundle',
         type: 'searchset',
         ...(isWhole ? { total: page.matches } : {}),
-        link: linksTo(ports, request, asked, next),
+        link: everythingLinksOf(ports, request, asked, next),
         entries: page.entries,
       },
     }
@@ -55,7 +55,7 @@ class Page {
   readonly #count: number
   #bytes = 0
 
-  constructor(request: FhirRequest, { count = Number.POSITIVE_INFINITY }: AskedEverything) {
+  constructor(request: FhirRequest, { count = Number.POSITIVE_INFINITY }: EverythingRequest) {
     this.#request = request
     this.#count = count
   }
@@ -68,7 +68,7 @@ class Page {
   /** False: there is no room for it. The first always has. */
   add(version: ResourceVersion, mode: 'match' | 'include'): boolean {
     const bytes = this.#bytes + version.body.length + ENTRY
-    if (this.entries.length > 0 && (this.room <= 0 || bytes > HEAVIEST_PAGE)) return false
+    if (this.entries.length > 0 && (this.room <= 0 || bytes > MAX_PAGE_BYTES)) return false
     this.#bytes = bytes
     if (mode === 'match') this.matches++
     this.entries.push(shownEntry(this.#request, version, { search: { mode } }))
@@ -76,22 +76,22 @@ class Page {
   }
 }
 
-function begun(page: Page, record: PatientRecord): Place {
+function begun(page: Page, record: PatientRecord): EverythingPosition {
   if (record.isShown(record.patient)) page.add(record.patient, 'match')
   return { in: 'own' }
 }
 
 /** Where the next page begins; undefined: this is the last. */
-async function filled(page: Page, record: PatientRecord, place: Place): Promise<Place | undefined> {
-  const work = new Work()
-  let gathering: Gathering | undefined
+async function filled(page: Page, record: PatientRecord, place: EverythingPosition): Promise<EverythingPosition | undefined> {
+  const work = new ReadBudget()
+  let gathering: LinkedResources | undefined
   if (place.in === 'own') {
-    gathering = new Gathering(record)
+    gathering = new LinkedResources(record)
     const isToldOfAll = place.after === undefined && record.sources === 'own'
     const next = await filledWithOwn(page, record, place, work, isToldOfAll ? gathering : undefined)
     if (next !== undefined) return next
     if (record.referred.size === 0) return undefined
-  } else gathering = await Gathering.resumed(record, place.kept)
+  } else gathering = await LinkedResources.resumed(record, place.kept)
   if (place.in !== 'referred' && !(await gathering.goOn(work))) return { in: 'gathering', kept: await gathering.keep() }
   return filledWithReferred(page, record, gathering, place.in === 'referred' ? place.after : undefined, work)
 }
@@ -100,12 +100,12 @@ async function filled(page: Page, record: PatientRecord, place: Place): Promise<
 async function filledWithOwn(
   page: Page,
   record: PatientRecord,
-  { after }: Extract<Place, { in: 'own' }>,
-  work: Work,
-  gathering: Gathering | undefined,
-): Promise<Place | undefined> {
+  { after }: Extract<EverythingPosition, { in: 'own' }>,
+  work: ReadBudget,
+  gathering: LinkedResources | undefined,
+): Promise<EverythingPosition | undefined> {
   let last = after
-  for await (const versions of ownVersions(record, record.own, after, page.room + 1)) {
+  for await (const versions of readRecordVersions(record, record.own, after, page.room + 1)) {
     for (const version of versions) {
       if (!page.add(version, 'match')) return { in: 'own', ...(last === undefined ? {} : { after: last }) }
       last = { type: version.type, id: version.id }
@@ -120,19 +120,19 @@ async function filledWithOwn(
 async function filledWithReferred(
   page: Page,
   record: PatientRecord,
-  gathering: Gathering,
+  gathering: LinkedResources,
   after: string | undefined,
-  work: Work,
-): Promise<Place | undefined> {
+  work: ReadBudget,
+): Promise<EverythingPosition | undefined> {
   const { names } = gathering
   let last = after
-  const nextFrom = async (): Promise<Place> => ({
+  const nextFrom = async (): Promise<EverythingPosition> => ({
     in: 'referred',
     kept: await gathering.keep(),
     ...(last === undefined ? {} : { after: last }),
   })
   for (let at = after === undefined ? 0 : names.indexOf(after) + 1; at < names.length; ) {
-    const { versions, read } = await liveVersions(record, names.slice(at, at + HANDFUL))
+    const { versions, read } = await readLinkedVersions(record, names.slice(at, at + VERSIONS_PER_READ))
     for (const version of versions) {
       if (record.isShown(version) && !page.add(version, 'include')) return nextFrom()
       last = nameOf(version)

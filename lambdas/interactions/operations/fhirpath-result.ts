@@ -1,17 +1,17 @@
 /** What a FHIRPath expression found, item by item, as out parameters of $apply-fhirpath. Specification 4.4 */
 import { R4 } from '../../fhir/definitions/r4.ts'
-import { followed } from '../../fhir/path/selected-elements.ts'
+import { selectElement } from '../../fhir/path/selected-elements.ts'
 import { type Element, isElement, isResource, type Resource } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
-import { primitiveCheck } from '../../fhir/validate/primitive.ts'
+import { primitiveCheckOf } from '../../fhir/validate/primitive.ts'
 import type { FoundValue } from '../../ports/execution/expression-runner.ts'
 
 /** `value`: as in the resource, its decimals kept. `path`: FHIRPath of it, where it is an element. `companion`: id and extensions of a primitive. */
-export type Item = { readonly type: string; readonly value: unknown; readonly path?: string; readonly companion?: Element }
+export type ResultItem = { readonly type: string; readonly value: unknown; readonly path?: string; readonly companion?: Element }
 
 /** What R4 does not define keeps the type it was found with. */
-export const itemOf = (found: FoundValue, resource: Resource): Item =>
-  'at' in found ? { type: found.type, ...followed(resource, found.at) } : { type: found.type, value: found.value }
+export const itemOf = (found: FoundValue, resource: Resource): ResultItem =>
+  'at' in found ? { type: found.type, ...selectElement(resource, found.at) } : { type: found.type, value: found.value }
 
 /** The forms that a value of a parameter may have, by type: `valueHumanName`. */
 const FORMS: ReadonlyMap<string, string> = new Map(
@@ -21,7 +21,7 @@ const FORMS: ReadonlyMap<string, string> = new Map(
 )
 
 /** `json`: text of the value. */
-export function resultOf(item: Item, json: string): Element {
+export function resultOf(item: ResultItem, json: string): Element {
   const { type, path } = item
   const part = [
     { name: 'type', valueString: type },
@@ -32,11 +32,11 @@ export function resultOf(item: Item, json: string): Element {
 }
 
 /** undefined: R4 has no form for it. */
-function shown({ type, value, companion }: Item): Element | undefined {
+function shown({ type, value, companion }: ResultItem): Element | undefined {
   if (isResource(value) && isResourceType(value.resourceType)) return { name: 'resource', resource: value }
   const form = FORMS.get(type)
   if (form === undefined) return undefined
-  const check = primitiveCheck(type)
+  const check = primitiveCheckOf(type)
   if (check === undefined) return isElement(value) ? { name: 'value', [form]: value } : undefined
   const isValid = value !== undefined && check(value) === undefined
   if (!isValid && (value !== undefined || companion === undefined)) return undefined

@@ -3,15 +3,15 @@
  * it found so far is kept between two pages: each begins where the one before ended, and none comes twice.
  */
 import { fhirError } from '../../fhir/outcome.ts'
-import { localReference, referencesWritten } from '../../fhir/references.ts'
-import { all, not, type Position } from '../../ports/search/plan.ts'
+import { scanReferences, toLocalReference } from '../../fhir/references.ts'
+import { and, type HitPosition, not } from '../../ports/search/plan.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { nameOf } from '../resources/request-key.ts'
 import { weightOf } from '../searching/bounded-reads.ts'
-import { HEAVIEST_PAGE } from '../searching/page-limits.ts'
-import { keepQuery, keptQuery } from '../searching/stored-query.ts'
-import { othersPass } from '../time-slices.ts'
-import { HANDFUL, ownVersions, type PatientRecord, REFERRED } from './patient-record.ts'
+import { MAX_PAGE_BYTES } from '../searching/page-limits.ts'
+import { readStoredQuery, storeQuery } from '../searching/stored-query.ts'
+import { yieldIfDue } from '../time-slices.ts'
+import { type PatientRecord, REFERENCED_TYPES, readRecordVersions, VERSIONS_PER_READ } from './patient-record.ts'
 
 /** Names that are gathered, of one patient. */
 const MOST = 200_000
@@ -28,7 +28,7 @@ type Kept = {
 
 const BEGUN: Kept = { names: [], own: null, followed: 0 }
 
-export class Work {
+export class ReadBudget {
   #left = MOST_READ
   #room = HEAVIEST_READ
 
@@ -40,7 +40,7 @@ export class Work {
   }
 }
 
-export class Gathering {
+export class LinkedResources {
   readonly #record: PatientRecord
   readonly #names: string[]
   readonly #known: Set<string>
@@ -57,23 +57,23 @@ export class Gathering {
   }
 
   /** FhirError 410: it is no longer kept. */
-  static async resumed(record: PatientRecord, key: string): Promise<Gathering> {
-    const kept = await keptQuery<Kept>(record.ports.blobs, record.request, key)
+  static async resumed(record: PatientRecord, key: string): Promise<LinkedResources> {
+    const kept = await readStoredQuery<Kept>(record.ports.blobs, record.request, key)
     if (kept === undefined)
       throw fhirError(410, 'not-found', 'What the paging link goes on with is no longer kept: start again from the first page')
-    return new Gathering(record, kept)
+    return new LinkedResources(record, kept)
   }
 
   /** The key under which it is kept. */
   keep(): Promise<string> {
     const kept: Kept = { names: this.#names, own: this.#own, followed: this.#followed }
-    return keepQuery(this.#record.ports.blobs, this.#record.ports.clock, this.#record.request, kept)
+    return storeQuery(this.#record.ports.blobs, this.#record.ports.clock, this.#record.request, kept)
   }
 
   /** In the order they are shown. */
   get names(): readonly string[] {
     const byType = Map.groupBy(this.#names.toSorted(), (name) => name.slice(0, name.indexOf('/')))
-    return REFERRED.flatMap((type) => byType.get(type) ?? [])
+    return REFERENCED_TYPES.flatMap((type) => byType.get(type) ?? [])
   }
 
   /** What belongs to the patient, in its order; without any: that was all of it. */
@@ -88,19 +88,22 @@ export class Gathering {
   }
 
   /** Goes on as long as there is work to be had. False: there is more to do. */
-  async goOn(work: Work): Promise<boolean> {
+  async goOn(work: ReadBudget): Promise<boolean> {
     if (this.#own !== 'all') {
       const { own, sources } = this.#record
       const matching = sources === 'own' ? own : sources
-      for await (const versions of ownVersions(this.#record, matching, this.#own ?? undefined, Number.POSITIVE_INFINITY)) {
+      for await (const versions of readRecordVersions(this.#record, matching, this.#own ?? undefined, Number.POSITIVE_INFINITY)) {
         await this.addOwn(versions)
         if (work.spend(versions)) return false
       }
       this.#own = 'all'
     }
     while (this.#followed < this.#names.length) {
-      await othersPass()
-      const { versions, read } = await liveVersions(this.#record, this.#names.slice(this.#followed, this.#followed + HANDFUL))
+      await yieldIfDue()
+      const { versions, read } = await readLinkedVersions(
+        this.#record,
+        this.#names.slice(this.#followed, this.#followed + VERSIONS_PER_READ),
+      )
       this.#meet(versions)
       this.#followed += read
       if (work.spend(versions, read)) return false
@@ -111,8 +114,8 @@ export class Gathering {
   #meet(versions: readonly ResourceVersion[]): void {
     const { referred, request } = this.#record
     for (const { body } of versions)
-      for (const text of referencesWritten(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'))) {
-        const name = localReference(text, request.reading)
+      for (const text of scanReferences(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'))) {
+        const name = toLocalReference(text, request.reading)
         if (name !== undefined && referred.has(name.slice(0, name.indexOf('/')))) this.#add(name)
       }
   }
@@ -122,9 +125,9 @@ export class Gathering {
     const { ports, request, patient, referred } = this.#record
     const rule = referred.get('Provenance')
     if (rule === undefined) return
-    const where = all({ kind: 'key', field: 'target', oneOf: targets.map(nameOf) }, not({ kind: 'compartment', oneOf: [nameOf(patient)] }))
+    const where = and({ kind: 'key', field: 'target', oneOf: targets.map(nameOf) }, not({ kind: 'compartment', oneOf: [nameOf(patient)] }))
     const plan = { tenant: request.tenant, types: ['Provenance'], where, access: { Provenance: rule }, order: [], limit: 1_000 }
-    for (let after: Position | undefined, isMore = true; isMore; ) {
+    for (let after: HitPosition | undefined, isMore = true; isMore; ) {
       const { hits, more } = await ports.index.find({ ...plan, total: 'none', ...(after === undefined ? {} : { after }) })
       for (const hit of hits) this.#add(nameOf(hit))
       after = hits.at(-1)?.position
@@ -145,7 +148,7 @@ export class Gathering {
  * Returns the first named resources that exist and that the caller may read and find, no heavier than a page. Leaves out resources of the
  * patient. `read`: how many names were looked up.
  */
-export async function liveVersions(
+export async function readLinkedVersions(
   { ports, request, patient }: PatientRecord,
   names: readonly string[],
 ): Promise<{ readonly versions: readonly ResourceVersion[]; readonly read: number }> {
@@ -153,7 +156,7 @@ export async function liveVersions(
     const [type = '', id = ''] = name.split('/')
     return { tenant: request.tenant, type, id }
   })
-  const heads = await ports.resources(request, 'r', 's').current(keys, HEAVIEST_PAGE)
+  const heads = await ports.resources(request, 'r', 's').current(keys, MAX_PAGE_BYTES)
   const versions = heads.filter(
     (head): head is ResourceVersion => head !== undefined && !head.deleted && !head.compartments.includes(nameOf(patient)),
   )

@@ -7,12 +7,12 @@ import { fhirError } from '../../fhir/outcome.ts'
 import { withoutVersion } from '../../fhir/profile/canonical.ts'
 import type { Element, Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
-import { ALWAYS, all, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
+import { ALWAYS_TRUE, and, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { liveHead } from '../resources/version-response.ts'
-import { searcherOf } from '../searching/request-search-access.ts'
-import { inSlices } from '../time-slices.ts'
+import { readCurrentVersion } from '../resources/version-response.ts'
+import { searchAccessOf } from '../searching/request-search-access.ts'
+import { mapInSlices } from '../time-slices.ts'
 
 type MetaPorts = Pick<Ports, 'resources' | 'index'>
 
@@ -20,7 +20,7 @@ export const meta =
   (ports: MetaPorts): Interaction =>
   async (request) => {
     if (request.id === undefined) return { status: 200, body: returned(await metaInUse(ports, request)) }
-    const { body, compartments: about } = await liveHead(ports.resources(request, 'r'), keyOf(request))
+    const { body, compartments: about } = await readCurrentVersion(ports.resources(request, 'r'), keyOf(request))
     return { status: 200, about, body: returned((parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}) }
   }
 
@@ -29,10 +29,10 @@ const MOST = 10_000
 
 async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<Element> {
   const { tenant, type } = request
-  const searcher = searcherOf(request)
+  const searcher = searchAccessOf(request)
   const types = type === undefined ? searcher.within(resourceTypes) : [type]
   // guard: meta-applies-access
-  const matching: Matching = { tenant, types, where: ALWAYS, access: searcher.rules(types) }
+  const matching: Matching = { tenant, types, where: ALWAYS_TRUE, access: searcher.rules(types) }
   const [canonicals, labels, tags] = await Promise.all(
     ['_profile', '_security', '_tag'].map(async (field) => {
       const keys = await index.distinct(matching, field, MOST + 1)
@@ -57,11 +57,11 @@ async function profilesAmong(index: MetaPorts['index'], matching: Matching, cano
   const isInUse = async (canonical: string): Promise<boolean> => {
     const known = versions.get(canonical)
     if (known === undefined) return true
-    const where = all(ofProfiles([canonical]), not(ofProfiles(known)))
+    const where = and(ofProfiles([canonical]), not(ofProfiles(known)))
     const { hits } = await index.find({ ...matching, where, order: [], limit: 1, total: 'none' })
     return hits.length > 0
   }
-  const areInUse = await Promise.all(await inSlices(canonicals, isInUse))
+  const areInUse = await Promise.all(await mapInSlices(canonicals, isInUse))
   return canonicals.filter((_, i) => areInUse[i])
 }
 

@@ -1,16 +1,23 @@
 /** What belongs to a patient, of what may be read and found: the compartment, and the devices that say whose they are. */
-import { ruleForAll } from '../../access/rules.ts'
-import { typesOfPatients } from '../../fhir/compartment.ts'
-import { ALWAYS, all, isNever, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
+import { ruleForLetters } from '../../access/rules.ts'
+import { patientDataTypes } from '../../fhir/compartment.ts'
+import { ALWAYS_TRUE, and, isAlwaysFalse, type Matching, not, type Predicate } from '../../ports/search/plan.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { during } from '../../search/clinical-dates.ts'
+import { clinicalDatePredicate } from '../../search/clinical-dates.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { type SearchPorts, versionsOf } from '../searching/page-entries.ts'
-import { othersPass } from '../time-slices.ts'
-import type { AskedEverything, Place } from './everything-request.ts'
+import { yieldIfDue } from '../time-slices.ts'
+import type { EverythingPosition, EverythingRequest } from './everything-request.ts'
 
 /** What comes along because something refers to it, in the order it is shown. */
-export const REFERRED: readonly string[] = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication', 'Provenance']
+export const REFERENCED_TYPES: readonly string[] = [
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'Location',
+  'Medication',
+  'Provenance',
+]
 
 export type RecordPorts = Pick<SearchPorts, 'resources' | 'index' | 'blobs' | 'clock' | 'seal'>
 
@@ -27,24 +34,24 @@ export type PatientRecord = {
   readonly isShown: (version: ResourceVersion) => boolean
 }
 
-export function recordOf(ports: RecordPorts, request: FhirRequest, asked: AskedEverything, patient: ResourceVersion): PatientRecord {
+export function recordOf(ports: RecordPorts, request: FhirRequest, asked: EverythingRequest, patient: ResourceVersion): PatientRecord {
   const { types, since = Number.NEGATIVE_INFINITY } = asked
   const isAsked = (type: string): boolean => types?.has(type) ?? true
   const rules = (some: readonly string[]): ReadonlyMap<string, Predicate> =>
     new Map(
       some.flatMap((type) => {
-        const rule = ruleForAll(request.access, type, ['r', 's'], request.reading)
-        return rule === undefined || isNever(rule) ? [] : [[type, rule] as const]
+        const rule = ruleForLetters(request.access, type, ['r', 's'], request.reading)
+        return rule === undefined || isAlwaysFalse(rule) ? [] : [[type, rule] as const]
       }),
     )
   // One is told by way of others: a Practitioner by a PractitionerRole.
-  const referred = rules(REFERRED.some(isAsked) ? REFERRED : [])
+  const referred = rules(REFERENCED_TYPES.some(isAsked) ? REFERENCED_TYPES : [])
   const isSought = [...referred.keys()].some(isAsked)
   const isNarrowed = types !== undefined || asked.since !== undefined
   return {
     ...{ ports, request, patient, referred: isSought ? referred : new Map() },
-    own: matchingOf(request, rules(typesOfPatients.filter(isAsked)), asked, changedAfter(asked.since)),
-    sources: isSought && isNarrowed ? matchingOf(request, rules(typesOfPatients), asked, ALWAYS) : 'own',
+    own: matchingOf(request, rules(patientDataTypes.filter(isAsked)), asked, changedAfter(asked.since)),
+    sources: isSought && isNarrowed ? matchingOf(request, rules(patientDataTypes), asked, ALWAYS_TRUE) : 'own',
     isShown: ({ type, lastUpdated }) => isAsked(type) && lastUpdated > since,
   }
 }
@@ -52,11 +59,11 @@ export function recordOf(ports: RecordPorts, request: FhirRequest, asked: AskedE
 function matchingOf(
   { tenant, id = '' }: FhirRequest,
   rules: ReadonlyMap<string, Predicate>,
-  { window }: AskedEverything,
+  { window }: EverythingRequest,
   where: Predicate,
 ): Matching {
   const ofType = (type: string, rule: Predicate): Predicate =>
-    all(...[ownOf(type, id), during(type, window), rule].filter((p) => p !== ALWAYS))
+    and(...[ownOf(type, id), clinicalDatePredicate(type, window), rule].filter((p) => p !== ALWAYS_TRUE))
   return {
     tenant,
     types: [...rules.keys()],
@@ -70,34 +77,34 @@ function ownOf(type: string, id: string): Predicate {
   const oneOf = [`Patient/${id}`]
   if (type === 'Device') return { kind: 'key', field: 'patient', oneOf }
   const inCompartment: Predicate = { kind: 'compartment', oneOf }
-  return type === 'Patient' ? all(inCompartment, not({ kind: 'key', field: '_id:code', oneOf: [id] })) : inCompartment
+  return type === 'Patient' ? and(inCompartment, not({ kind: 'key', field: '_id:code', oneOf: [id] })) : inCompartment
 }
 
 const changedAfter = (since: number | undefined): Predicate =>
   since === undefined
-    ? ALWAYS
+    ? ALWAYS_TRUE
     : { kind: 'span', field: '_lastUpdated', relation: 'intersects', low: since + 1, high: Number.POSITIVE_INFINITY }
 
 /** Versions that are held at once, as far as they are no heavier than a page. */
-export const HANDFUL = 50
+export const VERSIONS_PER_READ = 50
 /** Hits of one search. */
 const MOST_HITS = 1_000
 
-type Own = Extract<Place, { in: 'own' }>['after']
+type Own = Extract<EverythingPosition, { in: 'own' }>['after']
 
 /** In the order of type, then id, after this one. `matching`: of a record. `wanted`: about how many of them are used. */
-export async function* ownVersions(
+export async function* readRecordVersions(
   { ports, request }: PatientRecord,
   matching: Matching,
   after: Own,
   wanted: number,
 ): AsyncIterable<readonly ResourceVersion[]> {
-  const plan = { ...matching, order: [], limit: Math.min(Math.max(wanted, HANDFUL), MOST_HITS), total: 'none' as const }
+  const plan = { ...matching, order: [], limit: Math.min(Math.max(wanted, VERSIONS_PER_READ), MOST_HITS), total: 'none' as const }
   for (let from = after, isMore = matching.types.length > 0; isMore; ) {
     const { hits, more } = await ports.index.find({ ...plan, ...(from === undefined ? {} : { after: { ...from, values: [] } }) })
     for (let at = 0; at < hits.length; ) {
-      await othersPass()
-      const versions = await versionsOf(ports, request, hits.slice(at, at + HANDFUL))
+      await yieldIfDue()
+      const versions = await versionsOf(ports, request, hits.slice(at, at + VERSIONS_PER_READ))
       yield versions
       at += versions.length
     }

@@ -1,17 +1,17 @@
 /** `$validate` of a type and of a resource that is there; nothing is written. https://hl7.org/fhir/R4/resource-operation-validate.html */
 import { parseJsonBytes } from '../../fhir/json.ts'
-import { fhirError, type Issue, outcome } from '../../fhir/outcome.ts'
+import { fhirError, type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
 import { checkScope } from '../resources/scope-check.ts'
-import { liveHead } from '../resources/version-response.ts'
-import type { Validate } from '../validation/full-validation.ts'
+import { readCurrentVersion } from '../resources/version-response.ts'
+import type { FullValidator } from '../validation/full-validation.ts'
 import { bodyOf } from '../writing/request-body.ts'
-import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './dry-run.ts'
-import { checkParameters, type Input, inputsOf, orNoIssues } from './operation-input.ts'
+import { type DryRunInteraction, type DryRunPorts, refusalsOf } from './dry-run.ts'
+import { checkParameters, inputsOf, type OperationInput, toOutcomeIssues } from './operation-input.ts'
 
-export type ValidatePorts = RehearsalPorts & Pick<Ports, 'resources'> & { readonly validated: Validate }
+export type ValidatePorts = DryRunPorts & Pick<Ports, 'resources'> & { readonly validated: FullValidator }
 
 /** 200 with at least one issue whenever something was looked at. */
 export const validate =
@@ -19,14 +19,14 @@ export const validate =
   async (request) => {
     const asked = await askedOf(request)
     checkAllowed(request, asked)
-    if (asked.mode === 'delete') return { status: 200, body: outcome(orNoIssues(await ofDeletion(ports, request, asked))) }
-    const head = asked.resource === undefined ? await liveHead(ports.resources(request, 'r'), keyOf(request)) : undefined
+    if (asked.mode === 'delete') return { status: 200, body: operationOutcomeOf(toOutcomeIssues(await ofDeletion(ports, request, asked))) }
+    const head = asked.resource === undefined ? await readCurrentVersion(ports.resources(request, 'r'), keyOf(request)) : undefined
     const resource = asked.resource ?? (parseJsonBytes(head!.body) as Resource)
     const issues = await ofContent(ports, request, asked, resource)
-    return { status: 200, about: head?.compartments ?? [], body: outcome(orNoIssues(issues)) }
+    return { status: 200, about: head?.compartments ?? [], body: operationOutcomeOf(toOutcomeIssues(issues)) }
   }
 
-type Mode = RehearsedCode | 'profile'
+type Mode = DryRunInteraction | 'profile'
 const MODES: readonly Mode[] = ['create', 'update', 'delete', 'profile']
 
 /** Without a resource what is stored is looked at. */
@@ -63,7 +63,7 @@ const isInput = ({ resourceType, parameter }: Resource, { type }: FhirRequest): 
     (Array.isArray(parameter) && parameter.length > 0 && parameter.every((each) => Object.hasOwn(FORMS, String(each?.name)))))
 
 /** In the URL, in the body, or the same in both. */
-function oneOf({ parameters }: FhirRequest, name: string, input: Input | undefined): string | undefined {
+function oneOf({ parameters }: FhirRequest, name: string, input: OperationInput | undefined): string | undefined {
   const inUrl = parameters.flatMap(([key, value]) => (key === name ? [value] : []))
   const all = [...new Set([...inUrl, ...(input === undefined ? [] : [String(input.value)])])]
   if (all.length > 1) throw fhirError(400, 'duplicate', `There is more than one ${name}`)

@@ -1,22 +1,26 @@
 /** Patients with data in a version, for the audit record: more than its compartments name. */
 import { securityContextOf } from '../../access/security-context.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
-import { type Bases, localReference } from '../../fhir/references.ts'
+import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import type { Seen } from '../visible-store.ts'
+import type { VisibleStore } from '../visible-store.ts'
 
 type Stored = Pick<ResourceVersion, 'type' | 'deleted' | 'body' | 'compartments'>
 
 /** Returns the compartments of a version; of a Device also its patient, since no compartment has Devices. */
-export function ownersOf({ type, deleted, body, compartments }: Stored, bases: Bases): readonly string[] {
+export function ownersOf({ type, deleted, body, compartments }: Stored, bases: BaseUrls): readonly string[] {
   if (type !== 'Device' || deleted || body.length === 0) return compartments
   const { patient } = parseJsonBytes(body) as { readonly patient?: { readonly reference?: unknown } }
-  const name = typeof patient?.reference === 'string' ? localReference(patient.reference, bases) : undefined
+  const name = typeof patient?.reference === 'string' ? toLocalReference(patient.reference, bases) : undefined
   return name === undefined ? compartments : [...compartments, name]
 }
 
 /** Returns the same; of a Binary the owners of the resource that its security context names. */
-export async function ownersRead(seen: Pick<Seen, 'current'>, version: ResourceVersion, bases: Bases): Promise<readonly string[]> {
+export async function readOwners(
+  seen: Pick<VisibleStore, 'current'>,
+  version: ResourceVersion,
+  bases: BaseUrls,
+): Promise<readonly string[]> {
   const { type, body } = version
   // A large Binary is read as a tree only where it has a context.
   if (type !== 'Binary' || !Buffer.from(body.buffer, body.byteOffset, body.length).includes('"securityContext"'))

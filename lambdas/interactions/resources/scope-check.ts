@@ -3,7 +3,7 @@ import { ruleFor } from '../../access/rules.ts'
 import type { Letter } from '../../access/scopes.ts'
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
-import { forAdministrators, outOfScope } from '../forbidden.ts'
+import { insufficientAdministratorScope, insufficientScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 /** Letters of the type the request names; `administrator`; nothing, where the interaction sees to it itself. */
@@ -46,18 +46,18 @@ export function checkScope(request: FhirRequest): void {
   const needs = interaction === 'meta' && request.id === undefined ? (['s'] as const) : NEEDS[interaction]
   const isAdministered = type !== undefined && ADMINISTERED.has(type) && WRITES.has(interaction)
   const isForAdministrators = needs === 'administrator' || isAdministered || preferences.explain !== undefined
-  if (isForAdministrators && !access.isAdministrator) throw forAdministrators()
+  if (isForAdministrators && !access.isAdministrator) throw insufficientAdministratorScope()
   if (interaction === 'export') return checkExport(request)
   if (needs === 'administrator' || type === undefined) return
   // guard: scope-covers-the-type
   for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
-    if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(access, type, letter)
+    if (ruleFor(access, type, letter, reading) === undefined) throw insufficientScope(access, type, letter)
 }
 
 /** Types out of scope are left out of an export: it is refused where none is left. Its kick-off checks a Group. */
 function checkExport({ access, reading }: FhirRequest): void {
   const isInScope = (type: string, letter: Letter): boolean => ruleFor(access, type, letter, reading) !== undefined
-  if (!resourceTypes.some((type) => isInScope(type, 'r') && isInScope(type, 's'))) throw outOfScope(access, '*', 'rs')
+  if (!resourceTypes.some((type) => isInScope(type, 'r') && isInScope(type, 's'))) throw insufficientScope(access, '*', 'rs')
 }
 
 /** It looks for the resource it means. */

@@ -17,7 +17,7 @@ export const shownEntry = ({ baseUrl, reading }: Shower, version: ResourceVersio
 })
 
 /** Returns the compartments of all versions that a response shows. */
-export function compartmentsShown({ about = [], body }: Pick<FhirResponse, 'about' | 'body'>): readonly string[] {
+export function shownCompartmentsOf({ about = [], body }: Pick<FhirResponse, 'about' | 'body'>): readonly string[] {
   if (!isBundlePage(body)) return about
   // guard: shown-patients-are-recorded
   return [...about, ...body.entries.flatMap((entry) => entry.about ?? [])]

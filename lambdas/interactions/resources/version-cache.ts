@@ -2,7 +2,7 @@
  * Versions that were read last, in memory: searches find the same ones again and again. A version never changes, so that none that is kept is
  * wrong. Of a resource there is at most one, and none once a commit has superseded it.
  */
-import { LatelyUsed } from '../../fhir/profile/definitions/lru-cache.ts'
+import { LruCache } from '../../fhir/profile/definitions/lru-cache.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion, ResourceWriter } from '../../ports/store/resource-store.ts'
 
 /** Bytes of all of them. */
@@ -16,8 +16,8 @@ const BESIDES = 500
 export type RequestStore = Pick<ResourceReader, 'current' | 'versions' | 'history'> & ResourceWriter
 
 /** The store, all of whose writes come through here. `room`: bytes. */
-export function keptVersions(store: RequestStore, room = ROOM): RequestStore {
-  const kept = new LatelyUsed<ResourceVersion>(room)
+export function versionCache(store: RequestStore, room = ROOM): RequestStore {
+  const kept = new LruCache<ResourceVersion>(room)
   const keep = (version: ResourceVersion | undefined): ResourceVersion | undefined => {
     if (version !== undefined && version.body.length <= LARGEST) kept.set(nameOf(version), version, version.body.length + BESIDES)
     return version

@@ -1,10 +1,10 @@
 /** Answers that show a stored version, and the errors of versions that are not to be shown. https://hl7.org/fhir/R4/http.html#read */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
-import { etag, lastModified } from '../../fhir/version.ts'
+import { toEtag, toHttpDate } from '../../fhir/version.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, FhirResponse } from '../interaction.ts'
-import type { Seen } from '../visible-store.ts'
-import { ownersRead } from './patient-data.ts'
+import type { VisibleStore } from '../visible-store.ts'
+import { readOwners } from './patient-data.ts'
 import { rawBinary } from './raw-binary.ts'
 
 export const notFound = ({ type, id }: { readonly type: string; readonly id: string }): FhirError =>
@@ -14,7 +14,7 @@ export const gone = ({ type, id }: ResourceKey, status: 404 | 410): FhirError =>
   fhirError(status, 'deleted', `The resource ${type}/${id} was deleted`)
 
 /** The head of a resource that is there. FhirError 404: it is not, or is not to be seen. */
-export async function liveHead(seen: Pick<ResourceReader, 'current'>, key: ResourceKey): Promise<ResourceVersion> {
+export async function readCurrentVersion(seen: Pick<ResourceReader, 'current'>, key: ResourceKey): Promise<ResourceVersion> {
   const [head] = await seen.current([key])
   if (head === undefined) throw notFound(key)
   if (head.deleted) throw gone(key, 404)
@@ -24,21 +24,28 @@ export async function liveHead(seen: Pick<ResourceReader, 'current'>, key: Resou
 /** The instant a Last-Modified tells. */
 export const secondOf = (ms: number): number => Math.floor(ms / 1000) * 1000
 
-export const versionHeaders = ({ versionId, lastUpdated }: Pick<ResourceVersion, 'versionId' | 'lastUpdated'>): Record<string, string> => ({
-  etag: etag(versionId),
-  'last-modified': lastModified(lastUpdated),
+export const versionHeadersOf = ({
+  versionId,
+  lastUpdated,
+}: Pick<ResourceVersion, 'versionId' | 'lastUpdated'>): Record<string, string> => ({
+  etag: toEtag(versionId),
+  'last-modified': toHttpDate(lastUpdated),
 })
 
 export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<ResourceVersion, 'type' | 'id' | 'versionId'>): string =>
   `${baseUrl}/${type}/${id}/_history/${versionId}`
 
 /** Returns 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
-export async function found(version: ResourceVersion, request: FhirRequest, seen: Pick<Seen, 'current'>): Promise<FhirResponse> {
+export async function versionResponse(
+  version: ResourceVersion,
+  request: FhirRequest,
+  seen: Pick<VisibleStore, 'current'>,
+): Promise<FhirResponse> {
   const { preconditions, rawAccept, reading } = request
   const { ifNoneMatch, ifModifiedSince } = preconditions
-  const headers = { ...versionHeaders(version), ...(version.type === 'Binary' ? { vary: 'Accept' } : {}) }
+  const headers = { ...versionHeadersOf(version), ...(version.type === 'Binary' ? { vary: 'Accept' } : {}) }
   const { lastUpdated } = version
-  const about = await ownersRead(seen, version, reading)
+  const about = await readOwners(seen, version, reading)
   // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
   const known =
     ifNoneMatch !== undefined

@@ -2,10 +2,10 @@
 import type { Interaction } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
 import { criteriaOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
-import { checkIfMatch, remove } from '../writing/next-version.ts'
-import { type Answer, type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
+import { checkIfMatch, prepareDeletion } from '../writing/next-version.ts'
+import { type ResponseWithoutWrite, type WriteInteraction, type WritePorts, writeLoop } from '../writing/write-loop.ts'
 
-export const deletion: WriteInteraction = {
+export const deleteWrite: WriteInteraction = {
   async locate(ports, request) {
     if (request.id !== undefined) return { kind: 'target', key: keyOf(request) }
     const [match, second] = await matchesOf(ports, criteriaOf(request, typeOf(request), request.parameters))
@@ -16,10 +16,10 @@ export const deletion: WriteInteraction = {
   },
   change({ clock }, request, { key }, head) {
     checkIfMatch(request, head)
-    return head === undefined || head.deleted ? NOTHING_TO_DELETE : remove(clock, key, head, request.reading)
+    return head === undefined || head.deleted ? NOTHING_TO_DELETE : prepareDeletion(clock, key, head, request.reading)
   },
 }
 
-export const deleteResource = (ports: WritePorts): Interaction => writing(ports, deletion)
+export const deleteResource = (ports: WritePorts): Interaction => writeLoop(ports, deleteWrite)
 
-const NOTHING_TO_DELETE: Answer = { kind: 'answer', response: { status: 204 } }
+const NOTHING_TO_DELETE: ResponseWithoutWrite = { kind: 'answer', response: { status: 204 } }

@@ -1,7 +1,7 @@
 /** FHIR history of a resource, a type or everything. https://hl7.org/fhir/R4/http.html#history */
-import type { BundleEntry, Link } from '../../fhir/bundle.ts'
+import type { BundleEntry, BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
-import { etag, instant } from '../../fhir/version.ts'
+import { toEtag, toInstant } from '../../fhir/version.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { Seal } from '../../ports/security/seal.ts'
 import type {
@@ -9,18 +9,18 @@ import type {
   HistoryPosition,
   HistoryScope,
   HistoryWindow,
-  Making,
   ResourceVersion,
+  WriteKind,
 } from '../../ports/store/resource-store.ts'
-import { pageSize } from '../../search/query/page-size.ts'
-import { checkOnce, type Pairs } from '../../search/query/parameter-pairs.ts'
+import { parsePageSize } from '../../search/query/page-size.ts'
+import { checkSingleValued, type ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
 import { notFound } from '../resources/version-response.ts'
-import { mustPage, openCursor, type Paged, sealCursor } from '../searching/cursor.ts'
-import { dateAsked, lightEnough, queryText, READ_BY_EVERY_INTERACTION, usedPairs } from '../searching/page-limits.ts'
-import type { Seen } from '../visible-store.ts'
+import { checkCursor, openCursor, type PagedRequest, sealCursor } from '../searching/cursor.ts'
+import { GENERAL_PARAMETERS, linkParametersOf, parseDateParameter, takeFittingPage, toQueryText } from '../searching/page-limits.ts'
+import type { VisibleStore } from '../visible-store.ts'
 
 type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
 
@@ -29,14 +29,14 @@ export const history =
   async (request) => {
     const scope = scopeOf(request)
     const asked = parametersOf(request)
-    const paged: Paged = { caller: request, path: pathOf(request), of: asked.window }
+    const paged: PagedRequest = { caller: request, path: pathOf(request), of: asked.window }
     const after = asked.cursor === undefined ? undefined : positionAsked(seal, clock, asked.cursor, paged)
     const seen = resources(request, scope.id === undefined ? 's' : 'r')
     const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
     if (asked.count === 0) return counted(request, seen, scope, asked, window)
     const page = await seen.history(scope, window, after, asked.count)
     if (scope.id !== undefined && page.versions.length === 0 && (await isUnknown(seen, scope))) throw notFound(scope)
-    const versions = lightEnough(page.versions)
+    const versions = takeFittingPage(page.versions)
     const last = versions.at(-1)
     const more = last !== undefined && (page.more || versions.length < page.versions.length)
     const next = more ? sealCursor(seal, clock, positionOf(last), paged) : undefined
@@ -58,7 +58,13 @@ export const history =
 const MOST_COUNTED = 10_000
 
 /** `_count=0`, `_summary=count`: how many there are, without them. */
-async function counted(request: FhirRequest, seen: Seen, scope: HistoryScope, asked: Asked, window: HistoryWindow): Promise<FhirResponse> {
+async function counted(
+  request: FhirRequest,
+  seen: VisibleStore,
+  scope: HistoryScope,
+  asked: Asked,
+  window: HistoryWindow,
+): Promise<FhirResponse> {
   let total = 0
   let page: HistoryPage | undefined
   while (page === undefined || (page.more && total < MOST_COUNTED)) {
@@ -75,14 +81,14 @@ async function counted(request: FhirRequest, seen: Seen, scope: HistoryScope, as
 }
 
 const untilOf = ({ until }: HistoryPage): Pick<FhirResponse, 'headers'> =>
-  until === undefined ? {} : { headers: { 'x-history-until': instant(until) } }
+  until === undefined ? {} : { headers: { 'x-history-until': toInstant(until) } }
 
-const isUnknown = async (seen: Seen, scope: HistoryScope): Promise<boolean> =>
+const isUnknown = async (seen: VisibleStore, scope: HistoryScope): Promise<boolean> =>
   (await seen.history(scope, {}, undefined, 1)).versions.length === 0
 
-function positionAsked(seal: Seal, clock: Clock, text: string, paged: Paged): HistoryPosition {
+function positionAsked(seal: Seal, clock: Clock, text: string, paged: PagedRequest): HistoryPosition {
   const cursor = openCursor<HistoryPosition>(seal, clock, text, paged.caller)
-  mustPage(cursor, paged)
+  checkCursor(cursor, paged)
   return cursor.position
 }
 
@@ -99,50 +105,50 @@ type Asked = {
   readonly count: number
   readonly window: HistoryWindow
   readonly cursor?: string
-  readonly shown: Pairs
+  readonly shown: ParameterPairs
 }
 
 const GIVEN_ONCE: ReadonlySet<string> = new Set(['_count', '_since', '_at', '_cursor', '_summary', '_elements'])
 
 function parametersOf({ parameters, preferences, reading, type }: FhirRequest): Asked {
-  checkOnce(parameters, GIVEN_ONCE)
-  let count = pageSize(undefined)
+  checkSingleValued(parameters, GIVEN_ONCE)
+  let count = parsePageSize(undefined)
   let window: HistoryWindow = {}
   let cursor: string | undefined
   const shown = new Map<string, string>()
   for (const [name, value] of parameters) {
-    if (name === '_count') count = pageSize(value)
-    else if (name === '_since') window = { ...window, since: dateAsked(name, value, reading).low }
+    if (name === '_count') count = parsePageSize(value)
+    else if (name === '_since') window = { ...window, since: parseDateParameter(name, value, reading).low }
     else if (name === '_at')
-      window = { ...window, before: dateAsked(name, value, reading).high, currentAt: dateAsked(name, value, reading).low }
+      window = { ...window, before: parseDateParameter(name, value, reading).high, currentAt: parseDateParameter(name, value, reading).low }
     else if (name === '_cursor') cursor = value
-    else if (preferences.handling === 'strict' && !READ_BY_EVERY_INTERACTION.has(name))
+    else if (preferences.handling === 'strict' && !GENERAL_PARAMETERS.has(name))
       throw fhirError(400, 'not-found', `Unknown parameter ${name} of history`)
-    else if (!READ_BY_EVERY_INTERACTION.has(name)) continue
+    else if (!GENERAL_PARAMETERS.has(name)) continue
     if (name !== '_cursor') shown.set(name, value)
   }
   const isCounted = shown.get('_summary') === 'count'
   return {
     count: isCounted ? 0 : count,
     window,
-    shown: usedPairs([...shown], { count, type }),
+    shown: linkParametersOf([...shown], { count, type }),
     ...(cursor === undefined ? {} : { cursor }),
   }
 }
 
 const positionOf = ({ lastUpdated, type, id, versionId }: ResourceVersion): HistoryPosition => ({ lastUpdated, type, id, versionId })
 
-function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefined): readonly Link[] {
-  const url = (extra: Pairs): string => {
-    const query = queryText([...shown, ...extra])
+function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefined): readonly BundleLink[] {
+  const url = (extra: ParameterPairs): string => {
+    const query = toQueryText([...shown, ...extra])
     return `${request.baseUrl}${pathOf(request)}${query === '' ? '' : `?${query}`}`
   }
-  const self: Link = { relation: 'self', url: url([]) }
+  const self: BundleLink = { relation: 'self', url: url([]) }
   return next === undefined ? [self] : [self, { relation: 'first', url: url([]) }, { relation: 'next', url: url([['_cursor', next]]) }]
 }
 
 /** What made a version, and how that was answered. */
-const REQUESTS: Readonly<Record<Making | 'delete', readonly [method: string, status: string]>> = {
+const REQUESTS: Readonly<Record<WriteKind | 'delete', readonly [method: string, status: string]>> = {
   create: ['POST', '201'],
   'update-as-create': ['PUT', '201'],
   update: ['PUT', '200'],
@@ -155,9 +161,9 @@ function entryOf(version: ResourceVersion, request: FhirRequest): BundleEntry {
   const { type, id, versionId, lastUpdated, deleted } = version
   const [method, status] = REQUESTS[deleted ? 'delete' : (version.made ?? likelyMaking(versionId))]
   const url = method === 'POST' ? type : `${type}/${id}`
-  const response = { status, etag: etag(versionId), lastModified: instant(lastUpdated) }
+  const response = { status, etag: toEtag(versionId), lastModified: toInstant(lastUpdated) }
   return shownEntry(request, version, { request: { method, url }, response })
 }
 
 /** Of a version that was written before it was kept. */
-const likelyMaking = (versionId: number): Making => (versionId === 1 ? 'create' : 'update')
+const likelyMaking = (versionId: number): WriteKind => (versionId === 1 ? 'create' : 'update')

@@ -1,22 +1,22 @@
 /** FHIR patch and conditional patch, by JSON Patch or FHIRPath Patch. https://hl7.org/fhir/R4/http.html#patch */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
-import { affordable } from '../../fhir/path/client-budget.ts'
+import { evaluateWithinBudget } from '../../fhir/path/client-budget.ts'
 import { isResource, type Resource } from '../../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Interaction } from '../interaction.ts'
 import { keyOf, typeOf } from '../resources/request-key.ts'
 import { gone, notFound } from '../resources/version-response.ts'
-import { findingsOf } from '../validation/structure-findings.ts'
-import { blindly, type Hiding, hidingNothing, hidingReferences } from '../writing/blind-patch.ts'
+import { structureIssuesOf } from '../validation/structure-findings.ts'
+import { noReferenceMask, type ReferenceMask, referenceMask, runBlindPatch } from '../writing/blind-patch.ts'
 import { criteriaOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
-import { isShownTo } from '../writing/head-access.ts'
+import { isVisibleTo } from '../writing/head-access.ts'
 import { checkIfMatch } from '../writing/next-version.ts'
-import { changeBy, type PatchDocument, readPatch } from '../writing/patch-document.ts'
-import { saveOver } from '../writing/version-replacement.ts'
-import { type WriteInteraction, type WritePorts, writing } from '../writing/write-loop.ts'
+import { type PatchDocument, patchFunctionOf, readPatch } from '../writing/patch-document.ts'
+import { prepareReplacement } from '../writing/version-replacement.ts'
+import { type WriteInteraction, type WritePorts, writeLoop } from '../writing/write-loop.ts'
 
-export const patching: WriteInteraction = {
+export const patchWrite: WriteInteraction = {
   async locate(ports, request) {
     if (request.id !== undefined) return { kind: 'target', key: keyOf(request) }
     const [match, second] = await matchesOf(ports, criteriaOf(request, typeOf(request), request.parameters))
@@ -31,25 +31,25 @@ export const patching: WriteInteraction = {
     checkIfMatch(request, head)
     if ('damage' in head) throw head.damage
     const patch = readPatch(request.patch)
-    const isShown = await isShownTo(request, head, ports)
-    const hiding = isShown ? hidingNothing : hidingReferences(ports.clock.newId())
+    const isShown = await isVisibleTo(request, head, ports)
+    const hiding = isShown ? noReferenceMask : referenceMask(ports.clock.newId())
     const apply = async () => {
       const after = sameAs(target.key, await patched(head, patch, hiding))
       return valid(hiding.show(await ports.resolve(after)))
     }
-    return saveOver(ports, request, target, head, await (isShown ? apply() : blindly(request, target.key, patch, apply)))
+    return prepareReplacement(ports, request, target, head, await (isShown ? apply() : runBlindPatch(request, target.key, patch, apply)))
   },
 }
 
-export const patch = (ports: WritePorts): Interaction => writing(ports, patching)
+export const patch = (ports: WritePorts): Interaction => writeLoop(ports, patchWrite)
 
 /** ms of processor time, and for each MB of the resource. */
 const LONGEST = { patch: 100, megabyte: 40 } as const
 
-async function patched({ body }: ResourceVersion, patch: PatchDocument, { hide }: Hiding): Promise<unknown> {
-  const change = await changeBy(patch)
+async function patched({ body }: ResourceVersion, patch: PatchDocument, { hide }: ReferenceMask): Promise<unknown> {
+  const change = await patchFunctionOf(patch)
   const milliseconds = LONGEST.patch + Math.ceil((LONGEST.megabyte * body.length) / 1_000_000)
-  return affordable('The patch', milliseconds, (work) => change(hide(parseJsonBytes(body) as Resource), work))
+  return evaluateWithinBudget('The patch', milliseconds, (work) => change(hide(parseJsonBytes(body) as Resource), work))
 }
 
 function sameAs({ type, id }: ResourceKey, after: unknown): Resource {
@@ -59,7 +59,7 @@ function sameAs({ type, id }: ResourceKey, after: unknown): Resource {
 }
 
 async function valid(after: Resource): Promise<Resource> {
-  const issues = await findingsOf(after)
+  const issues = await structureIssuesOf(after)
   if (issues.length > 0) throw new FhirError(422, issues)
   return after
 }

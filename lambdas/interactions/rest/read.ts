@@ -3,25 +3,25 @@ import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction, Ports } from '../interaction.ts'
-import { withState } from '../resources/parameter-state.ts'
+import { withParameterState } from '../resources/parameter-state.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { found, liveHead, secondOf } from '../resources/version-response.ts'
-import type { Seen } from '../visible-store.ts'
+import { readCurrentVersion, secondOf, versionResponse } from '../resources/version-response.ts'
+import type { VisibleStore } from '../visible-store.ts'
 
 export const read =
   ({ resources, progress }: Pick<Ports, 'resources' | 'progress'>): Interaction =>
   async (request) => {
     const key = keyOf(request)
     const seen = resources(request, 'r')
-    const head = await liveHead(seen, key)
-    const response = await found(head, await withoutDoubt(request, seen, head), seen)
+    const head = await readCurrentVersion(seen, key)
+    const response = await versionResponse(head, await withoutDoubt(request, seen, head), seen)
     if (key.type !== 'SearchParameter' || response.status !== 200) return response
     const { definitions } = await progress.status(key.tenant)
-    return { ...response, body: withState(parseJsonBytes(head.body) as Resource, definitions) }
+    return { ...response, body: withParameterState(parseJsonBytes(head.body) as Resource, definitions) }
   }
 
 /** A second has room for several versions: who names it alone may have one before the head. */
-async function withoutDoubt(request: FhirRequest, seen: Seen, head: ResourceVersion): Promise<FhirRequest> {
+async function withoutDoubt(request: FhirRequest, seen: VisibleStore, head: ResourceVersion): Promise<FhirRequest> {
   const { ifModifiedSince, ...others } = request.preconditions
   const second = secondOf(head.lastUpdated)
   if (ifModifiedSince === undefined || others.ifNoneMatch !== undefined || second !== secondOf(ifModifiedSince)) return request

@@ -1,46 +1,46 @@
 /** FHIR search on a type, in a compartment or on the whole system, by GET and POST. https://hl7.org/fhir/R4/http.html#search */
 import type { Letter } from '../../access/scopes.ts'
 import type { BundleEntry } from '../../fhir/bundle.ts'
-import type { Matching, Plan, Position } from '../../ports/search/plan.ts'
-import { resolved } from '../../search/query/condition.ts'
+import type { HitPosition, Matching, Plan } from '../../ports/search/plan.ts'
+import { resolveChains } from '../../search/query/condition.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import { eventualIndex } from '../consistency/eventual-index.ts'
-import { outdatedTold } from '../consistency/outdated-index.ts'
+import { outdatedWarningIndex } from '../consistency/outdated-index.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
-import { compartmentOf, typesOf } from '../searching/compartment-search.ts'
-import { nearest } from '../searching/distance-extension.ts'
-import { explanation } from '../searching/explain.ts'
+import { compartmentPredicatesOf, typesOf } from '../searching/compartment-search.ts'
+import { distanceExtensionsOf } from '../searching/distance-extension.ts'
+import { explanationEntry } from '../searching/explain.ts'
 import { groupEntries } from '../searching/group-entries.ts'
 import { checkIncludes } from '../searching/included-resources.ts'
 import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from '../searching/page-entries.ts'
-import { type Asked, linksOf, pageAsked } from '../searching/page-request.ts'
-import { weighed } from '../searching/page-weight.ts'
-import { searcherOf } from '../searching/request-search-access.ts'
+import { linksOf, type PageRequest, parsePageRequest } from '../searching/page-request.ts'
+import { fitPartsIntoPage } from '../searching/page-weight.ts'
+import { searchAccessOf } from '../searching/request-search-access.ts'
 
 /** `letters`: under all of which is found what is found. */
 export const search =
   (all: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
   async (request) => {
-    const outdated = outdatedTold(all.index)
+    const outdated = outdatedWarningIndex(all.index)
     const eventual = request.preferences.consistency === 'eventual' ? eventualIndex(outdated.index) : undefined
     const ports = { ...all, index: eventual?.index ?? outdated.index }
-    const page = await pageAsked(ports, request)
+    const page = await parsePageRequest(ports, request)
     const asked = page.search
-    const searcher = searcherOf(request, letters)
+    const searcher = searchAccessOf(request, letters)
     checkIncludes(searcher, asked.includes)
     const types = typesOf(request, asked.types, searcher)
     // guard: search-needs-access
     const matching: Matching = {
       tenant: request.tenant,
       types,
-      where: await resolved([...compartmentOf(request), ...asked.where], searcher, ports.index),
+      where: await resolveChains([...compartmentPredicatesOf(request), ...asked.where], searcher, ports.index),
       access: searcher.rules(types),
     }
     const { entries, total, next } =
       asked.group === undefined
         ? await hits(ports, request, asked, matching, page)
         : await groupEntries(ports, request, { ...asked, group: asked.group }, matching, page)
-    const explained = request.preferences.explain === undefined ? [] : [await explanation(ports, asked, matching)]
+    const explained = request.preferences.explain === undefined ? [] : [await explanationEntry(ports, asked, matching)]
     const { links, isUnstored } = await linksOf(ports, request, page, next)
     return {
       status: 200,
@@ -56,20 +56,26 @@ export const search =
     }
   }
 
-async function hits(ports: SearchPorts, request: FhirRequest, asked: SearchRequest, matching: Matching, page: Asked): Promise<SearchPage> {
+async function hits(
+  ports: SearchPorts,
+  request: FhirRequest,
+  asked: SearchRequest,
+  matching: Matching,
+  page: PageRequest,
+): Promise<SearchPage> {
   const plan: Plan = {
     ...matching,
     order: asked.order,
     limit: asked.count,
     total: asked.total,
     ...(asked.skip === undefined ? {} : { skip: asked.skip }),
-    ...(page.after === undefined ? {} : { after: page.after as Position }),
+    ...(page.after === undefined ? {} : { after: page.after as HitPosition }),
   }
   const found = await ports.index.find(plan)
   const versions = await versionsOf(ports, request, found.hits)
   const parts = versions.map((version) => [version])
-  const { shown, others } = await weighed(ports, request, asked.includes, parts)
-  const distances = nearest(asked)
+  const { shown, others } = await fitPartsIntoPage(ports, request, asked.includes, parts)
+  const distances = distanceExtensionsOf(asked)
   const entries = versions.slice(0, shown).map((version) => matchEntry(request, version, distances(version)))
   const more = found.more || shown < found.hits.length
   const last = found.hits[shown - 1]

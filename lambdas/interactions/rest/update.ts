@@ -4,21 +4,21 @@ import { isId } from '../../fhir/resource.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Interaction } from '../interaction.ts'
 import { keyOf, malformedId, typeOf } from '../resources/request-key.ts'
-import { criteriaOf, guardOf, matchesOf, tooManyMatches } from '../writing/conditional-criteria.ts'
+import { criteriaOf, matchesOf, tooManyMatches, uniquenessGuardOf } from '../writing/conditional-criteria.ts'
 import { checkIfMatch, checkIfNoneMatch } from '../writing/next-version.ts'
 import { bodyOf } from '../writing/request-body.ts'
-import { saveOver } from '../writing/version-replacement.ts'
+import { prepareReplacement } from '../writing/version-replacement.ts'
 import {
-  type Answer,
   type AttemptPorts,
   andThen,
-  type Target,
+  type ResponseWithoutWrite,
   type WriteInteraction,
   type WritePorts,
-  writing,
+  type WriteTarget,
+  writeLoop,
 } from '../writing/write-loop.ts'
 
-export const updating: WriteInteraction = {
+export const updateWrite: WriteInteraction = {
   locate(ports, request, holder) {
     if (request.id === undefined) return locateByCriteria(ports, request, holder)
     const key = keyOf(request)
@@ -33,15 +33,19 @@ export const updating: WriteInteraction = {
     if (live && isConditional(request) && target.matched === undefined)
       throw fhirError(422, 'duplicate', `Nothing matches the criteria, but ${target.key.type}/${target.key.id} exists already`)
     checkIfNoneMatch(request, head)
-    return andThen(ports.resolve(bodyOf(request)), (resource) => saveOver(ports, request, target, head, resource))
+    return andThen(ports.resolve(bodyOf(request)), (resource) => prepareReplacement(ports, request, target, head, resource))
   },
 }
 
-export const update = (ports: WritePorts): Interaction => writing(ports, updating)
+export const update = (ports: WritePorts): Interaction => writeLoop(ports, updateWrite)
 
 const isConditional = (request: FhirRequest): boolean => request.id === undefined
 
-async function locateByCriteria(ports: AttemptPorts, request: FhirRequest, holder: ResourceKey | undefined): Promise<Target | Answer> {
+async function locateByCriteria(
+  ports: AttemptPorts,
+  request: FhirRequest,
+  holder: ResourceKey | undefined,
+): Promise<WriteTarget | ResponseWithoutWrite> {
   const { tenant } = request
   const type = typeOf(request)
   const { id } = bodyOf(request)
@@ -51,7 +55,7 @@ async function locateByCriteria(ports: AttemptPorts, request: FhirRequest, holde
   if (second !== undefined) throw tooManyMatches()
   if (match === undefined) {
     const key = { tenant, type, id: id ?? ports.clock.newId() }
-    return { kind: 'target', key, guard: guardOf(criteria, key, holder) }
+    return { kind: 'target', key, guard: uniquenessGuardOf(criteria, key, holder) }
   }
   if (id !== undefined && id !== match.id && ports.choices.conditionalUpdateIdMismatch === 'reject')
     throw fhirError(400, 'invalid', 'The id of the body is not the id of the resource that matches', `${type}.id`)

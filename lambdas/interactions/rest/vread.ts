@@ -1,19 +1,19 @@
 /** FHIR vread. https://hl7.org/fhir/R4/http.html#vread */
 import { fhirError } from '../../fhir/outcome.ts'
-import { versionNumber } from '../../fhir/version.ts'
+import { parseVersionNumber } from '../../fhir/version.ts'
 import type { Interaction, Ports } from '../interaction.ts'
 import { keyOf } from '../resources/request-key.ts'
-import { found, gone, notFound } from '../resources/version-response.ts'
+import { gone, notFound, versionResponse } from '../resources/version-response.ts'
 
 export const vread =
   ({ resources, choices }: Pick<Ports, 'resources' | 'choices'>): Interaction =>
   async (request) => {
     const key = keyOf(request)
     if (!choices.versioning) throw fhirError(404, 'not-supported', 'Versions are not served: the setting `versioning` is off')
-    const versionId = versionNumber(request.versionId ?? '')
+    const versionId = parseVersionNumber(request.versionId ?? '')
     const seen = resources(request, 'r')
     const [version] = versionId === undefined ? [] : await seen.versions([{ ...key, versionId }])
     if (version === undefined) throw notFound({ type: key.type, id: `${key.id}/_history/${request.versionId}` })
     if (version.deleted) throw gone(key, 410)
-    return found(version, request, seen)
+    return versionResponse(version, request, seen)
   }

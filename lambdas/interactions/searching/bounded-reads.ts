@@ -1,6 +1,6 @@
 /** Reads many versions without holding more of them than there is room for: a thousand resources may have 16 MB each. */
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { othersPass } from '../time-slices.ts'
+import { yieldIfDue } from '../time-slices.ts'
 
 /** Keys of the first reading. Most pages have no more, and so need no second one. */
 const FIRST = 100
@@ -10,14 +10,14 @@ const MOST_AT_ONCE = 500
 type Version = ResourceVersion | undefined
 
 /** Signature of `current` and `versions` of the store. */
-export type Read<Key> = (keys: readonly Key[], room: number) => Promise<readonly Version[]>
+export type ReadVersions<Key> = (keys: readonly Key[], room: number) => Promise<readonly Version[]>
 
 /** Reads the keys in their order, up to the body that uses up the room. The size of one reading decides how many keys the next one has room for. */
-export async function readWithin<Key>(room: number, keys: readonly Key[], read: Read<Key>): Promise<readonly Version[]> {
+export async function readUpTo<Key>(room: number, keys: readonly Key[], read: ReadVersions<Key>): Promise<readonly Version[]> {
   const found: Version[] = []
   let [size, left] = [FIRST, room]
   while (found.length < keys.length && left > 0) {
-    const pause = othersPass()
+    const pause = yieldIfDue()
     if (pause !== undefined) await pause
     const some = keys.slice(found.length, found.length + size)
     const versions = await read(some, left)
@@ -33,12 +33,12 @@ export async function readWithin<Key>(room: number, keys: readonly Key[], read: 
 const PART = 4_500_000
 
 /** Reads all keys in parts, each with the keys it is of: for a caller that keeps little of what it reads. */
-export async function* inParts<Key, Found>(
+export async function* readInParts<Key, Found>(
   keys: readonly Key[],
   read: (keys: readonly Key[], room: number) => Promise<readonly Found[]>,
 ): AsyncGenerator<readonly (readonly [key: Key, found: Found])[]> {
   for (let at = 0; at < keys.length; ) {
-    const pause = othersPass()
+    const pause = yieldIfDue()
     if (pause !== undefined) await pause
     const some = keys.slice(at, at + MOST_AT_ONCE)
     const found = await read(some, PART)

@@ -4,29 +4,29 @@ import type { Resource } from '../../fhir/resource.ts'
 import { compareVersions } from '../../ports/definitions/version-order.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { CALLED, calledBy, hasCanonical } from '../../search/canonical.ts'
+import { CANONICAL_FIELD, canonicalKeysOf, hasCanonical } from '../../search/canonical.ts'
 import type { FhirRequest } from '../interaction.ts'
-import { othersPass } from '../time-slices.ts'
-import type { Read } from './bounded-reads.ts'
+import { yieldIfDue } from '../time-slices.ts'
+import type { ReadVersions } from './bounded-reads.ts'
 import { type SearchPorts, versionsOf } from './page-entries.ts'
-import { searcherOf } from './request-search-access.ts'
+import { searchAccessOf } from './request-search-access.ts'
 
 /** By canonical, perhaps with a version: the types it may be of. */
-export type Canonicals = ReadonlyMap<string, ReadonlySet<string>>
+export type CanonicalTypes = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Resources with one of the urls that are looked at, at most, and how many at once. */
 const MOST = 10_000
 const AT_ONCE = 100
 
 /** `read`: of these hits. */
-type Called = { readonly hits: readonly Hit[]; readonly read: Read<Hit> }
+type Called = { readonly hits: readonly Hit[]; readonly read: ReadVersions<Hit> }
 
 /** What they name. Without a version that is the one with the highest, of several the one that was changed last. */
-export async function called(ports: SearchPorts, request: FhirRequest, canonicals: Canonicals): Promise<Called> {
+export async function findByCanonical(ports: SearchPorts, request: FhirRequest, canonicals: CanonicalTypes): Promise<Called> {
   if (canonicals.size === 0) return { hits: [], read: async () => [] }
   const types = [...new Set([...canonicals.values()].flatMap((types) => [...types]))]
-  const where = { kind: 'key', field: CALLED, oneOf: [...canonicals.keys()] } as const
-  const matching = { tenant: request.tenant, types, where, access: searcherOf(request).rules(types) }
+  const where = { kind: 'key', field: CANONICAL_FIELD, oneOf: [...canonicals.keys()] } as const
+  const matching = { tenant: request.tenant, types, where, access: searchAccessOf(request).rules(types) }
   const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST, total: 'none' })
   const highest = new Map<string, Candidate>()
   // Versions of the last reading: mostly there is one, and none is read again.
@@ -62,13 +62,13 @@ async function candidatesOf(hit: Hit, head: ResourceVersion): Promise<readonly C
 const isHigher = (a: Candidate, b: Candidate): boolean => (compareVersions(a.version, b.version) || a.lastUpdated - b.lastUpdated) > 0
 
 /** What each of them may be called by, of those that may be. */
-export async function namesOfAll(heads: readonly ResourceVersion[]): Promise<ReadonlyMap<ResourceVersion, readonly string[]>> {
+export async function canonicalsOfVersions(heads: readonly ResourceVersion[]): Promise<ReadonlyMap<ResourceVersion, readonly string[]>> {
   const found = new Map<ResourceVersion, readonly string[]>()
   for (const head of heads) if (hasCanonical(head.type)) found.set(head, await namesOf(head))
   return found
 }
 
 async function namesOf({ body }: ResourceVersion): Promise<readonly string[]> {
-  await othersPass()
-  return calledBy(parseJsonBytes(body) as Resource)
+  await yieldIfDue()
+  return canonicalKeysOf(parseJsonBytes(body) as Resource)
 }

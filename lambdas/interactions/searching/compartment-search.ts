@@ -1,22 +1,22 @@
 /** Compartment search: only what belongs to one patient, encounter, practitioner, related person or device. https://hl7.org/fhir/R4/compartmentdefinition.html */
-import { OWNERS } from '../../fhir/compartment.ts'
+import { COMPARTMENT_TYPES } from '../../fhir/compartment.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
-import type { Searcher } from '../../search/query/condition.ts'
+import type { SearchAccess } from '../../search/query/condition.ts'
 import type { FhirRequest } from '../interaction.ts'
 
 /** FhirError 404 for a type that has no compartments. */
-export function compartmentOf({ compartment }: FhirRequest): readonly Predicate[] {
+export function compartmentPredicatesOf({ compartment }: FhirRequest): readonly Predicate[] {
   if (compartment === undefined) return []
   const [owner = ''] = compartment.split('/')
-  if (!OWNERS.has(owner))
-    throw fhirError(404, 'not-found', `There is no compartment ${compartment}: only ${[...OWNERS].join(', ')} have one`)
+  if (!COMPARTMENT_TYPES.has(owner))
+    throw fhirError(404, 'not-found', `There is no compartment ${compartment}: only ${[...COMPARTMENT_TYPES].join(', ')} have one`)
   return [{ kind: 'compartment', oneOf: [compartment] }]
 }
 
 /** `asked`: of `_type`. FhirError 403 where one that is named is out of scope, or all are. */
-export function typesOf({ type }: FhirRequest, asked: readonly string[] | undefined, searcher: Searcher): readonly string[] {
+export function typesOf({ type }: FhirRequest, asked: readonly string[] | undefined, searcher: SearchAccess): readonly string[] {
   if (type === undefined && asked === undefined) return searcher.within(resourceTypes)
   return (type === undefined ? asked! : [type]).flatMap((each) => searcher.within([each]))
 }

@@ -10,7 +10,7 @@ import { circleOf } from '../../search/types/special.ts'
 const DISTANCE = 'http://hl7.org/fhir/StructureDefinition/location-distance'
 
 /** The extensions of a match's `search`: none unless the search has one place. */
-export function nearest({ used }: SearchRequest): (version: ResourceVersion) => readonly object[] {
+export function distanceExtensionsOf({ used }: SearchRequest): (version: ResourceVersion) => readonly object[] {
   const [, value] = used.find(([name]) => name === 'near') ?? []
   const place = value === undefined ? undefined : circleOf(value)
   if (place === undefined) return () => []

@@ -5,7 +5,7 @@ import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import { outcomeEntry } from './page-entries.ts'
 
-export async function explanation(
+export async function explanationEntry(
   { index }: { readonly index: SearchIndex },
   { order, count, total }: SearchRequest,
   matching: Matching,

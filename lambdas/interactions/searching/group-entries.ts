@@ -1,22 +1,22 @@
 /** The entries of a grouped search: the first resources of each group, each told its group's key and size. */
 import type { BundleEntry } from '../../fhir/bundle.ts'
-import { SEARCH_GROUP } from '../../fhir/own-extensions.ts'
+import { SEARCH_GROUP_EXTENSION } from '../../fhir/own-extensions.ts'
 import type { GroupPlan, GroupPosition, Matching } from '../../ports/search/plan.ts'
-import type { Group } from '../../ports/search/search-index.ts'
+import type { HitGroup } from '../../ports/search/search-index.ts'
 import type { Grouping } from '../../search/query/group.ts'
 import type { SearchRequest } from '../../search/query/query.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { matchEntry, outcomeEntry, type SearchPage, type SearchPorts, versionsOf } from './page-entries.ts'
-import { HEAVIEST_PAGE, lightEnough } from './page-limits.ts'
-import type { Asked } from './page-request.ts'
-import { weighed } from './page-weight.ts'
+import { MAX_PAGE_BYTES, takeFittingPage } from './page-limits.ts'
+import type { PageRequest } from './page-request.ts'
+import { fitPartsIntoPage } from './page-weight.ts'
 
 export async function groupEntries(
   ports: SearchPorts,
   request: FhirRequest,
   { group, count, skip, includes, total: asked }: SearchRequest & { readonly group: Grouping },
   matching: Matching,
-  { after }: Asked,
+  { after }: PageRequest,
 ): Promise<SearchPage> {
   const plan: GroupPlan = {
     ...matching,
@@ -34,12 +34,12 @@ export async function groupEntries(
   const sizes = groups.map(({ hits }) => hits.length)
   // A page that was full before the last version of a later group ends before that group.
   const parts = inPartsOf(sizes, versions).filter((part, i) => i === 0 || part.length === sizes[i])
-  const light = parts.map(lightEnough)
-  const { shown, others } = await weighed(ports, request, includes, light)
+  const light = parts.map(takeFittingPage)
+  const { shown, others } = await fitPartsIntoPage(ports, request, includes, light)
   const entries = groups.slice(0, shown).flatMap(({ key, size }, i): readonly BundleEntry[] => {
     const extension = [
       {
-        url: SEARCH_GROUP,
+        url: SEARCH_GROUP_EXTENSION,
         extension: [
           { url: 'key', valueString: key },
           { url: 'size', valueInteger: size },
@@ -65,11 +65,11 @@ const leftOut = (count: number): readonly BundleEntry[] =>
         outcomeEntry({
           severity: 'warning',
           code: 'too-costly',
-          text: `A group is shown as far as its resources have ${HEAVIEST_PAGE} bytes: ${count} of this page are left out. Search for them by the key of their group`,
+          text: `A group is shown as far as its resources have ${MAX_PAGE_BYTES} bytes: ${count} of this page are left out. Search for them by the key of their group`,
         }),
       ]
 
-const hitsIn = (groups: readonly Group[]): number => groups.reduce((sum, { hits }) => sum + hits.length, 0)
+const hitsIn = (groups: readonly HitGroup[]): number => groups.reduce((sum, { hits }) => sum + hits.length, 0)
 
 function inPartsOf<T>(sizes: readonly number[], all: readonly T[]): readonly (readonly T[])[] {
   let from = 0

@@ -1,25 +1,25 @@
 /** Resources that come along with matches. https://hl7.org/fhir/R4/search.html#include */
 import type { BundleEntry } from '../../fhir/bundle.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
-import { localReference } from '../../fhir/references.ts'
+import { toLocalReference } from '../../fhir/references.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
-import { type Predicate, some } from '../../ports/search/plan.ts'
+import { or, type Predicate } from '../../ports/search/plan.ts'
 import type { ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { hasCanonical, mayBeCanonical, withoutFragment } from '../../search/canonical.ts'
 import { namesOf } from '../../search/fields.ts'
-import { remembered } from '../../search/interned-texts.ts'
+import { cacheByText } from '../../search/interned-texts.ts'
 import type { SearchParameter } from '../../search/parameters.ts'
-import type { Searcher } from '../../search/query/condition.ts'
-import { followed, type Include } from '../../search/query/include.ts'
+import type { SearchAccess } from '../../search/query/condition.ts'
+import { type Include, referenceParametersOf } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
-import { othersPass } from '../time-slices.ts'
-import { type Read, readWithin } from './bounded-reads.ts'
-import { called, namesOfAll } from './canonical-lookup.ts'
+import { yieldIfDue } from '../time-slices.ts'
+import { type ReadVersions, readUpTo } from './bounded-reads.ts'
+import { canonicalsOfVersions, findByCanonical } from './canonical-lookup.ts'
 import { type SearchPorts, versionsOf } from './page-entries.ts'
-import { searcherOf } from './request-search-access.ts'
+import { searchAccessOf } from './request-search-access.ts'
 
 /** Rounds of `:iterate`. */
 const DEEPEST = 4
@@ -32,7 +32,7 @@ const MOST_READ = 10_000
 type Limits = { readonly most: number; readonly room: number }
 
 /** Returns what comes along, each resource once and none that is a match, as far as the limits allow. `isCut`: there is more. */
-export async function included(
+export async function readIncludedEntries(
   ports: SearchPorts,
   request: FhirRequest,
   includes: readonly Include[],
@@ -84,12 +84,12 @@ class Included {
   }
 
   /** Adds the resources of the keys, as far as the limits allow. Missing and hidden resources take no place. */
-  async add<Key extends Named>(keys: readonly Key[], read: Read<Key>): Promise<void> {
+  async add<Key extends Named>(keys: readonly Key[], read: ReadVersions<Key>): Promise<void> {
     const all = keys.filter((key) => !this.#names.has(nameOf(key)))
     const wanted = all.slice(0, MOST_READ)
     this.isCut ||= wanted.length < all.length
     for (let at = 0; at < wanted.length; ) {
-      const versions = await readWithin(this.#room, wanted.slice(at, at + Math.max(this.vacant, FEWEST)), read)
+      const versions = await readUpTo(this.#room, wanted.slice(at, at + Math.max(this.vacant, FEWEST)), read)
       at += versions.length
       if (versions.length === 0 || !versions.every((version) => this.#take(version))) {
         this.isCut = true
@@ -112,7 +112,7 @@ class Included {
 type Named = Pick<ResourceKey, 'type' | 'id'>
 
 /** FhirError 403 where a type is named that is out of scope; those that are only possible are left out. */
-export function checkIncludes(searcher: Searcher, includes: readonly Include[]): void {
+export function checkIncludes(searcher: SearchAccess, includes: readonly Include[]): void {
   for (const { source, target = '*' } of includes) for (const type of [source, target]) if (type !== '*') searcher.within([type])
 }
 
@@ -129,11 +129,11 @@ async function addReferred(
   const seen = resources(request, 's')
   const keys = new Map<string, ResourceKey>()
   const canonicals = new Map<string, Set<string>>()
-  const leadingFrom = remembered(resourceTypes.length, (type) => leading(includes, type, reading))
+  const leadingFrom = cacheByText(resourceTypes.length, (type) => leading(includes, type, reading))
   for (const { type, body } of sources) {
     const parameters = leadingFrom(type)
     if (parameters.size === 0) continue
-    const pause = othersPass()
+    const pause = yieldIfDue()
     if (pause !== undefined) await pause
     const resource = parseJsonBytes(body) as Resource
     for (const { ahead } of parameters.keys()) await ahead?.([resource], expressions)
@@ -141,7 +141,7 @@ async function addReferred(
       for (const { value } of parameter.values(resource)) {
         const text = isElement(value) ? value.reference : value
         if (typeof text !== 'string') continue
-        const name = localReference(text, reading)
+        const name = toLocalReference(text, reading)
         if (name === undefined && text === value) addCanonical(canonicals, text, parameter, wanted)
         if (name === undefined) continue
         const [target = '', id = ''] = name.split('/')
@@ -149,7 +149,7 @@ async function addReferred(
       }
   }
   await found.add([...keys.values()], seen.current)
-  const { hits, read } = await called(ports, request, canonicals)
+  const { hits, read } = await findByCanonical(ports, request, canonicals)
   await found.add(hits, read)
 }
 
@@ -170,12 +170,12 @@ async function addReferring(
   found: Included,
 ): Promise<void> {
   const { tenant, reading } = request
-  const searcher = searcherOf(request)
-  const names = await namesOfAll(targets)
+  const searcher = searchAccessOf(request)
+  const names = await canonicalsOfVersions(targets)
   const sources = includes.some(({ source }) => source === '*') ? resourceTypes : [...new Set(includes.map(({ source }) => source))]
   for (const source of sources.length === 0 ? [] : searcher.within(sources)) {
     if (found.isCut) return
-    const where = some(
+    const where = or(
       ...[...leading(includes, source, reading)].flatMap(([parameter, wanted]): readonly Predicate[] => {
         const { field, targets: possible } = parameter
         const to = targets.filter(({ type }) => possible.includes(type) && (wanted.has(type) || wanted.has(undefined)))
@@ -210,7 +210,7 @@ function leading(
 ): ReadonlyMap<SearchParameter, ReadonlySet<string | undefined>> {
   const parameters = new Map<SearchParameter, Set<string | undefined>>()
   for (const include of includes)
-    for (const parameter of followed(include, type, custom)) {
+    for (const parameter of referenceParametersOf(include, type, custom)) {
       const wanted = parameters.get(parameter) ?? new Set()
       parameters.set(parameter, wanted.add(include.target))
     }

@@ -1,15 +1,15 @@
 /** What the pages of a search are made of. */
 import { createHash } from 'node:crypto'
 import type { BundleEntry } from '../../fhir/bundle.ts'
-import { type Issue, outcome } from '../../fhir/outcome.ts'
+import { type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
 import { IndexAhead } from '../../ports/faults/index-ahead.ts'
-import type { GroupPosition, Position } from '../../ports/search/plan.ts'
+import type { GroupPosition, HitPosition } from '../../ports/search/plan.ts'
 import type { Hit } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
 import { shownEntry } from '../resources/shown-entry.ts'
-import { readWithin } from './bounded-reads.ts'
-import { HEAVIEST_PAGE } from './page-limits.ts'
+import { readUpTo } from './bounded-reads.ts'
+import { MAX_PAGE_BYTES } from './page-limits.ts'
 
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 
@@ -17,19 +17,19 @@ export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' |
 export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: NextPage }
 
 /** `after`: where this page ended; `shown`: its matches or groups, fewer than were asked for where they are heavy. */
-export type NextPage = { readonly after: Position | GroupPosition; readonly shown: number }
+export type NextPage = { readonly after: HitPosition | GroupPosition; readonly shown: number }
 
 /** Reads the versions that the index found, up to the one that fills a page. `room`: bytes left in it. Throws IndexAhead if the store does not have them all. */
 export async function versionsOf(
   { resources }: Pick<SearchPorts, 'resources'>,
   request: FhirRequest,
   hits: readonly Hit[],
-  room = HEAVIEST_PAGE,
+  room = MAX_PAGE_BYTES,
 ): Promise<readonly ResourceVersion[]> {
   const { tenant } = request
   const seen = resources(request, 's')
   const keys = hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
-  const versions = await readWithin(room, keys, seen.versions)
+  const versions = await readUpTo(room, keys, seen.versions)
   return versions.map((version) => {
     if (version === undefined) throw new IndexAhead('the index knows a version that the store does not have')
     return version
@@ -39,7 +39,7 @@ export async function versionsOf(
 /** What is to be told of the search: it stands nowhere else, and has a fullUrl as all entries have. https://hl7.org/fhir/R4/bundle.html#bundle-unique */
 export const outcomeEntry = (...issues: readonly Issue[]): BundleEntry => ({
   fullUrl: uuidOf(JSON.stringify(issues)),
-  resource: outcome(issues),
+  resource: operationOutcomeOf(issues),
   more: { search: { mode: 'outcome' } },
 })
 

@@ -1,26 +1,33 @@
 /** Which page of a search is asked for, and the links to others. https://hl7.org/fhir/R4/search.html#Paging */
-import type { Link } from '../../fhir/bundle.ts'
+import type { BundleLink } from '../../fhir/bundle.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { DiskFull } from '../../ports/faults/disk-full.ts'
-import type { GroupPosition, Position } from '../../ports/search/plan.ts'
-import { checkOnce, type Pairs } from '../../search/query/parameter-pairs.ts'
-import { DEEPEST_SKIP, GIVEN_ONCE, isOffset, type Offset, parseSearch, type SearchRequest } from '../../search/query/query.ts'
+import type { GroupPosition, HitPosition } from '../../ports/search/plan.ts'
+import { checkSingleValued, type ParameterPairs } from '../../search/query/parameter-pairs.ts'
+import {
+  isOffsetParameter,
+  MAX_SKIP,
+  type OffsetParameter,
+  parseSearch,
+  type SearchRequest,
+  SINGLE_VALUE_PARAMETERS,
+} from '../../search/query/query.ts'
 import type { FhirRequest } from '../interaction.ts'
-import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
+import { checkCursor, openCursor, type PagedRequest, sealCursor } from './cursor.ts'
 import type { NextPage, SearchPorts } from './page-entries.ts'
-import { queryText } from './page-limits.ts'
-import { keepQuery, keptQuery } from './stored-query.ts'
+import { toQueryText } from './page-limits.ts'
+import { readStoredQuery, storeQuery } from './stored-query.ts'
 
 /** What a paging link carries, sealed. `query`: the key of the parameters, where the link does not show them. */
-type Cursor = { readonly after?: Position | GroupPosition; readonly query?: string }
+type Cursor = { readonly after?: HitPosition | GroupPosition; readonly query?: string }
 
 /** `whole`: the key of a cursor that a link has no room for. */
 type Carried = Cursor | { readonly whole: string }
 
-export type Asked = {
+export type PageRequest = {
   readonly search: SearchRequest
-  readonly paged: Paged
-  readonly after?: Position | GroupPosition
+  readonly paged: PagedRequest
+  readonly after?: HitPosition | GroupPosition
   /** The links must not show the parameters. */
   readonly isHidden: boolean
   /** See Cursor. */
@@ -33,21 +40,21 @@ const LONGEST_QUERY = 4_000
 const LONGEST_CURSOR = 3_500
 
 /** FhirError 400: what the search cannot mean, and a cursor that is not of this search. */
-export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promise<Asked> {
-  checkOnce(request.parameters, GIVEN_ONCE)
+export async function parsePageRequest(ports: SearchPorts, request: FhirRequest): Promise<PageRequest> {
+  checkSingleValued(request.parameters, SINGLE_VALUE_PARAMETERS)
   const [, text] = request.parameters.find(([name]) => name === '_cursor') ?? []
   const given = request.parameters.filter(([name]) => name !== '_cursor')
   if (text === undefined) return askedOf(ports, request, given, { isHidden: request.posted })
   const cursor = openCursor<Carried>(ports.seal, ports.clock, text, request)
   const { after, query } = await wholeOf(ports, request, cursor.position)
   const kept = query === undefined ? [] : await stillKept(ports, request, query)
-  const isSaidAgain = (name: string): boolean => GIVEN_ONCE.has(name) && given.some(([other]) => other === name)
+  const isSaidAgain = (name: string): boolean => SINGLE_VALUE_PARAMETERS.has(name) && given.some(([other]) => other === name)
   const asked = askedOf(ports, request, [...kept.filter(([name]) => !isSaidAgain(name)), ...given], {
     isHidden: request.posted || query !== undefined,
     ...(after === undefined ? {} : { after }),
-    ...(query === undefined || given.some(([name]) => !isOffset(name)) ? {} : { query }),
+    ...(query === undefined || given.some(([name]) => !isOffsetParameter(name)) ? {} : { query }),
   })
-  mustPage(cursor, asked.paged)
+  checkCursor(cursor, asked.paged)
   if (after !== undefined && asked.search.offset !== undefined)
     throw fhirError(400, 'invalid', 'A cursor goes on where its page ended: it takes no offset beside it')
   return asked
@@ -56,14 +63,19 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
 const wholeOf = async (ports: SearchPorts, request: FhirRequest, carried: Carried): Promise<Cursor> =>
   'whole' in carried ? stillKept<Cursor>(ports, request, carried.whole) : carried
 
-async function stillKept<Kept = Pairs>({ blobs }: SearchPorts, request: FhirRequest, key: string): Promise<Kept> {
-  const kept = await keptQuery<Kept>(blobs, request, key)
+async function stillKept<Kept = ParameterPairs>({ blobs }: SearchPorts, request: FhirRequest, key: string): Promise<Kept> {
+  const kept = await readStoredQuery<Kept>(blobs, request, key)
   if (kept === undefined)
     throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
   return kept
 }
 
-function askedOf({ clock }: SearchPorts, request: FhirRequest, pairs: Pairs, more: Omit<Asked, 'search' | 'paged'>): Asked {
+function askedOf(
+  { clock }: SearchPorts,
+  request: FhirRequest,
+  pairs: ParameterPairs,
+  more: Omit<PageRequest, 'search' | 'paged'>,
+): PageRequest {
   // A cursor is where its page ended, whichever way of paging is preferred.
   const { pagination, ...preferences } = request.preferences
   const preferred = more.after === undefined && pagination !== undefined ? { pagination } : {}
@@ -74,7 +86,7 @@ function askedOf({ clock }: SearchPorts, request: FhirRequest, pairs: Pairs, mor
     search,
     paged: { caller: request, path: pathOf(request), of: [filters, order, group?.field, group?.order] },
     ...more,
-    isHidden: more.isHidden || queryText(search.used).length > LONGEST_QUERY,
+    isHidden: more.isHidden || toQueryText(search.used).length > LONGEST_QUERY,
   }
 }
 
@@ -83,9 +95,14 @@ export const pathOf = ({ compartment, type }: FhirRequest): string =>
   [compartment === undefined ? '' : `/${compartment}`, type === undefined ? (compartment === undefined ? '' : '/*') : `/${type}`].join('')
 
 /** `isUnstored`: there are none, because they would carry a stored query, and the disk is full. */
-export type Links = { readonly links: readonly Link[]; readonly isUnstored?: true }
+export type PageLinks = { readonly links: readonly BundleLink[]; readonly isUnstored?: true }
 
-export async function linksOf(ports: SearchPorts, request: FhirRequest, asked: Asked, next: NextPage | undefined): Promise<Links> {
+export async function linksOf(
+  ports: SearchPorts,
+  request: FhirRequest,
+  asked: PageRequest,
+  next: NextPage | undefined,
+): Promise<PageLinks> {
   try {
     return { links: await linksTo(ports, request, asked, next) }
   } catch (error) {
@@ -94,13 +111,21 @@ export async function linksOf(ports: SearchPorts, request: FhirRequest, asked: A
   }
 }
 
-async function linksTo(ports: SearchPorts, request: FhirRequest, asked: Asked, next: NextPage | undefined): Promise<readonly Link[]> {
+async function linksTo(
+  ports: SearchPorts,
+  request: FhirRequest,
+  asked: PageRequest,
+  next: NextPage | undefined,
+): Promise<readonly BundleLink[]> {
   const path = pathOf(request)
   const { used } = asked.search
-  const pairs = used.filter(([name]) => !isOffset(name))
+  const pairs = used.filter(([name]) => !isOffsetParameter(name))
   const query = asked.isHidden ? await keyOf(ports, request, asked, pairs) : undefined
-  const link = async ({ relation, after, offset = [] }: PageLink): Promise<Link> => {
-    const url = (pairs: Pairs): Link => ({ relation, url: `${request.baseUrl}${path}${pairs.length === 0 ? '' : `?${queryText(pairs)}`}` })
+  const link = async ({ relation, after, offset = [] }: PageLink): Promise<BundleLink> => {
+    const url = (pairs: ParameterPairs): BundleLink => ({
+      relation,
+      url: `${request.baseUrl}${path}${pairs.length === 0 ? '' : `?${toQueryText(pairs)}`}`,
+    })
     if (query === undefined && after === undefined) return url([...pairs, ...offset])
     const cursor: Cursor = {
       ...(after === undefined ? {} : { after }),
@@ -111,21 +136,33 @@ async function linksTo(ports: SearchPorts, request: FhirRequest, asked: Asked, n
   return Promise.all(pagesFrom(asked, next).map(link))
 }
 
-async function carriedBy({ seal, clock, blobs }: SearchPorts, request: FhirRequest, cursor: Cursor, paged: Paged): Promise<string> {
+async function carriedBy({ seal, clock, blobs }: SearchPorts, request: FhirRequest, cursor: Cursor, paged: PagedRequest): Promise<string> {
   const text = sealCursor(seal, clock, cursor, paged)
   if (text.length <= LONGEST_CURSOR) return text
-  const carried: Carried = { whole: await keepQuery(blobs, clock, request, cursor) }
+  const carried: Carried = { whole: await storeQuery(blobs, clock, request, cursor) }
   return sealCursor(seal, clock, carried, paged)
 }
 
 /** Of the parameters, where there are some. */
-const keyOf = async ({ blobs, clock }: SearchPorts, request: FhirRequest, { query }: Asked, pairs: Pairs): Promise<string | undefined> =>
-  query ?? (pairs.length === 0 ? undefined : await keepQuery(blobs, clock, request, pairs))
+const keyOf = async (
+  { blobs, clock }: SearchPorts,
+  request: FhirRequest,
+  { query }: PageRequest,
+  pairs: ParameterPairs,
+): Promise<string | undefined> => query ?? (pairs.length === 0 ? undefined : await storeQuery(blobs, clock, request, pairs))
 
-type PageLink = { readonly relation: Link['relation']; readonly after?: Position | GroupPosition; readonly offset?: Pairs }
+type PageLink = {
+  readonly relation: BundleLink['relation']
+  readonly after?: HitPosition | GroupPosition
+  readonly offset?: ParameterPairs
+}
 
-function pagesFrom({ search: { count, offset, used }, after }: Asked, next: NextPage | undefined): readonly PageLink[] {
-  const self: PageLink = { relation: 'self', ...(after === undefined ? {} : { after }), offset: used.filter(([name]) => isOffset(name)) }
+function pagesFrom({ search: { count, offset, used }, after }: PageRequest, next: NextPage | undefined): readonly PageLink[] {
+  const self: PageLink = {
+    relation: 'self',
+    ...(after === undefined ? {} : { after }),
+    offset: used.filter(([name]) => isOffsetParameter(name)),
+  }
   if (count === 0) return [self]
   const following: readonly PageLink[] = next === undefined ? [] : [{ relation: 'next', ...nextOf(offset, count, next) }]
   if (offset === undefined) return next === undefined ? [self] : [self, { relation: 'first' }, ...following]
@@ -140,10 +177,10 @@ function pagesFrom({ search: { count, offset, used }, after }: Asked, next: Next
 }
 
 /** After a page that ended early pages cannot be counted, and where offsets end a cursor goes on. */
-function nextOf(offset: Offset | undefined, count: number, { after, shown }: NextPage): Pick<PageLink, 'after' | 'offset'> {
+function nextOf(offset: OffsetParameter | undefined, count: number, { after, shown }: NextPage): Pick<PageLink, 'after' | 'offset'> {
   if (offset === undefined) return { after }
   const isPaged = offset.name === '_page'
   const skip = offset.at * (isPaged ? count : 1) + shown
-  if (skip > DEEPEST_SKIP) return { after }
+  if (skip > MAX_SKIP) return { after }
   return { offset: [isPaged && shown === count ? ['_page', String(offset.at + 1)] : ['_skip', String(skip)]] }
 }

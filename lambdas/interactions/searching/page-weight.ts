@@ -4,9 +4,9 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Include } from '../../search/query/include.ts'
 import type { FhirRequest } from '../interaction.ts'
 import { weightOf } from './bounded-reads.ts'
-import { included } from './included-resources.ts'
+import { readIncludedEntries } from './included-resources.ts'
 import { outcomeEntry, type SearchPorts } from './page-entries.ts'
-import { HEAVIEST_PAGE, lightCount } from './page-limits.ts'
+import { countFittingPage, MAX_PAGE_BYTES } from './page-limits.ts'
 
 /** Resources that come along, at most, as long as the page can be shortened. */
 const MOST_INCLUDED = 1_000
@@ -17,17 +17,17 @@ const MOST_WITH_ONE = 10_000
 type Part = readonly ResourceVersion[]
 
 /** The first parts, whole, at least one and no more than weigh, and what they include. What one part includes is cut, which an entry then says. */
-export async function weighed(
+export async function fitPartsIntoPage(
   ports: SearchPorts,
   request: FhirRequest,
   includes: readonly Include[],
   parts: readonly Part[],
 ): Promise<{ readonly shown: number; readonly others: readonly BundleEntry[] }> {
-  for (let shown = lightCount(parts.map(weightOf)); ; shown = Math.ceil(shown / 2)) {
+  for (let shown = countFittingPage(parts.map(weightOf)); ; shown = Math.ceil(shown / 2)) {
     if (includes.length === 0) return { shown, others: [] }
     const matches = parts.slice(0, shown).flat()
-    const limits = { most: shown > 1 ? MOST_INCLUDED : MOST_WITH_ONE, room: HEAVIEST_PAGE - weightOf(matches) }
-    const { entries, isCut } = await included(ports, request, includes, matches, limits)
+    const limits = { most: shown > 1 ? MOST_INCLUDED : MOST_WITH_ONE, room: MAX_PAGE_BYTES - weightOf(matches) }
+    const { entries, isCut } = await readIncludedEntries(ports, request, includes, matches, limits)
     if (!isCut) return { shown, others: entries }
     if (shown <= 1) return { shown, others: [...entries, CUT] }
   }
@@ -36,5 +36,5 @@ export async function weighed(
 const CUT = outcomeEntry({
   severity: 'warning',
   code: 'too-costly',
-  text: `More than ${MOST_WITH_ONE} resources would be included with one match, or the page would have more than ${HEAVIEST_PAGE} bytes: the others are left out. Search for them by their references`,
+  text: `More than ${MOST_WITH_ONE} resources would be included with one match, or the page would have more than ${MAX_PAGE_BYTES} bytes: the others are left out. Search for them by their references`,
 })

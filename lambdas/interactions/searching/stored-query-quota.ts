@@ -3,37 +3,38 @@
  * reads fills no disk. Known to one process: where several keep queries, each would have to ask for all.
  */
 import type { Blob, BlobParts, BlobStore } from '../../ports/blobs/blob-store.ts'
-import { ownerOf, QUERIES } from './stored-query.ts'
+import { QUERY_KEY_PREFIX, tenantDigestOf } from './stored-query.ts'
 
 /** Bytes. */
-export type Bounds = { readonly ofTenant: number; readonly inAll: number }
+export type StoredQueryQuota = { readonly ofTenant: number; readonly inAll: number }
 
 /** What a file takes at least. */
 const LEAST = 4_096
 
 type OfTenant = { sum: number; readonly sizes: Map<string, number> }
 
-export class BoundedQueries implements BlobStore {
+export class QuotaBlobStore implements BlobStore {
   readonly #blobs: BlobStore
-  readonly #bounds: Bounds
+  readonly #bounds: StoredQueryQuota
   /** The oldest first. */
   readonly #kept = new Map<string, OfTenant>()
   #sum = 0
   #known: Promise<void> | undefined
 
-  constructor(blobs: BlobStore, bounds: Bounds) {
+  constructor(blobs: BlobStore, bounds: StoredQueryQuota) {
     this.#blobs = blobs
     this.#bounds = bounds
   }
 
   async put(key: string, blob: Blob): Promise<void> {
-    if (!key.startsWith(QUERIES)) return this.#blobs.put(key, blob)
+    if (!key.startsWith(QUERY_KEY_PREFIX)) return this.#blobs.put(key, blob)
     // What cannot be listed counts for nothing, and goes with its day.
     this.#known ??= this.#learn().catch(() => undefined)
     await this.#known
     await this.#blobs.put(key, blob)
     this.#add(key, blob.bytes.length)
-    for (let gone = this.#tooMuch(ownerOf(key)); gone !== undefined; gone = this.#tooMuch(ownerOf(key))) await this.remove(gone)
+    for (let gone = this.#tooMuch(tenantDigestOf(key)); gone !== undefined; gone = this.#tooMuch(tenantDigestOf(key)))
+      await this.remove(gone)
   }
 
   get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined> {
@@ -63,28 +64,28 @@ export class BoundedQueries implements BlobStore {
 
   async #learn(): Promise<void> {
     const found: { readonly key: string; readonly size: number; readonly written: number }[] = []
-    for await (const info of this.#blobs.list(QUERIES)) found.push(info)
+    for await (const info of this.#blobs.list(QUERY_KEY_PREFIX)) found.push(info)
     for (const { key, size } of found.toSorted((a, b) => a.written - b.written)) this.#add(key, size)
   }
 
   #add(key: string, bytes: number): void {
     this.#forget(key)
-    const of = this.#kept.get(ownerOf(key)) ?? { sum: 0, sizes: new Map<string, number>() }
+    const of = this.#kept.get(tenantDigestOf(key)) ?? { sum: 0, sizes: new Map<string, number>() }
     const size = Math.max(LEAST, bytes)
     of.sizes.set(key, size)
     of.sum += size
     this.#sum += size
-    this.#kept.set(ownerOf(key), of)
+    this.#kept.set(tenantDigestOf(key), of)
   }
 
   #forget(key: string): void {
-    const of = this.#kept.get(ownerOf(key))
+    const of = this.#kept.get(tenantDigestOf(key))
     const size = of?.sizes.get(key)
     if (of === undefined || size === undefined) return
     of.sizes.delete(key)
     of.sum -= size
     this.#sum -= size
-    if (of.sizes.size === 0) this.#kept.delete(ownerOf(key))
+    if (of.sizes.size === 0) this.#kept.delete(tenantDigestOf(key))
   }
 
   /** The next that has to go. */

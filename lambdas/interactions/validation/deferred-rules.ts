@@ -1,14 +1,14 @@
 /** Rules of profiles that only fhirpath.js knows, or that may take any time, are evaluated where they can be ended. */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
-import { clipped } from '../../fhir/profile/clipped-text.ts'
-import { judge, type Pending, type Verdict, type Verdicts } from '../../fhir/profile/deferred-rules.ts'
-import type { Faults } from '../../fhir/profile/profile-issues.ts'
+import { clipText } from '../../fhir/profile/clipped-text.ts'
+import { type DeferredRule, reportVerdict, type Verdict, type VerdictLookup } from '../../fhir/profile/deferred-rules.ts'
+import type { ProfileIssues } from '../../fhir/profile/profile-issues.ts'
 import type { Element } from '../../fhir/resource.ts'
-import { Enough } from '../../fhir/validate/findings.ts'
-import type { Evaluated, Evaluation, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
-import { limited } from '../time-slices.ts'
-import { faultIn } from './fhirpath-fault.ts'
+import { IssueLimitReached } from '../../fhir/validate/findings.ts'
+import type { Evaluation, EvaluationResult, ExpressionRunner } from '../../ports/execution/expression-runner.ts'
+import { limitConcurrency } from '../time-slices.ts'
+import { expressionErrorOf } from './fhirpath-fault.ts'
 
 /** ms of processor time: rules that only fhirpath.js knows are few. */
 const EACH = 300
@@ -26,7 +26,7 @@ const MOST_CHARACTERS = 20_000_000
 const LONGEST = 10_000
 
 /** What the rules of a request may still take; its resources are asked about one after the other. `whose`: of several who ask, each has his turn. */
-type RequestBudget = { ms: number; overruns: number; readonly whose: string; readonly alone: ReturnType<typeof limited> }
+type RequestBudget = { ms: number; overruns: number; readonly whose: string; readonly alone: ReturnType<typeof limitConcurrency> }
 
 /** Of the requests that are under way, by their ids. */
 export class RequestBudgets {
@@ -36,7 +36,7 @@ export class RequestBudgets {
     const name = JSON.stringify([tenant, requestId])
     const found = requestId === undefined ? undefined : this.#known.get(name)
     if (found !== undefined) return found
-    const budget = { ms: ALL_OF_REQUEST, overruns: OVERRUNS_OF_REQUEST, whose: tenant, alone: limited(1) }
+    const budget = { ms: ALL_OF_REQUEST, overruns: OVERRUNS_OF_REQUEST, whose: tenant, alone: limitConcurrency(1) }
     if (requestId !== undefined) this.#known.set(name, budget)
     if (this.#known.size > MOST_REQUESTS) this.#known.delete(this.#known.keys().next().value!)
     return budget
@@ -44,7 +44,7 @@ export class RequestBudgets {
 }
 
 /** Of one resource: each is evaluated once. */
-export class RulesElsewhere implements Verdicts {
+export class DeferredRules implements VerdictLookup {
   readonly severity: Issue['severity']
   readonly #expressions: ExpressionRunner
   /** By type and expression, what it is evaluated on, and the resource that holds that. */
@@ -60,13 +60,13 @@ export class RulesElsewhere implements Verdicts {
     this.#request = request
   }
 
-  of = (rule: Pending): Verdict | undefined => {
+  of = (rule: DeferredRule): Verdict | undefined => {
     const outcome = this.#known.get(nameOf(rule))?.get(rule.focus)?.get(rule.owner)
     return outcome === undefined ? undefined : verdictOf(rule, outcome)
   }
 
-  async ask(rules: readonly Pending[]): Promise<void> {
-    const asked: Pending[] = []
+  async ask(rules: readonly DeferredRule[]): Promise<void> {
+    const asked: DeferredRule[] = []
     for (const rule of rules) {
       if (this.of(rule) !== undefined) continue
       // The same may be met on the same element more than once.
@@ -78,7 +78,7 @@ export class RulesElsewhere implements Verdicts {
     for (const [i, rule] of asked.entries()) this.#keep(rule, outcomes[i] ?? NOT_BEGUN)
   }
 
-  async #outcomesOf(evaluations: readonly Evaluation[]): Promise<readonly Evaluated[]> {
+  async #outcomesOf(evaluations: readonly Evaluation[]): Promise<readonly EvaluationResult[]> {
     const budgets = [this.#left, this.#request]
     const all = Math.min(...budgets.map(({ ms }) => ms))
     const overruns = Math.min(...budgets.map(({ overruns }) => overruns))
@@ -93,16 +93,16 @@ export class RulesElsewhere implements Verdicts {
   }
 
   /** After they were asked for. */
-  judge(rules: readonly Pending[], faults: Faults): void {
+  judge(rules: readonly DeferredRule[], faults: ProfileIssues): void {
     try {
-      for (const rule of rules) judge(rule, this.of(rule) ?? UNASKED, this.severity, faults)
+      for (const rule of rules) reportVerdict(rule, this.of(rule) ?? UNASKED, this.severity, faults)
     } catch (error) {
       // More errors than are listed.
-      if (!(error instanceof Enough)) throw error
+      if (!(error instanceof IssueLimitReached)) throw error
     }
   }
 
-  #keep(rule: Pending, outcome: Outcome): void {
+  #keep(rule: DeferredRule, outcome: Outcome): void {
     const name = nameOf(rule)
     const byFocus = this.#known.get(name) ?? new Map<unknown, Map<Element, Outcome>>()
     const byOwner = byFocus.get(rule.focus) ?? new Map<Element, Outcome>()
@@ -110,7 +110,7 @@ export class RulesElsewhere implements Verdicts {
   }
 
   /** Of the first ones, as many as may be evaluated. */
-  #evaluationsOf(rules: readonly Pending[]): readonly Evaluation[] {
+  #evaluationsOf(rules: readonly DeferredRule[]): readonly Evaluation[] {
     const evaluations: Evaluation[] = []
     for (const { constraint, type, owner, focus, isAmong, on } of rules.slice(0, this.#left.evaluations)) {
       const resource = this.#texts.get(owner) ?? writeJson(owner)
@@ -127,9 +127,10 @@ export class RulesElsewhere implements Verdicts {
   }
 }
 
-const nameOf = ({ type, constraint, isAmong, on }: Pending): string => `${isAmong !== undefined} ${on} ${type} ${constraint.expression}`
+const nameOf = ({ type, constraint, isAmong, on }: DeferredRule): string =>
+  `${isAmong !== undefined} ${on} ${type} ${constraint.expression}`
 
-type Outcome = Evaluated | typeof NOT_BEGUN
+type Outcome = EvaluationResult | typeof NOT_BEGUN
 const NOT_BEGUN = 'not begun'
 
 /** It is no FHIRPath. */
@@ -137,9 +138,9 @@ const TOO_LONG = '('
 const TOO_COSTLY: Verdict = { code: 'too-costly', why: 'takes too long to evaluate' }
 const UNASKED: Verdict = { code: 'too-costly', why: 'was not evaluated: there are too many of these rules, or others take too long' }
 
-const isTooCostly = (outcome: Evaluated): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
+const isTooCostly = (outcome: EvaluationResult): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
 
-function verdictOf({ constraint, isAmong, on }: Pending, outcome: Outcome): Verdict {
+function verdictOf({ constraint, isAmong, on }: DeferredRule, outcome: Outcome): Verdict {
   if (outcome === NOT_BEGUN || (isTooCostly(outcome) && outcome.ms === 0)) return UNASKED
   if ('failure' in outcome)
     return outcome.failure === 'too-costly'
@@ -156,6 +157,6 @@ function verdictOf({ constraint, isAmong, on }: Pending, outcome: Outcome): Verd
 /** Nothing of what it was evaluated on. */
 function reasonOf(rule: string, reason: string, linesBefore: number): string {
   if (rule.length > LONGEST) return `it has more than ${LONGEST} characters`
-  const fault = faultIn(rule, reason, linesBefore)
-  return fault === undefined ? 'it fails on this element' : `it is no FHIRPath, ${clipped(fault)}`
+  const fault = expressionErrorOf(rule, reason, linesBefore)
+  return fault === undefined ? 'it fails on this element' : `it is no FHIRPath, ${clipText(fault)}`
 }

@@ -4,7 +4,7 @@
  * With the place in it, as far as that is known: fhirpath.js tells it of what it cannot read, and names the functions it does not have.
  * `linesBefore`: of what it was evaluated within. undefined: it can be read, and fails on what it is evaluated on.
  */
-export function faultIn(expression: string, reason: string, linesBefore = 0): string | undefined {
+export function expressionErrorOf(expression: string, reason: string, linesBefore = 0): string | undefined {
   const [, line, offset, message] = /^line: (\d+); column: (\d+); message: (.*)/.exec(reason) ?? []
   if (message !== undefined) return `${message} (line ${Number(line) - linesBefore}, column ${Number(offset) + 1})`
   const [, name] = /^Not implemented: (\w+)$/.exec(reason) ?? []

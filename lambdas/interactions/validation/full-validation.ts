@@ -5,48 +5,48 @@
 import { FhirError, fhirError, type Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isDefinitionType } from '../../ports/definitions/canonicals.ts'
-import type { Reading } from '../../search/search-context.ts'
-import { definitionWarnings, longStringWarnings } from '../writing/write-warnings.ts'
+import type { SearchContext } from '../../search/search-context.ts'
+import { definitionWarningsOf, longStringWarningsOf } from '../writing/write-warnings.ts'
 import {
-  damaged,
-  type FindInProfiles,
-  findInProfiles,
-  loading,
-  misnamed,
-  type Named,
-  namedBy,
-  notChecked,
+  type DeclaredProfile,
+  damageIssuesOf,
+  declarationIssuesOf,
+  declaredProfilesOf,
+  type ProfileChecker,
   type ProfileParts,
-  typeOfR4,
+  profileChecker,
+  profileStateOf,
+  r4TypeOfCanonical,
+  uncheckedIssuesOf,
 } from './profile-findings.ts'
-import { findingsOf } from './structure-findings.ts'
+import { structureIssuesOf } from './structure-findings.ts'
 
 /**
  * `profiles`: canonicals it is to be checked against, besides those it names. `only`: those it names are ignored. `requestId`: validations of
  * one request share a budget for rules.
  */
-export type Validating = {
+export type ValidationRequest = {
   readonly tenant: string
   readonly profiles: readonly string[]
   readonly only?: true
-  readonly reading: Reading
+  readonly reading: SearchContext
   readonly requestId?: string
 }
 
 /** FhirError 422 for a profile in `profiles` that is not loaded. One that the resource names is a warning then. */
-export type Validate = (resource: Resource, asked: Validating) => Promise<readonly Issue[]>
+export type FullValidator = (resource: Resource, asked: ValidationRequest) => Promise<readonly Issue[]>
 
-export function validated(parts: ProfileParts): Validate {
-  const findIn = findInProfiles(parts)
+export function fullValidator(parts: ProfileParts): FullValidator {
+  const findIn = profileChecker(parts)
   return async (resource, { tenant, profiles, only, reading, requestId }) => {
     for (const canonical of profiles) await mustBeLoaded(tenant, canonical, parts)
-    const found = await findingsOf(resource)
-    const named = only ? [] : namedBy(resource)
+    const found = await structureIssuesOf(resource)
+    const named = only ? [] : declaredProfilesOf(resource)
     const canonicals = [...new Set([...profiles, ...named.map(({ canonical }) => canonical)])]
     const asked = [...profiles.map((canonical) => ({ canonical, place: resource.resourceType })), ...named]
     return [
       ...found,
-      ...misnamed(resource, asked, 'warning'),
+      ...declarationIssuesOf(resource, asked, 'warning'),
       ...(isShapeless(found)
         ? asked.flatMap(unchecked)
         : await inProfiles(
@@ -56,21 +56,21 @@ export function validated(parts: ProfileParts): Validate {
             named,
           )),
       // What has not the structure of its type may have texts anywhere.
-      ...(found.length > 0 ? [] : longStringWarnings(resource, reading)),
-      ...(found.length > 0 ? [] : definitionWarnings(resource)),
+      ...(found.length > 0 ? [] : longStringWarningsOf(resource, reading)),
+      ...(found.length > 0 ? [] : definitionWarningsOf(resource)),
       ...(found.length === 0 && isDefinitionType(resource.resourceType) ? await parts.toldOfDefinition(resource) : []),
     ]
   }
 }
 
 async function mustBeLoaded(tenant: string, canonical: string, { conformance }: ProfileParts): Promise<void> {
-  if (typeOfR4(canonical) !== undefined) return
+  if (r4TypeOfCanonical(canonical) !== undefined) return
   const definitions = await conformance(tenant)
-  const loaded = await loading(canonical, definitions)
+  const loaded = await profileStateOf(canonical, definitions)
   if (loaded.kind === 'unusable') throw cannotBeUsed(canonical, loaded.reason)
   if (loaded.kind === 'loaded') return
   const missing = fhirError(422, 'not-found', `The profile ${canonical.slice(0, SHOWN)} is not loaded`)
-  throw new FhirError(422, [...missing.issues, ...damaged(definitions)])
+  throw new FhirError(422, [...missing.issues, ...damageIssuesOf(definitions)])
 }
 
 const cannotBeUsed = (canonical: string, reason: string): FhirError =>
@@ -80,17 +80,17 @@ const cannotBeUsed = (canonical: string, reason: string): FhirError =>
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
 
 /** R4's own types are what it was checked against. */
-function unchecked({ canonical, place }: Named): readonly Issue[] {
-  if (typeOfR4(canonical) !== undefined) return []
+function unchecked({ canonical, place }: DeclaredProfile): readonly Issue[] {
+  if (r4TypeOfCanonical(canonical) !== undefined) return []
   const text = `The resource was not checked against the profile ${canonical.slice(0, SHOWN)}: it has not the structure that R4 gives it`
   return [{ severity: 'information', code: 'incomplete', expression: place, text }]
 }
 
 async function inProfiles(
-  findIn: (resource: Resource, canonicals: readonly string[]) => ReturnType<FindInProfiles>,
+  findIn: (resource: Resource, canonicals: readonly string[]) => ReturnType<ProfileChecker>,
   resource: Resource,
   canonicals: readonly string[],
-  named: readonly Named[],
+  named: readonly DeclaredProfile[],
 ): Promise<readonly Issue[]> {
   const found = await findIn(resource, canonicals)
   const { issues, missing, unusable } = found
@@ -99,7 +99,7 @@ async function inProfiles(
   // One that was asked for may have been removed since it was found.
   const lost = canonicals.find((each) => missing.includes(each) && !named.some(({ canonical }) => canonical === each))
   if (lost !== undefined) throw fhirError(422, 'not-found', `The profile ${lost.slice(0, SHOWN)} is not loaded`)
-  return [...issues, ...named.flatMap((each) => notChecked(each, found))]
+  return [...issues, ...named.flatMap((each) => uncheckedIssuesOf(each, found))]
 }
 
 /** Characters of a canonical that are said again. */

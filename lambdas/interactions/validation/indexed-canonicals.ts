@@ -3,12 +3,12 @@
  * not come to yet is remembered here, so that nobody waits for it.
  */
 import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../../ports/definitions/canonicals.ts'
-import type { Plan, Position } from '../../ports/search/plan.ts'
+import type { HitPosition, Plan } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { ResourceKey, ResourceReader, ResourceWriter } from '../../ports/store/resource-store.ts'
-import { announcedBy } from '../writing/canonical-announcements.ts'
+import { announcedCanonicalsOf } from '../writing/canonical-announcements.ts'
 
-export type IndexedParts = {
+export type IndexedCanonicalsParts = {
   /** `find` answers when it has come to `upTo`; absent: to everything acknowledged. `position`: to which it has come. */
   readonly index: { readonly find: (plan: Plan, upTo?: number) => ReturnType<SearchIndex['find']>; readonly position: number }
   readonly resources: Pick<ResourceReader, 'history'>
@@ -22,7 +22,7 @@ type Recent = { readonly name: string; readonly key: ResourceKey; readonly posit
 const PAGE = 100
 
 export class IndexedCanonicals implements Canonicals {
-  readonly #parts: IndexedParts
+  readonly #parts: IndexedCanonicalsParts
   /** By tenant, as far as anybody asked or wrote: 0 where there never was a definition. */
   readonly #changes = new Map<string, number>()
   /** In the order in which they were acknowledged; by their canonicals. */
@@ -33,7 +33,7 @@ export class IndexedCanonicals implements Canonicals {
   /** Of tenants with a commit that failed, and may have taken effect, the index has to know all. */
   readonly #doubtful = new Set<string>()
 
-  constructor(parts: IndexedParts) {
+  constructor(parts: IndexedCanonicalsParts) {
     this.#parts = parts
     this.#forgotten = parts.acknowledged()
   }
@@ -45,7 +45,7 @@ export class IndexedCanonicals implements Canonicals {
     for (let at = 0; at < recent.length; at += PAGE) yield recent.slice(at, at + PAGE)
     const where = { kind: 'key', field: 'url', oneOf: [url] } as const
     const plan = { tenant, types: [type], where, access: 'everything', order: [], limit: PAGE, total: 'none' } as const
-    let after: Position | undefined
+    let after: HitPosition | undefined
     do {
       const { hits, more } = await this.#parts.index.find({ ...plan, ...(after === undefined ? {} : { after }) }, upTo)
       if (hits.length > 0) yield hits.map(({ id }) => ({ tenant, type, id }))
@@ -69,7 +69,7 @@ export class IndexedCanonicals implements Canonicals {
       commit: async (writes, guards) => {
         const tenant = writes.find(({ type }) => isDefinitionType(type))?.tenant
         if (tenant === undefined) return writer.commit(writes, guards)
-        const announced = await announcedBy(writes)
+        const announced = await announcedCanonicalsOf(writes)
         try {
           const result = await writer.commit(writes, guards)
           if (result.kind === 'committed') for (const { url, ...key } of announced) this.#remember(nameOf(tenant, key.type, url), key)

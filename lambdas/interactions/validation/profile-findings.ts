@@ -1,23 +1,28 @@
 /** How a resource differs from profiles, and from what R4 advises. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../../fhir/outcome.ts'
-import { type Named, typeOfR4, uncheckedFor } from '../../fhir/profile/check/declared-profiles.ts'
-import { type Checked, checkProfiles } from '../../fhir/profile/check/profile-check.ts'
-import type { Pieces } from '../../fhir/profile/check-context.ts'
-import { Known, newRoom } from '../../fhir/profile/definitions/missing-definitions.ts'
-import { Unusable } from '../../fhir/profile/definitions/reduced-profile.ts'
-import type { Units } from '../../fhir/profile/rule-based-systems.ts'
+import { type DeclaredProfile, r4TypeOfCanonical, uncheckedProfileIssue } from '../../fhir/profile/check/declared-profiles.ts'
+import { type CheckResult, checkProfiles } from '../../fhir/profile/check/profile-check.ts'
+import type { IncrementalCheck } from '../../fhir/profile/check-context.ts'
+import { LoadingLibrary, newCacheCapacity } from '../../fhir/profile/definitions/missing-definitions.ts'
+import { UnusableDefinition } from '../../fhir/profile/definitions/reduced-profile.ts'
+import type { UcumUnits } from '../../fhir/profile/rule-based-systems.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import type { Conformance, ConformanceOf } from '../../ports/definitions/conformance.ts'
+import type { Conformance, ConformanceLookup } from '../../ports/definitions/conformance.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
-import { canonicalOf, isUnit } from '../../search/types/ucum.ts'
-import { othersPass } from '../time-slices.ts'
-import { RequestBudgets, RulesElsewhere } from './deferred-rules.ts'
+import { isUnit, toBaseUnits } from '../../search/types/ucum.ts'
+import { yieldIfDue } from '../time-slices.ts'
+import { DeferredRules, RequestBudgets } from './deferred-rules.ts'
 
-export { misnamed, type Named, namedBy, typeOfR4 } from '../../fhir/profile/check/declared-profiles.ts'
-export { ownDefinitions, toldOfDefinition } from './tenant-definitions.ts'
+export {
+  type DeclaredProfile,
+  declarationIssuesOf,
+  declaredProfilesOf,
+  r4TypeOfCanonical,
+} from '../../fhir/profile/check/declared-profiles.ts'
+export { definitionIssuesOf, tenantDefinitions } from './tenant-definitions.ts'
 
-export type ProfileFindings = {
+export type ProfileCheckResult = {
   readonly issues: readonly Issue[]
   /** Those of the profiles that are not loaded. */
   readonly missing: readonly string[]
@@ -29,13 +34,13 @@ export type ProfileFindings = {
 type Unused = { readonly profile: string; readonly reason: string; readonly isRetired?: true }
 
 /** `profiles`: their canonicals. */
-export type FindInProfiles = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileFindings>
+export type ProfileChecker = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileCheckResult>
 
 /** `tenant`: whose definitions count; `requestId`: of the request, whose resources share a budget for rules. A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
 type How = { readonly tenant: string; readonly requestId?: string; readonly isEnforced?: boolean }
 
 export type ProfileParts = {
-  readonly conformance: ConformanceOf
+  readonly conformance: ConformanceLookup
   readonly expressions: ExpressionRunner
   /** What durations are counted from. */
   readonly clock: Pick<Clock, 'now'>
@@ -43,18 +48,18 @@ export type ProfileParts = {
   readonly toldOfDefinition: (resource: Resource) => Promise<readonly Issue[]>
 }
 
-const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
+const UNITS: UcumUnits = { isUnit, inBaseUnits: toBaseUnits }
 
-export function findInProfiles({ conformance, expressions, clock }: Omit<ProfileParts, 'toldOfDefinition'>): FindInProfiles {
+export function profileChecker({ conformance, expressions, clock }: Omit<ProfileParts, 'toldOfDefinition'>): ProfileChecker {
   const knownNow = knownByState(clock)
   const budgets = new RequestBudgets()
   return async (resource, canonicals, { tenant, requestId, isEnforced = false }) => {
     const definitions = await conformance(tenant)
     const known = (await knownNow(definitions)).forCheck()
-    const profiles = canonicals.filter((canonical) => typeOfR4(canonical) === undefined)
+    const profiles = canonicals.filter((canonical) => r4TypeOfCanonical(canonical) === undefined)
     const most = workFor(resource)
     const severity = isEnforced ? 'error' : 'warning'
-    const elsewhere = new RulesElsewhere(expressions, severity, budgets.of(tenant, requestId))
+    const elsewhere = new DeferredRules(expressions, severity, budgets.of(tenant, requestId))
     for (let loads = 0, spent = 0, asked = 0; ; loads++) {
       const work = { left: most }
       const trees = profiles.map((canonical) => known.tree(canonical))
@@ -80,15 +85,15 @@ export function findInProfiles({ conformance, expressions, clock }: Omit<Profile
         isLast && (known.isWanting() || deciding.length > 0) ? [{ severity, ...UNASKED, expression: resource.resourceType }] : []
       const unusable = profiles.flatMap((profile) => unusedIn(known, profile))
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
-      return { issues: [...faults.issues, ...unasked, ...damaged(definitions)], missing, unusable }
+      return { issues: [...faults.issues, ...unasked, ...damageIssuesOf(definitions)], missing, unusable }
     }
   }
 }
 
 /** Others pass before each piece. */
-async function inTurns(check: Pieces<Checked>): Promise<Checked> {
+async function inTurns(check: IncrementalCheck<CheckResult>): Promise<CheckResult> {
   for (;;) {
-    const pause = othersPass()
+    const pause = yieldIfDue()
     if (pause !== undefined) await pause
     const piece = check.next()
     if (piece.done === true) return piece.value
@@ -98,29 +103,29 @@ async function inTurns(check: Pieces<Checked>): Promise<Checked> {
 type Loaded = { readonly kind: 'loaded' | 'missing' } | { readonly kind: 'unusable'; readonly reason: string }
 
 /** Whether there is a profile that can be used, as far as it says itself. */
-export async function loading(canonical: string, { profile }: Conformance): Promise<Loaded> {
+export async function profileStateOf(canonical: string, { profile }: Conformance): Promise<Loaded> {
   try {
     const found = await profile(canonical)
     if (found?.isRetired) return { kind: 'unusable', reason: 'it is retired' }
     return { kind: found === undefined ? 'missing' : 'loaded' }
   } catch (error) {
-    if (error instanceof Unusable) return { kind: 'unusable', reason: error.message }
+    if (error instanceof UnusableDefinition) return { kind: 'unusable', reason: error.message }
     throw error
   }
 }
 
 /** What is to be told of a profile that a resource names, where it was not checked. What cannot be used is an error where it is enforced. */
-export function notChecked(named: Named, { missing, unusable }: ProfileFindings, isEnforced = false): readonly Issue[] {
+export function uncheckedIssuesOf(named: DeclaredProfile, { missing, unusable }: ProfileCheckResult, isEnforced = false): readonly Issue[] {
   const { reason, isRetired } = unusable.find(({ profile }) => profile === named.canonical) ?? {}
-  if (reason !== undefined) return [uncheckedFor(named, reason, isEnforced && !isRetired ? 'error' : 'warning')]
-  return missing.includes(named.canonical) ? [uncheckedFor(named, undefined, 'warning')] : []
+  if (reason !== undefined) return [uncheckedProfileIssue(named, reason, isEnforced && !isRetired ? 'error' : 'warning')]
+  return missing.includes(named.canonical) ? [uncheckedProfileIssue(named, undefined, 'warning')] : []
 }
 
 /** That something was not looked at, because what is loaded is damaged. */
-export const damaged = ({ damage }: Conformance): readonly Issue[] =>
+export const damageIssuesOf = ({ damage }: Conformance): readonly Issue[] =>
   damage().map((text) => ({ severity: 'warning', code: 'incomplete', text }))
 
-function unusedIn(known: Known, profile: string): readonly Unused[] {
+function unusedIn(known: LoadingLibrary, profile: string): readonly Unused[] {
   const reason = known.unusable(profile)
   return reason === undefined ? [] : [{ profile, reason, ...(known.isRetiredProfile(profile) ? { isRetired: true } : {}) }]
 }
@@ -153,12 +158,12 @@ const UNASKED = { code: 'too-costly', text: 'More definitions are named than are
 const MOST_STATES = 20
 
 /** What is known is of one state of what is loaded; a check goes on with what it began with. */
-function knownByState(clock: ProfileParts['clock']): (definitions: Conformance) => Promise<Known> {
-  const known = new Map<string, Known>()
-  const room = newRoom()
+function knownByState(clock: ProfileParts['clock']): (definitions: Conformance) => Promise<LoadingLibrary> {
+  const known = new Map<string, LoadingLibrary>()
+  const room = newCacheCapacity()
   return async (definitions) => {
     const state = await definitions.state()
-    const found = known.get(state) ?? new Known(definitions, UNITS, () => clock.now(), room)
+    const found = known.get(state) ?? new LoadingLibrary(definitions, UNITS, () => clock.now(), room)
     known.delete(state)
     known.set(state, found)
     if (known.size > MOST_STATES) known.delete(known.keys().next().value!)

@@ -1,20 +1,20 @@
 /** Definitions that a tenant wrote, beside those of packages, which they do not redefine. https://hl7.org/fhir/R4/profiling.html */
 import { writeJson } from '../../fhir/json.ts'
 import type { Issue } from '../../fhir/outcome.ts'
-import { partsOf } from '../../fhir/profile/canonical.ts'
+import { splitCanonical } from '../../fhir/profile/canonical.ts'
 import type { Profile } from '../../fhir/profile/definition.ts'
-import { LONGEST } from '../../fhir/profile/definitions/missing-definitions.ts'
-import { Unusable } from '../../fhir/profile/definitions/reduced-profile.ts'
-import { misnamedIn } from '../../fhir/profile/definitions/unknown-names.ts'
+import { MAX_CANONICAL_LENGTH } from '../../fhir/profile/definitions/missing-definitions.ts'
+import { UnusableDefinition } from '../../fhir/profile/definitions/reduced-profile.ts'
+import { findUnknownNames } from '../../fhir/profile/definitions/unknown-names.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { Canonicals, DefinitionType } from '../../ports/definitions/canonicals.ts'
-import type { Conformance, ConformanceOf } from '../../ports/definitions/conformance.ts'
-import { inOrderOfCounting } from '../../ports/definitions/version-order.ts'
+import type { Conformance, ConformanceLookup } from '../../ports/definitions/conformance.ts'
+import { comparePrecedence } from '../../ports/definitions/version-order.ts'
 import { Unavailable } from '../../ports/faults/unavailable.ts'
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
-import { contentOf, type Definition, DefinitionReader } from './definition-reader.ts'
+import { contentOf, DefinitionReader, type TenantDefinition } from './definition-reader.ts'
 
-export type OwnParts = {
+export type TenantDefinitionsParts = {
   readonly packages: Conformance
   readonly canonicals: Canonicals
   readonly resources: Pick<ResourceReader, 'current'>
@@ -23,19 +23,19 @@ export type OwnParts = {
 /** As packages find it, by a canonical. */
 type Find<Found> = (canonical: string) => Promise<Found | undefined>
 
-export function ownDefinitions({ packages, canonicals, resources }: OwnParts): ConformanceOf {
+export function tenantDefinitions({ packages, canonicals, resources }: TenantDefinitionsParts): ConformanceLookup {
   const reader = new DefinitionReader()
   /** Of those that carry the canonical, the one that counts. */
-  const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<Definition | undefined> => {
-    const { url, version } = partsOf(canonical)
-    let best: Definition | undefined
+  const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<TenantDefinition | undefined> => {
+    const { url, version } = splitCanonical(canonical)
+    let best: TenantDefinition | undefined
     for await (const keys of canonicals.carrying(tenant, type, url))
       for (const key of keys) {
         const [head] = await resources.current([key])
         if (head === undefined || head.deleted) continue
         const each = await reader.read(head)
         const isMeant = each.url === url && (version === undefined || each.version === version)
-        if (isMeant && (best === undefined || inOrder(each, best) < 0)) best = each
+        if (isMeant && (best === undefined || compareDefinitions(each, best) < 0)) best = each
       }
     return best
   }
@@ -46,11 +46,11 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
     const finder =
       <Found>(find: Find<Found>, type: DefinitionType): Find<Found> =>
       async (canonical) => {
-        const { url, version } = partsOf(canonical)
+        const { url, version } = splitCanonical(canonical)
         const loaded = await find(canonical)
         if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
         const content = (await counting(tenant, type, canonical))?.content()
-        if (!(content instanceof Unusable)) return content as Found | undefined
+        if (!(content instanceof UnusableDefinition)) return content as Found | undefined
         // Of codes it is unknown what they are: only of profiles it is told why.
         if (type === 'StructureDefinition') throw content
         return undefined
@@ -65,16 +65,17 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
   }
 }
 
-type Placed = Pick<Definition, 'version' | 'isRetired' | 'lastUpdated'>
+type Placed = Pick<TenantDefinition, 'version' | 'isRetired' | 'lastUpdated'>
 
 /** Of one canonical the first one counts: of the same version the one that was written last. */
-export const inOrder = (a: Placed, b: Placed): number => inOrderOfCounting(a, b) || b.lastUpdated - a.lastUpdated
+export const compareDefinitions = (a: Placed, b: Placed): number => comparePrecedence(a, b) || b.lastUpdated - a.lastUpdated
 
 /** What is to be told of a definition that is stored and takes no part in checks. */
-export async function toldOfDefinition(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {
+export async function definitionIssuesOf(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {
   const { resourceType, url, status } = resource
   if (typeof url !== 'string') return [told(resourceType, 'It has no url: it takes no part in validation')]
-  if (url.length > LONGEST) return [told(`${resourceType}.url`, `It is longer than ${LONGEST} characters: it takes no part in validation`)]
+  if (url.length > MAX_CANONICAL_LENGTH)
+    return [told(`${resourceType}.url`, `It is longer than ${MAX_CANONICAL_LENGTH} characters: it takes no part in validation`)]
   const find = { StructureDefinition: packages.profile, ValueSet: packages.valueSet, CodeSystem: packages.codeSystem }[
     resourceType as DefinitionType
   ]
@@ -83,17 +84,22 @@ export async function toldOfDefinition(packages: Conformance, resource: Resource
   if (loaded !== undefined)
     return [told(`${resourceType}.url`, 'R4 or a package of this server defines this canonical, which stays what it is')]
   const content = contentOf(resource, Buffer.byteLength(writeJson(resource)))
-  if (content instanceof Unusable) return [told(resourceType, `It takes no part in validation: ${content.message}`)]
+  if (content instanceof UnusableDefinition) return [told(resourceType, `It takes no part in validation: ${content.message}`)]
   if (content === undefined) return [told(resourceType, 'It takes no part in validation: It does not say which codes it has')]
   if (status === 'retired') return [told(`${resourceType}.status`, 'It is retired: it takes no part in validation')]
-  const misnamed = resourceType === 'StructureDefinition' ? misnamedIn(resource, await baseOf(resource, packages)) : []
+  const misnamed = resourceType === 'StructureDefinition' ? findUnknownNames(resource, await baseOf(resource, packages)) : []
   return [...tooLongWith(resource), ...misnamed]
 }
 
 const tooLongWith = ({ resourceType, url, version }: Resource): readonly Issue[] =>
-  typeof version !== 'string' || `${url}|${version}`.length <= LONGEST
+  typeof version !== 'string' || `${url}|${version}`.length <= MAX_CANONICAL_LENGTH
     ? []
-    : [told(`${resourceType}.version`, `It is found without its version only: both together are longer than ${LONGEST} characters`)]
+    : [
+        told(
+          `${resourceType}.version`,
+          `It is found without its version only: both together are longer than ${MAX_CANONICAL_LENGTH} characters`,
+        ),
+      ]
 
 /** Of packages; it may also be the tenant's. */
 async function baseOf({ baseDefinition }: Resource, packages: Conformance): Promise<Profile | undefined> {

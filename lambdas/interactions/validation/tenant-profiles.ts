@@ -1,18 +1,18 @@
 /** Which profiles tenants wrote that take part in checks, as a CapabilityStatement names them. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
 
-import { partsOf } from '../../fhir/profile/canonical.ts'
-import { LatelyUsed } from '../../fhir/profile/definitions/lru-cache.ts'
-import { LONGEST } from '../../fhir/profile/definitions/missing-definitions.ts'
+import { splitCanonical } from '../../fhir/profile/canonical.ts'
+import { LruCache } from '../../fhir/profile/definitions/lru-cache.ts'
+import { MAX_CANONICAL_LENGTH } from '../../fhir/profile/definitions/missing-definitions.ts'
 import type { Canonicals } from '../../ports/definitions/canonicals.ts'
 import type { Conformance } from '../../ports/definitions/conformance.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import type { ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { ProfilesByType } from '../interaction.ts'
-import { turn } from '../time-slices.ts'
-import { type Definition, definitionIn } from './definition-reader.ts'
-import { inOrder } from './tenant-definitions.ts'
+import { yieldNow } from '../time-slices.ts'
+import { parseDefinition, type TenantDefinition } from './definition-reader.ts'
+import { compareDefinitions } from './tenant-definitions.ts'
 
-export type OwnProfilesParts = {
+export type TenantProfilesParts = {
   readonly packages: Pick<Conformance, 'profile' | 'state'>
   readonly canonicals: Pick<Canonicals, 'state'>
   readonly resources: Pick<ResourceReader, 'scan'>
@@ -23,7 +23,7 @@ export type OwnProfilesParts = {
 type ProfilesOf = (tenant: string) => Promise<ProfilesByType>
 
 /** What is told of a definition. `type`: the one it is about; undefined: it takes no part. */
-type Told = Pick<Definition, 'version' | 'isRetired' | 'lastUpdated'> & { readonly url: string; readonly type: string | undefined }
+type Told = Pick<TenantDefinition, 'version' | 'isRetired' | 'lastUpdated'> & { readonly url: string; readonly type: string | undefined }
 
 type Listed = { readonly state: string; readonly profiles: Promise<ProfilesByType> }
 
@@ -40,9 +40,9 @@ const MOST_KEPT = 8_000_000
 const LEAST = 200
 
 /** Each list is made when it is first asked for after something in it may have changed; a version is read once, as long as there is room. */
-export function ownProfiles({ packages, canonicals, resources, warn }: OwnProfilesParts): ProfilesOf {
-  const lists = new LatelyUsed<Listed>(MOST_KEPT)
-  const told = new LatelyUsed<Told>(MOST_KEPT)
+export function tenantProfiles({ packages, canonicals, resources, warn }: TenantProfilesParts): ProfilesOf {
+  const lists = new LruCache<Listed>(MOST_KEPT)
+  const told = new LruCache<Told>(MOST_KEPT)
 
   const toldOf = async (version: ResourceVersion): Promise<Told> => {
     const { tenant, id, versionId } = version
@@ -50,7 +50,7 @@ export function ownProfiles({ packages, canonicals, resources, warn }: OwnProfil
     const name = JSON.stringify([tenant, id, versionId])
     const known = told.get(name)
     if (known !== undefined) return known
-    await turn()
+    await yieldNow()
     const made = toldIn(version)
     told.set(name, made, LEAST + made.url.length)
     return made
@@ -62,7 +62,7 @@ export function ownProfiles({ packages, canonicals, resources, warn }: OwnProfil
     for await (const version of lastWritten(resources, tenant, warn)) {
       const each = await toldOf(version)
       const other = counting.get(each.url)
-      if (other === undefined || inOrder(each, other) < 0) counting.set(each.url, each)
+      if (other === undefined || compareDefinitions(each, other) < 0) counting.set(each.url, each)
     }
     const profiles = new Map<string, Set<string>>()
     for (const { url, type, isRetired } of counting.values())
@@ -97,17 +97,17 @@ export function ownProfiles({ packages, canonicals, resources, warn }: OwnProfil
 }
 
 function toldIn(version: ResourceVersion): Told {
-  const { url, content, ...definition } = definitionIn(version)
-  const isLookedFor = typeof url === 'string' && url.length <= LONGEST && partsOf(url).url === url
+  const { url, content, ...definition } = parseDefinition(version)
+  const isLookedFor = typeof url === 'string' && url.length <= MAX_CANONICAL_LENGTH && splitCanonical(url).url === url
   if (!isLookedFor) return { ...definition, url: '', type: undefined }
   const found = content()
   return { ...definition, url, type: found !== undefined && 'type' in found ? found.type : undefined }
 }
 
 async function* lastWritten(
-  resources: OwnProfilesParts['resources'],
+  resources: TenantProfilesParts['resources'],
   tenant: string,
-  warn: OwnProfilesParts['warn'],
+  warn: TenantProfilesParts['warn'],
 ): AsyncGenerator<ResourceVersion> {
   let [pages, count, bytes] = [0, 0, 0]
   const all = { tenant, type: 'StructureDefinition', asOf: Number.MAX_SAFE_INTEGER, tellsDamaged: true, limit: PAGE }
@@ -129,7 +129,7 @@ function sizeOf(profiles: ProfilesByType): number {
 }
 
 /** Those of both. */
-export const together =
+export const mergeProfiles =
   (some: ProfilesOf, others: ProfilesOf): ProfilesOf =>
   async (tenant) => {
     const [first, second] = await Promise.all([some(tenant), others(tenant)])

@@ -8,7 +8,7 @@ import type { ProfileParts } from './profile-findings.ts'
 const NOTHING: readonly Issue[] = []
 
 /** `off` loads nothing, but for a definition. */
-export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () => ProfileParts): Ports['profiled'] {
+export function writeValidator(policy: Choices['validateProfiles'], parts: () => ProfileParts): Ports['profiled'] {
   const told = (resource: Resource): Awaitable<readonly Issue[]> =>
     isDefinitionType(resource.resourceType) ? parts().toldOfDefinition(resource) : NOTHING
   if (policy === 'off') return told
@@ -16,7 +16,7 @@ export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () =
   let finding: ReturnType<typeof load> | undefined
   return async (resource, { tenant, requestId }) => {
     finding ??= load(parts())
-    const { findIn, misnamed, namedBy, notChecked } = await finding
+    const { findIn, declarationIssuesOf: misnamed, declaredProfilesOf: namedBy, uncheckedIssuesOf: notChecked } = await finding
     const named = namedBy(resource)
     const found = await findIn(
       resource,
@@ -35,7 +35,7 @@ export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () =
 }
 
 async function load(parts: ProfileParts) {
-  const { findInProfiles, ...others } = await import('./profile-findings.ts')
+  const { profileChecker: findInProfiles, ...others } = await import('./profile-findings.ts')
   return { ...others, findIn: findInProfiles(parts) }
 }
 

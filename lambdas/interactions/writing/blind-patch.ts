@@ -3,23 +3,23 @@ import { FhirError, fhirError } from '../../fhir/outcome.ts'
 import { replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
-import { outOfScope } from '../forbidden.ts'
+import { insufficientScope } from '../forbidden.ts'
 import type { FhirRequest } from '../interaction.ts'
 import type { PatchDocument } from './patch-document.ts'
 
 /** `hide` takes away the references that are there while those of the patch are resolved; `show` gives them back. */
-export type Hiding = { readonly hide: (resource: Resource) => Resource; readonly show: (resource: Resource) => Resource }
+export type ReferenceMask = { readonly hide: (resource: Resource) => Resource; readonly show: (resource: Resource) => Resource }
 
-export const hidingNothing: Hiding = { hide: (resource) => resource, show: (resource) => resource }
+export const noReferenceMask: ReferenceMask = { hide: (resource) => resource, show: (resource) => resource }
 
 /** FhirError 403 for a patch that looks at what is there; every 422 is the same one, whatever is there. */
-export async function blindly<T>(
+export async function runBlindPatch<T>(
   { access }: FhirRequest,
   { type }: ResourceKey,
   patch: PatchDocument,
   apply: () => Promise<T>,
 ): Promise<T> {
-  if (looks(patch)) throw outOfScope(access, type, 'r')
+  if (looks(patch)) throw insufficientScope(access, type, 'r')
   try {
     return await apply()
   } catch (error) {
@@ -38,7 +38,7 @@ const LOOKING: ReadonlySet<string> = new Set(['test', 'copy', 'move'])
 const PLAIN = /^\s*\w+(?:\.\w+|\[\d+\])*\s*$/
 
 /** `secret`: what nobody can guess, so that no fullUrl says it. */
-export function hidingReferences(secret: string): Hiding {
+export function referenceMask(secret: string): ReferenceMask {
   const hidden: string[] = []
   const mark = `urn:hidden:${secret}:`
   return {

@@ -3,8 +3,8 @@ import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { type AnnouncedCanonical, type CanonicalNotes, isDefinitionType } from '../../ports/definitions/canonicals.ts'
 import type { ResourceReader, ResourceWriter, Write } from '../../ports/store/resource-store.ts'
-import { inParts } from '../searching/bounded-reads.ts'
-import { inTurn } from '../time-slices.ts'
+import { readInParts } from '../searching/bounded-reads.ts'
+import { mapInOrder } from '../time-slices.ts'
 
 /** A version that is written, or was. */
 type Defining = Pick<Write, 'tenant' | 'type' | 'id' | 'deleted' | 'body'>
@@ -20,7 +20,7 @@ export type AnnouncingParts = {
 /** And what they carry no more is forgotten once they are committed, unless it was announced again since they were read. */
 export const announcingWriter = ({ writer, resources, notes, report }: AnnouncingParts): ResourceWriter => ({
   async commit(writes, guards) {
-    const announced = await announcedBy(writes)
+    const announced = await announcedCanonicalsOf(writes)
     const noted = await notes.noted(await leftBy(writes, announced, resources))
     if (announced.length > 0) await notes.announce(announced)
     const result = await writer.commit(writes, guards)
@@ -39,9 +39,9 @@ async function leftBy(
   if (changed.length === 0) return []
   const kept = new Set(announced.map(nameOf))
   const left: AnnouncedCanonical[] = []
-  for await (const part of inParts(changed, (keys, room) => resources.current(keys, room))) {
+  for await (const part of readInParts(changed, (keys, room) => resources.current(keys, room))) {
     const heads = part.flatMap(([, head]) => head ?? [])
-    left.push(...(await announcedBy(heads)).filter((each) => !kept.has(nameOf(each))))
+    left.push(...(await announcedCanonicalsOf(heads)).filter((each) => !kept.has(nameOf(each))))
   }
   return left
 }
@@ -49,9 +49,9 @@ async function leftBy(
 const nameOf = ({ tenant, type, id, url }: AnnouncedCanonical): string => JSON.stringify([tenant, type, id, url])
 
 /** The canonicals that the definitions among them carry. */
-export async function announcedBy(writes: readonly Defining[]): Promise<readonly AnnouncedCanonical[]> {
+export async function announcedCanonicalsOf(writes: readonly Defining[]): Promise<readonly AnnouncedCanonical[]> {
   const definitions = writes.filter(({ type, deleted }) => isDefinitionType(type) && !deleted)
-  return (await inTurn(definitions, announcedIn)).flat()
+  return (await mapInOrder(definitions, announcedIn)).flat()
 }
 
 function announcedIn({ tenant, type, id, body }: Defining): readonly AnnouncedCanonical[] {

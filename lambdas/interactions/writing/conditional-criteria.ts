@@ -8,26 +8,26 @@ import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { Plan, Predicate } from '../../ports/search/plan.ts'
-import type { Guard, ResourceKey, ResourceVersion } from '../../ports/store/resource-store.ts'
+import type { ResourceKey, ResourceVersion, UniquenessGuard } from '../../ports/store/resource-store.ts'
 import { evaluateAhead } from '../../search/custom/batch-evaluation.ts'
 import { extract } from '../../search/documents/extract.ts'
-import { evaluate } from '../../search/evaluate.ts'
-import { type Condition, resolved } from '../../search/query/condition.ts'
-import type { Pairs } from '../../search/query/parameter-pairs.ts'
+import { matchesPredicate } from '../../search/evaluate.ts'
+import { type Condition, resolveChains } from '../../search/query/condition.ts'
+import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
 import { parseSearch } from '../../search/query/query.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
-import { searcherOf } from '../searching/request-search-access.ts'
+import { searchAccessOf } from '../searching/request-search-access.ts'
 
 export type Criteria = {
   readonly request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>
   readonly type: string
-  readonly pairs: Pairs
+  readonly pairs: ParameterPairs
   readonly where: readonly Condition[]
 }
 export type Match = ResourceKey & { readonly versionId: number }
 
 /** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
-export function criteriaOf(request: Criteria['request'], type: string, pairs: Pairs): Criteria {
+export function criteriaOf(request: Criteria['request'], type: string, pairs: ParameterPairs): Criteria {
   const { where, criteria } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...request.reading })
   if (criteria.length === 0)
     throw fhirError(
@@ -46,9 +46,9 @@ export async function matchesOf(
 ): Promise<readonly Match[]> {
   const { request, type } = criteria
   const { tenant } = request
-  const searcher = searcherOf(request)
+  const searcher = searchAccessOf(request)
   const types = searcher.within([type])
-  const where = await resolved(criteria.where, searcher, index)
+  const where = await resolveChains(criteria.where, searcher, index)
   // guard: condition-is-matched-with-access
   const plan: Plan = { tenant, types, where, access: searcher.rules(types), order: [], limit: 2, total: 'none' }
   const { hits } = await index.find(plan)
@@ -67,11 +67,15 @@ async function holdsOn(
   if (head.deleted) return false
   const resource = parseJsonBytes(head.body) as Resource
   await evaluateAhead([resource], reading, expressions)
-  return evaluate(where, extract(head, resource, reading))
+  return matchesPredicate(where, extract(head, resource, reading))
 }
 
 /** Binds a write that found no match to its criteria. */
-export const guardOf = ({ request: { tenant }, type, pairs }: Criteria, taker: ResourceKey, holder?: ResourceKey): Guard => ({
+export const uniquenessGuardOf = (
+  { request: { tenant }, type, pairs }: Criteria,
+  taker: ResourceKey,
+  holder?: ResourceKey,
+): UniquenessGuard => ({
   tenant,
   guard: createHash('sha256')
     .update(JSON.stringify([type, pairs.map(([name, value]) => `${name}=${value}`).sort()]))

@@ -24,11 +24,11 @@ const judgeOf = ({ access, reading }: FhirRequest, { heads, expressions }: Judge
 })
 
 /** Whether the access allows every such write, without a look at the version. */
-export const isFree = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
+export const isWriteUnrestricted = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
 
 /** The head as the write may know it. FhirError 403 for one it may not change; to a patch, one that may not be seen either is not there. */
-export const headFor = (request: FhirRequest, head: Head | undefined, ports: JudgePorts): Awaitable<Head | undefined> =>
-  head === undefined || isFree(request) ? head : judgedHead(request, head, ports)
+export const authorizeHead = (request: FhirRequest, head: Head | undefined, ports: JudgePorts): Awaitable<Head | undefined> =>
+  head === undefined || isWriteUnrestricted(request) ? head : judgedHead(request, head, ports)
 
 async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): Promise<Head | undefined> {
   const judge = judgeOf(request, ports)
@@ -43,8 +43,8 @@ async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): 
 const NO_BODY = new Uint8Array()
 
 /** FhirError 403 for a version the request may not make. */
-export const mustWrite = (request: FhirRequest, write: Write, ports: JudgePorts): Awaitable<void> =>
-  isFree(request) ? undefined : judgedWrite(request, write, ports)
+export const authorizeWrite = (request: FhirRequest, write: Write, ports: JudgePorts): Awaitable<void> =>
+  isWriteUnrestricted(request) ? undefined : judgedWrite(request, write, ports)
 
 async function judgedWrite(request: FhirRequest, write: Write, ports: JudgePorts): Promise<void> {
   const version = { ...write, versionId: write.expected + 1 }
@@ -55,14 +55,14 @@ const notYours = ({ type, id }: { readonly type: string; readonly id: string }):
   forbidden(`The scopes of this request do not allow to write ${type}/${id} as it is, or as it would be`)
 
 /** Whether the request may read the version, or find it. */
-export const isShownTo = (request: FhirRequest, version: ResourceVersion, ports: JudgePorts): Awaitable<boolean> =>
+export const isVisibleTo = (request: FhirRequest, version: ResourceVersion, ports: JudgePorts): Awaitable<boolean> =>
   isWholeTenant(request.access, 'r') || isJudgedShown(judgeOf(request, ports), version)
 
 const isJudgedShown = async (judge: Judge, version: ResourceVersion): Promise<boolean> =>
   (await maySee(judge, 'r', version)) || maySee(judge, 's', version)
 
 /** The response, without the resource where the request may not read what it did not send. */
-export const shownTo = (
+export const redactResponse = (
   request: FhirRequest,
   version: Omit<ResourceVersion, 'versionId'>,
   response: FhirResponse,

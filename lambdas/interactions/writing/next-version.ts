@@ -1,20 +1,20 @@
 /** The version a write adds to a resource, and the answer to the client. https://hl7.org/fhir/R4/http.html#create, #update */
 import { compartmentsOf } from '../../fhir/compartment.ts'
 import { writeJson } from '../../fhir/json.ts'
-import { FhirError, fhirError, type Issue, outcome } from '../../fhir/outcome.ts'
-import type { Bases } from '../../fhir/references.ts'
+import { FhirError, fhirError, type Issue, operationOutcomeOf } from '../../fhir/outcome.ts'
+import type { BaseUrls } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { etag, stamp } from '../../fhir/version.ts'
+import { stampResource, toEtag } from '../../fhir/version.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { Making, ResourceKey, ResourceVersion, Write } from '../../ports/store/resource-store.ts'
+import type { ResourceKey, ResourceVersion, Write, WriteKind } from '../../ports/store/resource-store.ts'
 import { checkDefinition } from '../../search/custom/custom-parameters.ts'
-import { LONGEST } from '../../search/text-folding.ts'
-import type { Awaitable, FhirRequest, FhirResponse, Ports, Written } from '../interaction.ts'
+import { MAX_SEARCHABLE_CHARACTERS } from '../../search/text-folding.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Ports, WrittenVersion } from '../interaction.ts'
 import { ownersOf } from '../resources/patient-data.ts'
-import { locationOf, versionHeaders } from '../resources/version-response.ts'
-import { type Head, type JudgePorts, mustWrite, shownTo } from './head-access.ts'
-import { type Answer, andThen, type Change, type Target } from './write-loop.ts'
-import { definitionWarnings, keptAs, longStringWarnings, SUBSCRIPTION_WARNING } from './write-warnings.ts'
+import { locationOf, versionHeadersOf } from '../resources/version-response.ts'
+import { authorizeWrite, type Head, type JudgePorts, redactResponse } from './head-access.ts'
+import { andThen, type PreparedWrite, type ResponseWithoutWrite, type WriteTarget } from './write-loop.ts'
+import { definitionWarningsOf, longStringWarningsOf, SUBSCRIPTION_WARNING, toStoredResource } from './write-warnings.ts'
 
 const LARGEST_BODY = 20_000_000
 
@@ -22,15 +22,21 @@ const LARGEST_BODY = 20_000_000
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
-export type SavePorts = Pick<Ports, 'clock' | 'profiled'> & JudgePorts
+export type NextVersionPorts = Pick<Ports, 'clock' | 'profiled'> & JudgePorts
 
 /**
  * Saves the resource as the version after `head`. FhirError 403 for a version the request may not make, 422 for one that defines a search
  * parameter that cannot be searched by, or is not as its profiles say where that is enforced.
  */
-export function save(ports: SavePorts, request: FhirRequest, target: Target, head: Head | undefined, sent: Resource): Awaitable<Change> {
-  const resource = keptAs(sent)
-  const next = (profiled: readonly Issue[]): Awaitable<Change> => {
+export function prepareVersion(
+  ports: NextVersionPorts,
+  request: FhirRequest,
+  target: WriteTarget,
+  head: Head | undefined,
+  sent: Resource,
+): Awaitable<PreparedWrite> {
+  const resource = toStoredResource(sent)
+  const next = (profiled: readonly Issue[]): Awaitable<PreparedWrite> => {
     const change = following(
       ports.clock,
       request,
@@ -39,12 +45,12 @@ export function save(ports: SavePorts, request: FhirRequest, target: Target, hea
       resource,
       resource === sent ? profiled : [...profiled, SUBSCRIPTION_WARNING],
     )
-    return andThen(mustWrite(request, change.write, ports), () => {
+    return andThen(authorizeWrite(request, change.write, ports), () => {
       const response = toPatcher(request, change.write, change.response, ports)
       return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))
     })
   }
-  const profiled = (): Awaitable<Change> => andThen(ports.profiled(resource, request), next)
+  const profiled = (): Awaitable<PreparedWrite> => andThen(ports.profiled(resource, request), next)
   if (resource.resourceType !== 'SearchParameter') return profiled()
   return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(profiled)
 }
@@ -55,19 +61,19 @@ const toPatcher = (
   version: Omit<ResourceVersion, 'versionId'>,
   response: FhirResponse,
   ports: JudgePorts,
-): Awaitable<FhirResponse> => (request.interaction === 'patch' ? shownTo(request, version, response, ports) : response)
+): Awaitable<FhirResponse> => (request.interaction === 'patch' ? redactResponse(request, version, response, ports) : response)
 
 function following(
   clock: Clock,
   request: FhirRequest,
-  { key, guard }: Target,
+  { key, guard }: WriteTarget,
   head: Head | undefined,
   resource: Resource,
   profiled: readonly Issue[],
-): Change {
+): PreparedWrite {
   const expected = head?.versionId ?? 0
   const lastUpdated = stampAfter(clock, head)
-  const stamped = stamp(resource, key.id, expected + 1, lastUpdated)
+  const stamped = stampResource(resource, key.id, expected + 1, lastUpdated)
   const body = Buffer.from(writeJson(stamped))
   if (body.length > LARGEST_BODY) throw fhirError(413, 'too-long', `The resource is larger than ${LARGEST_BODY} bytes`)
   const created = head === undefined || head.deleted
@@ -85,13 +91,13 @@ function following(
   }
 }
 
-function madeBy({ interaction }: FhirRequest, created: boolean): Making {
+function madeBy({ interaction }: FhirRequest, created: boolean): WriteKind {
   if (interaction === 'create' || interaction === 'patch') return interaction
   return created ? 'update-as-create' : 'update'
 }
 
 /** Deletes the resource: a version without content. */
-export function remove(clock: Clock, key: ResourceKey, head: Head, bases: Bases): Change {
+export function prepareDeletion(clock: Clock, key: ResourceKey, head: Head, bases: BaseUrls): PreparedWrite {
   const write: Write = {
     ...key,
     expected: head.versionId,
@@ -101,7 +107,7 @@ export function remove(clock: Clock, key: ResourceKey, head: Head, bases: Bases)
     body: new Uint8Array(),
   }
   const about = 'damage' in head ? [] : ownersOf(head, bases)
-  const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [writtenBy(write, about)] }
+  const response = { status: 204, headers: { etag: toEtag(head.versionId + 1) }, written: [writtenBy(write, about)] }
   return { kind: 'change', write, guards: [], response }
 }
 
@@ -112,31 +118,31 @@ function warningsOf(
   { reading }: FhirRequest,
   profiled: readonly Issue[],
 ): Pick<FhirResponse, 'warnings'> {
-  const long = body.length <= LONGEST ? [] : longStringWarnings(resource, reading)
-  const issues = [...long, ...definitionWarnings(resource), ...profiled]
-  return issues.length === 0 ? {} : { warnings: { outcome: outcome(issues), mustBeKnown: long.length > 0 } }
+  const long = body.length <= MAX_SEARCHABLE_CHARACTERS ? [] : longStringWarningsOf(resource, reading)
+  const issues = [...long, ...definitionWarningsOf(resource), ...profiled]
+  return issues.length === 0 ? {} : { warnings: { outcome: operationOutcomeOf(issues), mustBeKnown: long.length > 0 } }
 }
 
-const writtenBy = ({ tenant, type, id, expected }: Write, about: Written['about']): Written => ({
+const writtenBy = ({ tenant, type, id, expected }: Write, about: WrittenVersion['about']): WrittenVersion => ({
   ...{ tenant, type, id, versionId: expected + 1, about },
 })
 
 /** The resource as it is already: If-None-Exist found it. */
-export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse => ({
+export const unchangedResponse = (request: FhirRequest, version: ResourceVersion): FhirResponse => ({
   ...saved(request, { ...version, expected: version.versionId - 1 }, false),
   about: ownersOf(version, request.reading),
 })
 
 /** The update, or the patch, changed nothing. */
-export const leftAsItIs = (request: FhirRequest, head: ResourceVersion, ports: JudgePorts): Awaitable<Answer> =>
-  andThen(toPatcher(request, head, unchanged(request, head), ports), (response) => ({ kind: 'answer', response, key: head }))
+export const noOpWrite = (request: FhirRequest, head: ResourceVersion, ports: JudgePorts): Awaitable<ResponseWithoutWrite> =>
+  andThen(toPatcher(request, head, unchangedResponse(request, head), ports), (response) => ({ kind: 'answer', response, key: head }))
 
 function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boolean): FhirResponse {
   const { type, id, lastUpdated } = write
   const versionId = write.expected + 1
   const response = {
     status: created ? 201 : 200,
-    headers: { ...versionHeaders({ versionId, lastUpdated }), location: locationOf(baseUrl, { type, id, versionId }) },
+    headers: { ...versionHeadersOf({ versionId, lastUpdated }), location: locationOf(baseUrl, { type, id, versionId }) },
     lastUpdated,
   }
   switch (preferences.return) {
@@ -145,7 +151,9 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
     case 'OperationOutcome':
       return {
         ...response,
-        body: outcome([{ severity: 'information', code: 'informational', text: `${created ? 'Created' : 'Updated'} ${type}/${id}` }]),
+        body: operationOutcomeOf([
+          { severity: 'information', code: 'informational', text: `${created ? 'Created' : 'Updated'} ${type}/${id}` },
+        ]),
       }
     default:
       return { ...response, body: write.body }

@@ -1,14 +1,14 @@
 /** A patch as it was sent: JSON Patch or FHIRPath Patch. https://hl7.org/fhir/R4/http.html#patch */
-import { type FhirPathOperation, fhirPathPatch, readFhirPathPatch } from '../../fhir/fhirpath-patch.ts'
-import { type JsonOperation, jsonPatch, readJsonPatch } from '../../fhir/json-patch.ts'
+import { compileFhirPathPatch, type FhirPathPatchOperation, readFhirPathPatch } from '../../fhir/fhirpath-patch.ts'
+import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from '../../fhir/json-patch.ts'
 import { fhirError } from '../../fhir/outcome.ts'
-import type { Work } from '../../fhir/path/work-budget.ts'
+import type { WorkBudget } from '../../fhir/path/work-budget.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 
 /** What it says, whatever it is applied to. */
 export type PatchDocument =
-  | { readonly kind: 'json'; readonly operations: readonly JsonOperation[] }
-  | { readonly kind: 'fhirpath'; readonly operations: readonly FhirPathOperation[] }
+  | { readonly kind: 'json'; readonly operations: readonly JsonPatchOperation[] }
+  | { readonly kind: 'fhirpath'; readonly operations: readonly FhirPathPatchOperation[] }
 
 /** FhirError 400 for what is malformed, with its place. */
 export function readPatch(document: unknown): PatchDocument {
@@ -18,7 +18,7 @@ export function readPatch(document: unknown): PatchDocument {
 }
 
 /** Changes the resource it is given. */
-export async function changeBy(patch: PatchDocument): Promise<(resource: Resource, work: Work) => unknown> {
-  if (patch.kind === 'fhirpath') return fhirPathPatch(patch.operations)
-  return (resource, work) => jsonPatch(resource, patch.operations, work)
+export async function patchFunctionOf(patch: PatchDocument): Promise<(resource: Resource, work: WorkBudget) => unknown> {
+  if (patch.kind === 'fhirpath') return compileFhirPathPatch(patch.operations)
+  return (resource, work) => applyJsonPatch(resource, patch.operations, work)
 }

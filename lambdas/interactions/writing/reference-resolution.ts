@@ -1,33 +1,33 @@
 /** References that say a search, or the fullUrl of an entry, become what they mean before a resource is stored. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError } from '../../fhir/outcome.ts'
-import { conditionalReferences, placeOf, replaceReferences } from '../../fhir/references.ts'
+import { conditionalReferencesOf, referenceLocationOf, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import { IndexAhead } from '../../ports/faults/index-ahead.ts'
-import { pairsOf } from '../../search/query/parameter-pairs.ts'
+import { parseParameterPairs } from '../../search/query/parameter-pairs.ts'
 import type { Awaitable, FhirRequest, Ports } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
-import { limited } from '../time-slices.ts'
+import { limitConcurrency } from '../time-slices.ts'
 import { criteriaOf, matchesOf } from './conditional-criteria.ts'
 
 /**
  * `meaningOf`: what a reference means that is no search, as `Type/id`. FhirError with the element: 412 where a search has no match, or
  * several; 400 where it is none; 413 for too many. IndexAhead: the store does not have what matches.
  */
-export type Resolve = (resource: Resource, meaningOf?: MeaningOf) => Awaitable<Resource>
+export type ReferenceResolver = (resource: Resource, meaningOf?: ReferenceTargetOf) => Awaitable<Resource>
 
-export type MeaningOf = (reference: string) => string | undefined
+export type ReferenceTargetOf = (reference: string) => string | undefined
 
 /** Different searches of one request. */
 const MOST_SEARCHES = 10_000
 
 /** For the resources of one request: each search is made once. */
-export function resolving(
+export function referenceResolver(
   ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
   request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>,
-): Resolve {
+): ReferenceResolver {
   const found = new Map<string, Promise<string>>()
-  const takeTurn = limited()
+  const takeTurn = limitConcurrency()
   const once = async (reference: string): Promise<string> => {
     const known = found.get(reference)
     if (known !== undefined) return known
@@ -38,7 +38,7 @@ export function resolving(
     return target
   }
   return (resource, meaningOf) => {
-    const searches = conditionalReferences(resource)
+    const searches = conditionalReferencesOf(resource)
     if (searches.length > 0) return bySearch(resource, [...new Set(searches)], once, meaningOf)
     return meaningOf === undefined ? resource : replaceReferences(resource, meaningOf, meaningOf)
   }
@@ -48,13 +48,13 @@ async function bySearch(
   resource: Resource,
   searches: readonly string[],
   once: (reference: string) => Promise<string>,
-  meaningOf: MeaningOf = () => undefined,
+  meaningOf: ReferenceTargetOf = () => undefined,
 ): Promise<Resource> {
   const targets = await Promise.allSettled(searches.map(once))
   const known = new Map<string, string>()
   for (const [i, target] of targets.entries()) {
     if (target.status === 'fulfilled') known.set(searches[i]!, target.value)
-    else throw target.reason instanceof FhirError ? withPlace(target.reason, placeOf(resource, searches[i]!)) : target.reason
+    else throw target.reason instanceof FhirError ? withPlace(target.reason, referenceLocationOf(resource, searches[i]!)) : target.reason
   }
   return replaceReferences(resource, (reference) => known.get(reference) ?? meaningOf(reference), meaningOf)
 }
@@ -70,7 +70,7 @@ async function targetOf(
   const at = reference.indexOf('?')
   const type = reference.slice(0, at)
   if (!isResourceType(type)) throw fhirError(400, 'value', 'The reference is to a resource type that does not exist')
-  const [match, second] = await matchesOf(ports, criteriaOf(request, type, pairsOf(reference.slice(at))))
+  const [match, second] = await matchesOf(ports, criteriaOf(request, type, parseParameterPairs(reference.slice(at))))
   if (match === undefined) throw fhirError(412, 'not-found', `A conditional reference to ${type} has no match`)
   if (second !== undefined) throw fhirError(412, 'multiple-matches', `A conditional reference to ${type} has several matches`)
   const [found] = await ports.resources(request, 's').versions([match])

@@ -1,22 +1,22 @@
 /** Refuses writes that leave a reference without its resource. For servers that want it: FHIR allows such references. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { FhirError, type Issue } from '../../fhir/outcome.ts'
-import { localReferences } from '../../fhir/references.ts'
+import { localReferencesOf } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
 import type { AccessRules } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { ResourceKey, ResourceWriter, Write } from '../../ports/store/resource-store.ts'
-import { REFERENCES } from '../../search/documents/extract.ts'
+import { ALL_REFERENCES_FIELD } from '../../search/documents/extract.ts'
 import type { RequestWriter } from '../interaction.ts'
 import { nameOf } from '../resources/request-key.ts'
-import { inParts } from '../searching/bounded-reads.ts'
-import { searcherOf } from '../searching/request-search-access.ts'
-import type { Looking, SeenBy } from '../visible-store.ts'
+import { readInParts } from '../searching/bounded-reads.ts'
+import { searchAccessOf } from '../searching/request-search-access.ts'
+import type { CallerAccess, VisibleStoreOf } from '../visible-store.ts'
 
 export type IntegrityPorts = {
   readonly writer: ResourceWriter
-  readonly resources: SeenBy
+  readonly resources: VisibleStoreOf
   /** Made with `allReferences`. */
   readonly index: SearchIndex
 }
@@ -51,12 +51,12 @@ export function integrityWriter({ writer, ...ports }: IntegrityPorts): RequestWr
 type CheckPorts = Omit<IntegrityPorts, 'writer'>
 
 /** 422: a resource refers to one that is not there, for all that may be seen, or that the same commit deletes. */
-async function checkReferences({ resources }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
+async function checkReferences({ resources }: CheckPorts, writes: readonly Write[], by: CallerAccess): Promise<void> {
   const own = new Map(writes.map((write) => [nameOf(write), write.deleted]))
   const asked = writes.flatMap(({ tenant, deleted, body }, write) =>
     deleted
       ? []
-      : localReferences(parseJsonBytes(body) as Resource, by.reading).map(({ reference, path }) => ({
+      : localReferencesOf(parseJsonBytes(body) as Resource, by.reading).map(({ reference, path }) => ({
           write,
           reference,
           path,
@@ -65,7 +65,7 @@ async function checkReferences({ resources }: CheckPorts, writes: readonly Write
   )
   const outside = [...new Map(asked.filter(({ reference }) => !own.has(reference)).map(({ reference, key }) => [reference, key])).values()]
   const missing = new Set<string>()
-  for await (const part of inParts(outside, resources(by, 'r').current))
+  for await (const part of readInParts(outside, resources(by, 'r').current))
     for (const [key, head] of part) if (head?.deleted !== false) missing.add(nameOf(key))
   const broken = asked.filter(({ reference }) => own.get(reference) ?? missing.has(reference))
   const [first] = broken
@@ -79,22 +79,22 @@ async function checkReferences({ resources }: CheckPorts, writes: readonly Write
 const BROKEN = { severity: 'error', code: 'business-rule' } as const
 
 /** Who patches what it may not see has not sent its references. */
-const isTold = async (resources: SeenBy, write: Write, by: Looking): Promise<boolean> =>
+const isTold = async (resources: VisibleStoreOf, write: Write, by: CallerAccess): Promise<boolean> =>
   write.expected === 0 || (await resources(by, 'r').current([write]))[0] !== undefined
 
 /** 409: a resource is deleted that others refer to. Only one that may be seen is named. */
-async function checkDeletions({ index }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
+async function checkDeletions({ index }: CheckPorts, writes: readonly Write[], by: CallerAccess): Promise<void> {
   const written = new Set(writes.map(nameOf))
   for (const [i, write] of writes.entries()) {
     if (!write.deleted) continue
     const { tenant } = write
     const holderFor = async (access: AccessRules): Promise<string | undefined> => {
-      const where = { kind: 'key', field: REFERENCES, oneOf: [nameOf(write)] } as const
+      const where = { kind: 'key', field: ALL_REFERENCES_FIELD, oneOf: [nameOf(write)] } as const
       const matching = { tenant, types: resourceTypes, where, access }
       const { hits } = await index.find({ ...matching, order: [], limit: writes.length + 1, total: 'none' })
       return hits.map(nameOf).find((name) => !written.has(name))
     }
-    const rules = searcherOf({ ...by, tenant }).rules(resourceTypes)
+    const rules = searchAccessOf({ ...by, tenant }).rules(resourceTypes)
     const seen = await holderFor(rules)
     if (seen === undefined && (rules === 'everything' || (await holderFor('everything')) === undefined)) continue
     const who = seen ?? 'another resource'

@@ -2,8 +2,8 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 import type { FhirRequest, Ports } from '../interaction.ts'
-import { inParts } from '../searching/bounded-reads.ts'
-import { type Head, isFree } from './head-access.ts'
+import { readInParts } from '../searching/bounded-reads.ts'
+import { type Head, isWriteUnrestricted } from './head-access.ts'
 
 /** Bytes of all bodies that are held. */
 const MOST_HELD = 50_000_000
@@ -14,12 +14,12 @@ const NO_BODY = new Uint8Array()
 type Written = { readonly key: ResourceKey; readonly request: FhirRequest }
 
 /** Returns the heads in the order of the targets. FhirError 403 if the changes depend on more than 50 MB of them. */
-export async function transactionHeads(
+export async function readTransactionHeads(
   { heads, choices }: Pick<Ports, 'heads' | 'choices'>,
   targets: readonly Written[],
 ): Promise<readonly (Head | undefined)[]> {
   const needsBody = ({ key, request }: Written): boolean =>
-    request.interaction === 'patch' || choices.noOpUpdates === 'ignore' || !isFree(request) || isOwnedInside(key, request)
+    request.interaction === 'patch' || choices.noOpUpdates === 'ignore' || !isWriteUnrestricted(request) || isOwnedInside(key, request)
   const found: (Head | undefined)[] = []
   let held = 0
   const read = (some: readonly Written[], room: number) =>
@@ -27,7 +27,7 @@ export async function transactionHeads(
       some.map(({ key }) => key),
       room,
     )
-  for await (const part of inParts(targets, read)) {
+  for await (const part of readInParts(targets, read)) {
     for (const [target, head] of part) {
       const isHeld = head !== undefined && 'body' in head && needsBody(target)
       if (isHeld) held += head.body.length

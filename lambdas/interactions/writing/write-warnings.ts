@@ -1,24 +1,24 @@
 /** What is told of a resource that is stored all the same. */
 import type { Issue } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { definedByR4, emptyOperands } from '../../search/custom/custom-parameters.ts'
-import { longStrings } from '../../search/documents/long-strings.ts'
-import type { Reading } from '../../search/search-context.ts'
-import { LONGEST } from '../../search/text-folding.ts'
+import { findEmptyOperands, typesWithR4Parameter } from '../../search/custom/custom-parameters.ts'
+import { findLongStrings } from '../../search/documents/long-strings.ts'
+import type { SearchContext } from '../../search/search-context.ts'
+import { MAX_SEARCHABLE_CHARACTERS } from '../../search/text-folding.ts'
 
 /** One for each string that search will pass over. Specification 2.5, 4.2, 8. */
-export const longStringWarnings = (resource: Resource, reading: Reading): readonly Issue[] =>
-  longStrings(resource, reading).map((expression) => ({
+export const longStringWarningsOf = (resource: Resource, reading: SearchContext): readonly Issue[] =>
+  findLongStrings(resource, reading).map((expression) => ({
     severity: 'warning',
     code: 'value',
     expression,
-    text: `The string is longer than ${LONGEST} characters: it is stored, but search does not find it`,
+    text: `The string is longer than ${MAX_SEARCHABLE_CHARACTERS} characters: it is stored, but search does not find it`,
   }))
 
 /** What a search parameter defines in vain. */
-export function definitionWarnings(resource: Resource): readonly Issue[] {
+export function definitionWarningsOf(resource: Resource): readonly Issue[] {
   if (resource.resourceType !== 'SearchParameter' || resource.status !== 'active') return []
-  return [...redefinitionWarnings(resource), ...emptyOperands(resource).map(emptyWarning)]
+  return [...redefinitionWarnings(resource), ...findEmptyOperands(resource).map(emptyWarning)]
 }
 
 const emptyWarning = (operand: string): Issue => ({
@@ -27,14 +27,14 @@ const emptyWarning = (operand: string): Issue => ({
 })
 
 function redefinitionWarnings(resource: Resource): readonly Issue[] {
-  const types = definedByR4(resource)
+  const types = typesWithR4Parameter(resource)
   if (types.length === 0) return []
   const text = `${types.join(', ')} ${types.length === 1 ? 'has' : 'have'} a search parameter of this code already, which stays what it is`
   return [{ severity: 'warning', code: 'business-rule', expression: 'SearchParameter.code', text }]
 }
 
 /** What is kept for a resource: a Subscription that is active is one that is requested, for nobody is notified. https://hl7.org/fhir/R4/subscription.html */
-export const keptAs = (resource: Resource): Resource =>
+export const toStoredResource = (resource: Resource): Resource =>
   resource.resourceType === 'Subscription' && resource.status === 'active' ? { ...resource, status: 'requested' } : resource
 
 export const SUBSCRIPTION_WARNING: Issue = {

@@ -1,13 +1,13 @@
 /** Copies of blobs in buckets of others. What is copied goes there by itself: no byte of it comes through the process that asks. */
 import type { Blob } from './blob-store.ts'
 
-export type Place = { readonly bucket: string; readonly key: string }
+export type BucketKey = { readonly bucket: string; readonly key: string }
 
 /** `size`: bytes. */
-export type Copied = { readonly key: string; readonly size: number; readonly contentType: string }
+export type SourceBlob = { readonly key: string; readonly size: number; readonly contentType: string }
 
 /** How far a copy is that is made in parts: plain JSON. `each`: bytes of a part; `tags`: of the parts that are there. */
-export type CopiedParts = { readonly upload: string; readonly each: number; readonly tags: readonly string[] }
+export type PartialCopy = { readonly upload: string; readonly each: number; readonly tags: readonly string[] }
 
 /**
  * Guarantees
@@ -20,9 +20,9 @@ export interface BlobCopier {
    * Copies as much as one call does: some minute's work at the most. undefined: it is there. Else there is more to do, and the next call is
    * told what this one gave. Parts that are no more at the place are copied again.
    */
-  copy(blob: Copied, to: Place, parts?: CopiedParts): Promise<CopiedParts | undefined>
+  copy(blob: SourceBlob, to: BucketKey, parts?: PartialCopy): Promise<PartialCopy | undefined>
   /** As the `put` of a BlobStore. */
-  put(to: Place, blob: Blob): Promise<void>
+  put(to: BucketKey, blob: Blob): Promise<void>
   /** Forgets parts. Idempotent. */
-  abandon(to: Place, parts: CopiedParts): Promise<void>
+  abandon(to: BucketKey, parts: PartialCopy): Promise<void>
 }

@@ -23,4 +23,4 @@ export type Conformance = {
  * Each tenant has what the packages of the server hold, and what it wrote itself. It is of the moment it is asked for: of who wrote nothing until
  * then it stays what the packages hold, for others with the same text are given what was found in it.
  */
-export type ConformanceOf = (tenant: string) => Promise<Conformance>
+export type ConformanceLookup = (tenant: string) => Promise<Conformance>

@@ -7,9 +7,9 @@
  * - What was done is seen by all within ten seconds, by who did it at once. Where which there are cannot be read, those that were there last count
  *   for an hour at most.
  */
-export type Label = { readonly name: string; readonly version: string }
+export type PackageLabel = { readonly name: string; readonly version: string }
 
-export type KeptPackage = Label & {
+export type StoredPackage = PackageLabel & {
   /** undefined: there is none of that name. Fails where the machine does. */
   readonly read: (file: string) => Promise<string | undefined>
   /** Whether it was not removed meanwhile: looked up now. */
@@ -17,18 +17,18 @@ export type KeptPackage = Label & {
 }
 
 /** `state`: another text after each change of which packages there are. */
-export type PackagesNow = { readonly state: string; readonly packages: readonly KeptPackage[] }
+export type PackageListing = { readonly state: string; readonly packages: readonly StoredPackage[] }
 
 export interface AddedPackages {
   /** In the order of their names. To ask costs next to nothing. */
-  now(): Promise<PackagesNow>
+  now(): Promise<PackageListing>
 }
 
 export interface PackageStore extends AddedPackages {
   /** Name of the file → text. false: there is one of that name and version already. */
-  add(label: Label, files: ReadonlyMap<string, string>): Promise<boolean>
+  add(label: PackageLabel, files: ReadonlyMap<string, string>): Promise<boolean>
   /** false: it is not there. */
-  remove(label: Label): Promise<boolean>
+  remove(label: PackageLabel): Promise<boolean>
 }
 
-export const isSamePackage = (a: Label, b: Label): boolean => a.name === b.name && a.version === b.version
+export const isSamePackage = (a: PackageLabel, b: PackageLabel): boolean => a.name === b.name && a.version === b.version

@@ -1,7 +1,7 @@
 export type VersionedDefinition = { readonly version?: string; readonly isRetired?: boolean }
 
 /** Of those of one canonical the first one counts: the newest, and what is retired only where there is nothing else. */
-export function inOrderOfCounting(a: VersionedDefinition, b: VersionedDefinition): number {
+export function comparePrecedence(a: VersionedDefinition, b: VersionedDefinition): number {
   const [isRetired, isOtherRetired] = [a.isRetired === true, b.isRetired === true]
   if (isRetired !== isOtherRetired) return isRetired ? 1 : -1
   return compareVersions(b.version ?? '', a.version ?? '')

@@ -4,7 +4,7 @@
  * resource, is a failure; one that takes longer, or more memory, than it may is too costly. Overloaded: too much is waiting already.
  */
 export type ExpressionRunner = {
-  readonly evaluate: (evaluations: readonly Evaluation[], budget: Budget) => Promise<readonly Evaluated[]>
+  readonly evaluate: (evaluations: readonly Evaluation[], budget: ExpressionBudget) => Promise<readonly EvaluationResult[]>
 }
 
 /** `resource`: JSON, what %resource stands for; `focus`: JSON of the element to start from, of the given type; absent: the resource. */
@@ -28,7 +28,7 @@ export type ConformanceAnswer = ConformanceQuestion & { readonly conforms: boole
  * ms of processor time for each evaluation, and for all of them; `overruns`: how many may be too costly. What comes after is not begun, and
  * too costly. `whose`: the tenant that waits. `caller`: the client and user of the tenant. Tenants have turns, and so do callers of a tenant.
  */
-export type Budget = {
+export type ExpressionBudget = {
   readonly each: number
   readonly all: number
   readonly overruns: number
@@ -37,7 +37,7 @@ export type Budget = {
 }
 
 /** `ms`: what it took; 0 where it was not begun. `lost`: ms that went before it into what is evaluated again, whoever is to blame for that. */
-export type Evaluated = { readonly ms: number; readonly lost?: number } & (
+export type EvaluationResult = { readonly ms: number; readonly lost?: number } & (
   | { readonly values: readonly FoundValue[] }
   /** `name`: the kind of error; `reason` may tell of the content. */
   | { readonly failure: 'too-costly' | 'failed'; readonly name: string; readonly reason: string }

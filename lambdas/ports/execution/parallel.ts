@@ -1,7 +1,7 @@
 /** Work on many things at once, but not on all. */
 
 /** Rejects with the first failure when nothing is under way any more; what has not begun by then is left. */
-export async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<unknown>): Promise<void> {
+export async function forEachInParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<unknown>): Promise<void> {
   const queue = items.values()
   let failed = false
   const results = await Promise.allSettled(
@@ -18,7 +18,7 @@ export async function inParallel<T>(items: readonly T[], width: number, work: (i
   for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
-export async function inChunks<T>(items: readonly T[], size: number, work: (chunk: readonly T[]) => Promise<void>): Promise<void> {
+export async function forEachChunk<T>(items: readonly T[], size: number, work: (chunk: readonly T[]) => Promise<void>): Promise<void> {
   const chunks = Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
-  await inParallel(chunks, 16, work)
+  await forEachInParallel(chunks, 16, work)
 }

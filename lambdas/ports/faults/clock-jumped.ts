@@ -1,6 +1,6 @@
 /** The clock cannot be believed: nothing was stamped, and nothing was done. */
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
-export class ClockJumped extends MachineError {
+export class ClockJumped extends MachineFault {
   override readonly fault = 'clock-jumped'
 }

@@ -1,10 +1,10 @@
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 /**
  * What was stored cannot be read as it was written: bytes on the disk have changed, or the disk does not give them. Nothing was made up in
  * their place. The message has no content of resources.
  */
-export class Damaged extends MachineError {
+export class Damaged extends MachineFault {
   override readonly name = 'Damaged'
   override readonly fault: 'store-damaged' | 'index-damaged'
   readonly part: 'store' | 'index'

@@ -1,15 +1,15 @@
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 /** `retryAfter`: seconds until the index has caught up; `versions`: how many are not indexed yet. Each absent where it is not known. */
-export type IndexDistance = { readonly retryAfter?: number | undefined; readonly versions?: number | undefined }
+export type IndexLag = { readonly retryAfter?: number | undefined; readonly versions?: number | undefined }
 
 /** The search index did not catch up in time with what it was to have seen. */
-export class IndexBehind extends MachineError {
+export class IndexBehind extends MachineFault {
   override readonly fault = 'index-behind'
   readonly retryAfter: number | undefined
   readonly versions: number | undefined
 
-  constructor({ retryAfter, versions }: IndexDistance = {}) {
+  constructor({ retryAfter, versions }: IndexLag = {}) {
     super('the search index is behind')
     this.retryAfter = retryAfter
     this.versions = versions

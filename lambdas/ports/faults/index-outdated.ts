@@ -1,6 +1,6 @@
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 /** The documents that are asked are those of another release, which has other keys of what is asked by, or lack some of what was written: nothing was done. */
-export class IndexOutdated extends MachineError {
+export class IndexOutdated extends MachineFault {
   override readonly fault = 'index-outdated'
 }

@@ -2,7 +2,7 @@
  * What may be wrong with the machine, as one closed list: who answers requests has an answer for each, or does not compile. Anything else
  * that is thrown, but a broken request, is a fault of the program.
  */
-export type MachineFault =
+export type FaultKind =
   /** More work is waiting than is taken on: nothing was done, the caller may try again. */
   | 'overloaded'
   /** As that, of one attempt: the next may be let in. */
@@ -41,6 +41,6 @@ export type MachineFault =
   /** An entry of a Bundle: those before took the time there was. Nothing was done for this one. */
   | 'not-begun'
 
-export abstract class MachineError extends Error {
-  abstract readonly fault: MachineFault
+export abstract class MachineFault extends Error {
+  abstract readonly fault: FaultKind
 }

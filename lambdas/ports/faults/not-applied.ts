@@ -1,10 +1,10 @@
 /** Some documents could not be indexed for now; all others given with them are. They are named, so that they can be given again. */
 import type { IndexDocument } from '../search/search-index.ts'
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 export type DocumentKey = Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>
 
-export class NotApplied extends MachineError {
+export class NotApplied extends MachineFault {
   override readonly fault = 'not-applied'
   /** Their keys: what prints an error must not print resources. */
   readonly documents: readonly DocumentKey[]

@@ -1,6 +1,6 @@
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 /** Audit records cannot be written now, and without one nothing is answered. */
-export class NotRecorded extends MachineError {
+export class NotRecorded extends MachineFault {
   override readonly fault = 'not-recorded'
 }

@@ -1,6 +1,6 @@
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 /** More work is waiting than the machine takes on: nothing was done, the caller may try again. */
-export class Overloaded extends MachineError {
+export class Overloaded extends MachineFault {
   override readonly fault = 'overloaded'
 }

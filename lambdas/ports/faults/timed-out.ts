@@ -1,6 +1,6 @@
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 /** There was no more time for a request. What it had sent by then may be done. */
-export class TimedOut extends MachineError {
+export class TimedOut extends MachineFault {
   override readonly fault = 'timed-out'
 }

@@ -1,6 +1,6 @@
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
 /** What is asked does not answer: nothing was done, the caller may try again. */
-export class Unavailable extends MachineError {
+export class Unavailable extends MachineFault {
   override readonly fault = 'unavailable'
 }

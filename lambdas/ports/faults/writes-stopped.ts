@@ -1,6 +1,6 @@
 /** An operator has stopped all writes, as while a store is set back: nothing was done. */
-import { MachineError } from './machine-error.ts'
+import { MachineFault } from './machine-error.ts'
 
-export class WritesStopped extends MachineError {
+export class WritesStopped extends MachineFault {
   override readonly fault = 'writes-stopped'
 }

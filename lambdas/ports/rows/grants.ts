@@ -13,7 +13,7 @@ export type GrantKind = 'code' | 'refresh' | 'session' | 'launch' | 'consent' | 
 /** What is kept is JSON. `expires`: milliseconds since 1970; absent: stays. `owner`: by which it is listed; empty: by none. */
 export type Grant = { readonly owner: string; readonly value: unknown; readonly expires?: number }
 
-export type KeptGrant = Grant & {
+export type GrantRow = Grant & {
   readonly key: string
   /** Rises with each replacement; what is added again under the same key has another one. */
   readonly number: number
@@ -22,13 +22,13 @@ export type KeptGrant = Grant & {
 export interface Grants {
   /** False where there is one already. */
   add(kind: GrantKind, key: string, grant: Grant): Promise<boolean>
-  get(kind: GrantKind, key: string): Promise<KeptGrant | undefined>
+  get(kind: GrantKind, key: string): Promise<GrantRow | undefined>
   /** False where it is another by now, or gone. */
-  replace(kind: GrantKind, known: KeptGrant, by: Grant): Promise<boolean>
+  replace(kind: GrantKind, known: GrantRow, by: Grant): Promise<boolean>
   /** True where this call removed it. `number`: it is left where it is another by now. */
   remove(kind: GrantKind, key: string, number?: number): Promise<boolean>
   /** A page of those of an owner, in the order of their keys: what comes after this key; absent: the first. After the last page is an empty one. */
-  listOf(kind: GrantKind, owner: string, after?: string): Promise<readonly KeptGrant[]>
+  listOf(kind: GrantKind, owner: string, after?: string): Promise<readonly GrantRow[]>
   /** Frees the room of what has expired. */
   sweep(): Promise<void>
 }

@@ -1,14 +1,14 @@
-/** The RangeErrors that `KeptRows` promises. */
+/** The RangeErrors that `Rows` promises. */
 
 /** Bytes. */
 const LONGEST = 300_000
 
-export function checkShelf(shelf: string): void {
+export function checkRowOwner(shelf: string): void {
   if (!/^[A-Za-z0-9/_-]{1,200}$/.test(shelf)) throw new RangeError('a shelf has 1 to 200 letters, digits, /, _ and -')
 }
 
-export function checkRow(shelf: string, name: string): void {
-  checkShelf(shelf)
+export function checkRowKey(shelf: string, name: string): void {
+  checkRowOwner(shelf)
   if (!/^[A-Za-z0-9._-]{1,200}$/.test(name)) throw new RangeError('the name of a row has 1 to 200 letters, digits, ., _ and -')
 }
 

@@ -7,7 +7,7 @@
  * - `change` applies to the latest value, and of racing changes none is lost: the function may be called again with what another left.
  * - `list` yields rows by ascending name (code units): each that stands there all the while, those that come and go perhaps, none twice.
  */
-export interface KeptRows {
+export interface Rows {
   read<Value>(shelf: string, name: string): Promise<Value | undefined>
   /**
    * What stands there afterwards. Nothing is written where `change` gives back undefined, or the very value it got, which it must not alter; what

@@ -4,7 +4,7 @@
  */
 
 /** A part of a pulse, in a place of the stream of its own. `sent`: ms since 1970, the number of the pulse. `before`: of the one ahead of it in its place. */
-export type Beat = { readonly place: number; readonly sent: number; readonly before?: number }
+export type ShardHeartbeat = { readonly place: number; readonly sent: number; readonly before?: number }
 
 /** Type → the identity of its index, and the latest pulse it was seen to have. */
-export type Held = Readonly<Record<string, { readonly identity: string; readonly sent: number }>>
+export type IndexHeartbeats = Readonly<Record<string, { readonly identity: string; readonly sent: number }>>

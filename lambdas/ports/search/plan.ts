@@ -41,7 +41,7 @@ export type RangeTest = {
 export type SortKey = { readonly field: string; readonly descending: boolean }
 
 /** The sort values of the last hit of a page, then its type and id. */
-export type Position = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }
+export type HitPosition = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }
 
 /** What of each type may be found: of a type that is not named, nothing. */
 export type AccessRules = 'everything' | Readonly<Record<string, Predicate>>
@@ -72,16 +72,17 @@ export const matchingOf = ({
 })
 
 /** What resources of a type must meet. */
-export function whereOf({ where, access }: Pick<Matching, 'where' | 'access'>, type: string): Predicate {
+export function predicateOf({ where, access }: Pick<Matching, 'where' | 'access'>, type: string): Predicate {
   const rule = ruleOf(access, type)
-  return isAlways(rule) ? where : all(where, rule)
+  return isAlwaysTrue(rule) ? where : and(where, rule)
 }
 
 /** Each once. */
 export const rulesOf = ({ types, access }: Pick<Matching, 'types' | 'access'>): readonly Predicate[] =>
   access === 'everything' ? [] : [...new Set(types.map((type) => ruleOf(access, type)))]
 
-export const ruleOf = (access: AccessRules, type: string): Predicate => (access === 'everything' ? ALWAYS : (access[type] ?? NEVER))
+export const ruleOf = (access: AccessRules, type: string): Predicate =>
+  access === 'everything' ? ALWAYS_TRUE : (access[type] ?? ALWAYS_FALSE)
 
 /** `eventual`: what is known by now is enough, where an index would wait until it has come further. */
 export type Freshness = { readonly eventual?: true }
@@ -91,7 +92,7 @@ export type Plan = Matching &
     /** Ties, and everything when empty, are in the order of type, then id. Missing values stand last, ascending and descending. */
     readonly order: readonly SortKey[]
     readonly limit: number
-    readonly after?: Position
+    readonly after?: HitPosition
     readonly skip?: number
     /** `estimate`: exact up to 10,000, absent above. */
     readonly total: 'none' | 'estimate' | 'accurate'
@@ -100,7 +101,7 @@ export type Plan = Matching &
   }
 
 /** Where a page of groups ended: the first hit of its last group, and that group's key. */
-export type GroupPosition = { readonly position: Position; readonly key: string }
+export type GroupPosition = { readonly position: HitPosition; readonly key: string }
 
 export type GroupPlan = Matching &
   Freshness & {
@@ -116,15 +117,15 @@ export type GroupPlan = Matching &
     readonly skip?: number
   }
 
-export const ALWAYS: Predicate = { kind: 'all', of: [] }
-export const NEVER: Predicate = { kind: 'some', of: [] }
-export const isAlways = (p: Predicate): boolean => p.kind === 'all' && p.of.length === 0
-export const isNever = (p: Predicate): boolean => p.kind === 'some' && p.of.length === 0
+export const ALWAYS_TRUE: Predicate = { kind: 'all', of: [] }
+export const ALWAYS_FALSE: Predicate = { kind: 'some', of: [] }
+export const isAlwaysTrue = (p: Predicate): boolean => p.kind === 'all' && p.of.length === 0
+export const isAlwaysFalse = (p: Predicate): boolean => p.kind === 'some' && p.of.length === 0
 
-export const all = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
-export const some = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })
+export const and = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
+export const or = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })
 /** The conditions that must all hold. */
-export const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
+export const conjunctsOf = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjunctsOf) : [p])
 export const not = (of: Predicate): Predicate => ({ kind: 'not', of })
 
 /** By code point, as indexes compare UTF-8. */
@@ -142,7 +143,7 @@ export function compareText(a: string, b: string): number {
 const codePointOrder = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
 
 /** Negative when `a` stands before `b`. */
-export function comparePositions(a: Position, b: Position, order: readonly SortKey[]): number {
+export function comparePositions(a: HitPosition, b: HitPosition, order: readonly SortKey[]): number {
   for (let i = 0; i < order.length; i++) {
     const compared = compareValues(a.values[i] ?? null, b.values[i] ?? null, order[i]!.descending)
     if (compared !== 0) return compared

@@ -9,9 +9,9 @@
  * - What `caughtUp` reported as visible is seen by every later `find`.
  * - The index never decides what a value means: it compares keys by code point and numbers by value.
  */
-import type { Freshness, GroupPlan, Matching, Plan, Position, SearchSubject } from './plan.ts'
+import type { Freshness, GroupPlan, HitPosition, Matching, Plan, SearchSubject } from './plan.ts'
 
-export type OrderKey = { readonly low: string | number; readonly high: string | number }
+export type SortValues = { readonly low: string | number; readonly high: string | number }
 
 /** What search/documents/extract.ts makes of a resource version: dumb values only. */
 export type IndexDocument = {
@@ -33,7 +33,7 @@ export type IndexDocument = {
   /** The groups the resource belongs to, by what it is grouped by: `code:code`, `code:system`. */
   readonly groups: Readonly<Record<string, readonly string[]>>
   /** Sort values by parameter code: ascending by low, descending by high. */
-  readonly order: Readonly<Record<string, OrderKey>>
+  readonly order: Readonly<Record<string, SortValues>>
   /** Parameter codes that had a value. */
   readonly present: readonly string[]
   readonly compartments: readonly string[]
@@ -54,7 +54,7 @@ export type Hit = {
   readonly type: string
   readonly id: string
   readonly version: number
-  readonly position: Position
+  readonly position: HitPosition
   /** Absent where the index does not keep bodies: read the version from the store. */
   readonly body?: Uint8Array
 }
@@ -66,10 +66,10 @@ type Page = { readonly more: boolean; readonly lag?: number }
 export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number; readonly pulse?: number }
 
 /** `size`: matches in it. `hits`: the first of them. */
-export type Group = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }
+export type HitGroup = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }
 
 /** `total`: matches, whether in a group or not. */
-export type GroupPage = Page & { readonly groups: readonly Group[]; readonly total: number }
+export type GroupPage = Page & { readonly groups: readonly HitGroup[]; readonly total: number }
 
 export interface SearchIndex {
   apply(documents: readonly IndexDocument[]): Promise<void>

@@ -65,11 +65,11 @@ export type AuditRecord = {
 }
 
 /** Maximum bytes of JSON of the names in one record. Further names are in further records. */
-export const LONGEST_NAMES = 50_000
+export const MAX_AUDIT_NAMES_BYTES = 50_000
 /** Maximum bytes of JSON of one record. */
-export const LONGEST_RECORD = 8_000 + LONGEST_NAMES
+export const MAX_AUDIT_RECORD_BYTES = 8_000 + MAX_AUDIT_NAMES_BYTES
 /** Bytes that `prepare` reserves for a request. Records that need more fail with NotRecorded if a disk is full. */
-export const roomFor = (interaction: string): number => (interaction === 'bundle' ? LONGEST_RECORD : 9_000)
+export const reservedBytesOf = (interaction: string): number => (interaction === 'bundle' ? MAX_AUDIT_RECORD_BYTES : 9_000)
 
 export interface AuditLog {
   /** Before anything is done for a request that arrived at this instant (ms since 1970). `interaction`: that of its record. */

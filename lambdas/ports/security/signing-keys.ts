@@ -20,7 +20,7 @@ export type PublicKey = {
 export type SigningKey = { readonly key: PublicKey; readonly madeAt: number; readonly retiredAt?: number }
 
 /** The oldest first; of one age in the order of their kids. */
-export const byAge = (a: SigningKey, b: SigningKey): number => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1)
+export const compareKeyAges = (a: SigningKey, b: SigningKey): number => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1)
 
 /** What functions that verify are given. */
 export interface PublishedKeys {

@@ -1,7 +1,7 @@
 /** The RangeError that `ResourceWriter.commit` promises. */
-import type { Guard, Write } from './resource-store.ts'
+import type { UniquenessGuard, Write } from './resource-store.ts'
 
-export function checkDistinct(writes: readonly Write[], guards: readonly Guard[]): void {
+export function checkCommit(writes: readonly Write[], guards: readonly UniquenessGuard[]): void {
   const tenant = (writes[0] ?? guards[0])?.tenant
   if (writes.some((write) => write.tenant !== tenant) || guards.some((guard) => guard.tenant !== tenant))
     throw new RangeError('a commit has one tenant')

@@ -3,7 +3,7 @@
 type Key = { readonly tenant: string; readonly type: string; readonly id: string }
 
 /** In the order in which the resources were first met. */
-export function newestOf<T extends Key>(items: readonly T[], versionOf: (item: T) => number): readonly T[] {
+export function newestVersionsOf<T extends Key>(items: readonly T[], versionOf: (item: T) => number): readonly T[] {
   // Nearly always all are different: then no names are made.
   if (new Set(items.map(({ id }) => id)).size === items.length) return items
   const newest = new Map<string, T>()

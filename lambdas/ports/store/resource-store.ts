@@ -15,15 +15,15 @@ export type ResourceKey = { readonly tenant: string; readonly type: string; read
 export type VersionKey = ResourceKey & { readonly versionId: number }
 
 /** How versions that have a body come about. Stores keep the place in this list: it only grows, at its end. */
-export const MAKINGS = ['create', 'update-as-create', 'update', 'patch'] as const
-export type Making = (typeof MAKINGS)[number]
+export const WRITE_KINDS = ['create', 'update-as-create', 'update', 'patch'] as const
+export type WriteKind = (typeof WRITE_KINDS)[number]
 
 export type ResourceVersion = VersionKey & {
   /** Milliseconds since 1970, UTC; rises strictly from version to version of a resource. */
   readonly lastUpdated: number
   readonly deleted: boolean
   /** Absent of a deletion, and of a version that was written before it was kept. */
-  readonly made?: Making
+  readonly made?: WriteKind
   /** `Patient/1` …: the compartments the resource is in; a deletion carries those of the version before. */
   readonly compartments: readonly string[]
   /** The resource as it is served, id and meta included. Empty for a deletion. */
@@ -43,7 +43,12 @@ export type Write = Omit<ResourceVersion, 'versionId'> & {
  * Serialises commits that stand for the same condition. A guard nobody holds, or held by `replaces`, is bound to `holder` by the
  * commit; one held by any other resource is a conflict. Guards may be forgotten an hour after they were bound.
  */
-export type Guard = { readonly tenant: string; readonly guard: string; readonly holder: ResourceKey; readonly replaces?: ResourceKey }
+export type UniquenessGuard = {
+  readonly tenant: string
+  readonly guard: string
+  readonly holder: ResourceKey
+  readonly replaces?: ResourceKey
+}
 
 export type CommitResult =
   | { readonly kind: 'committed' }
@@ -132,5 +137,5 @@ export interface ResourceReader {
 
 export interface ResourceWriter {
   /** Writes name distinct resources of one tenant, guards distinct guards; else RangeError. */
-  commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult>
+  commit(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult>
 }

@@ -6,9 +6,9 @@
  *   nothing may be there, too.
  * - Each comes once, and two listings give those they have in common in the same order.
  */
-export interface KnownTenants {
+export interface StoredTenants {
   tenants(): AsyncIterable<string>
 }
 
 /** Everything belongs to it without tenancy, and did before there was any: a store always knows it. */
-export const TENANT = 'default'
+export const DEFAULT_TENANT = 'default'

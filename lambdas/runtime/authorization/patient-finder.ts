@@ -1,6 +1,6 @@
 /** Patients a user may choose from when an app asks for one, as the pages of the authorization server show them. */
 import { type Access, accessOf } from '../../access/access.ts'
-import { actingFor, type PersonReader } from '../../access/user-patients.ts'
+import { type PersonReader, userPatientsOf } from '../../access/user-patients.ts'
 import type { FoundPatient, FoundRecord, PatientFinder } from '../../auth/endpoint.ts'
 import type { BundlePage } from '../../fhir/bundle.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
@@ -9,18 +9,18 @@ import type { FhirRequest } from '../../interactions/interaction.ts'
 import { search } from '../../interactions/rest/search.ts'
 import type { SearchPorts } from '../../interactions/searching/page-entries.ts'
 import type { User } from '../../ports/rows/users.ts'
-import type { KnownTenants } from '../../ports/store/tenants.ts'
-import type { Pairs } from '../../search/query/parameter-pairs.ts'
-import type { ReadingOf } from '../../search/search-context.ts'
-import { type PersonParts, referred, resourceOf } from './person-patients.ts'
+import type { StoredTenants } from '../../ports/store/tenants.ts'
+import type { ParameterPairs } from '../../search/query/parameter-pairs.ts'
+import type { SearchContextOf } from '../../search/search-context.ts'
+import { type PersonParts, readCurrentResource, referencedTypeAndId } from './person-patients.ts'
 
-export type PatientsParts = Pick<PersonParts, 'resources'> & {
+export type PatientFinderParts = Pick<PersonParts, 'resources'> & {
   readonly patientsOf: PersonReader
   readonly ports: SearchPorts
   /** Of users who may see all tenants. */
-  readonly knownTenants: KnownTenants
+  readonly knownTenants: StoredTenants
   readonly baseUrl: string
-  readonly reading: ReadingOf
+  readonly reading: SearchContextOf
 }
 
 /** On a page. */
@@ -28,7 +28,7 @@ const MOST = '20'
 /** Tenants that are searched for a page. */
 const MOST_TENANTS = 20
 
-export function patientFinder(parts: PatientsParts): PatientFinder {
+export function patientFinder(parts: PatientFinderParts): PatientFinder {
   const inEach = async <T>(tenants: readonly string[], look: (tenant: string) => Promise<readonly T[]>): Promise<readonly T[]> => {
     const named = tenants.includes('*') ? await someOf(parts.knownTenants) : tenants.slice(0, MOST_TENANTS)
     return (await Promise.all(named.map(look))).flat()
@@ -36,7 +36,7 @@ export function patientFinder(parts: PatientsParts): PatientFinder {
   return {
     find(user, tenants, text) {
       const words = text.split(/\s+/).filter((word) => word !== '')
-      const criteria: Pairs = [...words.map((word) => ['name', word] as const), ['_sort', 'family']]
+      const criteria: ParameterPairs = [...words.map((word) => ['name', word] as const), ['_sort', 'family']]
       return inEach(tenants, (tenant) => patientsIn(parts, user, tenant, criteria))
     },
     async get(user, tenants, id) {
@@ -47,30 +47,35 @@ export function patientFinder(parts: PatientsParts): PatientFinder {
   }
 }
 
-async function someOf(known: KnownTenants): Promise<readonly string[]> {
+async function someOf(known: StoredTenants): Promise<readonly string[]> {
   const found: string[] = []
   for await (const tenant of known.tenants()) if (found.push(tenant) === MOST_TENANTS) break
   return found
 }
 
-async function isKnown(known: KnownTenants, wanted: string): Promise<boolean> {
+async function isKnown(known: StoredTenants, wanted: string): Promise<boolean> {
   for await (const tenant of known.tenants()) if (tenant === wanted) return true
   return false
 }
 
-async function recordOf(parts: PatientsParts, tenant: string, type: FoundRecord['type'], id: string): Promise<readonly FoundRecord[]> {
-  const tree = isId(id) ? await resourceOf(parts, { tenant, type, id }) : undefined
+async function recordOf(parts: PatientFinderParts, tenant: string, type: FoundRecord['type'], id: string): Promise<readonly FoundRecord[]> {
+  const tree = isId(id) ? await readCurrentResource(parts, { tenant, type, id }) : undefined
   if (tree === undefined) return []
-  const [of, patient] = type === 'Patient' ? [type, id] : referred(tree.subject, parts.reading(tenant))
+  const [of, patient] = type === 'Patient' ? [type, id] : referencedTypeAndId(tree.subject, parts.reading(tenant))
   return [{ type, tenant, ...(of === 'Patient' && patient !== undefined ? { patient } : {}) }]
 }
 
 /** As a search by the user, who is shown nobody else. */
-async function patientsIn(parts: PatientsParts, user: User, tenant: string, criteria: Pairs): Promise<readonly FoundPatient[]> {
+async function patientsIn(
+  parts: PatientFinderParts,
+  user: User,
+  tenant: string,
+  criteria: ParameterPairs,
+): Promise<readonly FoundPatient[]> {
   const scopes = user.scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
   const { fhirUser } = user
   const patients = fhirUser === undefined ? undefined : await parts.patientsOf(fhirUser, tenant)
-  const own = actingFor(fhirUser, patients, parts.reading(tenant))
+  const own = userPatientsOf(fhirUser, patients, parts.reading(tenant))
   const access = accessOf({
     scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'],
     ...own,
@@ -83,11 +88,11 @@ async function patientsIn(parts: PatientsParts, user: User, tenant: string, crit
 const AS_USER = { isOfClient: false, patientScopesWithoutContext: 'none' } as const
 
 async function found(
-  { ports, baseUrl, reading }: PatientsParts,
+  { ports, baseUrl, reading }: PatientFinderParts,
   type: string,
   tenant: string,
   access: Access,
-  criteria: Pairs,
+  criteria: ParameterPairs,
 ): Promise<readonly Element[]> {
   const request: FhirRequest = {
     ...{ interaction: 'search-type', type, tenant, client: '', user: undefined, clientAuth: 'none', access, baseUrl },

@@ -1,25 +1,25 @@
 /** The patients that a Patient or a RelatedPerson acts for. https://hl7.org/fhir/R4/relatedperson.html */
 import type { PersonReader } from '../../access/user-patients.ts'
-import { dateRange } from '../../fhir/date-range.ts'
+import { parseDateRange } from '../../fhir/date-range.ts'
 import { parseJsonBytes } from '../../fhir/json.ts'
-import { type Bases, localReference } from '../../fhir/references.ts'
+import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { ResourceKey, ResourceReader } from '../../ports/store/resource-store.ts'
-import type { ReadingOf } from '../../search/search-context.ts'
+import type { SearchContextOf } from '../../search/search-context.ts'
 
 /** `resources`: the whole store, because access is decided with what it returns. */
 export type PersonParts = {
   readonly resources: Pick<ResourceReader, 'current'>
   readonly clock: Pick<Clock, 'now'>
-  readonly reading: ReadingOf
+  readonly reading: SearchContextOf
 }
 
 export const personReader =
   (parts: PersonParts): PersonReader =>
   async (fhirUser, tenant) => {
     const reading = parts.reading(tenant)
-    const [type, id = ''] = referred({ reference: fhirUser }, reading)
+    const [type, id = ''] = referencedTypeAndId({ reference: fhirUser }, reading)
     if (type === 'RelatedPerson') return caredFor(parts, { tenant, type, id })
     if (type !== 'Patient') return undefined
     const [head] = await parts.resources.current([{ tenant, type, id }])
@@ -29,30 +29,30 @@ export const personReader =
 
 async function caredFor(parts: PersonParts, key: ResourceKey): Promise<readonly string[]> {
   const reading = parts.reading(key.tenant)
-  const person = await resourceOf(parts, key)
+  const person = await readCurrentResource(parts, key)
   if (person === undefined || person.active === false || !isNow(person.period, parts.clock.now(), reading.timeZone)) return []
-  const [of, patient] = referred(person.patient, reading)
+  const [of, patient] = referencedTypeAndId(person.patient, reading)
   return of === 'Patient' && patient !== undefined ? [patient] : []
 }
 
 /** Returns the current version, whatever the caller may see, or undefined if there is none. */
-export async function resourceOf({ resources }: Pick<PersonParts, 'resources'>, key: ResourceKey): Promise<Element | undefined> {
+export async function readCurrentResource({ resources }: Pick<PersonParts, 'resources'>, key: ResourceKey): Promise<Element | undefined> {
   const [head] = await resources.current([key])
   const tree = head === undefined || head.deleted ? undefined : parseJsonBytes(head.body)
   return isElement(tree) ? tree : undefined
 }
 
 /** Type and id of a resource of this server; none of another one, or of one that is only described. */
-export function referred(reference: unknown, bases: Bases): readonly string[] {
+export function referencedTypeAndId(reference: unknown, bases: BaseUrls): readonly string[] {
   const text = isElement(reference) ? reference.reference : undefined
-  return (typeof text === 'string' ? localReference(text, bases) : undefined)?.split('/') ?? []
+  return (typeof text === 'string' ? toLocalReference(text, bases) : undefined)?.split('/') ?? []
 }
 
 /** A bound that cannot be read is not passed. */
 function isNow(period: unknown, now: number, timeZone: string | undefined): boolean {
   if (!isElement(period)) return true
   const { start, end } = period
-  const begins = typeof start === 'string' ? (dateRange(start, timeZone)?.low ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY
-  const ends = typeof end === 'string' ? (dateRange(end, timeZone)?.high ?? Number.NEGATIVE_INFINITY) : Number.POSITIVE_INFINITY
+  const begins = typeof start === 'string' ? (parseDateRange(start, timeZone)?.low ?? Number.POSITIVE_INFINITY) : Number.NEGATIVE_INFINITY
+  const ends = typeof end === 'string' ? (parseDateRange(end, timeZone)?.high ?? Number.NEGATIVE_INFINITY) : Number.POSITIVE_INFINITY
   return begins <= now && now < ends
 }

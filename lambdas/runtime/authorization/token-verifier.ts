@@ -1,19 +1,19 @@
 /** How this server verifies access tokens, in both homes: it issues them to itself, under its base URL. */
 import { type Verifier, type VerifierParts, verifier } from '../../access/verification/verifier.ts'
-import { publishedBy } from '../../auth/tokens/key-rotation.ts'
+import { publishedKeysOf } from '../../auth/tokens/key-rotation.ts'
 import type { Config } from '../config.ts'
 
-export type VerifyingPorts = Pick<
+export type VerifierPorts = Pick<
   VerifierParts,
   'keys' | 'revocations' | 'revocationLag' | 'patientsOf' | 'clock' | 'fetchDocument' | 'report'
 >
 
-export const verifierOf = (config: Config, baseUrl: string, ports: VerifyingPorts): Verifier =>
+export const verifierOf = (config: Config, baseUrl: string, ports: VerifierPorts): Verifier =>
   verifier({
     ...ports,
     issuer: baseUrl,
     audience: baseUrl,
-    keys: publishedBy(ports.keys, ports.clock),
+    keys: publishedKeysOf(ports.keys, ports.clock),
     tenancy: config.tenancy,
     tenantClaim: config.tenantClaim,
     externalIssuers: config.externalIssuers,

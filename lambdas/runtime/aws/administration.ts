@@ -5,8 +5,8 @@ import { DynamoDbAuditLog } from '../../adapters/dynamodb/rows/audit-log.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
-import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
-import { Dynamo } from '../../adapters/dynamodb/table-client.ts'
+import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
+import { TableClient } from '../../adapters/dynamodb/table-client.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { KEY_LIST, STAGE_TAG } from '../../adapters/kms/published-keys.ts'
 import { KmsSigningKeys } from '../../adapters/kms/signing-keys.ts'
@@ -25,9 +25,9 @@ export type Deployment = {
 /** Milliseconds, of a command that a person waits for. */
 const LIMITS = { attempts: 8, patience: 10_000 }
 
-export function openDeployment({ stage, region, stateTable, auditRetentionDays }: Deployment): Administration {
+export function openDeploymentAdministration({ stage, region, stateTable, auditRetentionDays }: Deployment): Administration {
   const client = documentClient({ region })
-  const dynamo = new Dynamo(client, stateTable, LIMITS)
+  const dynamo = new TableClient(client, stateTable, LIMITS)
   const clock = new SystemClock()
   const now = () => clock.now()
   const newId = () => clock.newId()
@@ -36,7 +36,7 @@ export function openDeployment({ stage, region, stateTable, auditRetentionDays }
     users: new DynamoDbUsers(dynamo),
     grants: new DynamoDbGrants(dynamo, now),
     revocations: new DynamoDbRevocations(dynamo, now),
-    keys: new KmsSigningKeys({ kept: new DynamoDbKeptState(dynamo, KEY_LIST, []), tags: { [STAGE_TAG]: stage }, region }),
+    keys: new KmsSigningKeys({ kept: new DynamoDbSharedState(dynamo, KEY_LIST, []), tags: { [STAGE_TAG]: stage }, region }),
     audit: new DynamoDbAuditLog({
       dynamo,
       retentionDays: auditRetentionDays,

@@ -1,16 +1,16 @@
 /** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in signing-keys.ts. */
 import type { PersonReader } from '../../access/user-patients.ts'
-import { fetchedKeys } from '../../access/verification/jwks-cache.ts'
+import { jwksCache } from '../../access/verification/jwks-cache.ts'
 import { DynamoDbGrants } from '../../adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../adapters/dynamodb/rows/revocations.ts'
-import { DynamoDbKeptState } from '../../adapters/dynamodb/rows/shared-state.ts'
-import { Reader } from '../../adapters/dynamodb/store/reader.ts'
+import { DynamoDbSharedState } from '../../adapters/dynamodb/rows/shared-state.ts'
+import { VersionReader } from '../../adapters/dynamodb/store/reader.ts'
 import { KEY_LIST, type KmsKeyList, publishedKeys } from '../../adapters/kms/published-keys.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import { once } from '../once.ts'
 import { report } from './log.ts'
-import { blobs, clock, config, plainReading, resourceTable, stateTable } from './ports.ts'
+import { baseSearchContext, blobs, clock, config, resourceTable, stateTable } from './ports.ts'
 
 const now = (): number => clock().now()
 
@@ -19,13 +19,13 @@ export const users = /* @__PURE__ */ once(() => new DynamoDbUsers(stateTable()))
 export const grants = /* @__PURE__ */ once(() => new DynamoDbGrants(stateTable(), now))
 export const revocations = /* @__PURE__ */ once(() => new DynamoDbRevocations(stateTable(), now))
 
-export const keyList: () => KmsKeyList = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), KEY_LIST, []))
+export const keyList: () => KmsKeyList = /* @__PURE__ */ once(() => new DynamoDbSharedState(stateTable(), KEY_LIST, []))
 
 export const publicKeys = /* @__PURE__ */ once(() => publishedKeys(keyList()))
 
 /** Its code is loaded when somebody else's keys are first needed. */
-export const fetched: FetchDocument = async (url) => {
-  const [{ fetchDocument }, { mayReachOf }] = await Promise.all([
+export const fetchPublishedDocument: FetchDocument = async (url) => {
+  const [{ fetchDocument }, { addressFilterOf: mayReachOf }] = await Promise.all([
     import('../../adapters/https/fetch-document.ts'),
     import('../../adapters/https/private-hosts.ts'),
   ])
@@ -37,14 +37,14 @@ export const patientsOf: PersonReader = async (fhirUser, tenant) => (await perso
 
 const personsOf = /* @__PURE__ */ once(async () => {
   const { personReader } = await import('../authorization/person-patients.ts')
-  return personReader({ resources: new Reader(resourceTable(), blobs(), clock()), clock: clock(), reading: plainReading })
+  return personReader({ resources: new VersionReader(resourceTable(), blobs(), clock()), clock: clock(), reading: baseSearchContext })
 })
 
 /** What endpoints need that authenticate clients. */
-export const authenticating = () => ({
+export const clientAuthenticationPorts = () => ({
   clients: clients(),
   grants: grants(),
   clock: clock(),
   choices: config(),
-  keySource: fetchedKeys({ fetchDocument: fetched, clock: clock(), report: (error) => report(error, 'keys') }),
+  keySource: jwksCache({ fetchDocument: fetchPublishedDocument, clock: clock(), report: (error) => report(error, 'keys') }),
 })

@@ -12,20 +12,20 @@ export type CustomResourceEvent = {
   readonly LogicalResourceId: string
   readonly PhysicalResourceId?: string
   /** As the template says them. */
-  readonly ResourceProperties?: Properties
+  readonly ResourceProperties?: ResourceProperties
 }
 
-export type Properties = Readonly<Record<string, string>>
+export type ResourceProperties = Readonly<Record<string, string>>
 
 /** Its message is told to who deploys: it is about what is deployed, and never of what is stored. */
-export class Told extends Error {}
+export class DeploymentError extends Error {}
 
 /**
  * `deploy`: at creation and at each update; what it gives are the attributes of the resource. `remove`: at the deletion, which else leaves
  * everything as it is.
  */
 export const customResource =
-  (deploy: (properties: Properties) => Promise<unknown>, remove: () => Promise<void> = async () => undefined) =>
+  (deploy: (properties: ResourceProperties) => Promise<unknown>, remove: () => Promise<void> = async () => undefined) =>
   async (event: CustomResourceEvent): Promise<void> => {
     const { RequestType, ResponseURL, StackId, RequestId, LogicalResourceId, PhysicalResourceId = LogicalResourceId } = event
     let answer: object
@@ -34,7 +34,10 @@ export const customResource =
       answer = { Status: 'SUCCESS', ...(Data === undefined ? {} : { Data }) }
     } catch (error) {
       report(error, RequestId)
-      answer = { Status: 'FAILED', Reason: error instanceof Told ? error.message : `${(error as Error).name}: see the log of the function` }
+      answer = {
+        Status: 'FAILED',
+        Reason: error instanceof DeploymentError ? error.message : `${(error as Error).name}: see the log of the function`,
+      }
     }
     const body = JSON.stringify({ ...answer, StackId, RequestId, LogicalResourceId, PhysicalResourceId })
     await fetch(ResponseURL, { method: 'PUT', body, headers: { 'content-type': '' } })

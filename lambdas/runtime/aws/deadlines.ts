@@ -3,7 +3,7 @@
  * process is woken for another request, sends nothing any more.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Ends } from '../../adapters/dynamodb/table-client.ts'
+import type { Deadline } from '../../adapters/dynamodb/table-client.ts'
 import { NotBegun } from '../../ports/faults/not-begun.ts'
 import { TimedOut } from '../../ports/faults/timed-out.ts'
 
@@ -20,11 +20,11 @@ const FOR_BUNDLE = 1_000
 const ends = new AsyncLocalStorage<number>()
 
 /** Work for a request, with whatever it begins. */
-export const timed = <T>(context: LambdaContext | undefined, work: () => Promise<T>): Promise<T> =>
+export const runWithLambdaDeadline = <T>(context: LambdaContext | undefined, work: () => Promise<T>): Promise<T> =>
   context === undefined ? work() : ends.run(Date.now() + context.getRemainingTimeInMillis(), work)
 
 /** Outside of requests: never. */
-const ending = (before: number): Ends => ({
+const ending = (before: number): Deadline => ({
   get end() {
     return (ends.getStore() ?? Number.POSITIVE_INFINITY) - before
   },
@@ -32,21 +32,21 @@ const ending = (before: number): Ends => ({
 })
 
 /** Of what is done for a request. */
-export const WORK = ending(FOR_ANSWER)
+export const WORK_DEADLINE = ending(FOR_ANSWER)
 /** Of what is written down of it. */
-export const RECORD = ending(FOR_LAST_TRY)
+export const AUDIT_DEADLINE = ending(FOR_LAST_TRY)
 
 /** As `answer`; TimedOut where that takes longer than a request may. */
-export function inTime<Asked, Answer>(answer: (asked: Asked) => Promise<Answer>): (asked: Asked) => Promise<Answer> {
+export function withDeadline<Asked, Answer>(answer: (asked: Asked) => Promise<Answer>): (asked: Asked) => Promise<Answer> {
   return async (asked) => {
-    const left = WORK.end - Date.now()
+    const left = WORK_DEADLINE.end - Date.now()
     return left === Number.POSITIVE_INFINITY ? answer(asked) : within(left, () => answer(asked))
   }
 }
 
 /** What an entry of a Bundle does. NotBegun where too little time is left for it, TimedOut where it takes so long that nothing could be told of the others. */
-export async function entryInTime<Answer>(work: () => Promise<Answer>): Promise<Answer> {
-  const left = WORK.end - Date.now()
+export async function withEntryDeadline<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+  const left = WORK_DEADLINE.end - Date.now()
   if (left === Number.POSITIVE_INFINITY) return work()
   if (left < FOR_ENTRY) throw new NotBegun('the entries before took the time of the request')
   return within(left - FOR_BUNDLE, work)

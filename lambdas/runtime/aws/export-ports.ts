@@ -1,5 +1,5 @@
 /** The cloud home's exports: jobs in the table of state, files in a bucket of their own, work in executions of a state machine. */
-import { DynamoDbKeptRows } from '../../adapters/dynamodb/rows/rows.ts'
+import { DynamoDbRows } from '../../adapters/dynamodb/rows/rows.ts'
 import { lazyS3BlobCopier } from '../../adapters/s3/lazy-blob-copier.ts'
 import { lazyS3BlobStore } from '../../adapters/s3/lazy-blob-store.ts'
 import { StepFunctionsWorkflow } from '../../adapters/step-functions/workflow.ts'
@@ -8,17 +8,17 @@ import type { TypeSettings } from '../../export/plan/exported-types.ts'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Workflow } from '../../ports/execution/workflow.ts'
-import type { KeptRows } from '../../ports/rows/rows.ts'
+import type { Rows } from '../../ports/rows/rows.ts'
 import { once } from '../once.ts'
-import { config, places, stateTable } from './ports.ts'
+import { config, deploymentSettings, stateTable } from './ports.ts'
 
 /** Jobs, and what their writers keep of them. */
-export const jobRows: () => KeptRows = /* @__PURE__ */ once(() => new DynamoDbKeptRows(stateTable()))
+export const jobRows: () => Rows = /* @__PURE__ */ once(() => new DynamoDbRows(stateTable()))
 
-export const exportFiles: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(places().exportBucket))
+export const exportFiles: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(deploymentSettings().exportBucket))
 
 /** Out of there, into buckets of others. */
-export const exportCopier: () => BlobCopier = /* @__PURE__ */ once(() => lazyS3BlobCopier(places().exportBucket))
+export const exportCopier: () => BlobCopier = /* @__PURE__ */ once(() => lazyS3BlobCopier(deploymentSettings().exportBucket))
 
 /** The additional resources are those of the bundle: a stage's own stand in its code (lib/bundle.ts). */
 export const exportTypeSettings = (): TypeSettings => ({
@@ -26,4 +26,4 @@ export const exportTypeSettings = (): TypeSettings => ({
   additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
 })
 
-export const exportWorkflow: () => Workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().exportWorkflow))
+export const exportWorkflow: () => Workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(deploymentSettings().exportWorkflow))

@@ -1,33 +1,33 @@
 /** The cloud home's scheduled exports. */
 import type { ScheduleEvent } from '../../export/schedules/schedules.ts'
 import { exportingSteps } from '../../http/pipelines/exporting.ts'
-import { decidable } from '../authorization/condition-support.ts'
+import { decidabilityCheck } from '../authorization/condition-support.ts'
 import { once } from '../once.ts'
 import { clients } from './authorization.ts'
 import { exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
-import { unaskedParts } from './http-handler.ts'
+import { publicStepParts } from './http-handler.ts'
 import { report } from './log.ts'
-import { audit, clock, config, places, reading, resources } from './ports.ts'
-import { scheduledExport } from './scheduled-export.ts'
+import { audit, clock, config, deploymentSettings, resources, searchContexts } from './ports.ts'
+import { scheduledExportStarter } from './scheduled-export.ts'
 
 const begin = /* @__PURE__ */ once(() =>
-  scheduledExport({
+  scheduledExportStarter({
     clients: clients(),
-    isDecidable: decidable((tenant) => reading().now(tenant)),
+    isDecidable: decidabilityCheck((tenant) => searchContexts().now(tenant)),
     resources: resources(),
     clock: clock(),
     choices: config(),
     exports: {
-      ...{ epoch: places().epoch, rows: jobRows(), workflow: exportWorkflow(), settings: exportTypeSettings() },
+      ...{ epoch: deploymentSettings().epoch, rows: jobRows(), workflow: exportWorkflow(), settings: exportTypeSettings() },
       report: (error) => report(error, 'export'),
     },
-    steps: (authenticator) => exportingSteps({ ...unaskedParts(), authenticator, maxBody: config().maxBodyBytes }),
-    site: { baseUrl: places().baseUrl, reading: (tenant) => reading().now(tenant) },
+    steps: (authenticator) => exportingSteps({ ...publicStepParts(), authenticator, maxBody: config().maxBodyBytes }),
+    site: { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => searchContexts().now(tenant) },
   }),
 )
 
-export async function beginExport(event: ScheduleEvent): Promise<void> {
-  await reading().refresh(clock().now())
+export async function startScheduledExport(event: ScheduleEvent): Promise<void> {
+  await searchContexts().refresh(clock().now())
   try {
     await begin()(event)
   } finally {

@@ -1,15 +1,15 @@
 /** The steps of exports on AWS, and what takes up what was left of them. */
-import { allOf, goThrough } from '../../export/job/error-aggregation.ts'
-import { JOBS, type Job } from '../../export/job/job.ts'
-import { removeExpired, removeStopped, resumeJobs } from '../../export/job/job-sweep.ts'
+import { flattenErrors, forEachCollectingErrors } from '../../export/job/error-aggregation.ts'
+import { JOB_ROWS, type Job } from '../../export/job/job.ts'
+import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
 import { copyExports } from '../../export/schedules/bucket-copies.ts'
-import { forgetSchedules, type WatchedSchedule, watchSchedules } from '../../export/schedules/schedules.ts'
+import { findScheduleProblems, removeObsoleteSchedules, type WatchedSchedule } from '../../export/schedules/schedules.ts'
 import type { ExportParts, StepInput } from '../../export/step-types.ts'
 import { exportStep, type StepOutput } from '../../export/workflow/workflow-step.ts'
 import { exportCopier, exportFiles, exportTypeSettings, exportWorkflow, jobRows } from './export-ports.ts'
-import { metric, report } from './log.ts'
-import { clock, config, expressions, places, reading, store } from './ports.ts'
-import { latest } from './search-index.ts'
+import { logMetric, report } from './log.ts'
+import { clock, config, deploymentSettings, expressions, searchContexts, store } from './ports.ts'
+import { consistentIndex } from './search-index.ts'
 
 /** ms a step goes on: its function ends after fifteen minutes, and a part or a page may be slow. */
 const BUDGET = 10 * 60_000
@@ -31,14 +31,14 @@ const told = (error: unknown): void => report(error, 'export')
 /** What was written lately is read once for each step. */
 const parts = (): ExportParts => ({
   ...exportTypeSettings(),
-  epoch: places().epoch,
+  epoch: deploymentSettings().epoch,
   rows: jobRows(),
   resources: store(),
-  index: latest(MOST_LATEST),
+  index: consistentIndex(MOST_LATEST),
   blobs: exportFiles(),
   async readingOf(tenant) {
-    await reading().refresh(now())
-    return reading().now(tenant)
+    await searchContexts().refresh(now())
+    return searchContexts().now(tenant)
   },
   expressions,
   now,
@@ -50,7 +50,7 @@ const parts = (): ExportParts => ({
   report: told,
 })
 
-export const step = async (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
+export const runExportStep = async (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
 
 /**
  * `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may
@@ -65,9 +65,9 @@ export type ExportSweep =
 /** One of them that fails keeps no other from being done. */
 export async function sweepExports(asked: ExportSweep): Promise<void> {
   try {
-    await goThrough(whatTo(asked), (each) => each())
+    await forEachCollectingErrors(whatTo(asked), (each) => each())
   } catch (error) {
-    for (const each of allOf(error)) told(each)
+    for (const each of flattenErrors(error)) told(each)
     throw new Error(`The sweep ${asked.sweep} of exports failed`)
   }
 }
@@ -76,9 +76,9 @@ function whatTo(asked: ExportSweep): readonly (() => Promise<void>)[] {
   const swept = { rows: jobRows(), blobs: exportFiles(), now }
   switch (asked.sweep) {
     case 'jobs':
-      return [() => resumeJobs(swept, exportWorkflow()), () => removeStopped(swept), tellAge]
+      return [() => resumeJobs(swept, exportWorkflow()), () => removeStoppedJobs(swept), tellAge]
     case 'expired':
-      return [() => removeExpired(swept, config().exportRetentionDays), () => forgetSchedules(swept, asked.schedules)]
+      return [() => removeExpiredJobs(swept, config().exportRetentionDays), () => removeObsoleteSchedules(swept, asked.schedules)]
     case 'schedules':
       return [() => tellTroubles(asked.schedules)]
     case 'copies':
@@ -90,13 +90,13 @@ function whatTo(asked: ExportSweep): readonly (() => Promise<void>)[] {
 async function tellAge(): Promise<void> {
   const at = now()
   const ages: number[] = []
-  for await (const { value } of jobRows().list<Job>(JOBS)) if (value.state === 'in-progress') ages.push(at - value.transactionTime)
-  metric('ExportAge', 'Milliseconds', ages, { stage: places().stage, at })
+  for await (const { value } of jobRows().list<Job>(JOB_ROWS)) if (value.state === 'in-progress') ages.push(at - value.transactionTime)
+  logMetric('ExportAge', 'Milliseconds', ages, { stage: deploymentSettings().stage, at })
 }
 
 async function tellTroubles(schedules: readonly WatchedSchedule[]): Promise<void> {
-  const { failed, late } = await watchSchedules(jobRows(), schedules, now())
-  const about = { stage: places().stage, at: now() }
-  metric('ScheduledExportsFailed', 'Count', [failed.length], { ...about, names: failed })
-  metric('ScheduledExportsLate', 'Count', [late.length], { ...about, names: late })
+  const { failed, late } = await findScheduleProblems(jobRows(), schedules, now())
+  const about = { stage: deploymentSettings().stage, at: now() }
+  logMetric('ScheduledExportsFailed', 'Count', [failed.length], { ...about, names: failed })
+  logMetric('ScheduledExportsLate', 'Count', [late.length], { ...about, names: late })
 }

@@ -1,15 +1,15 @@
 /** The cloud home's links to export files: signed by KMS, for CloudFront. */
 import { CloudFrontExportUrls } from '../../adapters/cloudfront/export-urls.ts'
-import { publicKeyPem } from '../../adapters/kms/public-key.ts'
-import { blobOf } from '../../export/job/job.ts'
+import { readPublicKeyPem } from '../../adapters/kms/public-key.ts'
+import { fileKeyOf } from '../../export/job/job.ts'
 import type { ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 import { once } from '../once.ts'
-import { places } from './ports.ts'
+import { deploymentSettings } from './ports.ts'
 
 export const exportUrls: () => ExportUrlSigner = /* @__PURE__ */ once(() => {
-  const { exportOrigin: origin, linkKey: keyId, linkKeyPair: keyPairId } = places()
-  return new CloudFrontExportUrls({ origin, keyId, keyPairId, pathOf: ({ job, file }) => `/${blobOf(job, file)}` })
+  const { exportOrigin: origin, linkKey: keyId, linkKeyPair: keyPairId } = deploymentSettings()
+  return new CloudFrontExportUrls({ origin, keyId, keyPairId, pathOf: ({ job, file }) => `/${fileKeyOf(job, file)}` })
 })
 
 /** Of the key with this id: what CloudFront verifies links with. */
-export const linkKeyPem = (keyId: string): Promise<string> => publicKeyPem(keyId)
+export const readLinkKeyPem = (keyId: string): Promise<string> => readPublicKeyPem(keyId)

@@ -1,14 +1,14 @@
 /** A deployed function that answers requests of API Gateway. */
-import { namedByGateway } from '../../http/authenticators.ts'
+import { gatewayAuthenticator } from '../../http/authenticators.ts'
 import type { Site } from '../../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../../http/gateway-event.ts'
 import type { Steps } from '../../http/pipeline.ts'
 import type { StepParts } from '../../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../../http/server.ts'
-import { authenticator, uncheckedPersons } from './authenticator.ts'
-import { inTime, type LambdaContext, timed } from './deadlines.ts'
+import { authenticator, authenticatorWithoutPersons } from './authenticator.ts'
+import { type LambdaContext, runWithLambdaDeadline, withDeadline } from './deadlines.ts'
 import { report } from './log.ts'
-import { audit, clock, config, reading as known, places } from './ports.ts'
+import { audit, clock, config, deploymentSettings, searchContexts as known } from './ports.ts'
 
 export type HttpFunctionParts = {
   readonly interactions?: ServerParts['interactions']
@@ -20,23 +20,23 @@ export type HttpFunctionParts = {
 }
 
 /** Of a function that anybody may ask: should it ever want to know who does, it is nobody. */
-export const unaskedParts = (): StepParts => ({
+export const publicStepParts = (): StepParts => ({
   audit: audit(),
   clock: clock(),
-  authenticator: namedByGateway,
+  authenticator: gatewayAuthenticator,
   origins: config().allowedOrigins.includes('*') ? '*' : config().allowedOrigins,
   loopbackOnly: false,
   report,
 })
 
-export const stepParts = (): StepParts => ({ ...unaskedParts(), authenticator: authenticator() })
+export const stepParts = (): StepParts => ({ ...publicStepParts(), authenticator: authenticator() })
 
-export const stepPartsWithoutPersons = (): StepParts => ({ ...unaskedParts(), authenticator: uncheckedPersons() })
+export const stepPartsWithoutPersons = (): StepParts => ({ ...publicStepParts(), authenticator: authenticatorWithoutPersons() })
 
 /** An answer that takes longer than a request may is a 504, recorded as such. What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
 export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent, context?: LambdaContext) => Promise<GatewayResult> {
   const { interactions = {}, endpoints = {}, steps, reading, seal } = parts
-  const site: Site = { baseUrl: places().baseUrl, reading: (tenant) => known().now(tenant) }
+  const site: Site = { baseUrl: deploymentSettings().baseUrl, reading: (tenant) => known().now(tenant) }
   const serve = server({ interactions: allInTime(interactions), endpoints: allInTime(endpoints), steps, site })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)
@@ -50,8 +50,8 @@ export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent, con
     await audit().flush()
     return resultOf(event, response)
   }
-  return (event, context) => timed(context, () => answer(event))
+  return (event, context) => runWithLambdaDeadline(context, () => answer(event))
 }
 
 const allInTime = <Answers extends object>(answers: Answers): Answers =>
-  Object.fromEntries(Object.entries(answers).map(([code, answer]) => [code, inTime(answer)])) as Answers
+  Object.fromEntries(Object.entries(answers).map(([code, answer]) => [code, withDeadline(answer)])) as Answers

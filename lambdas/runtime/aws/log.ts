@@ -22,29 +22,29 @@ export const warn = (message: string): void => console.warn(JSON.stringify({ lev
  * Audit records that could not be written: the log keeps each as the item it would be in the table of state. They name resources, patients and
  * users, and hold no content.
  */
-export function tellOfUnrecorded(error: unknown, unwritten: readonly object[], about: Pick<Told, 'stage' | 'at'>): void {
+export function logUnwrittenAudit(error: unknown, unwritten: readonly object[], about: Pick<Told, 'stage' | 'at'>): void {
   report(error, 'audit')
   for (const item of unwritten)
     console.error(JSON.stringify({ level: 'error', message: 'an audit record is not written', unwritten: item }))
   // Where a request is refused because earlier ones still wait, none is new.
-  metric('AuditRefused', 'Count', [Math.max(1, unwritten.length)], about)
+  logMetric('AuditRefused', 'Count', [Math.max(1, unwritten.length)], about)
 }
 
 /** Types whose searches are refused until their lost index is made again; every minute, also when there are none. */
-export const tellOfLacking = (types: readonly string[], about: Pick<Told, 'stage' | 'at'>): void =>
-  metric('IndexLost', 'Count', [types.length], { ...about, ...(types.length > 0 && { names: types }) })
+export const logLostIndices = (types: readonly string[], about: Pick<Told, 'stage' | 'at'>): void =>
+  logMetric('IndexLost', 'Count', [types.length], { ...about, ...(types.length > 0 && { names: types }) })
 
 /** How long ago the latest pulse was sent that has arrived; every minute, by who is no part of what follows the stream: ms. */
-export const tellPulseAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => metric('PulseAge', 'Milliseconds', [age], about)
+export const logHeartbeatAge = (age: number, about: Pick<Told, 'stage' | 'at'>): void => logMetric('PulseAge', 'Milliseconds', [age], about)
 
 /** Logs the lag of the table's index in ms, every minute. */
-export const tellTableIndexLag = (lag: number, about: Pick<Told, 'stage' | 'at'>): void =>
-  metric('TableIndexLag', 'Milliseconds', [lag], about)
+export const logTableIndexLag = (lag: number, about: Pick<Told, 'stage' | 'at'>): void =>
+  logMetric('TableIndexLag', 'Milliseconds', [lag], about)
 
-export const NAMESPACE = 'FHIR'
+export const METRIC_NAMESPACE = 'FHIR'
 
 /** What this code measures; an alarm looks at each (lib/monitoring/watches.ts). */
-export const MEASURED = [
+export const METRIC_NAMES = [
   'AuditRefused',
   'ExportAge',
   'IndexLag',
@@ -54,19 +54,19 @@ export const MEASURED = [
   'ScheduledExportsLate',
   'TableIndexLag',
 ] as const
-export type Measured = (typeof MEASURED)[number]
+export type MetricName = (typeof METRIC_NAMES)[number]
 
 /** An array of the format holds so many. */
 const MOST_VALUES = 100
 
-export type Unit = 'Milliseconds' | 'Count'
+export type MetricUnit = 'Milliseconds' | 'Count'
 
 /** `names`: of what they are about, beside them in the log. */
 type Told = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
 
 /** `at`: ms since 1970. https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
-export function metric(name: Measured, unit: Unit, values: readonly number[], { stage, at, names }: Told): void {
-  const metrics = { Namespace: NAMESPACE, Dimensions: [['Stage']], Metrics: [{ Name: name, Unit: unit }] }
+export function logMetric(name: MetricName, unit: MetricUnit, values: readonly number[], { stage, at, names }: Told): void {
+  const metrics = { Namespace: METRIC_NAMESPACE, Dimensions: [['Stage']], Metrics: [{ Name: name, Unit: unit }] }
   const _aws = { Timestamp: at, CloudWatchMetrics: [metrics] }
   for (let from = 0; from < values.length; from += MOST_VALUES)
     console.log(JSON.stringify({ _aws, Stage: stage, [name]: values.slice(from, from + MOST_VALUES), ...(names && { names }) }))

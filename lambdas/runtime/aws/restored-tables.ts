@@ -1,13 +1,13 @@
 /** The cloud home's tables that were restored: what the template says of them. */
-import { adoptTable, type Units, type WantedTable } from '../../adapters/dynamodb/stream/restored-table.ts'
-import { type Properties, Told } from './custom-resource.ts'
+import { adoptTable, type CapacityUnits, type TableRequirements } from '../../adapters/dynamodb/stream/restored-table.ts'
+import { DeploymentError, type ResourceProperties } from './custom-resource.ts'
 
 /**
  * `Resources`, `State`: their names; no `State` where that table stays. `Key`: ARN of what encrypts them. `Most`, `Warm`: units a second of the
  * table of resources, `READS WRITES`. `Former`: the name of the table before, `Instant`: to which it was set back. Gives the ARN of the stream
  * that is followed.
  */
-export async function adoptTables(properties: Properties): Promise<{ readonly StreamArn: string }> {
+export async function adoptTables(properties: ResourceProperties): Promise<{ readonly StreamArn: string }> {
   const { Resources = '', State, Key: key = '', Most, Warm, Former, Instant = '' } = properties
   const StreamArn = await adopted({
     ...{ name: Resources, key, isFollowed: true },
@@ -20,12 +20,12 @@ export async function adoptTables(properties: Properties): Promise<{ readonly St
 }
 
 /** What is wrong with a table is told to who deploys. */
-const adopted = (wanted: WantedTable): Promise<string> =>
+const adopted = (wanted: TableRequirements): Promise<string> =>
   adoptTable(wanted).catch((error: Error) => {
-    throw error instanceof RangeError ? new Told(error.message) : error
+    throw error instanceof RangeError ? new DeploymentError(error.message) : error
   })
 
-function unitsOf(text: string): Units {
+function unitsOf(text: string): CapacityUnits {
   const [reads = 0, writes = 0] = text.split(' ').map(Number)
   return { reads, writes }
 }

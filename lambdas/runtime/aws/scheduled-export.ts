@@ -4,18 +4,18 @@ import type { ClientAuth } from '../../access/claims.ts'
 import { accessOfToken } from '../../access/token-access.ts'
 import type { VerifiedToken } from '../../access/verification/verified-token.ts'
 import type { AuthChoices, AuthPorts } from '../../auth/endpoint.ts'
-import { grantedToClient } from '../../auth/grants/client-scopes.ts'
+import { grantToClient } from '../../auth/grants/client-scopes.ts'
 import { readJob } from '../../export/job/job-transitions.ts'
 import {
-  goesOnFrom,
-  isSetBack,
-  noteRun,
-  type Run,
-  runOf,
+  ensureRun,
+  isEndedByRestore,
+  nextSinceOf,
   type ScheduledExport,
+  type ScheduledRun,
   type ScheduleEvent,
+  updateRun,
 } from '../../export/schedules/schedules.ts'
-import { instant } from '../../fhir/version.ts'
+import { toInstant } from '../../fhir/version.ts'
 import type { Site } from '../../http/exchange.ts'
 import type { Steps } from '../../http/pipeline.ts'
 import { server } from '../../http/server.ts'
@@ -32,23 +32,23 @@ export type SchedulePorts = Pick<AuthPorts, 'clients' | 'isDecidable'> &
   }
 
 /** Begins one job, however often it is called for an instant. Error where it cannot be begun: then it may be called again. */
-export const scheduledExport =
+export const scheduledExportStarter =
   (ports: SchedulePorts) =>
   async ({ schedule, time, only }: ScheduleEvent): Promise<void> => {
     const { clock, exports } = ports
-    if (only !== undefined && !(await isSetBack(exports.rows, schedule.name))) return
+    if (only !== undefined && !(await isEndedByRestore(exports.rows, schedule.name))) return
     const at = Date.parse(time)
-    const run = await runOf(exports.rows, schedule.name, { at, now: clock.now() })
+    const run = await ensureRun(exports.rows, schedule.name, { at, now: clock.now() })
     if (run === undefined || (run.state !== 'called' && run.state !== 'refused')) return
     try {
       await begin(ports, schedule, run)
     } catch (error) {
-      await noteRun(exports.rows, schedule.name, at, { state: 'refused' })
+      await updateRun(exports.rows, schedule.name, at, { state: 'refused' })
       throw new Error(`The export ${schedule.name} cannot be begun: ${(error as Error).message}`, { cause: error })
     }
   }
 
-async function begin(ports: SchedulePorts, schedule: ScheduledExport, { at, job }: Run): Promise<void> {
+async function begin(ports: SchedulePorts, schedule: ScheduledExport, { at, job }: ScheduledRun): Promise<void> {
   const { rows } = ports.exports
   // Who was called before may have died before it noted that.
   if ((await readJob(rows, job)) === undefined) {
@@ -56,11 +56,11 @@ async function begin(ports: SchedulePorts, schedule: ScheduledExport, { at, job 
     if (client === undefined) throw new Error(`the client "${schedule.client}" is not registered`)
     const token = await tokenOf(ports, schedule, client)
     const of = whatIsAsked(schedule, client, token)
-    await noteRun(rows, schedule.name, at, { of, ...(schedule.bucket === undefined ? {} : { bucket: schedule.bucket }) })
-    const since = schedule.sinceLast === true ? await goesOnFrom(rows, schedule.name, of) : undefined
+    await updateRun(rows, schedule.name, at, { of, ...(schedule.bucket === undefined ? {} : { bucket: schedule.bucket }) })
+    const since = schedule.sinceLast === true ? await nextSinceOf(rows, schedule.name, of) : undefined
     await kickOff(ports, { job, token, ...targetOf(schedule, since) })
   }
-  await noteRun(rows, schedule.name, at, { state: 'begun' })
+  await updateRun(rows, schedule.name, at, { state: 'begun' })
 }
 
 const PROVED: Readonly<Record<Client['authentication']['kind'], ClientAuth>> = {
@@ -72,7 +72,7 @@ const PROVED: Readonly<Record<Client['authentication']['kind'], ClientAuth>> = {
 
 /** As if the client had asked for all that is registered, and chosen the tenant. */
 async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client: Client): Promise<VerifiedToken> {
-  const { scopes, tenants, patient } = await grantedToClient(ports, client)
+  const { scopes, tenants, patient } = await grantToClient(ports, client)
   if (!tenants.includes('*') && !tenants.includes(tenant)) throw new Error(`the client "${client.id}" is not of the tenant "${tenant}"`)
   return {
     ...{ tenant, client: client.id, subject: client.id, scopes, issuer: ports.site.baseUrl, expires: Number.POSITIVE_INFINITY },
@@ -103,7 +103,7 @@ const PATHS = { system: () => '/$export', patient: () => '/Patient/$export', gro
 function targetOf({ level, group = '', types }: ScheduledExport, since: number | undefined): Pick<Asked, 'path' | 'query'> {
   const query = new URLSearchParams({
     ...(types === undefined ? {} : { _type: types.join() }),
-    ...(since === undefined ? {} : { _since: instant(since) }),
+    ...(since === undefined ? {} : { _since: toInstant(since) }),
   })
   return { path: PATHS[level](group), query: String(query) }
 }

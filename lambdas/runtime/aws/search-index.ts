@@ -4,29 +4,29 @@ import { OpenSearchIndex, type OpenSearchOptions } from '../../adapters/opensear
 import { tokenOf } from '../../adapters/opensearch/visibility.ts'
 import type { WritingStepParts } from '../../http/pipelines/writing.ts'
 import { queryRecorder } from '../../http/query-recorder.ts'
-import { decidedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
-import { type OutdatedOf, refusingOutdated, tellingOutdated } from '../../interactions/consistency/outdated-index.ts'
-import { latestIndex } from '../../interactions/consistency/recent-writes-index.ts'
-import { profilesOnWrite } from '../../interactions/validation/write-validation.ts'
+import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
+import { type OutdatedCodesOf, outdatedRejectingIndex, outdatedReportingIndex } from '../../interactions/consistency/outdated-index.ts'
+import { recentWritesIndex } from '../../interactions/consistency/recent-writes-index.ts'
+import { writeValidator } from '../../interactions/validation/write-validation.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
-import { outdatedIn } from '../../search/documents/outdated-parameters.ts'
-import { readIdentity } from '../config.ts'
+import { findOutdatedParameters } from '../../search/documents/outdated-parameters.ts'
+import { readAwsIdentity } from '../config.ts'
 import { once } from '../once.ts'
-import { inTime } from './deadlines.ts'
+import { withDeadline } from './deadlines.ts'
 import { stepParts } from './http-handler.ts'
 import {
   blobs,
   clock,
   config,
-  definingWriter,
   definitions,
+  definitionWriter,
+  deploymentSettings,
   expressions,
-  places,
-  progress,
-  reading,
+  indexProgress,
   resources,
   seal,
+  searchContexts,
   store,
 } from './ports.ts'
 
@@ -34,40 +34,41 @@ import {
 const KNOWN_FOR = 5_000
 
 export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchIndex {
-  const { searchEndpoint, searchSigning, searchPrefix } = places()
-  const { region } = readIdentity()
-  const signing = searchSigning === 'sigv4' ? { region, credentials: () => readIdentity().credentials } : undefined
+  const { searchEndpoint, searchSigning, searchPrefix } = deploymentSettings()
+  const { region } = readAwsIdentity()
+  const signing = searchSigning === 'sigv4' ? { region, credentials: () => readAwsIdentity().credentials } : undefined
   return new OpenSearchIndex(openSearchClient(searchEndpoint, signing), {
     prefix: searchPrefix,
-    epoch: places().epoch,
+    epoch: deploymentSettings().epoch,
     settings: { auto_expand_replicas: '0-1' },
     budget: config().searchBudget,
     knownFor: KNOWN_FOR,
-    live: () => reading().live(clock().now()),
+    live: () => searchContexts().live(clock().now()),
     ...options,
   })
 }
 
-const outdated: OutdatedOf = async (asked) => outdatedIn(asked, await reading().changes(clock().now()), reading().now(asked.tenant))
+const outdated: OutdatedCodesOf = async (asked) =>
+  findOutdatedParameters(asked, await searchContexts().changes(clock().now()), searchContexts().now(asked.tenant))
 
 /** Of functions that answer within the 29 seconds of the gateway. */
-export const index = /* @__PURE__ */ once(() => tellingOutdated(openIndex({ attempts: 3, patience: 8_000 }), outdated))
+export const index = /* @__PURE__ */ once(() => outdatedReportingIndex(openIndex({ attempts: 3, patience: 8_000 }), outdated))
 
-/** For the searches of one attempt. `most`: of latestIndex. */
-export const latest = (most?: number): SearchIndex =>
-  decidedIndex(
-    refusingOutdated(
-      latestIndex({
+/** For the searches of one attempt. `most`: of recentWritesIndex. */
+export const consistentIndex = (most?: number): SearchIndex =>
+  fullyEvaluatedIndex(
+    outdatedRejectingIndex(
+      recentWritesIndex({
         index: index(),
         resources: store(),
         clock: clock(),
         expressions: expressions(),
-        reading: (tenant) => reading().now(tenant),
+        reading: (tenant) => searchContexts().now(tenant),
         ...(most === undefined ? {} : { most }),
       }),
       outdated,
     ),
-    progress(),
+    indexProgress(),
   )
 
 export const bodyStepParts = (): WritingStepParts => ({
@@ -79,7 +80,7 @@ export const bodyStepParts = (): WritingStepParts => ({
     seal: seal(),
     clock: clock(),
     consistency: config().consistency,
-    index: { caughtUp: (...of) => inTime(() => index().caughtUp(...of))(undefined) },
+    index: { caughtUp: (...of) => withDeadline(() => index().caughtUp(...of))(undefined) },
     blobs: blobs(),
     tokensOf: (written) => written.map(({ versionId, ...key }) => tokenOf({ ...key, version: versionId })),
   },
@@ -89,18 +90,18 @@ export const bodyStepParts = (): WritingStepParts => ({
 const WRITES_LAG = 10_000
 
 /** What writing interactions need, but what they write with. */
-export const checkPorts = () => ({
+export const portsWithoutWriter = () => ({
   resources: resources(),
   heads: (...asked: Parameters<ResourceReader['heads']>) => store().heads(...asked),
-  latest,
+  latest: consistentIndex,
   clock: clock(),
   expressions: expressions(),
   choices: config(),
-  profiled: profilesOnWrite(config().validateProfiles, () => ({
+  profiled: writeValidator(config().validateProfiles, () => ({
     ...definitions(WRITES_LAG),
     expressions: expressions(),
     clock: clock(),
   })),
 })
 
-export const writePorts = () => ({ ...checkPorts(), writer: definingWriter() })
+export const writePorts = () => ({ ...portsWithoutWriter(), writer: definitionWriter() })

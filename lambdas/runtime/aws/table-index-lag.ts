@@ -1,23 +1,23 @@
 /** Measures the lag of the table's index on AWS, as a metric and as a note to readers. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { noteLag } from '../../adapters/dynamodb/store/index-lag.ts'
-import { hiddenBeats } from '../../adapters/dynamodb/stream/heartbeat.ts'
+import { hiddenHeartbeats } from '../../adapters/dynamodb/stream/heartbeat.ts'
 import { beatsOf } from '../../indexing/heartbeat.ts'
 import { measureTableIndexLag } from '../../indexing/table-index-lag.ts'
-import { report, tellTableIndexLag } from './log.ts'
-import { clock, places, resourceTable } from './ports.ts'
+import { logTableIndexLag, report } from './log.ts'
+import { clock, deploymentSettings, resourceTable } from './ports.ts'
 
 /** Resolves within about a minute, whatever fails: an alarm rings where no lag is written. `sent`: when the beats of the pulse were sent. */
-export async function measureLag(sent: number): Promise<void> {
+export async function reportTableIndexLag(sent: number): Promise<void> {
   const table = resourceTable()
   const parts = {
-    hidden: (beats: Parameters<typeof hiddenBeats>[1]) => hiddenBeats(table, beats),
+    hidden: (beats: Parameters<typeof hiddenHeartbeats>[1]) => hiddenHeartbeats(table, beats),
     note: (instant: number, lag: number) => noteLag(table, instant, lag),
     now: () => clock().now(),
     wait: (time: number) => wait(time),
   }
   try {
-    tellTableIndexLag(await measureTableIndexLag(parts, beatsOf(sent), sent), { stage: places().stage, at: sent })
+    logTableIndexLag(await measureTableIndexLag(parts, beatsOf(sent), sent), { stage: deploymentSettings().stage, at: sent })
   } catch (error) {
     report(error, 'table index lag')
   }

@@ -6,7 +6,7 @@ import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
 import { makeFolder } from '../../adapters/filesystem/durable-file.ts'
 import { checkEntry } from '../../adapters/filesystem/folder-entries.ts'
 import { FilesystemSigningKeys } from '../../adapters/filesystem/signing-keys.ts'
-import { mayReachOf, wallBefore } from '../../adapters/https/private-hosts.ts'
+import { addressFilterOf, fetchBlockReason } from '../../adapters/https/private-hosts.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
 import { openGrants } from '../../adapters/sqlite-grants/open-grants.ts'
 import type { AdministrationPorts } from '../../auth/administration/administration.ts'
@@ -18,29 +18,29 @@ import { isEmpty, makeStore } from './lost-files.ts'
 
 export {
   addClient,
+  addLaunch,
   addUser,
   type ClientChange,
+  type CredentialRotation,
   changePassword,
   checkClient,
-  launchFrom,
   type NewClient,
-  type Registered,
-  type Rotation,
+  type RegisteredClient,
   removeClient,
   removeUser,
-  rotateClient,
+  rotateClientCredentials,
   rotateKeys,
   updateClient,
 } from '../../auth/administration/administration.ts'
 export { clientKeysOf } from '../../auth/clients/client-keys.ts'
-export { registeredUser } from '../../auth/clients/registration.ts'
+export { toUser } from '../../auth/clients/registration.ts'
 export type { Launch } from '../../auth/launch/launches.ts'
-export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../../auth/tokens/key-rotation.ts'
+export { KEY_COPY_LIFETIME_MS, KEY_DISCOVERY_MS, signingKeyAt } from '../../auth/tokens/key-rotation.ts'
 export type { Client } from '../../ports/rows/clients.ts'
 
 /** In a data folder. */
-export const GRANTS = 'grants.db'
-export const SIGNING_KEYS = 'signing-keys'
+export const GRANTS_FILE = 'grants.db'
+export const SIGNING_KEYS_FOLDER = 'signing-keys'
 
 export type Administration = AdministrationPorts & {
   readonly grants: Grants
@@ -48,16 +48,17 @@ export type Administration = AdministrationPorts & {
 }
 
 /** Why a server with the settings of this process would not fetch the keys that a client publishes there; undefined: nothing speaks against it. */
-export const wallBeforeKeys = (uri: string): Promise<string | undefined> => wallBefore(uri, mayReachOf(readConfig().privateHosts))
+export const keysBlockReason = (uri: string): Promise<string | undefined> =>
+  fetchBlockReason(uri, addressFilterOf(readConfig().privateHosts))
 
 /** Whether a server was ever started on the folder, or something said of who may use one. */
-export const holdsData = (folder: string): boolean =>
-  ['lock.db', 'store.db', GRANTS, SIGNING_KEYS].some((name) => existsSync(join(folder, name)))
+export const hasData = (folder: string): boolean =>
+  ['lock.db', 'store.db', GRANTS_FILE, SIGNING_KEYS_FOLDER].some((name) => existsSync(join(folder, name)))
 
 /** `isNew`: the folder is made when it is missing, and there may be no data in it; otherwise that is an Error. */
 export async function openAdministration(folder: string, { isNew }: { readonly isNew: boolean }): Promise<Administration> {
   await checkEntry(folder, 'folder')
-  if (!isNew && !holdsData(folder))
+  if (!isNew && !hasData(folder))
     throw new Error(
       `There is no data in ${folder}: name the data folder of a server by --data, or the port of one that keeps nothing by --port`,
     )
@@ -66,16 +67,16 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
     await makeStore(folder)
   }
   for (const [name, kind] of [
-    [GRANTS, 'file'],
-    [SIGNING_KEYS, 'folder'],
+    [GRANTS_FILE, 'file'],
+    [SIGNING_KEYS_FOLDER, 'folder'],
   ] as const)
     await checkEntry(join(folder, name), kind)
   checkNotLost(folder)
   const clock = new SystemClock()
-  const { close, ...stores } = openGrants(join(folder, GRANTS), () => clock.now())
+  const { close, ...stores } = openGrants(join(folder, GRANTS_FILE), () => clock.now())
   const audit = new CommandAuditLog(join(folder, 'audit'))
   return {
-    ...{ ...stores, keys: new FilesystemSigningKeys(join(folder, SIGNING_KEYS)), clock, passwords: new Passwords(), wait },
+    ...{ ...stores, keys: new FilesystemSigningKeys(join(folder, SIGNING_KEYS_FOLDER)), clock, passwords: new Passwords(), wait },
     ...{ audit, operator: nameOfOperator() },
     async close() {
       await audit.close()
@@ -86,7 +87,7 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
 
 /** A command would make the file anew, and the server would not learn that it was lost. */
 function checkNotLost(folder: string): void {
-  const [grants, keys] = [join(folder, GRANTS), join(folder, SIGNING_KEYS)]
+  const [grants, keys] = [join(folder, GRANTS_FILE), join(folder, SIGNING_KEYS_FOLDER)]
   if (isEmpty(grants) && !isEmpty(keys))
     throw new Error(`${grants} was lost: put it back from a backup, or start the server, which then lets no older token in`)
 }

@@ -2,7 +2,7 @@
 import type { Launch } from '../../auth/launch/launches.ts'
 
 /** `operator`: for the audit record. */
-export type Launched = { readonly launch: Launch; readonly operator: string }
+export type LaunchRequest = { readonly launch: Launch; readonly operator: string }
 
 /** `tenant`: where each has its own. `operator`: who asks; absent: the server itself. */
-export type Asked = { readonly isAdministrator: boolean; readonly tenant?: string; readonly operator?: string }
+export type AccessTokenRequest = { readonly isAdministrator: boolean; readonly tenant?: string; readonly operator?: string }

@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs'
 import { chown, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { askServer, type Command } from '../../adapters/filesystem/command-socket.ts'
+import { type CommandHandler, startServerCommand } from '../../adapters/filesystem/command-socket.ts'
 import { DataFolderInUse, openDataFolder } from '../../adapters/filesystem/data-folder.ts'
 import { copyDurably, flushFolder } from '../../adapters/filesystem/durable-file.ts'
-import { backupStoreFile, checkIsStore, checkIsWhole, checkStoreFile } from '../../adapters/sqlite-store/backup.ts'
+import { backupStoreFile, checkIsComplete, checkIsStore, checkStoreFile } from '../../adapters/sqlite-store/backup.ts'
 import { StoreFileError } from '../../adapters/sqlite-store/schema.ts'
-import { nextTo } from '../threads/search/index-files.ts'
-import { checkStore, hasStore, RESTORED, STORE } from './lost-files.ts'
+import { nextIndexFile } from '../threads/search/index-files.ts'
+import { checkStore, hasStore, RESTORED_STORE_FILE, STORE_FILE } from './lost-files.ts'
 
 const INDEX = 'index.db'
 const EXPORTS = { rows: 'exports.db', files: 'exports' }
@@ -26,17 +26,17 @@ export async function backupStore(folder: string, file: string, warn: Warn): Pro
   checkStore(folder)
   if (!hasStore(folder)) throw new Error(`There is no data in ${folder}`)
   const copy = async () => {
-    await backupStoreFile(join(folder, STORE), file)
+    await backupStoreFile(join(folder, STORE_FILE), file)
     await flushFolder(dirname(file))
   }
   await inFolder(folder, warn, {
     async alone() {
-      await takeRestored(folder)
+      await installRestoredStore(folder)
       await copy()
       return 'done'
     },
     async besideServer() {
-      const done = await askServer(folder, 'backup', '')
+      const done = await startServerCommand(folder, 'backup', '')
       if (done === undefined) return undefined
       await copy().finally(done)
       return 'done'
@@ -46,17 +46,17 @@ export async function backupStore(folder: string, file: string, warn: Warn): Pro
 
 /** Puts a backup in the place of the folder's store; a server that runs on the folder goes on with it. StoreFileError where it is no backup. */
 export async function restoreStore(folder: string, file: string, warn: Warn): Promise<'running' | 'stopped'> {
-  checkIsWhole(file)
+  checkIsComplete(file)
   return inFolder<'running' | 'stopped'>(folder, warn, {
     async alone() {
-      await commitRestored(folder, await bring(folder, file))
-      await takeRestored(folder)
+      await commitRestore(folder, await bring(folder, file))
+      await installRestoredStore(folder)
       return 'stopped'
     },
     async besideServer() {
       const brought = await bring(folder, file)
       try {
-        const done = await askServer(folder, 'restore', brought)
+        const done = await startServerCommand(folder, 'restore', brought)
         done?.()
         return done && 'running'
       } finally {
@@ -89,7 +89,7 @@ async function inFolder<Result extends string>(folder: string, warn: Warn, { alo
 export function storeCommands(
   gate: { readonly isOpen: boolean },
   restore: (file: string) => Promise<void>,
-): Readonly<Record<'backup' | 'restore', Command>> {
+): Readonly<Record<'backup' | 'restore', CommandHandler>> {
   let saving = 0
   return {
     async backup(_, left) {
@@ -109,7 +109,7 @@ export function storeCommands(
  * read, for the backup may change.
  */
 async function bring(folder: string, file: string): Promise<string> {
-  const name = `${RESTORED}.${randomUUID()}.unfinished`
+  const name = `${RESTORED_STORE_FILE}.${randomUUID()}.unfinished`
   const copy = join(folder, name)
   await copyDurably(file, copy)
   try {
@@ -125,15 +125,15 @@ async function bring(folder: string, file: string): Promise<string> {
 }
 
 /** The moment of a restore: before it everything is as it was, from now on the folder holds what was brought. */
-export const commitRestored = (folder: string, brought: string): Promise<void> =>
-  rename(join(folder, basename(brought)), join(folder, RESTORED))
+export const commitRestore = (folder: string, brought: string): Promise<void> =>
+  rename(join(folder, basename(brought)), join(folder, RESTORED_STORE_FILE))
 
 /**
  * The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. So do exports: what
  * they hold, and were about to, is of the store before. The store must not be open. StoreFileError, with everything as it was, where somebody put something else there.
  */
-export async function takeRestored(folder: string): Promise<void> {
-  const restored = join(folder, RESTORED)
+export async function installRestoredStore(folder: string): Promise<void> {
+  const restored = join(folder, RESTORED_STORE_FILE)
   if (!existsSync(restored)) return
   try {
     checkIsStore(restored)
@@ -143,9 +143,9 @@ export async function takeRestored(folder: string): Promise<void> {
   // What takes their place is to stay when they are gone.
   await flushFolder(folder)
   await rm(join(folder, EXPORTS.files), { recursive: true, force: true })
-  for (const name of [STORE, INDEX, nextTo(INDEX), EXPORTS.rows])
-    for (const end of ['-wal', '-shm', '']) if (name + end !== STORE) await rm(join(folder, name + end), { force: true })
+  for (const name of [STORE_FILE, INDEX, nextIndexFile(INDEX), EXPORTS.rows])
+    for (const end of ['-wal', '-shm', '']) if (name + end !== STORE_FILE) await rm(join(folder, name + end), { force: true })
   await flushFolder(folder)
-  await rename(restored, join(folder, STORE))
+  await rename(restored, join(folder, STORE_FILE))
   await flushFolder(folder)
 }

@@ -1,12 +1,12 @@
 /** How an operator launches an app on a server that runs, which looks at what it keeps. */
-import type { Command } from '../../adapters/filesystem/command-socket.ts'
-import type { Launched } from './authorization-types.ts'
-import { heardAt, nobodyAt, type Place } from './server-socket.ts'
+import type { CommandHandler } from '../../adapters/filesystem/command-socket.ts'
+import type { LaunchRequest } from './authorization-types.ts'
+import { noServerMessage, queryServerAt, type ServerLocation } from './server-socket.ts'
 
 /** What the app is given. Error: why there is nothing. */
-export async function launchAt(place: Place, launched: Launched): Promise<string> {
-  const token = await heardAt(place, 'launch', JSON.stringify(launched))
-  if (token === undefined) throw new Error(`${nobodyAt(place)}: a launch counts for ten minutes, of one that runs`)
+export async function requestLaunchAt(place: ServerLocation, launched: LaunchRequest): Promise<string> {
+  const token = await queryServerAt(place, 'launch', JSON.stringify(launched))
+  if (token === undefined) throw new Error(`${noServerMessage(place)}: a launch counts for ten minutes, of one that runs`)
   return token
 }
 
@@ -14,7 +14,7 @@ export async function launchAt(place: Place, launched: Launched): Promise<string
 export const launchCommands = ({
   launch,
 }: {
-  readonly launch: (launched: Launched) => Promise<string>
-}): Readonly<Record<'launch', Command>> => ({
-  launch: (argument) => launch(JSON.parse(argument) as Launched),
+  readonly launch: (launched: LaunchRequest) => Promise<string>
+}): Readonly<Record<'launch', CommandHandler>> => ({
+  launch: (argument) => launch(JSON.parse(argument) as LaunchRequest),
 })

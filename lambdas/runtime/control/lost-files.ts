@@ -6,9 +6,9 @@ import { giveToOwner } from '../../adapters/filesystem/durable-file.ts'
 import { DataFolderError } from '../../adapters/filesystem/folder-entries.ts'
 import { openForWriting } from '../../adapters/sqlite-store/schema.ts'
 
-export const STORE = 'store.db'
+export const STORE_FILE = 'store.db'
 /** A complete restored store on disk. It holds the resources of the folder, and only has to be renamed. */
-export const RESTORED = 'restored.db'
+export const RESTORED_STORE_FILE = 'restored.db'
 
 /** Each is made after the store. */
 const BESIDE_STORE = ['index.db', 'store.db-wal', 'exports.db', 'key', 'grants.db', 'signing-keys', 'audit']
@@ -20,7 +20,7 @@ export function checkStore(folder: string): void {
   // guard: lost-store-is-not-replaced
   if (trace !== undefined)
     throw new DataFolderError(
-      `${join(folder, STORE)} is ${existsSync(join(folder, STORE)) ? 'empty' : 'missing'}, but ${trace} shows that the folder had a store: put it back, restore a backup (npm run fhir -- restore FILE), or confirm an empty store (npm start -- --new-store). Nothing was changed`,
+      `${join(folder, STORE_FILE)} is ${existsSync(join(folder, STORE_FILE)) ? 'empty' : 'missing'}, but ${trace} shows that the folder had a store: put it back, restore a backup (npm run fhir -- restore FILE), or confirm an empty store (npm start -- --new-store). Nothing was changed`,
     )
 }
 
@@ -30,7 +30,7 @@ export function checkStore(folder: string): void {
  */
 export async function makeStore(folder: string, isConfirmed = false): Promise<void> {
   if (hasStore(folder) || (!isConfirmed && traceOfStore(folder) !== undefined)) return
-  const file = join(folder, STORE)
+  const file = join(folder, STORE_FILE)
   try {
     openForWriting(file).close()
     await giveToOwner(folder, ({ uid, gid }) => chown(file, uid, gid))
@@ -42,7 +42,7 @@ export async function makeStore(folder: string, isConfirmed = false): Promise<vo
 const traceOfStore = (folder: string): string | undefined => BESIDE_STORE.find((name) => !isEmpty(join(folder, name)))
 
 /** Returns a line for each file that is lost, that a server can go on without. */
-export function lossesIn(folder: string): readonly string[] {
+export function lostFileWarnings(folder: string): readonly string[] {
   const isLost = (name: string, beside: string): boolean => isEmpty(join(folder, name)) && !isEmpty(join(folder, beside))
   return [
     ...(isLost('key', 'index.db') ? [`${join(folder, 'key')} was lost: links to further pages and to files of exports are invalid`] : []),
@@ -53,7 +53,7 @@ export function lossesIn(folder: string): readonly string[] {
 }
 
 /** Whether there is one, or one to restore. */
-export const hasStore = (folder: string): boolean => [STORE, RESTORED].some((name) => !isEmpty(join(folder, name)))
+export const hasStore = (folder: string): boolean => [STORE_FILE, RESTORED_STORE_FILE].some((name) => !isEmpty(join(folder, name)))
 
 /** Whether a file is missing or has no bytes, or a folder is missing or has no entries. */
 export function isEmpty(path: string): boolean {

@@ -3,63 +3,63 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { CommandAuditLog } from '../../adapters/filesystem/command-audit-log.ts'
 import { type JsonObject, readArchive } from '../../adapters/filesystem/package-archive.ts'
-import { FilesystemPackages, packageIn } from '../../adapters/filesystem/packages.ts'
+import { FilesystemPackages, packageOfFolder } from '../../adapters/filesystem/packages.ts'
 import { fetchArchive } from '../../adapters/https/package-registry.ts'
-import { mayReachOf } from '../../adapters/https/private-hosts.ts'
+import { addressFilterOf } from '../../adapters/https/private-hosts.ts'
 import { SystemClock } from '../../adapters/in-process/system-clock.ts'
-import { type RecordingPorts, recorded } from '../../auth/administration/audited-change.ts'
+import { type AuditPorts, auditChange } from '../../auth/administration/audited-change.ts'
 import { isConstraintOfR4 } from '../../fhir/definitions/constraint-keys.ts'
 import { withoutVersion } from '../../fhir/profile/canonical.ts'
-import { type LeftOut, type Package, PackageInMaking, packageFiles } from '../../fhir/profile/definitions/package-files.ts'
-import { whyNotTaken } from '../../fhir/profile/definitions/supported-definitions.ts'
+import { type Package, PackageBuilder, packageFilesOf, type SkippedDefinition } from '../../fhir/profile/definitions/package-files.ts'
+import { unsupportedReasonOf } from '../../fhir/profile/definitions/supported-definitions.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { withManifest } from '../../packages/manifest.ts'
-import { dependenciesOf, isWanted, labelOf, type Named } from '../../packages/package-labels.ts'
-import { OpenedPackage } from '../../packages/package-reader.ts'
+import { addManifest } from '../../packages/manifest.ts'
+import { dependenciesOf, labelOf, matchesRequest, type PackageReference } from '../../packages/package-labels.ts'
+import { PackageReader } from '../../packages/package-reader.ts'
 import { PackagedDefinitions } from '../../packages/packaged-definitions.ts'
-import { isSamePackage, type Label, type PackageStore } from '../../ports/definitions/package-store.ts'
-import { inOrderOfCounting } from '../../ports/definitions/version-order.ts'
-import { PACKAGES } from '../builtin-packages.ts'
+import { isSamePackage, type PackageLabel, type PackageStore } from '../../ports/definitions/package-store.ts'
+import { comparePrecedence } from '../../ports/definitions/version-order.ts'
+import { BUILTIN_PACKAGES } from '../builtin-packages.ts'
 import { readConfig } from '../config.ts'
 import { definitionsOf } from '../definitions.ts'
 import { nameOfOperator } from '../operator-name.ts'
 import { makeStore } from './lost-files.ts'
-import { ADDED } from './package-folder.ts'
+import { PACKAGES_FOLDER } from './package-folder.ts'
 
-export { type Named, namedFrom, wantedFrom } from '../../packages/package-labels.ts'
-export type { Label } from '../../ports/definitions/package-store.ts'
+export { type PackageReference, parsePackageReference, parsePackageRequest } from '../../packages/package-labels.ts'
+export type { PackageLabel } from '../../ports/definitions/package-store.ts'
 
 /** Where packages are added and removed, and who does. */
-export type PackagePlace = { readonly store: PackageStore; readonly recording: RecordingPorts; readonly close: () => Promise<void> }
+export type PackageAdministration = { readonly store: PackageStore; readonly recording: AuditPorts; readonly close: () => Promise<void> }
 
 /** A file; a package of the registry. */
-export type Source = { readonly file: string } | Label
+export type PackageSource = { readonly file: string } | PackageLabel
 
-export type Added = Label & {
-  readonly counts: Counts
+export type AddedPackage = PackageLabel & {
+  readonly counts: DefinitionCounts
   /** Those it has besides, which take no part. */
   readonly searchParameters: number
   /** What is not used of it, and why. */
-  readonly leftOut: readonly LeftOut[]
+  readonly leftOut: readonly SkippedDefinition[]
   /** As it names them: what it may refer to, and is not there; why, where it was looked for. */
-  readonly missing: readonly Missing[]
+  readonly missing: readonly MissingPackage[]
   /** Canonicals that R4 says already: theirs count only where they are named with their version. */
   readonly ofR4: readonly string[]
 }
 
-export type Missing = Label & { readonly reason?: string }
+export type MissingPackage = PackageLabel & { readonly reason?: string }
 
-export type Counts = { readonly profiles: number; readonly valueSets: number; readonly codeSystems: number }
+export type DefinitionCounts = { readonly profiles: number; readonly valueSets: number; readonly codeSystems: number }
 
 /** `counts`: undefined where something of it cannot be read. */
-export type Listed = Label & { readonly counts: Counts | undefined; readonly isOwn: boolean }
+export type ListedPackage = PackageLabel & { readonly counts: DefinitionCounts | undefined; readonly isOwn: boolean }
 
 /** Opens the packages of a data folder. `isNew`: there may be no data in it yet. */
-export async function openPackages(data: string, isNew = false): Promise<PackagePlace> {
+export async function openPackages(data: string, isNew = false): Promise<PackageAdministration> {
   if (isNew) await makeStore(data)
   const audit = new CommandAuditLog(join(data, 'audit'))
   return {
-    store: new FilesystemPackages(join(data, ADDED)),
+    store: new FilesystemPackages(join(data, PACKAGES_FOLDER)),
     recording: { audit, clock: new SystemClock(), operator: nameOfOperator() },
     close: () => audit.close(),
   }
@@ -71,17 +71,21 @@ const MOST_KEPT = 64 * 1024 ** 2
 const MOST_BROUGHT = 100
 
 /** What was added, that which others depend on first. Error, with which of `source` nothing is added. */
-export async function addPackage(place: PackagePlace, source: Source, withDependencies = false): Promise<readonly Added[]> {
-  const met: Label[] = []
-  const added: Added[] = []
-  async function add(from: Source): Promise<void> {
+export async function addPackage(
+  place: PackageAdministration,
+  source: PackageSource,
+  withDependencies = false,
+): Promise<readonly AddedPackage[]> {
+  const met: PackageLabel[] = []
+  const added: AddedPackage[] = []
+  async function add(from: PackageSource): Promise<void> {
     const read = await readSource(from)
     const there = await labelsIn(place.store)
     if (there.some((each) => isSamePackage(each, read.label))) throw alreadyThere(read.label)
     met.push(read.label)
     const reasons = new Map<string, string>()
     for (const wanted of withDependencies ? dependenciesOf(read.manifest) : []) {
-      if ([...(await labelsIn(place.store)), ...met].some((each) => isWanted(each, wanted))) continue
+      if ([...(await labelsIn(place.store)), ...met].some((each) => matchesRequest(each, wanted))) continue
       if (met.length > MOST_BROUGHT) reasons.set(wanted.name, `${MOST_BROUGHT} others were added`)
       else await add(wanted).catch((error: Error) => void reasons.set(wanted.name, error.message))
     }
@@ -92,26 +96,26 @@ export async function addPackage(place: PackagePlace, source: Source, withDepend
 }
 
 type Read = {
-  readonly label: Label
+  readonly label: PackageLabel
   readonly manifest: JsonObject
   readonly made: Package
   readonly files: ReadonlyMap<string, string>
-  readonly leftOut: readonly LeftOut[]
+  readonly leftOut: readonly SkippedDefinition[]
   readonly searchParameters: number
 }
 
 /** `met`: what is being added, too. `reasons`: by name, why something is not. */
 async function addRead(
-  { store, recording }: PackagePlace,
+  { store, recording }: PackageAdministration,
   { label, manifest, made, files, leftOut, searchParameters }: Read,
-  met: readonly Label[],
+  met: readonly PackageLabel[],
   reasons: ReadonlyMap<string, string>,
-): Promise<Added> {
-  await recorded(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
+): Promise<AddedPackage> {
+  await auditChange(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
     if (!(await store.add(label, files))) throw alreadyThere(label)
   })
   const there = [...(await labelsIn(store)), ...met]
-  const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => isWanted(each, wanted)))
+  const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => matchesRequest(each, wanted)))
   return {
     ...{ ...label, searchParameters, counts: countsOf(made) },
     leftOut: [...leftOut, ...retiredIn(made), ...(await baseless(store, made))],
@@ -120,19 +124,19 @@ async function addRead(
   }
 }
 
-const alreadyThere = ({ name, version }: Label): RangeError => new RangeError(`${name} ${version} is there already`)
+const alreadyThere = ({ name, version }: PackageLabel): RangeError => new RangeError(`${name} ${version} is there already`)
 
 /** What was removed. RangeError where it is none that was added, or nobody said which of several versions. */
-export async function removePackage({ store, recording }: PackagePlace, named: Named): Promise<Label> {
+export async function removePackage({ store, recording }: PackageAdministration, named: PackageReference): Promise<PackageLabel> {
   const label = onlyOne(named, (await store.now()).packages)
-  await recorded(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
+  await auditChange(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
     if (!(await store.remove(label))) throw notThere(label)
   })
   return label
 }
 
-function onlyOne(named: Named, packages: readonly Label[]): Label {
-  const meant = ({ name, version }: Label): boolean => name === named.name && (named.version ?? version) === version
+function onlyOne(named: PackageReference, packages: readonly PackageLabel[]): PackageLabel {
+  const meant = ({ name, version }: PackageLabel): boolean => name === named.name && (named.version ?? version) === version
   const [found, ...others] = packages.filter(meant)
   if (others.length > 0) {
     const all = [found!, ...others].map(({ name, version }) => `${name}@${version}`)
@@ -142,32 +146,32 @@ function onlyOne(named: Named, packages: readonly Label[]): Label {
   throw OWN.some(meant) ? new RangeError(`${shown(named)} is part of the server`) : notThere(named)
 }
 
-const notThere = (named: Named): RangeError => new RangeError(`${shown(named)} is not there`)
+const notThere = (named: PackageReference): RangeError => new RangeError(`${shown(named)} is not there`)
 
-const shown = ({ name, version }: Named): string => (version === undefined ? name : `${name} ${version}`)
+const shown = ({ name, version }: PackageReference): string => (version === undefined ? name : `${name} ${version}`)
 
-export async function listPackages({ store }: PackagePlace): Promise<readonly Listed[]> {
+export async function listPackages({ store }: PackageAdministration): Promise<readonly ListedPackage[]> {
   const { packages } = await store.now()
-  const listed = async (kept: (typeof packages)[number], isOwn: boolean): Promise<Listed> => {
-    const opened = new OpenedPackage(kept, () => undefined, isOwn)
+  const listed = async (kept: (typeof packages)[number], isOwn: boolean): Promise<ListedPackage> => {
+    const opened = new PackageReader(kept, () => undefined, isOwn)
     const counts = (await opened.isWhole()) ? await countsIn(opened) : undefined
     return { name: kept.name, version: kept.version, counts, isOwn }
   }
   return Promise.all([...OWN.map((each) => listed(each, true)), ...packages.map((each) => listed(each, false))])
 }
 
-const OWN = PACKAGES.map(packageIn)
+const OWN = BUILTIN_PACKAGES.map(packageOfFolder)
 
-const labelsIn = async (store: PackageStore): Promise<readonly Label[]> => [...OWN, ...(await store.now()).packages]
+const labelsIn = async (store: PackageStore): Promise<readonly PackageLabel[]> => [...OWN, ...(await store.now()).packages]
 
 /** Error where it is not one that is added. */
-async function readSource(source: Source): Promise<Read> {
-  const making = new PackageInMaking(isConstraintOfR4, inOrderOfCounting)
+async function readSource(source: PackageSource): Promise<Read> {
+  const making = new PackageBuilder(isConstraintOfR4, comparePrecedence)
   let searchParameters = 0
   const { archive, version } = await archiveOf(source)
   const manifest = await readArchive(archive, (file) => {
     const definition = file as Resource
-    const reason = whyNotTaken(definition)
+    const reason = unsupportedReasonOf(definition)
     if (definition.resourceType === 'SearchParameter') searchParameters++
     if (reason === undefined) making.add(definition)
     else making.leaveOut(definition, reason)
@@ -176,21 +180,21 @@ async function readSource(source: Source): Promise<Read> {
   if (!('file' in source) && !isSamePackage(label, { ...source, version }))
     throw new Error(`The archive is of ${label.name} ${label.version}`)
   const { made, leftOut } = making.made(label)
-  const files = withManifest(label, packageFiles(made))
+  const files = addManifest(label, packageFilesOf(made))
   checkKept(label, made, files)
   return { label, manifest, made, files, leftOut, searchParameters }
 }
 
-function checkKept({ name, version }: Label, made: Package, files: Read['files']): void {
+function checkKept({ name, version }: PackageLabel, made: Package, files: Read['files']): void {
   const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
   if (canonicalsOf(made).length === 0) throw new Error(`${name} ${version} has nothing that a resource is checked against`)
 }
 
-async function archiveOf(source: Source): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {
+async function archiveOf(source: PackageSource): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {
   if ('file' in source) return { archive: createReadStream(source.file), version: '' }
   const { packageRegistry, privateHosts } = readConfig()
-  const fetched = await fetchArchive(source.name, source.version, { registry: packageRegistry, mayReach: mayReachOf(privateHosts) })
+  const fetched = await fetchArchive(source.name, source.version, { registry: packageRegistry, mayReach: addressFilterOf(privateHosts) })
   async function* archive() {
     yield fetched.archive
   }
@@ -201,13 +205,13 @@ function canonicalsOf({ profiles, valueSets, codeSystems }: Package): readonly s
   return [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.keys(file))
 }
 
-const countsOf = ({ profiles, valueSets, codeSystems }: Package): Counts => ({
+const countsOf = ({ profiles, valueSets, codeSystems }: Package): DefinitionCounts => ({
   profiles: Object.values(profiles).flatMap((file) => Object.keys(file)).length,
   valueSets: Object.keys(valueSets).length,
   codeSystems: Object.keys(codeSystems).length,
 })
 
-async function countsIn(opened: OpenedPackage): Promise<Counts> {
+async function countsIn(opened: PackageReader): Promise<DefinitionCounts> {
   const count = async (files: readonly string[]): Promise<number> =>
     (await Promise.all(files.map((file) => opened.file(file)))).reduce((sum, file) => sum + Object.keys(file).length, 0)
   return {
@@ -225,15 +229,15 @@ async function knownToR4(canonicals: readonly string[]): Promise<readonly string
   return canonicals.filter((_, i) => known[i] !== undefined)
 }
 
-function retiredIn({ profiles, valueSets, codeSystems }: Package): readonly LeftOut[] {
+function retiredIn({ profiles, valueSets, codeSystems }: Package): readonly SkippedDefinition[] {
   const all = [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.values(file))
   return all.filter(({ isRetired }) => isRetired).map(({ url }) => ({ url, reason: 'It is retired' }))
 }
 
 /** Those that only say what differs from a profile that is not there, or takes no part. */
-async function baseless(store: PackageStore, { profiles }: Package): Promise<readonly LeftOut[]> {
+async function baseless(store: PackageStore, { profiles }: Package): Promise<readonly SkippedDefinition[]> {
   const all = definitionsOf(store)
-  const found: LeftOut[] = []
+  const found: SkippedDefinition[] = []
   for (const { url, isWhole, base = '', type } of Object.values(profiles).flatMap((file) => Object.values(file))) {
     if (isWhole || withoutVersion(base) === `http://hl7.org/fhir/StructureDefinition/${type}`) continue
     const above = await all.profile(base)

@@ -1,2 +1,2 @@
 /** In a data folder: the packages that were added to a server's own. */
-export const ADDED = 'packages'
+export const PACKAGES_FOLDER = 'packages'

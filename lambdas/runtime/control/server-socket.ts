@@ -2,46 +2,46 @@
 import { chmodSync, copyFileSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { ADDRESS, type Command, heardFromServer } from '../../adapters/filesystem/command-socket.ts'
+import { ADDRESS_FILE, type CommandHandler, queryServer } from '../../adapters/filesystem/command-socket.ts'
 
 /** A data folder; the port of a server started with --memory. */
-export type Place = { readonly folder: string } | { readonly port: number }
+export type ServerLocation = { readonly folder: string } | { readonly port: number }
 
 /** What the server there says to a command; undefined: none runs there. Error: why it refuses, or cannot be asked. */
-export async function heardAt(place: Place, command: string, argument: string): Promise<string | undefined> {
-  if ('folder' in place) return heardFromServer(place.folder, command, argument)
+export async function queryServerAt(place: ServerLocation, command: string, argument: string): Promise<string | undefined> {
+  if ('folder' in place) return queryServer(place.folder, command, argument)
   const passing = folderOfPort(place.port)
-  return isOurs(passing) ? heardFromServer(passing, command, argument) : undefined
+  return isOurs(passing) ? queryServer(passing, command, argument) : undefined
 }
 
 /** For a person. */
-export const nobodyAt = (place: Place): string =>
+export const noServerMessage = (place: ServerLocation): string =>
   'folder' in place ? `No server runs on ${place.folder}` : `No server started with --memory runs on port ${place.port}`
 
 /** Where the server there keeps what it keeps. Error where none runs. */
-export async function folderAt(place: Place): Promise<string> {
+export async function dataFolderAt(place: ServerLocation): Promise<string> {
   if ('folder' in place) return place.folder
-  const folder = await heardAt(place, 'folder', '')
-  if (folder === undefined) throw new Error(nobodyAt(place))
+  const folder = await queryServerAt(place, 'folder', '')
+  if (folder === undefined) throw new Error(noServerMessage(place))
   return folder
 }
 
 /** The base URL of the server there; undefined: none runs. */
-export const baseOfServer = (place: Place): Promise<string | undefined> => heardAt(place, 'base', '')
+export const baseUrlOfServer = (place: ServerLocation): Promise<string | undefined> => queryServerAt(place, 'base', '')
 
 /** What a server says of itself. */
-export const placeCommands = (folder: string, baseUrl: string): Readonly<Record<'folder' | 'base', Command>> => ({
+export const locationCommands = (folder: string, baseUrl: string): Readonly<Record<'folder' | 'base', CommandHandler>> => ({
   folder: async () => resolve(folder),
   base: async () => baseUrl,
 })
 
 /** Lets commands find a server that keeps nothing, by the port it listens on. Undone by what is returned. Error where that is not possible. */
-export function announce(dataFolder: string, port: number): () => void {
+export function announcePort(dataFolder: string, port: number): () => void {
   const folder = folderOfPort(port)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (!isOurs(folder)) throw new Error(`${folder} is not ours alone`)
-  copyFileSync(join(dataFolder, ADDRESS), join(folder, ADDRESS))
-  chmodSync(join(folder, ADDRESS), 0o600)
+  copyFileSync(join(dataFolder, ADDRESS_FILE), join(folder, ADDRESS_FILE))
+  chmodSync(join(folder, ADDRESS_FILE), 0o600)
   return () => rmSync(folder, { recursive: true, force: true })
 }
 

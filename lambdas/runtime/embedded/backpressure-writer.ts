@@ -13,7 +13,7 @@ const PAUSE = 10
  * The index as a tenant meets it. `positionOf`: its position in the feed; `delay`: milliseconds until it has caught up, 0 if it makes no
  * progress; `isApart`: whether it follows the tenant at a pace of its own.
  */
-export type PacedIndex = {
+export type IndexCatchUp = {
   readonly positionOf: (tenant: string) => number
   readonly delay: (tenant: string) => number
   readonly isApart: (tenant: string) => boolean
@@ -25,7 +25,7 @@ export type CountedVersions = {
 }
 
 /** Returns a writer that holds a write back until the index has indexed as many positions as the write has versions, or has nearly caught up. */
-export function pacedWriter(writer: ResourceWriter, index: PacedIndex, versions: CountedVersions): ResourceWriter {
+export function backpressureWriter(writer: ResourceWriter, index: IndexCatchUp, versions: CountedVersions): ResourceWriter {
   let sharedTurn = Promise.resolve()
   const ownTurns = new Map<string, Promise<void>>()
   const hold = async (tenant: string, count: number): Promise<void> => {

@@ -2,7 +2,7 @@
 import type { RequestWriter } from '../../interactions/interaction.ts'
 import { ClockJumped } from '../../ports/faults/clock-jumped.ts'
 
-export const stampedWriter = (writer: RequestWriter, clock: { readonly mayStamp: () => boolean }): RequestWriter => ({
+export const clockCheckedWriter = (writer: RequestWriter, clock: { readonly mayStamp: () => boolean }): RequestWriter => ({
   async commit(writes, guards, by) {
     if (!clock.mayStamp()) throw new ClockJumped('the clock jumped')
     return writer.commit(writes, guards, by)

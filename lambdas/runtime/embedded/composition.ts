@@ -1,13 +1,13 @@
 import type { FilesystemAuditLog } from '../../adapters/filesystem/audit-log.ts'
-import { otherBaseUrls } from '../../adapters/filesystem/base-urls.ts'
+import { registerBaseUrl } from '../../adapters/filesystem/base-urls.ts'
 import type { DataFolder } from '../../adapters/filesystem/data-folder.ts'
 import { FilesystemPackages } from '../../adapters/filesystem/packages.ts'
-import type { WatchedClock } from '../../adapters/in-process/checked-clock.ts'
+import type { CheckedClock } from '../../adapters/in-process/checked-clock.ts'
 import type { AuthPorts } from '../../auth/endpoint.ts'
-import type { Bases } from '../../fhir/references.ts'
+import type { BaseUrls } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { checkForwarded } from '../../http/check-forwarded.ts'
-import { ENDLESS, performer } from '../../http/entry-runner.ts'
+import { entryRunner, NO_TIME_LIMIT } from '../../http/entry-runner.ts'
 import type { Site } from '../../http/exchange.ts'
 import { authorizingSteps } from '../../http/pipelines/authorizing.ts'
 import { downloadingSteps } from '../../http/pipelines/downloading.ts'
@@ -17,13 +17,13 @@ import { searchingSteps } from '../../http/pipelines/searching.ts'
 import { type WritingStepParts, writingSteps } from '../../http/pipelines/writing.ts'
 import { queryRecorder } from '../../http/query-recorder.ts'
 import { type Serve, type ServerParts, server } from '../../http/server.ts'
-import { LOOPBACK } from '../../http/steps/check-host.ts'
+import { LOOPBACK_HOST } from '../../http/steps/check-host.ts'
 import type { TokenParts } from '../../http/steps/index-token.ts'
 import { statusOf } from '../../indexing/index-state.ts'
-import { Readings } from '../../indexing/tenant-search-contexts.ts'
+import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import { bundle } from '../../interactions/bundle/bundle.ts'
 import { entryInteractions } from '../../interactions/bundle/entry-interactions.ts'
-import { decidedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
+import { fullyEvaluatedIndex } from '../../interactions/consistency/fully-evaluated-index.ts'
 import { cancelExport } from '../../interactions/export/cancel.ts'
 import { exportFile } from '../../interactions/export/file.ts'
 import { type KickOffPorts, startExport } from '../../interactions/export/kick-off.ts'
@@ -31,42 +31,42 @@ import { exportStatus } from '../../interactions/export/status.ts'
 import type { Ports, RequestWriter } from '../../interactions/interaction.ts'
 import { applyFhirPath } from '../../interactions/operations/apply-fhirpath.ts'
 import { docref } from '../../interactions/operations/docref.ts'
-import { NO_WRITER } from '../../interactions/operations/dry-run.ts'
+import { NO_OP_WRITER } from '../../interactions/operations/dry-run.ts'
 import { everything } from '../../interactions/operations/everything.ts'
 import { meta } from '../../interactions/operations/meta.ts'
 import { reindexStatus, startReindex } from '../../interactions/operations/reindex.ts'
 import { validate } from '../../interactions/operations/validate.ts'
 import type { RequestStore } from '../../interactions/resources/version-cache.ts'
-import { validated } from '../../interactions/validation/full-validation.ts'
+import { fullValidator } from '../../interactions/validation/full-validation.ts'
 import { IndexedCanonicals } from '../../interactions/validation/indexed-canonicals.ts'
-import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../../interactions/validation/profile-findings.ts'
-import { ownProfiles, together } from '../../interactions/validation/tenant-profiles.ts'
-import { profilesOnWrite } from '../../interactions/validation/write-validation.ts'
-import { seenThrough } from '../../interactions/visible-store.ts'
+import { definitionIssuesOf, type ProfileParts, tenantDefinitions } from '../../interactions/validation/profile-findings.ts'
+import { mergeProfiles, tenantProfiles } from '../../interactions/validation/tenant-profiles.ts'
+import { writeValidator } from '../../interactions/validation/write-validation.ts'
+import { visibleStoreOf } from '../../interactions/visible-store.ts'
 import { integrityWriter } from '../../interactions/writing/referential-integrity.ts'
 import { supportedProfiles } from '../../packages/supported-profiles.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { AddedPackages } from '../../ports/definitions/package-store.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
-import type { IndexProgress, Reindex } from '../../ports/search/index-status.ts'
+import type { IndexProgress, Reindexer } from '../../ports/search/index-status.ts'
 import type { QueryDigest } from '../../ports/security/query-digest.ts'
 import type { Seal } from '../../ports/security/seal.ts'
-import { type KnownTenants, TENANT } from '../../ports/store/tenants.ts'
-import { decidable } from '../authorization/condition-support.ts'
+import { DEFAULT_TENANT, type StoredTenants } from '../../ports/store/tenants.ts'
+import { decidabilityCheck } from '../authorization/condition-support.ts'
 import { patientFinder } from '../authorization/patient-finder.ts'
 import { personReader } from '../authorization/person-patients.ts'
 import type { Config } from '../config.ts'
-import { ADDED } from '../control/package-folder.ts'
+import { PACKAGES_FOLDER } from '../control/package-folder.ts'
 import { definitionsOf } from '../definitions.ts'
-import { readingOf } from '../search-context.ts'
+import { searchContextOf } from '../search-context.ts'
 import type { Authorization } from './authorization.ts'
-import { type CountedVersions, pacedWriter } from './backpressure-writer.ts'
-import { stampedWriter } from './clock-checked-writer.ts'
+import { backpressureWriter, type CountedVersions } from './backpressure-writer.ts'
+import { clockCheckedWriter } from './clock-checked-writer.ts'
 import { type Exports, openExports } from './exports.ts'
 import { openStores, type Stores } from './stores.ts'
 
 /** What stays open while stores are restored. */
-export type HomeParts = {
+export type ServerCoreParts = {
   readonly config: Config
   /** Without a slash at the end. */
   readonly baseUrl: string
@@ -75,14 +75,14 @@ export type HomeParts = {
   readonly warn?: (line: string) => void
   readonly authorization: Authorization
   readonly data: DataFolder
-  readonly clock: WatchedClock
+  readonly clock: CheckedClock
   readonly audit: FilesystemAuditLog
   readonly seal: Seal & QueryDigest
   readonly blobs: BlobStore
 }
 
 /** `refuse` needs nothing that is kept: it answers also when that is closed. */
-export type Home = {
+export type ServerCore = {
   readonly serve: Serve
   readonly refuse: Serve
   readonly patients: AuthPorts['patients']
@@ -92,11 +92,11 @@ export type Home = {
 }
 
 /** Where it fails, nothing stays open. */
-export async function openHome(parts: HomeParts): Promise<Home> {
+export async function openServerCore(parts: ServerCoreParts): Promise<ServerCore> {
   const { config, baseUrl, report, data, clock } = parts
   await using opened = new AsyncDisposableStack()
-  const bases = { baseUrl, otherBases: await otherBaseUrls(data.path('base-urls'), baseUrl) }
-  const reading = readingOf(config, bases)
+  const bases = { baseUrl, otherBases: await registerBaseUrl(data.path('base-urls'), baseUrl) }
+  const reading = searchContextOf(config, bases)
   const now = () => clock.now()
   const stores = await openStores({
     path: data.path,
@@ -118,17 +118,17 @@ export async function openHome(parts: HomeParts): Promise<Home> {
     report: (error) => report(error, ''),
   })
   opened.defer(exports.close)
-  const home = homeOn(stores, { ...parts, bases, exports, packages: new FilesystemPackages(data.path(ADDED)) })
+  const home = composeServerCore(stores, { ...parts, bases, exports, packages: new FilesystemPackages(data.path(PACKAGES_FOLDER)) })
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
 
 /** Data of tenants are not lost where nobody sees them, and not to be looked for either. */
-async function warnOfHidden(known: KnownTenants, warn: HomeParts['warn']): Promise<void> {
+async function warnOfHidden(known: StoredTenants, warn: ServerCoreParts['warn']): Promise<void> {
   const others: string[] = []
-  for await (const tenant of known.tenants()) if (tenant !== TENANT && others.push(tenant) > SHOWN) break
+  for await (const tenant of known.tenants()) if (tenant !== DEFAULT_TENANT && others.push(tenant) > SHOWN) break
   const named = others.length > SHOWN ? `${others.slice(0, SHOWN).join(', ')} and more` : others.join(', ')
-  if (others.length > 0) warn?.(`nobody sees the data of other tenants than "${TENANT}" (${named}): FHIR_TENANCY is off`)
+  if (others.length > 0) warn?.(`nobody sees the data of other tenants than "${DEFAULT_TENANT}" (${named}): FHIR_TENANCY is off`)
 }
 
 const SHOWN = 3
@@ -141,14 +141,14 @@ const exportInteractions = (ports: HomePorts & Pick<Exports, 'exports' | 'links'
 })
 
 /** `packages`: those that are added to a server's own; absent: there are none. */
-type OnStores = { readonly bases: Bases; readonly exports: Exports; readonly packages?: AddedPackages }
+type OnStores = { readonly bases: BaseUrls; readonly exports: Exports; readonly packages?: AddedPackages }
 
 /** On stores that are open. */
-export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores): Omit<Home, 'close'> {
+export function composeServerCore(stores: Stores, parts: Omit<ServerCoreParts, 'data'> & OnStores): Omit<ServerCore, 'close'> {
   const { config, authorization, baseUrl, bases, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
-  const reading = readingOf(config, bases)
-  const readings = new Readings(reading, 'searches')
+  const reading = searchContextOf(config, bases)
+  const readings = new TenantSearchContexts(reading, 'searches')
   const progress = progressOf(stores)
   const warn = (text: string): void => parts.warn?.(text)
   const packages = definitionsOf(parts.packages, warn)
@@ -159,26 +159,26 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   })
   const store = stores.requests
   const { writer, checker } = writersOf({ ...stores, store, versions: stores.store }, config, canonicals)
-  const own = ownProfiles({ packages, canonicals, resources: stores.store, warn })
+  const own = tenantProfiles({ packages, canonicals, resources: stores.store, warn })
   const profiles = {
-    conformance: ownDefinitions({ packages, canonicals, resources: stores.store }),
-    toldOfDefinition: (resource: Resource) => toldOfDefinition(packages, resource),
+    conformance: tenantDefinitions({ packages, canonicals, resources: stores.store }),
+    toldOfDefinition: (resource: Resource) => definitionIssuesOf(packages, resource),
   }
   const ports: HomePorts = {
-    profiled: profilesOnWrite(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions, clock })),
+    profiled: writeValidator(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions, clock })),
     ...stores,
     ...profiles,
-    profilesOf: parts.packages === undefined ? own : together(supportedProfiles(parts.packages, warn), own),
+    profilesOf: parts.packages === undefined ? own : mergeProfiles(supportedProfiles(parts.packages, warn), own),
     clock,
     progress,
     clients: authorization.clients,
     reindex: reindexOf(stores),
-    resources: seenThrough(store, () => stores.expressions),
+    resources: visibleStoreOf(store, () => stores.expressions),
     heads: (...asked) => stores.store.heads(...asked),
-    writer: stampedWriter(stores.origins.recording(writer), clock),
+    writer: clockCheckedWriter(stores.origins.recording(writer), clock),
     checker,
     index: stores.searcher,
-    latest: () => decidedIndex(stores.searcher, progress),
+    latest: () => fullyEvaluatedIndex(stores.searcher, progress),
     seal,
     blobs,
     choices: config,
@@ -187,7 +187,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const tokens = { ...tokensOf(stores, clock, seal, blobs), consistency: config.consistency }
   const { authenticator, endpoints } = authorization
   const isOpen = config.access === 'open'
-  const loopbackOnly = isOpen || LOOPBACK.test(new URL(baseUrl).hostname)
+  const loopbackOnly = isOpen || LOOPBACK_HOST.test(new URL(baseUrl).hostname)
   const readingFor = (tenant: string) => readings.of(definitions.now(), tenant)
   const patientsOf = personReader({ resources: store, clock, reading: readingFor })
   const serve = serveOf(
@@ -215,7 +215,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
       return definitions.whenKnown(() => serve(http, requestId))
     },
     refuse: serve,
-    isDecidable: decidable(readingFor),
+    isDecidable: decidabilityCheck(readingFor),
     patientsOf,
     patients: patientFinder({ ports, resources: store, patientsOf, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }
@@ -229,7 +229,7 @@ const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: 
   tokensOf: ([first]) => [String(store.lastPosition(first?.tenant))],
 })
 
-const reindexOf = ({ searcher }: Stores): Reindex => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
+const reindexOf = ({ searcher }: Stores): Reindexer => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
 
 /** Versions: what was just defined is part of the answer, but nobody waits long to hear how far the index has come. */
 const SOON_CAUGHT_UP = 2_000
@@ -255,10 +255,10 @@ function writersOf(
   { referentialIntegrity }: Config,
   canonicals: IndexedCanonicals,
 ): Writers {
-  const paced = canonicals.counting(pacedWriter(store, searcher, versions))
-  if (!referentialIntegrity) return { writer: paced, checker: NO_WRITER }
-  const parts = { resources: seenThrough(store, () => expressions), index: searcher }
-  return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }
+  const paced = canonicals.counting(backpressureWriter(store, searcher, versions))
+  if (!referentialIntegrity) return { writer: paced, checker: NO_OP_WRITER }
+  const parts = { resources: visibleStoreOf(store, () => expressions), index: searcher }
+  return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_OP_WRITER }) }
 }
 
 type HomePorts = Ports &
@@ -270,10 +270,10 @@ function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['end
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
   const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
   const entries = entryInteractions(ports)
-  const profiled = validated(ports)
+  const profiled = fullValidator(ports)
   const interactions = {
     ...entries,
-    bundle: bundle(ports, performer(entries, steps, parts.report, ENDLESS)),
+    bundle: bundle(ports, entryRunner(entries, steps, parts.report, NO_TIME_LIMIT)),
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
     meta: meta(ports),

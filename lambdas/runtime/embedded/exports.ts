@@ -1,25 +1,25 @@
 /** Exports of the embedded home: rows of jobs, files, and the thread that writes them, which is there once something is exported. */
 import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
-import { NotOurFile } from '../../adapters/sqlite-file/open-file.ts'
-import { SqliteKeptRows } from '../../adapters/sqlite-rows/rows.ts'
-import { spareOthers } from '../../export/job/failed-attempts.ts'
-import { removeExpired, removeStopped, resumeJobs } from '../../export/job/job-sweep.ts'
-import { type Links, signedLinks } from '../../export/job/signed-links.ts'
-import type { Bases } from '../../fhir/references.ts'
-import { Readings } from '../../indexing/tenant-search-contexts.ts'
+import { UnusableFileError } from '../../adapters/sqlite-file/open-file.ts'
+import { SqliteRows } from '../../adapters/sqlite-rows/rows.ts'
+import { clearOtherAttemptStarts } from '../../export/job/failed-attempts.ts'
+import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../export/job/job-sweep.ts'
+import { type LinkSigner, linkSigner } from '../../export/job/signed-links.ts'
+import type { BaseUrls } from '../../fhir/references.ts'
+import { TenantSearchContexts } from '../../indexing/tenant-search-contexts.ts'
 import type { ExportPorts } from '../../interactions/export/ports.ts'
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import type { Config } from '../config.ts'
 import { additionalResourcesOf } from '../export-rules-setting.ts'
-import { readingOf } from '../search-context.ts'
-import { Exporter } from '../threads/export/threaded-workflow.ts'
+import { searchContextOf } from '../search-context.ts'
+import { ThreadedWorkflow } from '../threads/export/threaded-workflow.ts'
 import type { Stores } from './stores.ts'
 
 export type ExportsParts = {
   readonly config: Config
   readonly baseUrl: string
   /** Base URLs under which references are the server's own. */
-  readonly bases: Bases
+  readonly bases: BaseUrls
   /** Of a file of the data folder. */
   readonly path: (name: string) => string
   readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
@@ -31,7 +31,7 @@ export type ExportsParts = {
 
 export type Exports = {
   readonly exports: ExportPorts & { readonly blobs: BlobStore }
-  readonly links: Links
+  readonly links: LinkSigner
   /** A request came: what is exported gives it room. */
   readonly giveWay: () => void
   readonly close: () => Promise<void>
@@ -43,16 +43,18 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 /** Nothing that may be good is thrown away: who runs the server does that. */
-function openRows(file: string): SqliteKeptRows {
+function openRows(file: string): SqliteRows {
   try {
-    return new SqliteKeptRows(file)
+    return new SqliteRows(file)
   } catch (error) {
-    if (!(error instanceof NotOurFile)) throw error
-    throw new NotOurFile(`${error.message}: move it away to go on without the exports there were, nothing else is in it`, { cause: error })
+    if (!(error instanceof UnusableFileError)) throw error
+    throw new UnusableFileError(`${error.message}: move it away to go on without the exports there were, nothing else is in it`, {
+      cause: error,
+    })
   }
 }
 
-/** Unfinished jobs of a process that ended go on. NotOurFile where their file is of no use. Where it fails, nothing stays open. */
+/** Unfinished jobs of a process that ended go on. UnusableFileError where their file is of no use. Where it fails, nothing stays open. */
 export async function openExports({ config, baseUrl, bases, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
   const additionalResources = additionalResourcesOf(config.exportAdditionalResources)
@@ -61,9 +63,9 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
   const rows = openRows(path(EXPORTS.rows))
   opened.defer(() => rows.close())
   const blobs = new FilesystemBlobStore(path(EXPORTS.files))
-  const readings = new Readings(readingOf(config, bases), 'searches')
+  const readings = new TenantSearchContexts(searchContextOf(config, bases), 'searches')
   const requests = new Int32Array(new SharedArrayBuffer(4))
-  const exporter = new Exporter({
+  const exporter = new ThreadedWorkflow({
     thread: new URL('../threads/export/export-thread.ts', import.meta.url),
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes, additionalResources },
     answers: {
@@ -74,19 +76,19 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
       readingOf: (tenant) => definitions.whenKnown(async () => readings.of(definitions.now(), tenant)),
     },
     report,
-    onDied: (jobs) => again(() => spareOthers(rows, jobs).catch(report))(),
+    onDied: (jobs) => again(() => clearOtherAttemptStarts(rows, jobs).catch(report))(),
     onEnded: () => again(resume)(),
   })
   // What ends now ends by nobody's fault.
-  opened.defer(() => spareOthers(rows, new Set()).catch(report))
+  opened.defer(() => clearOtherAttemptStarts(rows, new Set()).catch(report))
   opened.defer(() => exporter.close())
   const parts = { rows, blobs, now: () => clock.now() }
   const resume = async (): Promise<void> => {
     await resumeJobs(parts, exporter).catch(report)
-    if (clock.maySweep()) await removeStopped(parts).catch(report)
+    if (clock.maySweep()) await removeStoppedJobs(parts).catch(report)
   }
   const sweep = async (): Promise<void> => {
-    if (clock.maySweep()) await removeExpired(parts, config.exportRetentionDays).catch(report)
+    if (clock.maySweep()) await removeExpiredJobs(parts, config.exportRetentionDays).catch(report)
   }
   let tending = sweep().then(resume)
   const again = (tend: () => Promise<void>) => () => {
@@ -96,7 +98,7 @@ export async function openExports({ config, baseUrl, bases, path, stores, key, c
   opened.defer(() => tending)
   opened.defer(() => timers.forEach(clearInterval))
   const all = opened.move()
-  const links = signedLinks(key, baseUrl)
+  const links = linkSigner(key, baseUrl)
   return {
     exports: { rows, blobs, workflow: exporter, urls: links, settings: { groupTypes, additionalResources }, report },
     links,

@@ -1,7 +1,7 @@
 /** Tries what has to work in the end, such as opening what is kept, until it does. */
 import { setTimeout as wait } from 'node:timers/promises'
 
-export type Attempts = {
+export type RetryOptions = {
   /** Ends them: rejects with what the signal says. */
   readonly signal: AbortSignal
   /** Told once, of the first that fails. */
@@ -14,9 +14,9 @@ export type Attempts = {
 
 const SECOND = 1_000
 
-export async function keepTrying<Made>(
+export async function retryUntilSuccess<Made>(
   attempt: () => Promise<Made>,
-  { signal, onFailure, onRecovery, pause = SECOND }: Attempts,
+  { signal, onFailure, onRecovery, pause = SECOND }: RetryOptions,
 ): Promise<Made> {
   for (let failures = 0; ; failures++) {
     signal.throwIfAborted()

@@ -1,6 +1,6 @@
 /** Lets requests through to what is inside, and nobody while that is exchanged for another. */
 
-export class Gate<Inside> {
+export class RequestGate<Inside> {
   #inside: Inside
   #isOpen = true
   #passing = 0

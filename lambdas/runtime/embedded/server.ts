@@ -6,32 +6,32 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FilesystemAuditLog } from '../../adapters/filesystem/audit-log.ts'
 import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
-import { type Command, listenForCommands } from '../../adapters/filesystem/command-socket.ts'
+import { type CommandHandler, listenForCommands } from '../../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../../adapters/filesystem/data-folder.ts'
 import { fetchDocument } from '../../adapters/https/fetch-document.ts'
-import { mayReachOf } from '../../adapters/https/private-hosts.ts'
-import { type TimeSources, WatchedClock } from '../../adapters/in-process/checked-clock.ts'
+import { addressFilterOf } from '../../adapters/https/private-hosts.ts'
+import { CheckedClock, type TimeSources } from '../../adapters/in-process/checked-clock.ts'
 import { AesSeal } from '../../adapters/in-process/seal.ts'
 import { nodeServer } from '../../http/node-server.ts'
 import type { Serve } from '../../http/server.ts'
 import { admission } from '../../http/steps/authenticate.ts'
-import { forgetQueries } from '../../interactions/searching/stored-query.ts'
-import { BoundedQueries } from '../../interactions/searching/stored-query-quota.ts'
+import { sweepStoredQueries } from '../../interactions/searching/stored-query.ts'
+import { QuotaBlobStore } from '../../interactions/searching/stored-query-quota.ts'
 import { Overloaded } from '../../ports/faults/overloaded.ts'
 import type { FetchDocument } from '../../ports/security/fetch-document.ts'
 import type { Config } from '../config.ts'
-import { commitRestored, storeCommands, takeRestored } from '../control/backup-command.ts'
+import { commitRestore, installRestoredStore, storeCommands } from '../control/backup-command.ts'
 import { clockCommands } from '../control/clock-command.ts'
 import { launchCommands } from '../control/launch-command.ts'
-import { checkStore, lossesIn, makeStore } from '../control/lost-files.ts'
-import { placeCommands } from '../control/server-socket.ts'
+import { checkStore, lostFileWarnings, makeStore } from '../control/lost-files.ts'
+import { locationCommands } from '../control/server-socket.ts'
 import { tokenCommands } from '../control/token-command.ts'
 import { type Authorization, openAuthorization } from './authorization.ts'
-import { type Home, type HomeParts, openHome } from './composition.ts'
-import { Gate } from './request-gate.ts'
-import { restoring } from './restore.ts'
+import { openServerCore, type ServerCore, type ServerCoreParts } from './composition.ts'
+import { RequestGate } from './request-gate.ts'
+import { storeRestorer } from './restore.ts'
 
-export type EmbeddedOptions = {
+export type EmbeddedServerOptions = {
   readonly config: Config
   /** Absent: a private folder, gone when the server closes. */
   readonly dataFolder?: string
@@ -48,7 +48,7 @@ export type EmbeddedOptions = {
   readonly warn?: (line: string) => void
 }
 
-export type Embedded = {
+export type EmbeddedServer = {
   /** Listens on nothing yet. */
   readonly server: Server
   /** Where it keeps what it keeps. */
@@ -64,18 +64,18 @@ const QUERY_BOUNDS = { ofTenant: 100_000_000, inAll: 500_000_000 }
 const HOUR = 60 * 60 * 1000
 
 /** Where it fails, nothing stays open. What it opened is closed the other way round, all of it, also where some of it cannot be closed. */
-export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+export async function openEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const { config, baseUrl, report, times, warn = () => undefined } = options
   await using opened = new AsyncDisposableStack()
   const folder = options.dataFolder ?? passingFolder(opened)
   const data = await openDataFolder(folder)
   opened.defer(data.unlock)
-  await takeRestored(folder)
+  await installRestoredStore(folder)
   const { isNewStore = false } = options
   if (!isNewStore) checkStore(folder)
-  for (const line of [...data.warnings, ...lossesIn(folder)]) warn(line)
+  for (const line of [...data.warnings, ...lostFileWarnings(folder)]) warn(line)
   await makeStore(folder, isNewStore)
-  const clock = new WatchedClock(warn, times)
+  const clock = new CheckedClock(warn, times)
   const audit = auditOf(data, clock, options)
   opened.defer(() => audit.close())
   const seal = new AesSeal(await data.key())
@@ -87,7 +87,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       clock,
       audit,
       seal,
-      fetchDocument: options.fetchDocument ?? fetchDocument({ mayReach: mayReachOf(config.privateHosts) }),
+      fetchDocument: options.fetchDocument ?? fetchDocument({ mayReach: addressFilterOf(config.privateHosts) }),
     },
     isDecidable: (...asked) => gate.pass(({ isDecidable }) => isDecidable(...asked), restored),
     patients: {
@@ -108,14 +108,14 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     clock,
     audit,
     seal,
-    blobs: new BoundedQueries(new FilesystemBlobStore(data.path('blobs')), QUERY_BOUNDS),
+    blobs: new QuotaBlobStore(new FilesystemBlobStore(data.path('blobs')), QUERY_BOUNDS),
   }
-  const open = async (): Promise<Home> => {
-    await takeRestored(folder)
+  const open = async (): Promise<ServerCore> => {
+    await installRestoredStore(folder)
     checkStore(folder)
-    return openHome(parts)
+    return openServerCore(parts)
   }
-  const gate = new Gate(await open())
+  const gate = new RequestGate(await open())
   opened.defer(() => gate.close((home) => home.close()))
   const ending = new AbortController()
   opened.defer(() => ending.abort())
@@ -129,9 +129,9 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     report,
   })
   opened.defer(() => closeServer(server))
-  const restore = restoring({ gate, commit: (file) => commitRestored(folder, file), open, warn, attempts: { signal: ending.signal } })
+  const restore = storeRestorer({ gate, commit: (file) => commitRestore(folder, file), open, warn, attempts: { signal: ending.signal } })
   const commands = { ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) }
-  opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...placeCommands(folder, baseUrl) }, warn))
+  opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...locationCommands(folder, baseUrl) }, warn))
   forgetEachHour(opened, parts)
   const all = opened.move()
   return { server, folder, issue: authorization.issue, close: () => all.disposeAsync() }
@@ -146,7 +146,7 @@ function passingFolder(opened: AsyncDisposableStack): string {
   return folder
 }
 
-const auditOf = (data: DataFolder, clock: WatchedClock, { config, report }: EmbeddedOptions): FilesystemAuditLog =>
+const auditOf = (data: DataFolder, clock: CheckedClock, { config, report }: EmbeddedServerOptions): FilesystemAuditLog =>
   new FilesystemAuditLog({
     folder: data.path('audit'),
     retentionDays: config.auditRetentionDays,
@@ -158,7 +158,7 @@ const auditOf = (data: DataFolder, clock: WatchedClock, { config, report }: Embe
 /** Without it the server serves all the same. */
 async function listen(
   folder: string,
-  commands: Readonly<Record<string, Command>>,
+  commands: Readonly<Record<string, CommandHandler>>,
   warn: (line: string) => void,
 ): Promise<() => Promise<void>> {
   try {
@@ -169,15 +169,15 @@ async function listen(
   }
 }
 
-function forgetEachHour(opened: AsyncDisposableStack, { clock, blobs, report }: HomeParts): void {
-  const forget = () => void (clock.maySweep() && forgetQueries(blobs, clock.now()).catch((error) => report(error, '')))
+function forgetEachHour(opened: AsyncDisposableStack, { clock, blobs, report }: ServerCoreParts): void {
+  const forget = () => void (clock.maySweep() && sweepStoredQueries(blobs, clock.now()).catch((error) => report(error, '')))
   forget()
   const forgetting = setInterval(forget, HOUR).unref()
   opened.defer(() => clearInterval(forgetting))
 }
 
 const serveThrough =
-  (gate: Gate<Home>): Serve =>
+  (gate: RequestGate<ServerCore>): Serve =>
   (http, requestId) =>
     gate.pass(
       ({ serve }) => serve(http, requestId),

@@ -3,20 +3,20 @@ import type { ForkedExpressionRunner } from '../../adapters/in-process/expressio
 import { SqliteResourceStore } from '../../adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../indexing/custom-definitions.ts'
 import { NotIndexed } from '../../indexing/unindexable-versions.ts'
-import { keptVersions, type RequestStore } from '../../interactions/resources/version-cache.ts'
+import { type RequestStore, versionCache } from '../../interactions/resources/version-cache.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import type { Reading } from '../../search/search-context.ts'
+import type { SearchContext } from '../../search/search-context.ts'
 import { expressionRunner } from '../expressions/forked-expressions.ts'
 import { DefinitionsInUse } from '../threads/search/definitions-in-use.ts'
-import { Searcher } from '../threads/search/threaded-index.ts'
+import { ThreadedIndex } from '../threads/search/threaded-index.ts'
 import { WriteOrigins } from './write-origins.ts'
 
 export type Stores = {
   readonly store: SqliteResourceStore
   /** The same, for requests: what was read last is in memory. */
   readonly requests: RequestStore
-  readonly searcher: Searcher
+  readonly searcher: ThreadedIndex
   readonly definitions: DefinitionsInUse
   readonly expressions: ForkedExpressionRunner
   readonly origins: WriteOrigins
@@ -28,7 +28,7 @@ export type StoresParts = {
   /** Of a file of the data folder. */
   readonly path: (name: string) => string
   readonly now: () => number
-  readonly reading: Reading
+  readonly reading: SearchContext
   /** Milliseconds a search may take. */
   readonly budget: number
   readonly report: (error: unknown, requestId: string) => void
@@ -44,7 +44,7 @@ export async function openStores({ path, now, reading, budget, report, warn = ()
   const store = await SqliteResourceStore.open({ file: path('store.db'), now, onCommit: () => searcher.follow() })
   opened.defer(() => store.close())
   const defining = await definingIn(store)
-  const searcher = new Searcher({
+  const searcher = new ThreadedIndex({
     thread: new URL('../threads/search/search-thread.ts', import.meta.url),
     store: path('store.db'),
     index: path('index.db'),
@@ -63,7 +63,7 @@ export async function openStores({ path, now, reading, budget, report, warn = ()
   const expressions = expressionRunner()
   opened.defer(() => expressions.close())
   const all = opened.move()
-  return { store, requests: keptVersions(store), searcher, definitions, expressions, origins, close: () => all.disposeAsync() }
+  return { store, requests: versionCache(store), searcher, definitions, expressions, origins, close: () => all.disposeAsync() }
 }
 
 async function isDefinedAny(store: SqliteResourceStore): Promise<boolean> {

@@ -2,17 +2,23 @@
  * The program of the process that evaluates FHIRPath of clients with fhirpath.js. A process, since a thread that runs out of memory may end
  * all others with it; and it can be ended in the middle of anything.
  */
-import type { Group } from '../../adapters/in-process/expression-runner.ts'
-import type { Conforms } from '../../fhir/path/client-functions.ts'
-import { type Evaluation as Evaluate, type InterpretedValue, interpreted, loadInterpreter, reasonOf } from '../../fhir/path/interpreter.ts'
-import { eachWithin, type Outcome } from '../../fhir/path/time-limit.ts'
-import { CHARACTERS, spend, TooCostly } from '../../fhir/path/work-budget.ts'
+import type { EvaluationGroup } from '../../adapters/in-process/expression-runner.ts'
+import type { ConformanceTest } from '../../fhir/path/client-functions.ts'
+import {
+  createInterpreter,
+  type Interpreter as Evaluate,
+  type InterpretedValue,
+  loadInterpreter,
+  reasonOf,
+} from '../../fhir/path/interpreter.ts'
+import { runEachWithin, type TimedOutcome } from '../../fhir/path/time-limit.ts'
+import { CHARACTERS_PER_ITEM, spendWork, TooCostly } from '../../fhir/path/work-budget.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 import type {
   ConformanceAnswer,
   ConformanceQuestion,
-  Evaluated,
   Evaluation,
+  EvaluationResult,
   FoundElement,
   FoundValue,
 } from '../../ports/execution/expression-runner.ts'
@@ -34,7 +40,7 @@ function evaluationOf({ expression, type, isShown = false }: Evaluation): Evalua
 
 function prepared(expression: string, type: string, isShown: boolean): Evaluate {
   try {
-    return interpreted(expression, type, { isShown })
+    return createInterpreter(expression, type, { isShown })
   } catch (error) {
     const reason = error instanceof RangeError ? new Error('it is nested too deep') : error
     return () => {
@@ -47,9 +53,9 @@ function prepared(expression: string, type: string, isShown: boolean): Evaluate 
 type Work = { readonly ms: number; readonly values: () => readonly FoundValue[] }
 
 /** Up to the first that was stopped, or not begun. */
-function evaluatedOf({ evaluations, each, all }: Group): readonly Evaluated[] {
+function evaluatedOf({ evaluations, each, all }: EvaluationGroup): readonly EvaluationResult[] {
   const works = evaluations.map(workOf)
-  const outcomes = eachWithin(
+  const outcomes = runEachWithin(
     { each, all, overruns: 1 },
     works.map(({ values }) => values),
   )
@@ -60,7 +66,7 @@ function evaluatedOf({ evaluations, each, all }: Group): readonly Evaluated[] {
   )
 }
 
-function told(outcome: Outcome<readonly FoundValue[]>, ms: number): Evaluated {
+function told(outcome: TimedOutcome<readonly FoundValue[]>, ms: number): EvaluationResult {
   if ('result' in outcome) return { ms, values: outcome.result }
   const { error } = outcome
   const name = error instanceof Error ? error.name : typeof error
@@ -92,7 +98,7 @@ function valuesOf(
     answers === undefined ? evaluate(focus, resource) : answered(answers, places, (conforms) => evaluate(focus, resource, conforms))
   return found.map((value) => {
     const found = foundOf(value, places)
-    spend(work, 'value' in found && typeof found.value === 'string' ? 1 + found.value.length / CHARACTERS : 1)
+    spendWork(work, 'value' in found && typeof found.value === 'string' ? 1 + found.value.length / CHARACTERS_PER_ITEM : 1)
     return found
   })
 }
@@ -110,11 +116,11 @@ class Unanswered extends Error {
 }
 
 /** Goes on without an answer, to find further questions: what it returns or throws then does not count. Throws Unanswered with all of them. */
-function answered<T>(answers: readonly ConformanceAnswer[], places: Places, evaluate: (conforms: Conforms) => T): T {
+function answered<T>(answers: readonly ConformanceAnswer[], places: Places, evaluate: (conforms: ConformanceTest) => T): T {
   const keyOf = ({ at, canonical }: ConformanceQuestion): string => JSON.stringify([at, canonical])
   const known = new Map(answers.map((answer) => [keyOf(answer), answer.conforms]))
   const questions = new Map<string, ConformanceQuestion>()
-  const conforms: Conforms = (element, canonical) => {
+  const conforms: ConformanceTest = (element, canonical) => {
     const question = { at: places.of(element)!.at, canonical }
     const key = keyOf(question)
     if (!known.has(key)) questions.set(key, question)
@@ -172,7 +178,7 @@ class Places {
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
 process.on('disconnect', () => process.exit())
-process.on('message', (group: Group) => process.send?.(evaluatedOf(group)))
+process.on('message', (group: EvaluationGroup) => process.send?.(evaluatedOf(group)))
 
 /** What is new takes longer: the first to ask should not pay for it. */
 const WARM: Evaluation = { expression: 'Patient.name.repeat(given).where($this.length() > 0)', type: 'Patient', resource: '{"resourceType":"Patient","name":[{"given":["a"]}]}' } // biome-ignore format: one evaluation

@@ -2,12 +2,12 @@
 import type { Resource } from '../../fhir/resource.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import { parametersOf } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
+import type { SearchContext } from '../search-context.ts'
 
 /** The resources know their values of these parameters from now on. */
 export async function evaluateAhead(
   resources: readonly Resource[],
-  { custom = [] }: Reading,
+  { custom = [] }: SearchContext,
   expressions: ExpressionRunner,
 ): Promise<void> {
   if (custom.length === 0) return

@@ -9,10 +9,10 @@ const MOST_DEFINED = 5_000
 const MOST_FIELDS = 500
 const MOST_IN_ALL = 20_000
 
-export const MOST_TOLD = `at most ${MOST_OF_TYPE} on a type, ${MOST_DEFINED} on all types together`
+export const TENANT_QUOTA_TEXT = `at most ${MOST_OF_TYPE} on a type, ${MOST_DEFINED} on all types together`
 
 /** Whether a tenant has room for what it adds beside its others. */
-export function isRoomFor(added: readonly CustomMapping[], others: readonly CustomMapping[]): boolean {
+export function isWithinTenantQuota(added: readonly CustomMapping[], others: readonly CustomMapping[]): boolean {
   if (added.length === 0) return true
   if (others.length + added.length > MOST_DEFINED) return false
   const counts = new Map<string, number>()
@@ -21,7 +21,7 @@ export function isRoomFor(added: readonly CustomMapping[], others: readonly Cust
 }
 
 /** Whether there is room beside those of all tenants: what one of them alone may define never fills it. */
-export function isRoomAmongAll(added: readonly CustomMapping[], others: readonly CustomMapping[]): boolean {
+export function isWithinTotalCapacity(added: readonly CustomMapping[], others: readonly CustomMapping[]): boolean {
   if (added.length === 0) return true
   if (others.length + added.length > MOST_IN_ALL) return false
   return added.every(({ base }) => {

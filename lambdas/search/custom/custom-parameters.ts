@@ -9,17 +9,17 @@ import type { ComponentMapping } from '../../../search-mappings/mapping.ts'
 import { R4 } from '../../fhir/definitions/r4.ts'
 import { type FhirError, fhirError, type IssueCode } from '../../fhir/outcome.ts'
 import { type Branch, withoutCompanions } from '../../fhir/path/branch.ts'
-import { type Compiler, compiler } from '../../fhir/path/compile.ts'
-import { LONGEST } from '../../fhir/path/parse.ts'
-import { TooCostly, type Work } from '../../fhir/path/work-budget.ts'
+import { type Compiler, createCompiler } from '../../fhir/path/compile.ts'
+import { MAX_EXPRESSION_LENGTH } from '../../fhir/path/parse.ts'
+import { TooCostly, type WorkBudget } from '../../fhir/path/work-budget.ts'
 import { isElement, type Resource } from '../../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 import type { CustomMapping } from '../custom-mapping.ts'
-import { mappingOfR4, searchParameter } from '../parameters.ts'
-import { isRoomFor, MOST_TOLD } from './custom-parameter-limits.ts'
-import { choiceNames, isExtension, unionOperands, valuesOfExtension } from './definition-expression.ts'
-import { unusableFor } from './usable-expression.ts'
+import { findR4Mapping, findSearchParameter } from '../parameters.ts'
+import { isWithinTenantQuota, TENANT_QUOTA_TEXT } from './custom-parameter-limits.ts'
+import { choiceNamesIn, isExtension, unionOperandsOf, valuesOfExtension } from './definition-expression.ts'
+import { findExpressionProblem } from './usable-expression.ts'
 
 /** What is searched by, by itself and as a component. */
 const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
@@ -27,7 +27,7 @@ const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'referen
 /** Made for the first definition: R4 as data takes time to load, and most searches do without. */
 let ofR4: Compiler | undefined
 function fhirpath(): Compiler {
-  ofR4 ??= compiler(R4)
+  ofR4 ??= createCompiler(R4)
   return ofR4
 }
 
@@ -47,7 +47,7 @@ type Component = Omit<ComponentMapping, 'values'>
  * FhirError 422 with the reason: no expression, one that has no values on the type, a type of parameter that is not searched by, a
  * component that is neither R4's nor among the `known`. An expression that is not compiled is not looked into: checkDefinition does.
  */
-export function customMappings(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): readonly CustomMapping[] {
+export function customMappingsOf(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): readonly CustomMapping[] {
   const { status, code, type, url, base, expression, target, component } = definition as Readonly<Record<string, unknown>>
   if (status !== 'active') return []
   if (typeof code !== 'string' || !/^[A-Za-z_][\w-]{0,63}$/.test(code))
@@ -60,12 +60,12 @@ export function customMappings(definition: Resource, tenant: string, known: read
   const address = typeof url === 'string' ? url : ''
   const work = { left: MOST_COMPILED }
   // A parameter of R4 stays what it is.
-  const bases = basesOf(base).filter((each) => searchParameter(each, code) === undefined)
+  const bases = basesOf(base).filter((each) => findSearchParameter(each, code) === undefined)
   const compiled = bases.map((base) => ({ base, values: valuesOn(base, expression, components, work) }))
   // Documents of before these rules are made again: the parameter gets another field.
   const rules = [
     ...(compiled.some(({ values }) => endsAtExtension(values)) ? ['value'] : []),
-    ...([expression, ...components.map((each) => each.expression)].some((each) => choiceNames(each).length > 0) ? ['choice'] : []),
+    ...([expression, ...components.map((each) => each.expression)].some((each) => choiceNamesIn(each).length > 0) ? ['choice'] : []),
   ]
   const meaning = [address, type, expression, targets, ...(components.length === 0 ? [] : [components]), ...rules]
   const field = `${code}~${createHash('sha256').update(JSON.stringify(meaning)).digest('hex').slice(0, 8)}`
@@ -74,9 +74,9 @@ export function customMappings(definition: Resource, tenant: string, known: read
 }
 
 /** Returns the parts of the union that have no values on any type of the definition. */
-export function emptyOperands({ base, expression }: Resource): readonly string[] {
+export function findEmptyOperands({ base, expression }: Resource): readonly string[] {
   if (typeof expression !== 'string') return []
-  const operands = unionOperands(expression)
+  const operands = unionOperandsOf(expression)
   if (operands.length < 2) return []
   const bases = basesOf(base)
   const work = { left: MOST_COMPILED }
@@ -93,10 +93,10 @@ export async function checkDefinition(
   expressions: ExpressionRunner,
   known: readonly CustomMapping[] = [],
 ): Promise<void> {
-  const mappings = customMappings(definition, tenant, known)
+  const mappings = customMappingsOf(definition, tenant, known)
   const others = known.filter(({ url }) => url !== definition.url)
-  if (!isRoomFor(mappings, others))
-    throw refused(`There are as many parameters as this server searches by: ${MOST_TOLD}`, 'base', 'too-costly')
+  if (!isWithinTenantQuota(mappings, others))
+    throw refused(`There are as many parameters as this server searches by: ${TENANT_QUOTA_TEXT}`, 'base', 'too-costly')
   const first = mappings.find(({ interpreted }) => interpreted)
   if (first === undefined) return
   const { base, expression, components = [] } = first
@@ -105,27 +105,28 @@ export async function checkDefinition(
 }
 
 async function usable(expressions: ExpressionRunner, expression: string, type: string, element: string): Promise<void> {
-  const [choice] = choiceNames(expression, true)
+  const [choice] = choiceNamesIn(expression, true)
   if (choice !== undefined)
     throw refused(
       `${choice} is a name of JSON. In this expression the element has its FHIRPath name, such as value.ofType(string)`,
       element,
     )
-  const reason = await unusableFor(expressions, expression, type)
+  const reason = await findExpressionProblem(expressions, expression, type)
   if (reason === 'too-costly') throw refused('The expression takes too long, or too much memory', element, reason)
   if (reason !== undefined) throw refused(`The expression cannot be used on ${type}: ${reason.text}`, element)
 }
 
 function checkText(expression: unknown, element: string): asserts expression is string {
   if (typeof expression !== 'string') throw refused('A parameter that is added has an expression', element)
-  if (expression.length > LONGEST) throw refused(`An expression has at most ${LONGEST} characters`, element, 'too-long')
+  if (expression.length > MAX_EXPRESSION_LENGTH)
+    throw refused(`An expression has at most ${MAX_EXPRESSION_LENGTH} characters`, element, 'too-long')
 }
 
 /** The types on which R4 has a parameter of this code already: there it stays what it is. One of all types is of Resource. */
-export function definedByR4({ status, code, base }: Resource): readonly string[] {
+export function typesWithR4Parameter({ status, code, base }: Resource): readonly string[] {
   if (status !== 'active' || typeof code !== 'string' || !Array.isArray(base)) return []
   const types = base.some(isOfEveryType) ? resourceTypes : base.map(String).filter(isResourceType)
-  const found = types.filter((type) => searchParameter(type, code) !== undefined)
+  const found = types.filter((type) => findSearchParameter(type, code) !== undefined)
   return found.length === resourceTypes.length ? ['Resource'] : found
 }
 
@@ -146,7 +147,7 @@ function componentsOf(component: unknown, known: readonly CustomMapping[]): read
   return component.filter(isElement).map(({ definition, expression }, i) => {
     checkText(expression, `component[${i}]`)
     const url = String(definition).replace(/\|.*$/, '')
-    const found = mappingOfR4(url) ?? known.find((each) => each.url === url)
+    const found = findR4Mapping(url) ?? known.find((each) => each.url === url)
     if (found === undefined)
       throw refused(`${url.slice(0, 200)} is neither a parameter of R4 nor an active one of this server`, `component[${i}]`)
     const { code, type, targets } = found
@@ -158,7 +159,7 @@ function componentsOf(component: unknown, known: readonly CustomMapping[]): read
 type Values = Pick<CustomMapping, 'values' | 'components' | 'interpreted'>
 
 /** Where the values of a parameter are; all of it is interpreted where a part cannot be compiled. */
-function valuesOn(base: string, expression: string, components: readonly Component[], work: Work): Values {
+function valuesOn(base: string, expression: string, components: readonly Component[], work: WorkBudget): Values {
   const isComposite = components.length > 0
   const interpreted: Values = {
     values: [],
@@ -202,7 +203,7 @@ function withValuesOfExtensions({ values, components, ...more }: Values, type: s
 const tooManyWays = (): FhirError => refused('The expression stands for too many paths to values', 'expression', 'too-costly')
 
 /** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
-function branchesOf(expression: string, type: string, work: Work): readonly Branch[] | undefined {
+function branchesOf(expression: string, type: string, work: WorkBudget): readonly Branch[] | undefined {
   try {
     const branches = fhirpath().branches(expression, type, work)
     if (branches.length > MOST_BRANCHES) throw new TooCostly()

@@ -18,11 +18,11 @@ function choicesIn(elements: readonly (readonly [string, { readonly choice?: str
 const WORD = /'(?:[^'\\]|\\.)*'|`[^`]*`|\w+/g
 
 /** Returns the words of the expression that are JSON names of choices. `isOnly`: and of nothing else. */
-export const choiceNames = (expression: string, isOnly = false): readonly string[] =>
+export const choiceNamesIn = (expression: string, isOnly = false): readonly string[] =>
   (expression.match(WORD) ?? []).filter((word) => choicesOfR4().get(word)?.isOnly || (!isOnly && choicesOfR4().has(word)))
 
 /** Returns the operands of the unions at the top of an expression: `a | b.where(c | d)` has two. */
-export function unionOperands(expression: string): readonly string[] {
+export function unionOperandsOf(expression: string): readonly string[] {
   const operands: string[] = []
   let [depth, from] = [0, 0]
   for (const { 0: token, index } of expression.matchAll(/'(?:[^'\\]|\\.)*'|`[^`]*`|[()|]/g)) {

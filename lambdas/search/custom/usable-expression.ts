@@ -3,7 +3,7 @@ import { isResourceType } from '../../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../../ports/execution/expression-runner.ts'
 
 /** What is wrong: it is no FHIRPath, has a meaning that does not last or is not at hand, or costs too much on no elements at all. */
-export async function unusableFor(
+export async function findExpressionProblem(
   expressions: ExpressionRunner,
   expression: string,
   type: string,

@@ -1,24 +1,24 @@
 /** Turns a resource version into what an index holds: dumb values only. */
-import { localReferences } from '../../fhir/references.ts'
+import { localReferencesOf } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
-import { whole } from '../../ports/execution/generator-driver.ts'
+import { runToEnd } from '../../ports/execution/generator-driver.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
-import { CALLED, calledBy, hasCanonical } from '../canonical.ts'
-import { Fields } from '../fields.ts'
+import { CANONICAL_FIELD, canonicalKeysOf, hasCanonical } from '../canonical.ts'
+import { DocumentFields } from '../fields.ts'
 import { type OnFailure, parametersOf, registryNumber, type SearchParameter } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
-import type { Extract } from '../types/search-type.ts'
+import type { SearchContext } from '../search-context.ts'
+import type { ValueExtractor } from '../types/search-type.ts'
 import { SEARCH_TYPES } from '../types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number answers until a new one is made. */
-export const EXTRACTOR = 11
+export const EXTRACTOR_VERSION = 11
 
 /** Changes whenever an index made before can no longer be read, or be asked as now: one of another format answers nothing. */
 export const INDEX_FORMAT = 1
 
 /** The field of all references of a resource, where they are indexed. */
-export const REFERENCES = '#references'
+export const ALL_REFERENCES_FIELD = '#references'
 
 /** Values that are taken up in a few milliseconds. */
 const PIECE = 2_000
@@ -27,19 +27,19 @@ const PIECE = 2_000
 export const extract = (
   version: ResourceVersion,
   resource: Resource | undefined,
-  reading?: Reading,
+  reading?: SearchContext,
   onFailure?: OnFailure,
-): IndexDocument => whole(extracting(version, resource, reading, onFailure))
+): IndexDocument => runToEnd(extractInPieces(version, resource, reading, onFailure))
 
 /** In pieces, of a resource with many values. */
-export function* extracting(
+export function* extractInPieces(
   version: ResourceVersion,
   resource: Resource | undefined,
-  reading: Reading = {},
+  reading: SearchContext = {},
   onFailure?: OnFailure,
 ): Generator<undefined, IndexDocument> {
   const { tenant, type, id, versionId, lastUpdated, deleted, compartments, body } = version
-  const fields = new Fields(reading)
+  const fields = new DocumentFields(reading)
   const present: string[] = []
   if (!deleted && resource !== undefined)
     for (const { parameter, extract, afterwards } of extractorsOf(type, reading.custom)) {
@@ -54,9 +54,10 @@ export function* extracting(
         }
       afterwards?.(fields)
     }
-  if (!deleted && resource !== undefined && hasCanonical(type)) for (const name of calledBy(resource)) fields.key(CALLED, name)
+  if (!deleted && resource !== undefined && hasCanonical(type))
+    for (const name of canonicalKeysOf(resource)) fields.key(CANONICAL_FIELD, name)
   if (reading.allReferences === true && !deleted && resource !== undefined)
-    for (const { reference } of localReferences(resource, reading)) fields.key(REFERENCES, reference)
+    for (const { reference } of localReferencesOf(resource, reading)) fields.key(ALL_REFERENCES_FIELD, reference)
   const { keys, spans, numbers, points, tuples, groups, order } = fields
   return {
     tenant,
@@ -79,12 +80,16 @@ export function* extracting(
   }
 }
 
-type Extractor = { readonly parameter: SearchParameter; readonly extract: Extract; readonly afterwards?: (fields: Fields) => void }
+type Extractor = {
+  readonly parameter: SearchParameter
+  readonly extract: ValueExtractor
+  readonly afterwards?: (fields: DocumentFields) => void
+}
 
 const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
 /** The parameters of a type that are searched by, with how. */
-export function extractorsOf(type: string, custom: Reading['custom'] = []): readonly Extractor[] {
+export function extractorsOf(type: string, custom: SearchContext['custom'] = []): readonly Extractor[] {
   const known = custom.some(({ base }) => base === type) ? withCustom(custom) : EXTRACTORS
   let found = known.get(type)
   if (found === undefined) {

@@ -1,11 +1,15 @@
 /** Which of the parameters that are asked by are not found reliably in documents of another release. */
 import { type Predicate, rulesOf, type SearchSubject } from '../../ports/search/plan.ts'
 import { type ParameterType, parametersOf, type SearchParameter } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
-import type { Changes } from './changed-keys.ts'
+import type { SearchContext } from '../search-context.ts'
+import type { FormatChanges } from './changed-keys.ts'
 
 /** Their codes, each once. `changesOf`: undefined where the type's documents are what is asked for. */
-export function outdatedIn(asked: SearchSubject, changesOf: (type: string) => Changes | undefined, { custom }: Reading): readonly string[] {
+export function findOutdatedParameters(
+  asked: SearchSubject,
+  changesOf: (type: string) => FormatChanges | undefined,
+  { custom }: SearchContext,
+): readonly string[] {
   const found = new Set<string>()
   for (const type of asked.types) {
     const changes = changesOf(type)
@@ -33,7 +37,7 @@ function* fieldsIn(p: Predicate): Generator<string> {
   else if ('field' in p) yield p.field
 }
 
-function isChanged(changes: Changes, type: string, parameter: SearchParameter | undefined): boolean {
+function isChanged(changes: FormatChanges, type: string, parameter: SearchParameter | undefined): boolean {
   if (changes === 'all') return true
   if (parameter === undefined) return BY_REFERENCES.some((each) => changes.types.has(each))
   const { code, type: own, components } = parameter

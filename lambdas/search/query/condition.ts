@@ -1,15 +1,15 @@
 /** Conditions on other resources, and how they become conditions on keys: one look-up in the index per stage, the innermost first. */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { SearchTooCostly } from '../../ports/faults/too-costly.ts'
-import { type AccessRules, all, type Predicate, some } from '../../ports/search/plan.ts'
+import { type AccessRules, and, or, type Predicate } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
-import { CALLED, hasCanonical } from '../canonical.ts'
+import { CANONICAL_FIELD, hasCanonical } from '../canonical.ts'
 import { namesOf } from '../fields.ts'
 
-export type Condition = Predicate | Refers | ReferredBy
+export type Condition = Predicate | Chain | ReverseChain
 
 /** A chain: a reference of the field is to a resource of one of these types that meets the type's condition. https://hl7.org/fhir/R4/search.html#chaining */
-export type Refers = {
+export type Chain = {
   readonly kind: 'refers'
   readonly field: string
   /** Perhaps by canonical url: without a version to any of that url. */
@@ -18,7 +18,7 @@ export type Refers = {
 }
 
 /** A reverse chain: a resource of `by` that meets the condition refers here, by its field. https://hl7.org/fhir/R4/search.html#has */
-export type ReferredBy = {
+export type ReverseChain = {
   readonly kind: 'referredBy'
   readonly type: string
   readonly by: string
@@ -34,75 +34,75 @@ const MOST_TOGETHER = 4 * MOST_BETWEEN
 /** Milliseconds after which no stage of a search begins: each has a budget of its own, and there may be hundreds. */
 const LONGEST = 20_000
 /** The field whose only key is the id. */
-export const ID = '_id:code'
+export const ID_FIELD = '_id:code'
 
 /** Who searches. `within`: of these types those that may be searched, FhirError 403 where there are none; `rules`: what of them may be found. */
-export type Searcher = {
+export type SearchAccess = {
   readonly tenant: string
   readonly within: (types: readonly string[]) => readonly string[]
   readonly rules: (types: readonly string[]) => AccessRules
 }
 
 /** Who may search everything of a tenant. */
-export const ofTenant = (tenant: string): Searcher => ({ tenant, within: (types) => types, rules: () => 'everything' })
+export const unrestrictedSearchAccess = (tenant: string): SearchAccess => ({ tenant, within: (types) => types, rules: () => 'everything' })
 
 /** The stages of one search. `left`: how many more resources may be between them. */
 type Stages = {
-  readonly searcher: Searcher
+  readonly searcher: SearchAccess
   readonly index: Pick<SearchIndex, 'distinct'>
   readonly began: number
   left: number
 }
 
 /** All conditions as one predicate. FhirError 403: too many resources between the stages, or a type; SearchTooCostly: they took too long. */
-export async function resolved(conditions: readonly Condition[], searcher: Searcher, index: Stages['index']): Promise<Predicate> {
+export async function resolveChains(conditions: readonly Condition[], searcher: SearchAccess, index: Stages['index']): Promise<Predicate> {
   const stages: Stages = { searcher, index, began: performance.now(), left: MOST_TOGETHER }
   const predicates: Predicate[] = []
-  const values: FieldValues = (type, where, field) => distinct(stages, type, where, field)
-  for (const condition of conditions.map((each) => allowed(each, searcher))) predicates.push(await lowered(condition, values))
-  return all(...predicates)
+  const values: FieldValueLookup = (type, where, field) => distinct(stages, type, where, field)
+  for (const condition of conditions.map((each) => restrictChains(each, searcher))) predicates.push(await toPredicate(condition, values))
+  return and(...predicates)
 }
 
 /** Without the types a chain could lead to that may not be searched: it is said before anything is looked up. */
-export function allowed(condition: Condition, searcher: Searcher): Condition {
+export function restrictChains(condition: Condition, searcher: SearchAccess): Condition {
   switch (condition.kind) {
     case 'refers': {
       const types = searcher.within(condition.to.map(({ type }) => type))
       const to = condition.to.filter(({ type }) => types.includes(type))
-      return { ...condition, to: to.map(({ type, where }) => ({ type, where: allowed(where, searcher) })) }
+      return { ...condition, to: to.map(({ type, where }) => ({ type, where: restrictChains(where, searcher) })) }
     }
     case 'referredBy':
       searcher.within([condition.by])
-      return { ...condition, where: allowed(condition.where, searcher) }
+      return { ...condition, where: restrictChains(condition.where, searcher) }
     default:
       return condition
   }
 }
 
 /** Returns the distinct values of one field in the resources of a type that meet a predicate. */
-export type FieldValues = (type: string, where: Predicate, field: string) => Promise<readonly string[]>
+export type FieldValueLookup = (type: string, where: Predicate, field: string) => Promise<readonly string[]>
 
 /** Replaces chains and `_has` by the keys that they lead to. Searches and export filters differ only in how they look values up. */
-export async function lowered(condition: Condition, values: FieldValues): Promise<Predicate> {
+export async function toPredicate(condition: Condition, values: FieldValueLookup): Promise<Predicate> {
   switch (condition.kind) {
     case 'refers': {
       const { field, byCanonical, to } = condition
       const keys: string[] = []
       const called: string[] = []
       for (const { type, where } of to) {
-        const predicate = await lowered(where, values)
-        for (const id of await values(type, predicate, ID)) keys.push(`${type}/${id}`)
-        if (byCanonical && hasCanonical(type)) for (const name of await values(type, predicate, CALLED)) called.push(name)
+        const predicate = await toPredicate(where, values)
+        for (const id of await values(type, predicate, ID_FIELD)) keys.push(`${type}/${id}`)
+        if (byCanonical && hasCanonical(type)) for (const name of await values(type, predicate, CANONICAL_FIELD)) called.push(name)
       }
       return keyOr({ kind: 'key', field, oneOf: keys }, { kind: 'key', field: namesOf(field).canonical, oneOf: [...new Set(called)] })
     }
     case 'referredBy': {
       const { type, by, field, byCanonical, where } = condition
-      const predicate = await lowered(where, values)
+      const predicate = await toPredicate(where, values)
       const references = await values(by, predicate, field)
       const ids = references.filter((reference) => reference.startsWith(`${type}/`)).map((reference) => reference.slice(type.length + 1))
       const called = byCanonical && hasCanonical(type) ? await values(by, predicate, namesOf(field).canonical) : []
-      return keyOr({ kind: 'key', field: ID, oneOf: ids }, { kind: 'key', field: CALLED, oneOf: called })
+      return keyOr({ kind: 'key', field: ID_FIELD, oneOf: ids }, { kind: 'key', field: CANONICAL_FIELD, oneOf: called })
     }
     default:
       return condition
@@ -111,7 +111,7 @@ export async function lowered(condition: Condition, values: FieldValues): Promis
 
 type Key = Extract<Predicate, { readonly kind: 'key' }>
 
-const keyOr = (key: Key, other: Key): Predicate => (other.oneOf.length === 0 ? key : some(key, other))
+const keyOr = (key: Key, other: Key): Predicate => (other.oneOf.length === 0 ? key : or(key, other))
 
 async function distinct(stages: Stages, type: string, where: Predicate, field: string): Promise<readonly string[]> {
   const { searcher, index, began } = stages

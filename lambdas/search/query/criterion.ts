@@ -1,14 +1,14 @@
 /** One criterion of a search: a name with its modifier or chain, and a value. https://hl7.org/fhir/R4/search.html */
 import { type FhirError, fhirError } from '../../fhir/outcome.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
-import { not, type Predicate, some } from '../../ports/search/plan.ts'
+import { not, or, type Predicate } from '../../ports/search/plan.ts'
 import { mayBeCanonical } from '../canonical.ts'
-import { type SearchParameter, searchParameter } from '../parameters.ts'
+import { findSearchParameter, type SearchParameter } from '../parameters.ts'
 import { type QueryContext, splitValue } from '../types/search-type.ts'
 import { SEARCH_TYPES } from '../types/search-types.ts'
 import { isAddress } from '../types/string.ts'
 import type { Condition } from './condition.ts'
-import { type Budget, spendTypes, spendValues } from './query-budget.ts'
+import { type QueryBudget, spendTypes, spendValues } from './query-budget.ts'
 
 /** Of one criterion. Keys are one look-up, however many. */
 const MOST_RANGES = 100
@@ -16,7 +16,7 @@ const MOST_RANGES = 100
 const DEEPEST = 4
 
 /** Where a chain has come to. */
-type Way = { readonly depth: number; readonly left: Budget }
+type Way = { readonly depth: number; readonly left: QueryBudget }
 
 function further({ depth, left }: Way, types: number): Way {
   spendTypes(left, types)
@@ -29,7 +29,7 @@ export const criterionOf = (
   name: string,
   value: string,
   context: QueryContext,
-  left: Budget,
+  left: QueryBudget,
 ): Condition | undefined => at({ depth: 0, left }, type, name, value, context)
 
 function at(way: Way, type: string | undefined, name: string, value: string, context: QueryContext): Condition | undefined {
@@ -38,7 +38,7 @@ function at(way: Way, type: string | undefined, name: string, value: string, con
   const dot = name.indexOf('.')
   if (dot !== -1) return chain(way, type, name.slice(0, dot), name.slice(dot + 1), value, context)
   const [code = '', ...modifiers] = name.split(':')
-  const parameter = searchParameter(type ?? 'Resource', code, context.custom)
+  const parameter = findSearchParameter(type ?? 'Resource', code, context.custom)
   if (parameter === undefined || !isSearchable(parameter)) return undefined
   return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context, way.left)
 }
@@ -59,7 +59,7 @@ function chain(
   context: QueryContext,
 ): Condition | undefined {
   const [code = '', target, ...more] = head.split(':')
-  const parameter = searchParameter(type ?? 'Resource', code, context.custom)
+  const parameter = findSearchParameter(type ?? 'Resource', code, context.custom)
   if (parameter === undefined) return undefined
   if (parameter.type !== 'reference' || more.length > 0)
     throw fhirError(400, 'not-supported', `The parameter ${code} is no reference: it cannot be followed`)
@@ -79,7 +79,7 @@ function reverseChain(way: Way, type: string, name: string, value: string, conte
   const [, by = '', code = '', ...rest] = name.split(':')
   if (!isResourceType(by) || rest.length === 0)
     throw fhirError(400, 'value', 'A reverse chain is of the form _has:Type:reference parameter:parameter')
-  const parameter = searchParameter(by, code, context.custom)
+  const parameter = findSearchParameter(by, code, context.custom)
   if (parameter === undefined) return undefined
   if (parameter.type !== 'reference' || !parameter.targets.includes(type))
     throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${by} does not refer to ${type}`)
@@ -90,7 +90,13 @@ function reverseChain(way: Way, type: string, name: string, value: string, conte
 }
 
 /** Any of its values; `:not=a,b` means neither. */
-function lower(parameter: SearchParameter, modifier: string | undefined, value: string, context: QueryContext, left: Budget): Predicate {
+function lower(
+  parameter: SearchParameter,
+  modifier: string | undefined,
+  value: string,
+  context: QueryContext,
+  left: QueryBudget,
+): Predicate {
   const { code, type } = parameter
   const searchType = SEARCH_TYPES[type]!
   if (modifier === 'missing') return missing(parameter, value)
@@ -119,7 +125,7 @@ function merged(predicates: readonly Predicate[]): Predicate {
     if (predicate.kind !== 'key') others.push(predicate)
     else if (keys.has(predicate.field)) keys.get(predicate.field)!.push(...predicate.oneOf)
     else keys.set(predicate.field, [...predicate.oneOf])
-  return some(...[...keys].map(([field, oneOf]): Predicate => ({ kind: 'key', field, oneOf: [...new Set(oneOf)] })), ...others)
+  return or(...[...keys].map(([field, oneOf]): Predicate => ({ kind: 'key', field, oneOf: [...new Set(oneOf)] })), ...others)
 }
 
 function missing(parameter: SearchParameter, value: string): Predicate {
@@ -128,9 +134,10 @@ function missing(parameter: SearchParameter, value: string): Predicate {
     throw fhirError(400, 'not-supported', `The parameter ${code} is a composite: the modifier :missing is not supported`)
   if (isAddress(parameter))
     throw fhirError(400, 'not-supported', `The parameter ${code} is an address: the modifier :missing is not supported`)
-  if (value !== 'true' && value !== 'false') throw wrong(`${code}:missing`, 'true or false')
+  if (value !== 'true' && value !== 'false') throw invalidValueError(`${code}:missing`, 'true or false')
   const present: Predicate = { kind: 'present', field: parameter.field }
   return value === 'true' ? not(present) : present
 }
 
-export const wrong = (name: string, expected: string): FhirError => fhirError(400, 'value', `The value of ${name} is not ${expected}`)
+export const invalidValueError = (name: string, expected: string): FhirError =>
+  fhirError(400, 'value', `The value of ${name} is not ${expected}`)

@@ -2,11 +2,11 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { isRootElement } from '../../fhir/summary.ts'
 import { parametersOf, type SearchParameter } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
+import type { SearchContext } from '../search-context.ts'
 import { isSearchable } from './criterion.ts'
 
 /** Returns the one parameter whose whole expression is the element or its choice, or undefined if there is none. Throws FhirError 400 if there are several. */
-export function elementParameter(type: string, element: string, custom: Reading['custom']): SearchParameter | undefined {
+export function findElementParameter(type: string, element: string, custom: SearchContext['custom']): SearchParameter | undefined {
   const path = element.replace(/^[A-Z][A-Za-z]*\./, (prefix) => (prefix === `${type}.` ? '' : prefix)).replace(/\[x\]$/, '')
   const found = parametersOf(type, custom).filter((each) => isSearchable(each) && isElement(each, path, type))
   const codes = [...new Set(found.map(({ code }) => code))]

@@ -1,10 +1,10 @@
 /** Grouped searches: `_group`, `_groupSort`, `_groupCount` of the service's specification. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { SortKey } from '../../ports/search/plan.ts'
-import { parametersOf, type SearchParameter, searchParameter } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
+import { findSearchParameter, parametersOf, type SearchParameter } from '../parameters.ts'
+import type { SearchContext } from '../search-context.ts'
 import { isSearchable } from './criterion.ts'
-import { elementParameter } from './element-parameter.ts'
+import { findElementParameter } from './element-parameter.ts'
 
 export type Grouping = {
   /** Of IndexDocument.groups. */
@@ -19,9 +19,9 @@ const MOST_HITS = 100
 const MOST_ON_PAGE = 1_000
 
 /** Returns the field of `code:code`, `code:system|code` or `code`, where `code` names a parameter or an element. Throws FhirError 400 if the type has no such parameter, or one with several kinds of values. */
-export function groupField(type: string | undefined, value: string, custom: Reading['custom']): string {
+export function parseGroupField(type: string | undefined, value: string, custom: SearchContext['custom']): string {
   const [code = '', form = 'code', ...more] = value.split(':')
-  const parameter = searchParameter(type ?? 'Resource', code, custom) ?? elementParameter(type ?? 'Resource', code, custom)
+  const parameter = findSearchParameter(type ?? 'Resource', code, custom) ?? findElementParameter(type ?? 'Resource', code, custom)
   const refuse = (expected: string) => fhirError(400, 'value', `The value of _group is not ${expected}`)
   if (parameter === undefined || !isSearchable(parameter))
     throw refuse(`a search parameter or an element with one${type === undefined ? '' : ` of ${type}`}`)
@@ -44,10 +44,10 @@ const UNGROUPED: ReadonlySet<string> = new Set(['quantity', 'composite', 'specia
 /** Of strings, dates and numbers; tokens and references of any type have a text. */
 const MANIFOLD: ReadonlySet<string> = new Set(['HumanName', 'Address', 'Period', 'Timing', 'Range'])
 
-export function groupCount(value: string): number {
+export function parseGroupCount(value: string): number {
   if (!/^[1-9]\d{0,14}$/.test(value)) throw fhirError(400, 'value', 'The value of _groupCount is not a number of resources')
   return Math.min(Number(value), MOST_HITS)
 }
 
 /** Groups of a page: no more than `count`. */
-export const groupsOnPage = (count: number, hits: number): number => Math.min(count, Math.max(1, Math.floor(MOST_ON_PAGE / hits)))
+export const groupCountPerPage = (count: number, hits: number): number => Math.min(count, Math.max(1, Math.floor(MOST_ON_PAGE / hits)))

@@ -1,8 +1,8 @@
 /** What comes along with the matches. https://hl7.org/fhir/R4/search.html#include */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
-import { parametersOf, type SearchParameter, searchParameter } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
+import { findSearchParameter, parametersOf, type SearchParameter } from '../parameters.ts'
+import type { SearchContext } from '../search-context.ts'
 
 export type Include = {
   readonly reverse: boolean
@@ -21,7 +21,7 @@ const NAME = /^_(rev)?include(?::(iterate|recurse))?$/
 export const isInclude = (name: string): boolean => NAME.test(name)
 
 /** FhirError 400: malformed, an unknown type, a parameter that is no reference. */
-export function includeOf(name: string, value: string, custom: Reading['custom']): Include {
+export function includeOf(name: string, value: string, custom: SearchContext['custom']): Include {
   const [, reverse, iterate] = NAME.exec(name) ?? []
   const mode = { reverse: reverse !== undefined, iterate: iterate !== undefined }
   if (value === '*') return { ...mode, source: '*', code: '*' }
@@ -29,14 +29,18 @@ export function includeOf(name: string, value: string, custom: Reading['custom']
   const refuse = (expected: string) => fhirError(400, 'value', `The value of ${name} is not ${expected}`)
   if (code === '' || more.length > 0) throw refuse('of the form Type:parameter, Type:parameter:Type or *')
   for (const type of [source, target]) if (type !== undefined && !isResourceType(type)) throw refuse('of a resource type')
-  const parameter = code === '*' ? undefined : searchParameter(source, code, custom)
+  const parameter = code === '*' ? undefined : findSearchParameter(source, code, custom)
   if (code !== '*' && parameter?.type !== 'reference') throw refuse(`a reference parameter of ${source}`)
   if (target !== undefined && parameter !== undefined && !parameter.targets.includes(target)) throw refuse(`a reference to ${target}`)
   return { ...mode, source, code, ...(target === undefined ? {} : { target }) }
 }
 
 /** The reference parameters of a type that an include follows. */
-export const followed = ({ source, code }: Include, type: string, custom: Reading['custom']): readonly SearchParameter[] =>
+export const referenceParametersOf = (
+  { source, code }: Include,
+  type: string,
+  custom: SearchContext['custom'],
+): readonly SearchParameter[] =>
   source !== '*' && source !== type
     ? []
     : parametersOf(type, custom).filter((parameter) => parameter.type === 'reference' && (code === '*' || parameter.code === code))

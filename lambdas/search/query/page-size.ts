@@ -5,7 +5,7 @@ const DEFAULT = 20
 const LARGEST = 1_000
 
 /** The value of `_count`: more than 1,000 is lowered. */
-export function pageSize(count: string | undefined): number {
+export function parsePageSize(count: string | undefined): number {
   if (count === undefined) return DEFAULT
   if (!/^\d{1,15}$/.test(count)) throw fhirError(400, 'value', 'The value of _count is not a number of resources')
   return Math.min(Number(count), LARGEST)

@@ -1,20 +1,21 @@
 /** The text of a search (`identifier=s|1&active=true`) as pairs. https://url.spec.whatwg.org/#urlencoded-parsing */
 import { fhirError } from '../../fhir/outcome.ts'
 
-export type Pairs = readonly (readonly [name: string, value: string])[]
+export type ParameterPairs = readonly (readonly [name: string, value: string])[]
 
 /** Known ones and others. */
-export const MOST_PARAMETERS = 10_000
+export const MAX_SEARCH_PARAMETERS = 10_000
 
 /** FhirError 400 for too many, before anything is decoded: the time it takes grows with their square. */
-export function pairsOf(text: string): Pairs {
+export function parseParameterPairs(text: string): ParameterPairs {
   let count = 1
-  for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) if (++count > MOST_PARAMETERS) throw tooManyParameters()
+  for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1))
+    if (++count > MAX_SEARCH_PARAMETERS) throw tooManyParametersError()
   return text === '' ? [] : [...new URLSearchParams(text)]
 }
 
 /** FhirError 400 for one of these names that is given several values: only one can count. */
-export function checkOnce(pairs: Pairs, names: ReadonlySet<string>): void {
+export function checkSingleValued(pairs: ParameterPairs, names: ReadonlySet<string>): void {
   const given = new Map<string, string>()
   for (const [name, value] of pairs) {
     if (!names.has(name)) continue
@@ -24,4 +25,5 @@ export function checkOnce(pairs: Pairs, names: ReadonlySet<string>): void {
   }
 }
 
-export const tooManyParameters = (): Error => fhirError(400, 'too-costly', `A search takes at most ${MOST_PARAMETERS} parameters`)
+export const tooManyParametersError = (): Error =>
+  fhirError(400, 'too-costly', `A search takes at most ${MAX_SEARCH_PARAMETERS} parameters`)

@@ -2,16 +2,16 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../../fhir/resource.ts'
 import { escapeValue } from '../types/search-type.ts'
-import type { Pairs } from './parameter-pairs.ts'
+import type { ParameterPairs } from './parameter-pairs.ts'
 
-export const TEXT = ['valueString', 'valueCode']
-export const INSTANT = ['valueInstant', 'valueDateTime', 'valueString']
+export const TEXT_VALUE_NAMES = ['valueString', 'valueCode']
+export const INSTANT_VALUE_NAMES = ['valueInstant', 'valueDateTime', 'valueString']
 
 /** `to`: what they are of; `most`: entries; `kinds`: the parameters there are, with how each may be sent. */
-export type Posted = { readonly to: string; readonly most: number; readonly kinds: ReadonlyMap<string, readonly string[]> }
+export type PostedParametersFormat = { readonly to: string; readonly most: number; readonly kinds: ReadonlyMap<string, readonly string[]> }
 
 /** FhirError 400 that names the entry; a parameter that is none of these is left to who reads them. */
-export function pairsPosted(body: Resource, { to, most, kinds }: Posted): Pairs {
+export function parsePostedParameters(body: Resource, { to, most, kinds }: PostedParametersFormat): ParameterPairs {
   if (body.resourceType !== 'Parameters') throw wrong('resourceType', `The body of ${to} is Parameters`)
   const { parameter = [] } = body
   if (!Array.isArray(parameter)) throw wrong('Parameters.parameter', 'Parameters.parameter is an array')
@@ -19,7 +19,7 @@ export function pairsPosted(body: Resource, { to, most, kinds }: Posted): Pairs 
   return parameter.map((entry, i) => pairOf(entry, `Parameters.parameter[${i}]`, kinds))
 }
 
-function pairOf(entry: unknown, place: string, kindsOf: Posted['kinds']): Pairs[number] {
+function pairOf(entry: unknown, place: string, kindsOf: PostedParametersFormat['kinds']): ParameterPairs[number] {
   if (!isElement(entry) || typeof entry.name !== 'string' || entry.name === '') throw wrong(`${place}.name`, 'A parameter has a name')
   const { name } = entry
   const kinds = kindsOf.get(name)

@@ -2,23 +2,23 @@
 import { fhirError } from '../../fhir/outcome.ts'
 
 /** What is left, counted down while the search is read. */
-export type Budget = { values: number; types: number }
+export type QueryBudget = { values: number; types: number }
 
 /** Values of all parameters together, each counted for every type its chain leads to. */
 const MOST_VALUES = 10_000
 /** Types all chains together lead through. */
 const MOST_TYPES = 1_000
 
-export const wholeBudget = (): Budget => ({ values: MOST_VALUES, types: MOST_TYPES })
+export const newQueryBudget = (): QueryBudget => ({ values: MOST_VALUES, types: MOST_TYPES })
 
 /** FhirError 400. */
-export function spendValues(left: Budget, count: number): void {
+export function spendValues(left: QueryBudget, count: number): void {
   left.values -= count
   if (left.values < 0) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_VALUES} values`)
 }
 
 /** FhirError 400. */
-export function spendTypes(left: Budget, count: number): void {
+export function spendTypes(left: QueryBudget, count: number): void {
   left.types -= count
   if (left.types < 0) throw fhirError(400, 'too-costly', 'The chain leads through too many types: name them, as in subject:Patient.name')
 }

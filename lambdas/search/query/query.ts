@@ -1,21 +1,21 @@
 /** Reads the parameters of a search: what is asked, and how the answer is wanted. https://hl7.org/fhir/R4/search.html */
-import { suggestion } from '../../fhir/near-names.ts'
+import { suggestNames } from '../../fhir/near-names.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { SortKey } from '../../ports/search/plan.ts'
 import { parametersOf } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
+import type { SearchContext } from '../search-context.ts'
 import type { Condition } from './condition.ts'
-import { wrong } from './criterion.ts'
-import { elementParameter } from './element-parameter.ts'
-import { type Grouping, groupCount, groupField, groupsOnPage } from './group.ts'
+import { invalidValueError } from './criterion.ts'
+import { findElementParameter } from './element-parameter.ts'
+import { type Grouping, groupCountPerPage, parseGroupCount, parseGroupField } from './group.ts'
 import { type Include, includeOf, isInclude } from './include.ts'
-import { pageSize } from './page-size.ts'
-import { checkOnce, MOST_PARAMETERS, type Pairs, tooManyParameters } from './parameter-pairs.ts'
-import { type Budget, wholeBudget } from './query-budget.ts'
-import { criterionIn, parameterIn, typesAsked } from './requested-types.ts'
-import { type Part, partAsked } from './response-part.ts'
+import { parsePageSize } from './page-size.ts'
+import { checkSingleValued, MAX_SEARCH_PARAMETERS, type ParameterPairs, tooManyParametersError } from './parameter-pairs.ts'
+import { newQueryBudget, type QueryBudget } from './query-budget.ts'
+import { requestedTypesOf, sharedCriterionOf, sharedParameterOf } from './requested-types.ts'
+import { parseResponsePart, type ResponsePart } from './response-part.ts'
 
-export type SearchOptions = Reading & {
+export type SearchOptions = SearchContext & {
   readonly handling?: 'strict' | 'lenient'
   readonly pagination?: 'offset-skip' | 'offset-page'
   /** Conditional interactions: result parameters are errors, and so is what is unknown. */
@@ -32,30 +32,30 @@ export type SearchRequest = {
   readonly total: 'none' | 'estimate' | 'accurate'
   readonly skip?: number
   /** Paging by offset: the name of its parameter, and where this page is. */
-  readonly offset?: Offset
+  readonly offset?: OffsetParameter
   readonly includes: readonly Include[]
   readonly group?: Grouping
   /** System-wide search: the types asked for. */
   readonly types?: readonly string[]
   /** Of each resource that is shown. */
-  readonly part: Part
+  readonly part: ResponsePart
   /** What was understood: the self link shows it. */
-  readonly used: Pairs
+  readonly used: ParameterPairs
   /** Of these, the ones that decide what matches. */
-  readonly criteria: Pairs
+  readonly criteria: ParameterPairs
   /** Names of the first of those that were not, each once. */
   readonly ignored: readonly string[]
 }
 
 /** `_skip` counts matches or groups, `_page` pages. */
-export type Offset = { readonly name: '_skip' | '_page'; readonly at: number }
+export type OffsetParameter = { readonly name: '_skip' | '_page'; readonly at: number }
 
-export const isOffset = (name: string): boolean => name === '_skip' || name === '_page'
+export const isOffsetParameter = (name: string): boolean => name === '_skip' || name === '_page'
 
 /** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
-export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
-  if (pairs.length > MOST_PARAMETERS) throw tooManyParameters()
-  checkOnce(pairs, GIVEN_ONCE)
+export function parseSearch(type: string | undefined, pairs: ParameterPairs, options: SearchOptions): SearchRequest {
+  if (pairs.length > MAX_SEARCH_PARAMETERS) throw tooManyParametersError()
+  checkSingleValued(pairs, SINGLE_VALUE_PARAMETERS)
   const state = stateOf(type, pairs, options)
   for (const [name, value] of pairs) {
     if (options.criteriaOnly && FORMATS.has(name)) continue
@@ -77,7 +77,7 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
 }
 
 /** Matches or groups that paging by offset passes over, at most. */
-export const DEEPEST_SKIP = 10_000
+export const MAX_SKIP = 10_000
 /** Ignored parameters. */
 const MOST_TOLD = 20
 const MOST_CRITERIA = 200
@@ -89,7 +89,7 @@ type State = {
   readonly types?: readonly string[]
   readonly isGrouped: boolean
   readonly options: SearchOptions
-  readonly left: Budget
+  readonly left: QueryBudget
   readonly where: Condition[]
   readonly includes: Include[]
   used: (readonly [string, string])[]
@@ -99,15 +99,15 @@ type State = {
   count: number
   isCounted?: boolean
   total: SearchRequest['total']
-  offset?: Offset
+  offset?: OffsetParameter
   groupField?: string
   groupOrder?: readonly SortKey[]
   groupCount?: number
 }
 
-function stateOf(type: string | undefined, pairs: Pairs, options: SearchOptions): State {
-  const left = wholeBudget()
-  const types = type === undefined ? typesAsked(pairs, left) : undefined
+function stateOf(type: string | undefined, pairs: ParameterPairs, options: SearchOptions): State {
+  const left = newQueryBudget()
+  const types = type === undefined ? requestedTypesOf(pairs, left) : undefined
   const isGrouped = pairs.some(([name]) => name === '_group')
   return { ...NEW_STATE(), type, isGrouped, options, left, ...(types === undefined ? {} : { types }) }
 }
@@ -119,23 +119,23 @@ const NEW_STATE = (): Omit<State, 'type' | 'isGrouped' | 'options' | 'left'> => 
   criteria: [],
   ignored: new Set(),
   order: [],
-  count: pageSize(undefined),
+  count: parsePageSize(undefined),
   total: 'estimate',
 })
 
 function requestOf(state: State): SearchRequest {
   const { where, order, criteria, ignored, includes, total, types } = state
   const group = groupingOf(state)
-  const size = group === undefined ? state.count : groupsOnPage(state.count, group.hits)
+  const size = group === undefined ? state.count : groupCountPerPage(state.count, group.hits)
   const count = state.isCounted ? 0 : size
   const type = includes.length > 0 ? undefined : (state.type ?? onlyOf(types))
-  const part = partAsked(state.used, { type, handling: state.options.handling })
+  const part = parseResponsePart(state.used, { type, handling: state.options.handling })
   const shown: Readonly<Record<string, string | undefined>> = {
     _count: String(size),
     _groupCount: String(group?.hits),
     _elements: part.elements?.join(','),
   }
-  const used = state.used.flatMap(([name, value]): Pairs => {
+  const used = state.used.flatMap(([name, value]): ParameterPairs => {
     if (!Object.hasOwn(shown, name)) return [[name, value]]
     const known = shown[name]
     return known === undefined ? [] : [[name, known]]
@@ -143,7 +143,7 @@ function requestOf(state: State): SearchRequest {
   if (used.length < state.used.length) ignored.add('_elements')
   const offset = offsetOf(state)
   const skip = offset === undefined ? 0 : offset.at * (offset.name === '_page' ? count : 1)
-  if (skip > DEEPEST_SKIP) throw fhirError(400, 'too-costly', `Offsets go up to ${DEEPEST_SKIP}: page by the cursors of the links instead`)
+  if (skip > MAX_SKIP) throw fhirError(400, 'too-costly', `Offsets go up to ${MAX_SKIP}: page by the cursors of the links instead`)
   return {
     where,
     includes,
@@ -161,7 +161,7 @@ function requestOf(state: State): SearchRequest {
 }
 
 /** What is asked for by its name wins over what is preferred. */
-function offsetOf({ offset, options: { pagination } }: State): Offset | undefined {
+function offsetOf({ offset, options: { pagination } }: State): OffsetParameter | undefined {
   return offset ?? (pagination === undefined ? undefined : { name: pagination === 'offset-page' ? '_page' : '_skip', at: 0 })
 }
 
@@ -180,26 +180,26 @@ const FORMATS: ReadonlySet<string> = new Set(['_format', '_pretty'])
 /** Parameters about the answer. https://hl7.org/fhir/R4/search.html#return */
 const RESULTS: Readonly<Record<string, Reader>> = {
   _count(state, value) {
-    state.count = pageSize(value)
+    state.count = parsePageSize(value)
   },
   _sort(state, value) {
     state.order = sortKeys(state, '_sort', value)
   },
   _total(state, value) {
-    if (value !== 'none' && value !== 'estimate' && value !== 'accurate') throw wrong('_total', 'none, estimate or accurate')
+    if (value !== 'none' && value !== 'estimate' && value !== 'accurate') throw invalidValueError('_total', 'none, estimate or accurate')
     state.total = value
   },
   _summary(state, value) {
     state.isCounted = value === 'count'
   },
   _group(state, value) {
-    state.groupField = groupField(state.type ?? onlyOf(state.types), value, state.options.custom)
+    state.groupField = parseGroupField(state.type ?? onlyOf(state.types), value, state.options.custom)
   },
   _groupSort(state, value) {
     state.groupOrder = sortKeys(state, '_groupSort', value)
   },
   _groupCount(state, value) {
-    state.groupCount = groupCount(value)
+    state.groupCount = parseGroupCount(value)
   },
   _skip: readOffset('_skip'),
   _page: readOffset('_page'),
@@ -214,17 +214,20 @@ const OF_GROUPS: ReadonlySet<string> = new Set(['_groupSort', '_groupCount'])
 const near = ({ type, options: { custom } }: State, name: string): string =>
   Object.hasOwn(RESULTS, name)
     ? ''
-    : suggestion(name, [...parametersOf(type ?? 'Resource', custom).map(({ code }) => code), ...Object.keys(RESULTS)])
+    : suggestNames(name, [...parametersOf(type ?? 'Resource', custom).map(({ code }) => code), ...Object.keys(RESULTS)])
 
 const whereUnknown = (name: string, type: string | undefined): string =>
   OF_GROUPS.has(name) ? ' without _group' : type === undefined ? '' : ` of ${type}`
 
 /** Clients that are told to speak JSON may say it again. */
-export const GIVEN_ONCE: ReadonlySet<string> = new Set(['_cursor', ...Object.keys(RESULTS).filter((name) => !FORMATS.has(name))])
+export const SINGLE_VALUE_PARAMETERS: ReadonlySet<string> = new Set([
+  '_cursor',
+  ...Object.keys(RESULTS).filter((name) => !FORMATS.has(name)),
+])
 
-function readOffset(name: Offset['name']): Reader {
+function readOffset(name: OffsetParameter['name']): Reader {
   return (state, value) => {
-    if (!/^\d{1,15}$/.test(value)) throw wrong(name, 'a number')
+    if (!/^\d{1,15}$/.test(value)) throw invalidValueError(name, 'a number')
     if (state.offset !== undefined && state.offset.name !== name)
       throw fhirError(400, 'invalid', 'A search takes _skip or _page: the one counts resources, the other pages')
     state.offset = { name, at: Number(value) }
@@ -235,17 +238,19 @@ function sortKeys(state: State, name: string, value: string): readonly SortKey[]
   // One more than are allowed is enough to know.
   const keys = value.split(',', MOST_SORT_KEYS + 1).map((key) => sortKey(state, name, key))
   if (keys.length > MOST_SORT_KEYS) throw fhirError(400, 'too-costly', `${name} takes at most ${MOST_SORT_KEYS} parameters`)
-  if (new Set(keys.map(({ field }) => field)).size < keys.length) throw wrong(name, 'a list in which each parameter stands once')
+  if (new Set(keys.map(({ field }) => field)).size < keys.length)
+    throw invalidValueError(name, 'a list in which each parameter stands once')
   return keys
 }
 
 function sortKey(state: State, name: string, key: string): SortKey {
   const { type, options } = state
   const code = key.trim().replace(/^-/, '')
-  const byCode = parameterIn(state, code, options.custom)
+  const byCode = sharedParameterOf(state, code, options.custom)
   const found =
-    byCode ?? (name === '_groupSort' ? elementParameter(type ?? onlyOf(state.types) ?? 'Resource', code, options.custom) : undefined)
-  if (found === undefined) throw wrong(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
+    byCode ?? (name === '_groupSort' ? findElementParameter(type ?? onlyOf(state.types) ?? 'Resource', code, options.custom) : undefined)
+  if (found === undefined)
+    throw invalidValueError(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
   return { field: found.field, descending: key.trim().startsWith('-') }
 }
 
@@ -272,7 +277,7 @@ function refuseModifier({ type }: State, name: string): void {
 
 function readCriterion(state: State, name: string, value: string): boolean {
   if (name === '_type' && state.type === undefined) return true
-  const condition = criterionIn(state, name, value, state.options, state.left)
+  const condition = sharedCriterionOf(state, name, value, state.options, state.left)
   if (condition === undefined) return false
   state.where.push(condition)
   return true

@@ -1,34 +1,34 @@
 /** `_type` of a search on the whole system: the types that are asked for, and what is searched by on all of them. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType, resourceTypes } from '../../fhir/resource-types.ts'
-import { type SearchParameter, searchParameter } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
+import { findSearchParameter, type SearchParameter } from '../parameters.ts'
+import type { SearchContext } from '../search-context.ts'
 import type { QueryContext } from '../types/search-type.ts'
 import type { Condition } from './condition.ts'
-import { criterionOf, isSearchable, wrong } from './criterion.ts'
-import type { Pairs } from './parameter-pairs.ts'
-import { type Budget, spendValues } from './query-budget.ts'
+import { criterionOf, invalidValueError, isSearchable } from './criterion.ts'
+import type { ParameterPairs } from './parameter-pairs.ts'
+import { type QueryBudget, spendValues } from './query-budget.ts'
 
 /** Those that every `_type` names; undefined where there is none. FhirError 400 for what is no type. */
-export function typesAsked(pairs: Pairs, left: Budget): readonly string[] | undefined {
+export function requestedTypesOf(pairs: ParameterPairs, left: QueryBudget): readonly string[] | undefined {
   const lists = pairs.filter(([name]) => name === '_type').map(([, value]) => value.split(','))
   for (const list of lists) {
     spendValues(left, list.length)
-    if (!list.every(isResourceType)) throw wrong('_type', 'a list of resource types')
+    if (!list.every(isResourceType)) throw invalidValueError('_type', 'a list of resource types')
   }
   return lists.length === 0 ? undefined : resourceTypes.filter((type) => lists.every((list) => list.includes(type)))
 }
 
 /** What is asked of one type, of each of those named, or of whatever there is. */
-export type Scope = { readonly type: string | undefined; readonly types?: readonly string[] }
+export type TypeScope = { readonly type: string | undefined; readonly types?: readonly string[] }
 
 /** As `criterionOf`; of several types it is one that they share. FhirError 400 for one that means something else on each. */
-export function criterionIn(
-  { type, types = [] }: Scope,
+export function sharedCriterionOf(
+  { type, types = [] }: TypeScope,
   name: string,
   value: string,
   context: QueryContext,
-  left: Budget,
+  left: QueryBudget,
 ): Condition | undefined {
   const common = criterionOf(type, name, value, context, left)
   if (common !== undefined || type !== undefined) return common
@@ -41,9 +41,13 @@ export function criterionIn(
 }
 
 /** The parameter by which all that is asked for is sorted; undefined where some of it is not. */
-export function parameterIn({ type, types = [] }: Scope, code: string, custom: Reading['custom']): SearchParameter | undefined {
-  const common = searchParameter(type ?? 'Resource', code, custom)
-  const each = common !== undefined || type !== undefined ? [common] : types.map((one) => searchParameter(one, code, custom))
+export function sharedParameterOf(
+  { type, types = [] }: TypeScope,
+  code: string,
+  custom: SearchContext['custom'],
+): SearchParameter | undefined {
+  const common = findSearchParameter(type ?? 'Resource', code, custom)
+  const each = common !== undefined || type !== undefined ? [common] : types.map((one) => findSearchParameter(one, code, custom))
   const [first] = each
   const isShared = first !== undefined && isSearchable(first) && each.every((other) => other?.type === first.type)
   return isShared ? first : undefined

@@ -1,32 +1,32 @@
 /** Which part of each resource an answer shows. https://hl7.org/fhir/R4/search.html#summary, https://hl7.org/fhir/R4/search.html#elements */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isRootElement } from '../../fhir/summary.ts'
-import { checkOnce, type Pairs } from './parameter-pairs.ts'
+import { checkSingleValued, type ParameterPairs } from './parameter-pairs.ts'
 
 /** Absent: all of it. */
-export type Part = { readonly summary?: string; readonly elements?: readonly string[] }
+export type ResponsePart = { readonly summary?: string; readonly elements?: readonly string[] }
 
-export type PartOptions = {
+export type ResponsePartOptions = {
   /** Of all the resources that are shown. Absent: they may be of any. */
   readonly type?: string | undefined
   readonly handling?: 'strict' | 'lenient' | undefined
 }
 
 const GIVEN_ONCE: ReadonlySet<string> = new Set(['_summary', '_elements'])
-const WHOLE: Part = {}
+const WHOLE: ResponsePart = {}
 const SUMMARIES: ReadonlySet<string> = new Set(['true', 'false', 'text', 'data', 'count'])
 /** More than any type has. */
 const MOST_ELEMENTS = 200
 
 /** FhirError 400: one that is given several values, a summary there is none of, too many elements, and, strictly handled, one that no resource may have. */
-export function partAsked(pairs: Pairs, options: PartOptions): Part {
-  checkOnce(pairs, GIVEN_ONCE)
+export function parseResponsePart(pairs: ParameterPairs, options: ResponsePartOptions): ResponsePart {
+  checkSingleValued(pairs, GIVEN_ONCE)
   const [, summary] = pairs.find(([name]) => name === '_summary') ?? []
   const [, text] = pairs.find(([name]) => name === '_elements') ?? []
   if (summary === undefined && text === undefined) return WHOLE
   if (summary !== undefined && !SUMMARIES.has(summary))
     throw fhirError(400, 'value', 'The value of _summary is true, false, text, data or count')
-  const elements = text === undefined ? [] : elementsAsked(text, options)
+  const elements = text === undefined ? [] : parseElements(text, options)
   return {
     ...(summary === undefined || summary === 'false' ? {} : { summary }),
     ...(elements.length === 0 ? {} : { elements }),
@@ -34,7 +34,7 @@ export function partAsked(pairs: Pairs, options: PartOptions): Part {
 }
 
 /** The names that select something. The others are ignored. FhirError 400 as above. */
-export function elementsAsked(text: string, { type, handling }: PartOptions): readonly string[] {
+export function parseElements(text: string, { type, handling }: ResponsePartOptions): readonly string[] {
   // One more than are allowed is enough to know.
   const named = text.split(',', MOST_ELEMENTS + 1).map((name) => name.trim())
   if (named.length > MOST_ELEMENTS) throw fhirError(400, 'too-costly', `_elements takes at most ${MOST_ELEMENTS} names`)

@@ -5,13 +5,13 @@
  * say everything else. A component is read and asked as a parameter of its own, and what that yields is put into this form.
  */
 import type { Element } from '../../fhir/resource.ts'
-import { all, type LabelTest, not, type Predicate, type RangeTest, some } from '../../ports/search/plan.ts'
-import { addNew, Fields } from '../fields.ts'
-import { remembered, rememberedOfResource, rememberedPair } from '../interned-texts.ts'
-import type { Component, OnFailure, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
-import { type Interval, type QuantityForm, quantityForms } from './quantity.ts'
-import { malformed, type QueryContext, type SearchType, splitValue } from './search-type.ts'
+import { and, type LabelTest, not, or, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
+import { addDistinctKey, DocumentFields } from '../fields.ts'
+import { cacheByCode, cacheByText, cachePerResource } from '../interned-texts.ts'
+import type { CompositeComponent, OnFailure, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
+import type { SearchContext } from '../search-context.ts'
+import { type Interval, type QuantityForm, quantityFormsOf } from './quantity.ts'
+import { malformedValueError, type QueryContext, type SearchType, splitValue } from './search-type.ts'
 import { type Token, tokensOf } from './tokens.ts'
 
 /** More combinations than any real value has are left out. */
@@ -43,22 +43,22 @@ export const composite = (typeOf: TypeOf): SearchType => ({
   lower(parameter, value, _modifier, context) {
     const { field, components } = parameter
     const texts = splitValue(value, '$')
-    if (texts.length !== components.length) throw malformed(parameter, `of ${components.length} values joined by $`)
+    if (texts.length !== components.length) throw malformedValueError(parameter, `of ${components.length} values joined by $`)
     const first = components.findIndex(isExact)
     const asked = components.map((component, i) => askedOf(typeOf, component, texts[i]!, context, i === first ? '' : `${i}`))
-    const met = (ways: readonly (readonly Way[])[]): Predicate => some(...crossed(ways).map((way) => tupleOf(field, way)))
+    const met = (ways: readonly (readonly Way[])[]): Predicate => or(...crossed(ways).map((way) => tupleOf(field, way)))
     const positive = met(asked.map(({ ways }) => ways))
     if (asked.every(({ there }) => there === undefined)) return positive
-    return all(met(asked.map(({ ways, there = ways }) => there)), not(positive))
+    return and(met(asked.map(({ ways, there = ways }) => there)), not(positive))
   },
 })
 
-const isExact = ({ type }: Component): boolean => type === 'token' || type === 'reference' || type === 'uri'
+const isExact = ({ type }: CompositeComponent): boolean => type === 'token' || type === 'reference' || type === 'uri'
 
 /** Undefined where a component has none. */
 function valuesAt(
   base: TypedValue,
-  components: readonly Component[],
+  components: readonly CompositeComponent[],
   resource: Element,
   onFailure: OnFailure | undefined,
 ): readonly (readonly TypedValue[])[] | undefined {
@@ -90,15 +90,15 @@ const joined = <Label, Range>(a: Part<Label, Range>, b: Part<Label, Range>): Par
 
 const together = <T>(a: readonly T[], b: readonly T[]): readonly T[] => (a.length === 0 ? b : b.length === 0 ? a : [...a, ...b])
 
-type Reader = (values: readonly TypedValue[], resource: Element, reading: Reading) => readonly Value[]
+type Reader = (values: readonly TypedValue[], resource: Element, reading: SearchContext) => readonly Value[]
 
 /** `place`: empty for the component that is the key, else its number. */
-function readerOf(typeOf: TypeOf, { type, field }: Component, place: string): Reader {
+function readerOf(typeOf: TypeOf, { type, field }: CompositeComponent, place: string): Reader {
   if (type === 'quantity') return quantityReader(place)
   if (type === 'token') return tokenReader(place)
   const extract = typeOf(type)?.extractor({ field, components: [] })
   return (values, resource, reading) => {
-    const own = new Fields(reading)
+    const own = new DocumentFields(reading)
     extract?.(own, values, resource)
     const keys = own.keys[field] ?? []
     if (type === 'string') return keys.map((text) => ({ ...NOTHING, labels: [placed(place, `t${text}`)] }))
@@ -107,19 +107,19 @@ function readerOf(typeOf: TypeOf, { type, field }: Component, place: string): Re
   }
 }
 
-const quantityReader = remembered(MOST_PLACES, (place): Reader => {
-  const labelOf = remembered(MOST_KNOWN, (label) => placed(place, label))
+const quantityReader = cacheByText(MOST_PLACES, (place): Reader => {
+  const labelOf = cacheByText(MOST_KNOWN, (label) => placed(place, label))
   const placedForm = ({ range, units }: QuantityForm): Value => ({
     ...NOTHING,
     labels: units.map(({ label }) => labelOf(label)),
     ranges: [range],
   })
-  const valuesOf = rememberedOfResource((value, resource) => quantityForms(value, resource).map(placedForm))
+  const valuesOf = cachePerResource((value, resource) => quantityFormsOf(value, resource).map(placedForm))
   return (values, resource) => (values.length === 1 ? valuesOf(values[0]!, resource) : values.flatMap((value) => valuesOf(value, resource)))
 })
 
-const tokenReader = remembered(MOST_PLACES, (place): Reader => {
-  const valuesOfOne = rememberedPair(MOST_KNOWN, (code, key) => tokenValues(place, [{ keys: [key], code }]))
+const tokenReader = cacheByText(MOST_PLACES, (place): Reader => {
+  const valuesOfOne = cacheByCode(MOST_KNOWN, (code, key) => tokenValues(place, [{ keys: [key], code }]))
   return (values) => {
     const tokens = values.length === 1 ? tokensOf(values[0]!) : values.flatMap(tokensOf)
     const { code, keys } = tokens[0] ?? NO_TOKEN
@@ -133,8 +133,8 @@ function tokenValues(place: string, tokens: readonly Pick<Token, 'keys' | 'code'
   const keys: string[] = []
   const codes: string[] = []
   for (const token of tokens) {
-    for (const key of token.keys) addNew(keys, key)
-    if (token.code !== undefined) addNew(codes, token.code)
+    for (const key of token.keys) addDistinctKey(keys, key)
+    if (token.code !== undefined) addDistinctKey(codes, token.code)
   }
   const systems = keys.map((key) => `s${key.slice(0, key.indexOf('|'))}`)
   const labels = [...keys.map((key) => `f${key}`), ...new Set(systems)].map((label) => placed(place, label))
@@ -153,15 +153,15 @@ const placed = (place: string, label: string): string => place + oneLine(label)
 /** A label is a line. */
 const oneLine = (text: string): string => text.replaceAll('\n', '\u2028')
 
-const parameterOf = (component: Component): SearchParameter => ({ ...component, valueTypes: [], components: [], values: () => [] })
+const parameterOf = (component: CompositeComponent): SearchParameter => ({ ...component, valueTypes: [], components: [], values: () => [] })
 
 /** `there`: of `ne`, how any value is met; the element has one, and it is none of `ways`. */
 type Asked = { readonly ways: readonly Way[]; readonly there?: readonly Way[] }
 
-function askedOf(typeOf: TypeOf, component: Component, text: string, context: QueryContext, place: string): Asked {
+function askedOf(typeOf: TypeOf, component: CompositeComponent, text: string, context: QueryContext, place: string): Asked {
   const parameter = parameterOf(component)
   const type = typeOf(component.type)
-  if (type === undefined) throw malformed(parameter, 'of a type this server searches by')
+  if (type === undefined) throw malformedValueError(parameter, 'of a type this server searches by')
   const asked = type.lower(parameter, text, undefined, context)
   const ways = (p: Predicate): readonly Way[] => waysOf(component, p, place)
   const parts = asked.kind === 'all' ? asked.of : [asked]
@@ -170,7 +170,7 @@ function askedOf(typeOf: TypeOf, component: Component, text: string, context: Qu
   return { ways: ways(inner.of), there: parts.filter((part) => part !== inner).flatMap(ways) }
 }
 
-function waysOf(component: Component, p: Predicate, place: string): readonly Way[] {
+function waysOf(component: CompositeComponent, p: Predicate, place: string): readonly Way[] {
   switch (p.kind) {
     case 'some':
       return p.of.flatMap((each) => waysOf(component, each, place))
@@ -195,7 +195,7 @@ const wayOf = (labels: readonly LabelTest[], ...ranges: readonly RangeTest[]): W
   ranges: ranges.map(testOf),
 })
 
-function exactWay({ code, type }: Component, field: string, key: string, place: string): Way {
+function exactWay({ code, type }: CompositeComponent, field: string, key: string, place: string): Way {
   const isFull = type === 'token' && field === code
   if (place !== '') return wayOf([labelled(place, `${isFull ? 'f' : 'c'}${key}`)])
   return isFull ? { ...wayOf([labelled(place, `f${key}`)]), key: key.slice(key.indexOf('|') + 1) } : { ...wayOf([]), key }

@@ -1,11 +1,11 @@
 /** Date parameters. https://hl7.org/fhir/R4/search.html#date */
-import { type DateRange, dateRange } from '../../fhir/date-range.ts'
+import { type DateRange, parseDateRange } from '../../fhir/date-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isElement } from '../../fhir/resource.ts'
-import { all, not, type Predicate, some } from '../../ports/search/plan.ts'
-import { type Fields, namesOf } from '../fields.ts'
-import { prefixOf } from './prefix.ts'
-import { malformed, type SearchType } from './search-type.ts'
+import { and, not, or, type Predicate } from '../../ports/search/plan.ts'
+import { type DocumentFields, namesOf } from '../fields.ts'
+import { splitPrefix } from './prefix.ts'
+import { malformedValueError, type SearchType } from './search-type.ts'
 
 const { POSITIVE_INFINITY: FOREVER, NEGATIVE_INFINITY: EVER } = Number
 
@@ -27,17 +27,18 @@ export const date: SearchType = {
     }
   },
   lower(parameter, value, _modifier, { now, timeZone }) {
-    const [prefix, text] = prefixOf(value)
-    const range = dateRange(text.replace(' ', '+'), timeZone)
+    const [prefix, text] = splitPrefix(value)
+    const range = parseDateRange(text.replace(' ', '+'), timeZone)
     if (range === undefined)
-      throw malformed(parameter, 'a date: YYYY, YYYY-MM, YYYY-MM-DD or an instant, perhaps after a prefix such as ge')
+      throw malformedValueError(parameter, 'a date: YYYY, YYYY-MM, YYYY-MM-DD or an instant, perhaps after a prefix such as ge')
     return compare(parameter.field, prefix, range.low, range.high, now)
   },
 }
 
-const rangeOf = (value: unknown, { reading }: Fields) => (typeof value === 'string' ? dateRange(value, reading.timeZone) : undefined)
+const rangeOf = (value: unknown, { reading }: DocumentFields) =>
+  typeof value === 'string' ? parseDateRange(value, reading.timeZone) : undefined
 
-function addRange(fields: Fields, name: string, start: DateRange | undefined, end: DateRange | undefined): void {
+function addRange(fields: DocumentFields, name: string, start: DateRange | undefined, end: DateRange | undefined): void {
   if (start === undefined && end === undefined) return
   const low = start?.low ?? EVER
   const high = end?.high ?? FOREVER
@@ -62,15 +63,15 @@ function compare(field: string, prefix: string, low: number, high: number, now: 
       return test('within', low, high)
     case 'ne':
       // There may be a Timing, which is never compared.
-      return all(test('intersects', EVER, FOREVER), not(test('within', low, high)))
+      return and(test('intersects', EVER, FOREVER), not(test('within', low, high)))
     case 'gt':
       return test('intersects', high, FOREVER)
     case 'lt':
       return test('intersects', EVER, low)
     case 'ge':
-      return some(test('intersects', high, FOREVER), test('within', low, high))
+      return or(test('intersects', high, FOREVER), test('within', low, high))
     case 'le':
-      return some(test('intersects', EVER, low), test('within', low, high))
+      return or(test('intersects', EVER, low), test('within', low, high))
     case 'sa':
       return test('within', high, FOREVER)
     case 'eb':

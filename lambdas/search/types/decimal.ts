@@ -13,4 +13,4 @@ export function decimalOf(text: string): Decimal {
   return { digits: sign === '-' ? -digits : digits, exponent: Number(exponent) - fraction.length }
 }
 
-export const nearestDouble = ({ digits, exponent }: Decimal): number => Number(`${digits}e${exponent}`)
+export const toNearestDouble = ({ digits, exponent }: Decimal): number => Number(`${digits}e${exponent}`)

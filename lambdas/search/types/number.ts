@@ -1,13 +1,13 @@
 /** Number parameters. https://hl7.org/fhir/R4/search.html#number */
-import { decimalText, isDecimal } from '../../fhir/json.ts'
+import { decimalTextOf, isDecimal } from '../../fhir/json.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { above } from '../../ports/search/doubles.ts'
-import { all, not, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
+import { nextDoubleAbove } from '../../ports/search/doubles.ts'
+import { and, not, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
 import { namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
-import { type Decimal, decimalOf, nearestDouble } from './decimal.ts'
-import { prefixOf } from './prefix.ts'
-import { malformed, type SearchType } from './search-type.ts'
+import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
+import { splitPrefix } from './prefix.ts'
+import { malformedValueError, type SearchType } from './search-type.ts'
 
 const { POSITIVE_INFINITY: MOST, NEGATIVE_INFINITY: LEAST } = Number
 const FORM = /^[+-]?\d{1,1000}(?:\.\d{1,1000})?(?:[eE][+-]?\d{1,3})?$/
@@ -22,15 +22,15 @@ export const number: SearchType = {
         const [low, high] = bounds.map((text) => (text === undefined ? undefined : Number(text)))
         if (low === undefined || high === undefined) continue
         fields.number(field, low, high)
-        if (typeof value === 'number' || isDecimal(value)) fields.group(names, decimalText(value))
+        if (typeof value === 'number' || isDecimal(value)) fields.group(names, decimalTextOf(value))
         if (low <= high) fields.sort(field, Math.max(low, -Number.MAX_VALUE), Math.min(high, Number.MAX_VALUE))
       }
     }
   },
   lower(parameter, value) {
     const { field } = parameter
-    const test = (prefix: string, text: string): Predicate => ({ ...numberTest(prefix, preciseOf(text)), field })
-    return compareWith(numberAfterPrefix(parameter, value), { ...ANY_NUMBER, field }, test)
+    const test = (prefix: string, text: string): Predicate => ({ ...numberTestOf(prefix, queryNumberOf(text)), field })
+    return comparisonPredicate(parsePrefixedNumber(parameter, value), { ...ANY_NUMBER, field }, test)
   },
 }
 
@@ -46,7 +46,7 @@ const LONGEST_TEXT = 1_000
 /** The text of a number that a double can be near to. */
 export function numberTextOf(value: unknown): string | undefined {
   if (typeof value !== 'number' && !isDecimal(value)) return undefined
-  const text = decimalText(value)
+  const text = decimalTextOf(value)
   const number = Number(text)
   if (!Number.isFinite(number)) return undefined
   return text.length > LONGEST_TEXT ? String(number) : text
@@ -60,25 +60,25 @@ export const boundsOf = ({ low, high }: Element): readonly [low: string | undefi
 
 const boundOf = (quantity: unknown, open: number): string | undefined => (isElement(quantity) ? numberTextOf(quantity.value) : String(open))
 
-/** Of `ne`: `isThere`, a value, and none that is equal. */
-export const compareWith = (
+/** Of `ne`: `committedCondition`, a value, and none that is equal. */
+export const comparisonPredicate = (
   { prefix, text }: { readonly prefix: string; readonly text: string },
   isThere: Predicate,
   predicateOf: (prefix: string, text: string) => Predicate,
-): Predicate => (prefix === 'ne' ? all(isThere, not(predicateOf('eq', text))) : predicateOf(prefix, text))
+): Predicate => (prefix === 'ne' ? and(isThere, not(predicateOf('eq', text))) : predicateOf(prefix, text))
 
 /** Passed by every number. */
 export const ANY_NUMBER: RangeTest = { kind: 'number', relation: 'intersects', low: LEAST, high: MOST }
 
 /** A number after its prefix. FhirError 400. */
-export function numberAfterPrefix(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {
-  const [prefix, text] = prefixOf(value)
-  if (!FORM.test(text)) throw malformed(parameter, 'a number, perhaps after a prefix such as ge')
+export function parsePrefixedNumber(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {
+  const [prefix, text] = splitPrefix(value)
+  if (!FORM.test(text)) throw malformedValueError(parameter, 'a number, perhaps after a prefix such as ge')
   return { prefix, text }
 }
 
 /** A number of a query as doubles: itself, the interval its precision implies, and the interval of `ap`. The number is in both. */
-export type Precise = {
+export type QueryNumber = {
   readonly exact: number
   readonly low: number
   readonly high: number
@@ -86,37 +86,37 @@ export type Precise = {
 }
 
 /** `convert`: from the unit of the number to the unit of the keys; it must rise with the number. */
-export function preciseOf(text: string, convert: (value: Decimal) => number = nearestDouble): Precise {
+export function queryNumberOf(text: string, convert: (value: Decimal) => number = toNearestDouble): QueryNumber {
   const { digits, exponent } = decimalOf(text)
   const exact = convert({ digits, exponent })
   // If the interval is finer than a double, both ends are one number, or lie on one side of the value.
   const inInterval = ([low, high]: readonly [Decimal, Decimal]): readonly [number, number] => {
     const [from, to] = [convert(low), convert(high)]
-    return [Math.min(from, exact), to > exact ? to : above(exact)]
+    return [Math.min(from, exact), to > exact ? to : nextDoubleAbove(exact)]
   }
   const [low, high] = inInterval(impliedRange(text))
   const tenth = (times: bigint): Decimal => ({ digits: digits * times, exponent: exponent - 1 })
   const [from, to] = inInterval(digits < 0n ? [tenth(11n), tenth(9n)] : [tenth(9n), tenth(11n)])
-  return { exact, low, high, about: [Math.min(low, from), Math.max(high, above(to))] }
+  return { exact, low, high, about: [Math.min(low, from), Math.max(high, nextDoubleAbove(to))] }
 }
 
 /** eq takes the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
-export function numberTest(prefix: string, { exact, low, high, about }: Precise): RangeTest {
+export function numberTestOf(prefix: string, { exact, low, high, about }: QueryNumber): RangeTest {
   const within = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'within', low: from, high: to })
   const reaches = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'intersects', low: from, high: to })
   switch (prefix) {
     case 'eq':
       return within(low, high)
     case 'gt':
-      return reaches(above(exact), MOST)
+      return reaches(nextDoubleAbove(exact), MOST)
     case 'ge':
       return reaches(exact, MOST)
     case 'lt':
       return reaches(LEAST, exact)
     case 'le':
-      return reaches(LEAST, above(exact))
+      return reaches(LEAST, nextDoubleAbove(exact))
     case 'sa':
-      return within(above(exact), MOST)
+      return within(nextDoubleAbove(exact), MOST)
     case 'eb':
       return within(LEAST, exact)
     default:

@@ -1,15 +1,24 @@
 /** Quantity parameters. https://hl7.org/fhir/R4/search.html#quantity */
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { above, below, doubleText } from '../../ports/search/doubles.ts'
-import { type Predicate, type RangeTest, some } from '../../ports/search/plan.ts'
-import type { Fields } from '../fields.ts'
-import { remembered, rememberedOfResource, rememberedPair } from '../interned-texts.ts'
+import { encodeDouble, nextDoubleAbove, nextDoubleBelow } from '../../ports/search/doubles.ts'
+import { or, type Predicate, type RangeTest } from '../../ports/search/plan.ts'
+import type { DocumentFields } from '../fields.ts'
+import { cacheByCode, cacheByText, cachePerResource } from '../interned-texts.ts'
 import { type Decimal, decimalOf } from './decimal.ts'
-import { ANY_NUMBER, boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, numberTextOf, preciseOf } from './number.ts'
-import { orderedRange } from './ordered-key.ts'
-import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
+import {
+  ANY_NUMBER,
+  boundsOf,
+  comparisonPredicate,
+  numberOf,
+  numberTestOf,
+  numberTextOf,
+  parsePrefixedNumber,
+  queryNumberOf,
+} from './number.ts'
+import { orderedRangePredicate } from './ordered-key.ts'
+import { malformedValueError, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { textOf } from './tokens.ts'
-import { canonicalOf, conversionOf, UCUM } from './ucum.ts'
+import { conversionOf, toBaseUnits, UCUM } from './ucum.ts'
 
 export type Interval = readonly [low: number, high: number]
 
@@ -38,7 +47,7 @@ export const quantity: SearchType = {
     }
     return (fields, values, resource) => {
       for (const value of values) {
-        const forms = quantityForms(value, resource)
+        const forms = quantityFormsOf(value, resource)
         for (const { range, units, keys } of forms)
           units.forEach(({ kind, unit }, i) => {
             add(fields, names[kind], keys[i], unit, range)
@@ -51,12 +60,12 @@ export const quantity: SearchType = {
   lower(parameter, value) {
     const { field: name } = parameter
     const [number = '', ...unit] = splitValue(value, '|').map(unescapeValue)
-    if (unit.length !== 0 && unit.length !== 2) throw malformed(parameter, 'of the form number or number|system|code')
+    if (unit.length !== 0 && unit.length !== 2) throw malformedValueError(parameter, 'of the form number or number|system|code')
     const [system = '', code = ''] = unit
     // There may be a quantity without a value, which is never compared.
     const isThere = valueTest(`${name}:value`, '', ANY_NUMBER)
     const test = (prefix: string, text: string): Predicate => measuredTest(name, prefix, text, { system, code })
-    return compareWith(numberAfterPrefix(parameter, number), isThere, test)
+    return comparisonPredicate(parsePrefixedNumber(parameter, number), isThere, test)
   },
 }
 
@@ -71,7 +80,7 @@ type Unit = {
 export type QuantityForm = { readonly range: Interval; readonly units: readonly Unit[]; readonly keys: readonly string[] }
 
 /** As it is written, then in base units. */
-export const quantityForms = rememberedOfResource(({ type, value }) => (isElement(value) ? formsOf(measuredOf(type, value)) : []))
+export const quantityFormsOf = cachePerResource(({ type, value }) => (isElement(value) ? formsOf(measuredOf(type, value)) : []))
 
 function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
   if (measured === undefined) return []
@@ -92,13 +101,13 @@ function comparedWith(comparator: string, range: Interval): Interval {
   const [low, high] = range
   switch (comparator) {
     case '<':
-      return [LEAST, below(low)]
+      return [LEAST, nextDoubleBelow(low)]
     case '<=':
       return [LEAST, high]
     case '>=':
       return [low, MOST]
     case '>':
-      return [above(high), MOST]
+      return [nextDoubleAbove(high), MOST]
     default:
       return range
   }
@@ -107,7 +116,7 @@ function comparedWith(comparator: string, range: Interval): Interval {
 const { POSITIVE_INFINITY: MOST, NEGATIVE_INFINITY: LEAST } = Number
 
 function formOf(range: Interval, units: readonly Unit[]): QuantityForm {
-  const number = range[0] === range[1] ? doubleText(range[0]) : undefined
+  const number = range[0] === range[1] ? encodeDouble(range[0]) : undefined
   return { range, units, keys: number === undefined ? [] : units.map(({ unit }) => unit + number) }
 }
 
@@ -115,16 +124,16 @@ const MOST_KNOWN = 5_000
 
 const unitOf = (kind: Unit['kind'], unit: string): Unit => ({ kind, unit, label: `${kind} ${unit}` })
 
-const unitsOf = rememberedPair(MOST_KNOWN, (code, unit): readonly Unit[] => [
+const unitsOf = cacheByCode(MOST_KNOWN, (code, unit): readonly Unit[] => [
   unitOf('value', ''),
   ...[...new Set([code, unit])].filter((text) => text !== '').map((text) => unitOf('unit', `${text}|`)),
 ])
 
-const systemUnit = remembered(MOST_KNOWN, (system) => unitOf('system', `${system}|`))
+const systemUnit = cacheByText(MOST_KNOWN, (system) => unitOf('system', `${system}|`))
 
-const codedUnit = rememberedPair(MOST_KNOWN, (system, code) => unitOf('coded', `${system}|${code}|`))
+const codedUnit = cacheByCode(MOST_KNOWN, (system, code) => unitOf('coded', `${system}|${code}|`))
 
-const canonicalUnit = remembered(MOST_KNOWN, (base) => unitOf('canonical', `${base}|`))
+const canonicalUnit = cacheByText(MOST_KNOWN, (base) => unitOf('canonical', `${base}|`))
 
 function measuredTest(
   name: string,
@@ -132,28 +141,28 @@ function measuredTest(
   text: string,
   { system, code }: { readonly system: string; readonly code: string },
 ): Predicate {
-  const test = numberTest(prefix, preciseOf(text))
+  const test = numberTestOf(prefix, queryNumberOf(text))
   if (code === '') return system === '' ? valueTest(`${name}:value`, '', test) : valueTest(`${name}:system`, `${system}|`, test)
   if (system === '') return valueTest(`${name}:unit`, `${code}|`, test)
   const base = system === UCUM ? conversionOf(code) : undefined
-  const inBase = base && preciseOf(text, base.convert)
+  const inBase = base && queryNumberOf(text, base.convert)
   return inBase === undefined || Number.isNaN(inBase.exact)
     ? valueTest(`${name}:coded`, `${system}|${code}|`, test)
-    : valueTest(`${name}:canonical`, `${base!.unit}|`, numberTest(prefix, inBase))
+    : valueTest(`${name}:canonical`, `${base!.unit}|`, numberTestOf(prefix, inBase))
 }
 
 /** A single value passes whether it has to lie within or to reach; an interval must do as it is told. */
 const valueTest = (field: string, unit: string, test: RangeTest): Predicate =>
-  some(orderedRange(field, unit, test), { kind: 'tuple', field, key: unit, labels: [], ranges: [test] })
+  or(orderedRangePredicate(field, unit, test), { kind: 'tuple', field, key: unit, labels: [], ranges: [test] })
 
-function add(fields: Fields, field: string, key: string | undefined, unit: string, range: Interval): void {
+function add(fields: DocumentFields, field: string, key: string | undefined, unit: string, range: Interval): void {
   if (key === undefined) fields.tuple(field, { key: unit, labels: [], ranges: [range] })
   else fields.key(field, key)
 }
 
 function canonical(code: string, [low, high]: Measured['bounds']): { readonly unit: string; readonly range: Interval } | undefined {
-  const from = canonicalOf(code, boundOf(low))
-  const to = low === high ? from : canonicalOf(code, boundOf(high))
+  const from = toBaseUnits(code, boundOf(low))
+  const to = low === high ? from : toBaseUnits(code, boundOf(high))
   return from === undefined || to === undefined ? undefined : { unit: from.unit, range: [from.value, to.value] }
 }
 

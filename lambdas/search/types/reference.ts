@@ -1,13 +1,13 @@
 /** Reference parameters. https://hl7.org/fhir/R4/search.html#reference */
-import { RELATIVE, relative } from '../../fhir/references.ts'
+import { RELATIVE_REFERENCE, toRelative } from '../../fhir/references.ts'
 import { type Element, isElement, isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
-import { canonicalSortKey, withoutFragment } from '../canonical.ts'
-import { type FieldNames, type Fields, namesOf } from '../fields.ts'
-import { remembered } from '../interned-texts.ts'
+import { canonicalSortKeyOf, withoutFragment } from '../canonical.ts'
+import { type DocumentFields, type FieldNames, namesOf } from '../fields.ts'
+import { cacheByText } from '../interned-texts.ts'
 import type { SearchParameter } from '../parameters.ts'
-import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
+import { malformedValueError, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { textOf } from './tokens.ts'
 
 export const reference: SearchType = {
@@ -25,7 +25,7 @@ export const reference: SearchType = {
     }
   },
   lower(parameter, value, modifier, reading) {
-    const text = relative(unescapeValue(value), reading)
+    const text = toRelative(unescapeValue(value), reading)
     const { field } = parameter
     if (modifier === 'identifier') return { kind: 'key', field: `${field}:identifier`, oneOf: [identifierKey(value)] }
     if (modifier === undefined) return lowerReference(parameter, text)
@@ -34,7 +34,7 @@ export const reference: SearchType = {
   },
 }
 
-function addCanonical(fields: Fields, { field, canonical }: FieldNames, text: string): void {
+function addCanonical(fields: DocumentFields, { field, canonical }: FieldNames, text: string): void {
   // Of a resource that is contained.
   if (text.startsWith('#')) return
   const whole = withoutFragment(text)
@@ -43,8 +43,8 @@ function addCanonical(fields: Fields, { field, canonical }: FieldNames, text: st
   fields.key(canonical, whole)
 }
 
-function addReference(fields: Fields, field: string, reference: string): void {
-  const { keys, sort } = targetOf(relative(reference, fields.reading))
+function addReference(fields: DocumentFields, field: string, reference: string): void {
+  const { keys, sort } = targetOf(toRelative(reference, fields.reading))
   for (const key of keys) fields.key(field, key)
   if (sort !== undefined) fields.sort(field, sort)
 }
@@ -52,17 +52,17 @@ function addReference(fields: Fields, field: string, reference: string): void {
 type Target = { readonly keys: readonly string[]; readonly sort?: string }
 
 /** Resources that are put one after the other often refer to the same ones, and several parameters see one reference. */
-const targetOf = remembered(2_000, (text): Target => {
-  const [, type, id] = RELATIVE.exec(text) ?? []
+const targetOf = cacheByText(2_000, (text): Target => {
+  const [, type, id] = RELATIVE_REFERENCE.exec(text) ?? []
   if (type !== undefined) return { keys: [`${type}/${id}`], sort: `${type}\u0000${id}` }
   // Of a resource that is contained.
   if (text.startsWith('#')) return { keys: [] }
   const [url = '', version] = text.split('|', 2)
-  const isCanonical = version !== undefined && !RELATIVE.test(url)
-  return { keys: isCanonical ? [text, url] : [text], sort: `\u0000\u0000${canonicalSortKey(url, version)}` }
+  const isCanonical = version !== undefined && !RELATIVE_REFERENCE.test(url)
+  return { keys: isCanonical ? [text, url] : [text], sort: `\u0000\u0000${canonicalSortKeyOf(url, version)}` }
 })
 
-function addIdentifier(fields: Fields, { field, identifier }: FieldNames, { system, value }: Element): void {
+function addIdentifier(fields: DocumentFields, { field, identifier }: FieldNames, { system, value }: Element): void {
   if (typeof value !== 'string') return
   const of = textOf(system)
   fields.key(identifier, `${of}|${value.toLowerCase()}`)
@@ -79,8 +79,8 @@ function identifierKey(value: string): string {
 function lowerReference(parameter: SearchParameter, text: string): Predicate {
   const { field, targets } = parameter
   if (isId(text) && targets.length > 0) return { kind: 'key', field, oneOf: targets.map((type) => `${type}/${text}`) }
-  const [, type, id] = RELATIVE.exec(text) ?? []
+  const [, type, id] = RELATIVE_REFERENCE.exec(text) ?? []
   if (type !== undefined && isResourceType(type)) return { kind: 'key', field, oneOf: [`${type}/${id}`] }
-  if (text === '') throw malformed(parameter, 'an id, Type/id or a URL')
+  if (text === '') throw malformedValueError(parameter, 'an id, Type/id or a URL')
   return { kind: 'key', field, oneOf: [text] }
 }

@@ -3,27 +3,27 @@ import type { FhirError } from '../../fhir/outcome.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
-import type { Fields } from '../fields.ts'
+import type { DocumentFields } from '../fields.ts'
 import type { OnFailure, SearchParameter, TypedValue } from '../parameters.ts'
-import type { Reading } from '../search-context.ts'
+import type { SearchContext } from '../search-context.ts'
 
 /** `now`: milliseconds since 1970. */
-export type QueryContext = Reading & { readonly now?: number }
+export type QueryContext = SearchContext & { readonly now?: number }
 
 /** Puts values a parameter has in a resource into the fields: one at least, of many a part at a time. */
-export type Extract = (fields: Fields, values: readonly TypedValue[], resource: Element, onFailure?: OnFailure) => void
+export type ValueExtractor = (fields: DocumentFields, values: readonly TypedValue[], resource: Element, onFailure?: OnFailure) => void
 
 export type SearchType = {
   readonly modifiers: readonly string[]
   /** What depends on the parameter alone is made here, once. */
-  readonly extractor: (parameter: Pick<SearchParameter, 'field' | 'components'>) => Extract
+  readonly extractor: (parameter: Pick<SearchParameter, 'field' | 'components'>) => ValueExtractor
   /** What is done when all values are in the fields. */
-  readonly afterwards?: (parameter: Pick<SearchParameter, 'field'>) => (fields: Fields) => void
+  readonly afterwards?: (parameter: Pick<SearchParameter, 'field'>) => (fields: DocumentFields) => void
   /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
   readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }
 
-export const malformed = (parameter: SearchParameter, expected: string): FhirError =>
+export const malformedValueError = (parameter: SearchParameter, expected: string): FhirError =>
   fhirError(400, 'value', `The value of the parameter ${parameter.code} is not ${expected}`)
 
 /** `\,` `\|` `\$` `\\` stand for the character. https://hl7.org/fhir/R4/search.html#escaping */
@@ -48,4 +48,9 @@ export function splitValue(text: string, separator: ',' | '|' | '$'): readonly s
 }
 
 /** Keys that begin with the text. */
-export const prefixed = (field: string, text: string): Predicate => ({ kind: 'keyRange', field, from: text, to: `${text}\u{10ffff}` })
+export const keyPrefixPredicate = (field: string, text: string): Predicate => ({
+  kind: 'keyRange',
+  field,
+  from: text,
+  to: `${text}\u{10ffff}`,
+})

@@ -1,7 +1,7 @@
 /** The special parameter near of Location. https://hl7.org/fhir/R4/location.html#positional */
 import { isElement } from '../../fhir/resource.ts'
 import { numberOf } from './number.ts'
-import { malformed, type SearchType, splitValue } from './search-type.ts'
+import { malformedValueError, type SearchType, splitValue } from './search-type.ts'
 
 /** Kilometres. */
 const DEFAULT_DISTANCE = 50
@@ -22,7 +22,8 @@ export const special: SearchType = {
     },
   lower(parameter, value) {
     const place = circleOf(value)
-    if (place === undefined) throw malformed(parameter, 'of the form latitude|longitude|distance|units, with units km, m or [mi_us]')
+    if (place === undefined)
+      throw malformedValueError(parameter, 'of the form latitude|longitude|distance|units, with units km, m or [mi_us]')
     return { kind: 'near', field: parameter.field, ...place }
   },
 }

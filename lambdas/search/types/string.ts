@@ -1,10 +1,10 @@
 /** String parameters. https://hl7.org/fhir/R4/search.html#string */
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { type FieldNames, type Fields, namesOf } from '../fields.ts'
+import { type DocumentFields, type FieldNames, namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
-import { fold, LONGEST } from '../text-folding.ts'
-import { prefixed, type SearchType, unescapeValue } from './search-type.ts'
+import { foldText, MAX_SEARCHABLE_CHARACTERS } from '../text-folding.ts'
+import { keyPrefixPredicate, type SearchType, unescapeValue } from './search-type.ts'
 
 /** The searchable parts of the two types with parts. https://hl7.org/fhir/R4/search.html#string */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
@@ -29,10 +29,10 @@ export const string: SearchType = {
     if (modifier !== undefined && isAddress(parameter))
       throw fhirError(400, 'not-supported', `The parameter ${code} is an address: the modifier :${modifier} is not supported`)
     if (modifier === 'exact') return { kind: 'key', field: `${field}:exact`, oneOf: [text] }
-    if (modifier !== 'contains') return prefixed(field, fold(text))
-    if (text.length > LONGEST)
-      throw fhirError(400, 'too-long', `:contains takes at most ${LONGEST} characters: longer values are not searchable`)
-    return { kind: 'contains', field, text: fold(text) }
+    if (modifier !== 'contains') return keyPrefixPredicate(field, foldText(text))
+    if (text.length > MAX_SEARCHABLE_CHARACTERS)
+      throw fhirError(400, 'too-long', `:contains takes at most ${MAX_SEARCHABLE_CHARACTERS} characters: longer values are not searchable`)
+    return { kind: 'contains', field, text: foldText(text) }
   },
 }
 
@@ -46,9 +46,9 @@ export function stringsOf(type: string, value: unknown): readonly string[] {
 /** Whole addresses; their parts (address-city …) are plain strings, as is an address of a network. */
 export const isAddress = ({ type, valueTypes }: SearchParameter): boolean => type === 'string' && valueTypes.join() === 'Address'
 
-function extractText(fields: Fields, { field, exact }: FieldNames, text: string): void {
-  if (text.length > LONGEST) return
-  const folded = fold(text)
+function extractText(fields: DocumentFields, { field, exact }: FieldNames, text: string): void {
+  if (text.length > MAX_SEARCHABLE_CHARACTERS) return
+  const folded = foldText(text)
   fields.key(field, folded)
   fields.key(exact, text)
   fields.sort(field, folded.slice(0, 1000))

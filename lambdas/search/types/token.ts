@@ -1,11 +1,11 @@
 /** Token parameters. https://hl7.org/fhir/R4/search.html#token */
 import { type Element, isElement } from '../../fhir/resource.ts'
 import type { Predicate } from '../../ports/search/plan.ts'
-import { type FieldNames, type Fields, isIn, namesOf } from '../fields.ts'
-import { remembered } from '../interned-texts.ts'
-import { fold } from '../text-folding.ts'
-import { malformed, prefixed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
-import { codingsOf, FOLDED, type Token, textOf, tokensOf } from './tokens.ts'
+import { type DocumentFields, type FieldNames, includesKey, namesOf } from '../fields.ts'
+import { cacheByText } from '../interned-texts.ts'
+import { foldText } from '../text-folding.ts'
+import { keyPrefixPredicate, malformedValueError, type SearchType, splitValue, unescapeValue } from './search-type.ts'
+import { codingsOf, FOLDED_KEY_PREFIX, type Token, textOf, tokensOf } from './tokens.ts'
 
 export const token: SearchType = {
   modifiers: ['not', 'text', 'of-type'],
@@ -24,16 +24,16 @@ export const token: SearchType = {
   },
   lower(parameter, value, modifier) {
     const { field } = parameter
-    if (modifier === 'text') return prefixed(`${field}:text`, fold(unescapeValue(value)))
+    if (modifier === 'text') return keyPrefixPredicate(`${field}:text`, foldText(unescapeValue(value)))
     // What :not excludes is said by the criterion, for all its values at once.
     if (modifier !== 'of-type') return lowerToken(field, value)
     const parts = splitValue(value, '|').map(unescapeValue)
-    if (parts.length !== 3 || parts.some((part) => part === '')) throw malformed(parameter, 'of the form system|code|value')
+    if (parts.length !== 3 || parts.some((part) => part === '')) throw malformedValueError(parameter, 'of the form system|code|value')
     return { kind: 'key', field: `${field}:of-type`, oneOf: [ofType(parts[0]!, parts[1]!, parts[2]!)] }
   },
 }
 
-function addToken(fields: Fields, names: FieldNames, { keys, code, sort, group }: Token): void {
+function addToken(fields: DocumentFields, names: FieldNames, { keys, code, sort, group }: Token): void {
   // What is made of a code is new where that is.
   const isNew = code !== undefined && fields.key(names.code, code)
   for (const key of keys) fields.key(names.field, key, isNew)
@@ -42,7 +42,7 @@ function addToken(fields: Fields, names: FieldNames, { keys, code, sort, group }
 }
 
 /** What people read, and types of identifiers. */
-function addTexts(fields: Fields, names: FieldNames, type: string, value: Element): void {
+function addTexts(fields: DocumentFields, names: FieldNames, type: string, value: Element): void {
   switch (type) {
     case 'CodeableConcept':
       for (const { display } of codingsOf(value)) addText(fields, names, display)
@@ -54,29 +54,29 @@ function addTexts(fields: Fields, names: FieldNames, type: string, value: Elemen
   }
 }
 
-function addType(fields: Fields, names: FieldNames, value: string, type: Element): void {
+function addType(fields: DocumentFields, names: FieldNames, value: string, type: Element): void {
   addText(fields, names, type.text)
   for (const { system, code } of codingsOf(type))
     if (typeof code === 'string') fields.key(names.ofType, ofType(textOf(system), code, value))
 }
 
-const addText = (fields: Fields, { text: field }: FieldNames, text: unknown): void => {
+const addText = (fields: DocumentFields, { text: field }: FieldNames, text: unknown): void => {
   if (typeof text === 'string') fields.key(field, knownFold(text))
 }
 
-const knownFold = remembered(5_000, fold)
+const knownFold = cacheByText(5_000, foldText)
 
 const ofType = (system: string, code: string, value: string): string => `${system}|${code}|${value.toLowerCase()}`
 
 /** What has no group of its own is grouped by its keys. */
-function group(fields: Fields, names: FieldNames): void {
+function group(fields: DocumentFields, names: FieldNames): void {
   const { [names.code]: codes, [names.field]: both } = fields.keys
   const own = fields.groups[names.code]
   if (own === undefined && both?.every(isWhole)) return fields.groupsAre(names, codes, both)
   // Beside values that are compared without case, or a system alone.
   for (const key of both ?? []) {
     const code = key.slice(key.indexOf('|') + 1)
-    if (isWhole(key) && !key.includes(FOLDED) && !(own !== undefined && isIn(own, code))) fields.group(names, code, key)
+    if (isWhole(key) && !key.includes(FOLDED_KEY_PREFIX) && !(own !== undefined && includesKey(own, code))) fields.group(names, code, key)
   }
 }
 
@@ -89,8 +89,8 @@ function lowerToken(name: string, value: string): Predicate {
   if (isBare) return { kind: 'key', field: `${name}:code`, oneOf: bothForms('', unescapeValue(parts.at(-1)!)) }
   const system = unescapeValue(parts[0]!)
   const code = parts.slice(1).map(unescapeValue).join('|')
-  if (code === '') return prefixed(name, `${system}|`)
+  if (code === '') return keyPrefixPredicate(name, `${system}|`)
   return { kind: 'key', field: name, oneOf: bothForms(`${system}|`, code) }
 }
 
-const bothForms = (system: string, code: string): readonly string[] => [system + code, system + FOLDED + code.toLowerCase()]
+const bothForms = (system: string, code: string): readonly string[] => [system + code, system + FOLDED_KEY_PREFIX + code.toLowerCase()]

@@ -1,6 +1,6 @@
 /** What codes and identifiers are found, sorted and grouped by. https://hl7.org/fhir/R4/search.html#token */
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { rememberedPair } from '../interned-texts.ts'
+import { cacheByCode } from '../interned-texts.ts'
 import type { TypedValue } from '../parameters.ts'
 
 export type Token = {
@@ -14,7 +14,7 @@ export type Token = {
 }
 
 /** Before values that are compared without case, so that they never equal a value that is compared with it. */
-export const FOLDED = '\u0001'
+export const FOLDED_KEY_PREFIX = '\u0001'
 
 const SPECIAL = 'http://terminology.hl7.org/CodeSystem/special-values'
 const MOST_KNOWN = 5_000
@@ -57,15 +57,15 @@ function tokensOfCoding({ system, code }: Element): readonly Token[] {
 const systemAlone = (system: unknown): readonly Token[] =>
   typeof system === 'string' ? [{ keys: [`${system}|`], code: undefined, sort: undefined, group: undefined }] : NONE
 
-const tokenOfCoding = rememberedPair(MOST_KNOWN, (system, code) => tokenOf(system, code, code, undefined))
+const tokenOfCoding = cacheByCode(MOST_KNOWN, (system, code) => tokenOf(system, code, code, undefined))
 
 /** It is grouped by its text: its system is not in the resource. */
 const tokenOfText = (system: string, text: string): Token => tokenOf(system, text, text, { code: text, both: text })
 
-const tokenOfCode = rememberedPair(MOST_KNOWN, (system, code) => tokenOf(system, code, folded(code), { code, both: code }))
+const tokenOfCode = cacheByCode(MOST_KNOWN, (system, code) => tokenOf(system, code, folded(code), { code, both: code }))
 
 /** Its binding has one system: it is also found as a code without one. */
-const tokenOfBoundCode = rememberedPair(MOST_KNOWN, (system, code): Token => {
+const tokenOfBoundCode = cacheByCode(MOST_KNOWN, (system, code): Token => {
   const token = tokenOfCode(system, code)
   return { ...token, keys: [...token.keys, `|${token.code}`] }
 })
@@ -86,6 +86,6 @@ const tokenOf = (system: string, code: string, text: string, group: Token['group
 
 const LONGEST_SORTED = 1_000
 
-const folded = (code: string): string => FOLDED + code.toLowerCase()
+const folded = (code: string): string => FOLDED_KEY_PREFIX + code.toLowerCase()
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -1,27 +1,27 @@
 /** Quantities of UCUM units as quantities of base units, so that 5 g equals 5000 mg. https://ucum.org/ucum */
 import { UcumLhcUtils } from '@lhncbc/ucum-lhc'
-import { remembered } from '../interned-texts.ts'
-import { type Decimal, decimalOf, nearestDouble } from './decimal.ts'
-import { factorOf, times } from './unit-factor.ts'
+import { cacheByText } from '../interned-texts.ts'
+import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
+import { factorOf, multiplyByFactor } from './unit-factor.ts'
 
 export const UCUM = 'http://unitsofmeasure.org'
 
 /** `unit`: base units with their exponents, the same for all units of a dimension. */
-export type Canonical = { readonly unit: string; readonly value: number }
+export type BaseUnitQuantity = { readonly unit: string; readonly value: number }
 
 /** Whether it is a UCUM unit, of whatever relation to others. */
 export const isUnit: (code: string) => boolean = (code) => knownUnit(code).isUnit
 
-const knownUnit = remembered(5_000, (code) => ({ isUnit: isSpecified(code) }))
+const knownUnit = cacheByText(5_000, (code) => ({ isUnit: isSpecified(code) }))
 
 const isSpecified = (code: string): boolean =>
   code !== '' && code.length <= 100 && UcumLhcUtils.getInstance().getSpecifiedUnit(code, 'validate').unit !== null
 
 /** Values in a unit as values in base units. `convert` returns NaN where the unit has no such value. */
-export type Conversion = { readonly unit: string; readonly convert: (value: Decimal) => number }
+export type UnitConversion = { readonly unit: string; readonly convert: (value: Decimal) => number }
 
 /** Returns undefined for a unit without a conversion, and for a value that the unit does not have. Infinities stay. */
-export function canonicalOf(code: string, value: Decimal | number): Canonical | undefined {
+export function toBaseUnits(code: string, value: Decimal | number): BaseUnitQuantity | undefined {
   const conversion = conversionOf(code)
   if (conversion === undefined) return undefined
   const converted =
@@ -33,14 +33,14 @@ export function canonicalOf(code: string, value: Decimal | number): Canonical | 
  * undefined: not a UCUM unit, one that has no relation to others, [iU], what is counted in an annotation alone, {score}, or one whose
  * values fall where those in base units rise, [pH].
  */
-export const conversionOf = (code: string): Conversion | undefined => knownConversion(code).conversion
+export const conversionOf = (code: string): UnitConversion | undefined => knownConversion(code).conversion
 
-const knownConversion = remembered(5_000, (code) => ({ conversion: makeConversion(code) }))
+const knownConversion = cacheByText(5_000, (code) => ({ conversion: makeConversion(code) }))
 
 /** UCUM takes it for 1; a score is no percentage. https://ucum.org/ucum#section-Curly-Braces */
 const ANNOTATION = /^\{[^{}]*\}$/
 
-function makeConversion(code: string): Conversion | undefined {
+function makeConversion(code: string): UnitConversion | undefined {
   if (code === '' || code.length > 100 || ANNOTATION.test(code)) return undefined
   const units = UcumLhcUtils.getInstance()
   const { unit: specified } = units.getSpecifiedUnit(code, 'validate')
@@ -51,12 +51,12 @@ function makeConversion(code: string): Conversion | undefined {
   const unit = dimensions.toSorted().join('.')
   if (!one.fromUnitIsSpecial) {
     const factor = factorOf(code, one.magnitude)
-    return { unit, convert: (value) => finite(times(value, factor)) }
+    return { unit, convert: (value) => finite(multiplyByFactor(value, factor)) }
   }
   const { unit: base } = units.getSpecifiedUnit(['1', ...dimensions].join('.'), 'validate')
   if (base === null) return undefined
   const convert = (value: number): number => base.convertFrom(value, specified)
-  return convert(1) < convert(2) ? { unit, convert: (value) => rounded(finite(convert(nearestDouble(value)))) } : undefined
+  return convert(1) < convert(2) ? { unit, convert: (value) => rounded(finite(convert(toNearestDouble(value)))) } : undefined
 }
 
 /** Beyond all doubles values would be alike. */

@@ -3,10 +3,10 @@
  * 999999999999.9999 there. https://ucum.org/ucum
  */
 import { UnitTables } from '@lhncbc/ucum-lhc'
-import { type Decimal, decimalOf, nearestDouble } from './decimal.ts'
+import { type Decimal, decimalOf, toNearestDouble } from './decimal.ts'
 
 /** The number `digits` × 10^`exponent` / `divisor`, in lowest terms. `divisor` is 1 if the factor is a decimal. */
-export type Factor = Decimal & { readonly divisor: bigint }
+export type UnitFactor = Decimal & { readonly divisor: bigint }
 
 /** More digits than the exact product of any clinical unit. */
 const MOST_DIGITS = 300
@@ -14,32 +14,32 @@ const MOST_DIGITS = 300
 const QUOTIENT_DIGITS = 40
 
 /** Returns the double nearest to the product. Equal products of different units give the same double. */
-export function times({ digits, exponent }: Decimal, factor: Factor): number {
+export function multiplyByFactor({ digits, exponent }: Decimal, factor: UnitFactor): number {
   const product = { digits: digits * factor.digits, exponent: exponent + factor.exponent }
-  if (factor.divisor === 1n) return nearestDouble(product)
+  if (factor.divisor === 1n) return toNearestDouble(product)
   const places = QUOTIENT_DIGITS + String(factor.divisor).length
-  return nearestDouble({ digits: (product.digits * 10n ** BigInt(places)) / factor.divisor, exponent: product.exponent - places })
+  return toNearestDouble({ digits: (product.digits * 10n ** BigInt(places)) / factor.divisor, exponent: product.exponent - places })
 }
 
 /** Returns the factor of a unit that the library converts by `magnitude`, and the nearest decimal where the two disagree. */
-export function factorOf(code: string, magnitude: number): Factor {
+export function factorOf(code: string, magnitude: number): UnitFactor {
   return near(definedFactor(code), magnitude) ?? { ...decimalOf(magnitude.toPrecision(15)), divisor: 1n }
 }
 
-const near = (factor: Factor | undefined, magnitude: number): Factor | undefined =>
-  factor !== undefined && Math.abs(times(ONE, factor) / magnitude - 1) < 1e-12 ? factor : undefined
+const near = (factor: UnitFactor | undefined, magnitude: number): UnitFactor | undefined =>
+  factor !== undefined && Math.abs(multiplyByFactor(ONE, factor) / magnitude - 1) < 1e-12 ? factor : undefined
 
-const ONE: Factor = { digits: 1n, exponent: 0, divisor: 1n }
+const ONE: UnitFactor = { digits: 1n, exponent: 0, divisor: 1n }
 
 /** Returns undefined for units that are not products of powers of defined units. */
-function definedFactor(code: string): Factor | undefined {
+function definedFactor(code: string): UnitFactor | undefined {
   const tokens = code.match(/[./()]|\{[^{}]*\}|(?:\[[^\]]*\]|[^./()[\]{}])+/g) ?? []
   let at = 0
   const factor = term()
   return at === tokens.length ? factor : undefined
 
-  function term(): Factor | undefined {
-    let product: Factor | undefined = ONE
+  function term(): UnitFactor | undefined {
+    let product: UnitFactor | undefined = ONE
     let isDivided = tokens[at] === '/'
     if (isDivided) at++
     for (;;) {
@@ -51,7 +51,7 @@ function definedFactor(code: string): Factor | undefined {
     }
   }
 
-  function component(): Factor | undefined {
+  function component(): UnitFactor | undefined {
     const token = tokens[at++]
     if (token === undefined) return undefined
     if (token === '(') {
@@ -65,14 +65,14 @@ function definedFactor(code: string): Factor | undefined {
 }
 
 /** `10*3`, `cm2`, `100`. */
-function simpleFactor(text: string): Factor | undefined {
+function simpleFactor(text: string): UnitFactor | undefined {
   if (/^\d+$/.test(text)) return inLowestTerms({ ...decimalOf(text), divisor: 1n })
   const [, symbol = '', exponent = '1'] = /^(.*?)([+-]?\d+)?$/.exec(text) ?? []
   const factor = atomFactor(symbol) ?? prefixedFactor(symbol)
   return factor && powerOf(factor, Number(exponent))
 }
 
-function atomFactor(code: string): Factor | undefined {
+function atomFactor(code: string): UnitFactor | undefined {
   const unit = UnitTables.getInstance().getUnitByCode(code)
   if (unit?.isBase_ === true) return ONE
   if (!unit?.csUnitString_ || !unit.baseFactorStr_) return undefined
@@ -81,7 +81,7 @@ function atomFactor(code: string): Factor | undefined {
   return near(base && productOf(base, { ...decimalOf(unit.baseFactorStr_), divisor: 1n }), unit.magnitude_)
 }
 
-function prefixedFactor(symbol: string): Factor | undefined {
+function prefixedFactor(symbol: string): UnitFactor | undefined {
   for (const length of [2, 1]) {
     const value = PREFIXES[symbol.slice(0, length)]
     const atom = value === undefined ? undefined : atomFactor(symbol.slice(length))
@@ -118,10 +118,10 @@ const PREFIXES: Readonly<Record<string, string>> = {
   Ti: '1099511627776',
 }
 
-const productOf = (a: Factor, b: Factor | undefined): Factor | undefined =>
+const productOf = (a: UnitFactor, b: UnitFactor | undefined): UnitFactor | undefined =>
   b && inLowestTerms({ digits: a.digits * b.digits, exponent: a.exponent + b.exponent, divisor: a.divisor * b.divisor })
 
-function powerOf({ digits, exponent, divisor }: Factor, power: number): Factor | undefined {
+function powerOf({ digits, exponent, divisor }: UnitFactor, power: number): UnitFactor | undefined {
   const count = Math.abs(power)
   if ((String(digits).length + String(divisor).length) * count > MOST_DIGITS) return undefined
   const [above, below] = power < 0 ? [divisor, digits] : [digits, divisor]
@@ -129,7 +129,7 @@ function powerOf({ digits, exponent, divisor }: Factor, power: number): Factor |
 }
 
 /** Tens, and what divides a ten, belong to the exponent: what is left divides no decimal. */
-function inLowestTerms({ digits, exponent, divisor }: Factor): Factor | undefined {
+function inLowestTerms({ digits, exponent, divisor }: UnitFactor): UnitFactor | undefined {
   if (digits === 0n || String(digits).length + String(divisor).length > MOST_DIGITS) return undefined
   let [above, below, tens] = [digits, divisor, exponent]
   for (; below % 2n === 0n; tens--) [above, below] = [above * 5n, below / 2n]

@@ -1,8 +1,8 @@
 /** Uri parameters. https://hl7.org/fhir/R4/search.html#uri */
-import { some } from '../../ports/search/plan.ts'
-import { canonicalSortKey } from '../canonical.ts'
+import { or } from '../../ports/search/plan.ts'
+import { canonicalSortKeyOf } from '../canonical.ts'
 import { namesOf } from '../fields.ts'
-import { malformed, prefixed, type SearchType, unescapeValue } from './search-type.ts'
+import { keyPrefixPredicate, malformedValueError, type SearchType, unescapeValue } from './search-type.ts'
 
 const MOST_ANCESTORS = 64
 
@@ -19,15 +19,16 @@ export const uri: SearchType = {
         if (version !== undefined) fields.key(field, url)
         // The version of a definition stands beside its url.
         const own = value === resource.url && typeof resource.version === 'string' ? resource.version : undefined
-        fields.sort(field, canonicalSortKey(url, version ?? own))
+        fields.sort(field, canonicalSortKeyOf(url, version ?? own))
       }
     }
   },
   lower(parameter, value, modifier) {
     const { field } = parameter
     const text = unescapeValue(value)
-    if (text === '') throw malformed(parameter, 'a URI')
-    if (modifier === 'below') return some({ kind: 'key', field, oneOf: [text] }, prefixed(field, text.endsWith('/') ? text : `${text}/`))
+    if (text === '') throw malformedValueError(parameter, 'a URI')
+    if (modifier === 'below')
+      return or({ kind: 'key', field, oneOf: [text] }, keyPrefixPredicate(field, text.endsWith('/') ? text : `${text}/`))
     return { kind: 'key', field, oneOf: modifier === 'above' ? ancestorsOf(text) : [text] }
   },
 }

@@ -2,10 +2,21 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { type ExternalIssuer, parseIssuers } from '../../../lambdas/access/verification/external-issuers.ts'
-import { fetchedKeys } from '../../../lambdas/access/verification/jwks-cache.ts'
+import { jwksCache } from '../../../lambdas/access/verification/jwks-cache.ts'
 import type { VerifierParts } from '../../../lambdas/access/verification/verifier.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
-import { BASE, encoded, KEY, newKey, OTHER_KEY, SECOND, settled, signedBy, type World, world } from '../issuing.ts'
+import {
+  BASE_URL,
+  base64UrlOf,
+  createTestIssuer,
+  KEY,
+  newKey,
+  OTHER_KEY,
+  SECOND_MS,
+  settleBackgroundReads,
+  signToken,
+  type TestIssuer,
+} from '../issuing.ts'
 
 const WRITTEN = {
   issuer: 'https://auth.example.org/realms/a',
@@ -18,29 +29,29 @@ const WRITTEN = {
 const issuersOf = (...more: readonly object[]): readonly ExternalIssuer[] =>
   parseIssuers(JSON.stringify(more.map((each) => ({ ...WRITTEN, ...each }))))
 
-const publishing = (it: World, ...keys: readonly unknown[]) => void it.documents.set(WRITTEN.jwksUri, JSON.stringify({ keys }))
+const publishing = (it: TestIssuer, ...keys: readonly unknown[]) => void it.documents.set(WRITTEN.jwksUri, JSON.stringify({ keys }))
 
 /** Its keys are OTHER_KEY. */
-function trusting(written: object = {}, parts: Partial<VerifierParts> = {}): World {
-  const it = world({ tenancy: true, externalIssuers: issuersOf(written), ...parts })
+function trusting(written: object = {}, parts: Partial<VerifierParts> = {}): TestIssuer {
+  const it = createTestIssuer({ tenancy: true, externalIssuers: issuersOf(written), ...parts })
   publishing(it, OTHER_KEY.published)
   return it
 }
 
-const claimsOf = (it: World, more: object = {}): Record<string, unknown> => ({
+const claimsOf = (it: TestIssuer, more: object = {}): Record<string, unknown> => ({
   iss: WRITTEN.issuer,
   aud: WRITTEN.audience,
   sub: 'user-1',
   azp: 'app',
-  iat: it.now / SECOND,
-  exp: it.now / SECOND + 600,
+  iat: it.now / SECOND_MS,
+  exp: it.now / SECOND_MS + 600,
   scp: 'patient/*.rs openid',
   'https://example.org/tenants': 'a',
   ...more,
 })
 
-const ask = (it: World, more: object = {}, header: object = {}, tenant?: string) =>
-  it.ask(signedBy(OTHER_KEY, claimsOf(it, more), header), tenant)
+const ask = (it: TestIssuer, more: object = {}, header: object = {}, tenant?: string) =>
+  it.ask(signToken(OTHER_KEY, claimsOf(it, more), header), tenant)
 
 const THERE = 'auth.example.org/realms/a'
 
@@ -57,7 +68,7 @@ describe('A token of another issuer', () => {
     }
     expect(await ask(it, more)).toEqual({
       ...{ tenant: 'a', client: `app@${THERE}`, subject: `user-1@${THERE}`, user: 'jane', scopes: ['patient/*.rs', 'openid'] },
-      ...{ patient: 'p-1', fhirUser: 'Practitioner/1', clientAuth: 'none', issuer: WRITTEN.issuer, expires: it.now + 600 * SECOND },
+      ...{ patient: 'p-1', fhirUser: 'Practitioner/1', clientAuth: 'none', issuer: WRITTEN.issuer, expires: it.now + 600 * SECOND_MS },
       patientScopesWithoutContext: 'all',
     })
     expect(it.asked).toEqual({ keys: 0, revocations: 1, documents: 1, persons: 0 })
@@ -118,7 +129,7 @@ describe('A token of another issuer', () => {
   })
 
   it.each([
-    [{ aud: BASE }, {}],
+    [{ aud: BASE_URL }, {}],
     [{ aud: 'app' }, {}],
     [{ iss: 'https://auth.example.org/realms/b' }, {}],
     [{ iss: `${WRITTEN.issuer}/` }, {}],
@@ -149,7 +160,7 @@ describe('A token of another issuer', () => {
 
   it('is valid under its own key only, and a local token never under that', async () => {
     const it = trusting()
-    await expect(it.ask(signedBy(KEY, claimsOf(it)))).rejects.toMatchObject({ status: 401 })
+    await expect(it.ask(signToken(KEY, claimsOf(it)))).rejects.toMatchObject({ status: 401 })
     await expect(it.ask(it.token({ tenant: 'a' }, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
     expect(await it.ask(it.token({ tenant: 'a' }))).toMatchObject({ client: 'app' })
   })
@@ -157,10 +168,10 @@ describe('A token of another issuer', () => {
   it.each(['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const)('is revoked by a separate %s, not by the local one', async (own) => {
     const it = trusting()
     for (const mark of ['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const) it.revoked.set(mark, it.now)
-    const token = signedBy(OTHER_KEY, claimsOf(it, { jti: '1', sid: '1' }))
+    const token = signToken(OTHER_KEY, claimsOf(it, { jti: '1', sid: '1' }))
     expect(await it.ask(token)).toMatchObject({ client: `app@${THERE}` })
     it.revoked.set(`${own}@${THERE}`, it.now)
-    it.now += 3 * SECOND
+    it.now += 3 * SECOND_MS
     await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
   })
 
@@ -187,7 +198,7 @@ describe('A token of another issuer', () => {
   })
 
   it('is not accepted for this server, even if configured so', async () => {
-    const it = world({ externalIssuers: issuersOf({ issuer: BASE, audience: BASE }) })
+    const it = createTestIssuer({ externalIssuers: issuersOf({ issuer: BASE_URL, audience: BASE_URL }) })
     publishing(it, OTHER_KEY.published)
     await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
     expect(it.asked.documents).toBe(0)
@@ -195,8 +206,8 @@ describe('A token of another issuer', () => {
 })
 
 describe('Algorithms', () => {
-  const tokenBy = (it: World, alg: string, secret: KeyObject, hash: string | null) => {
-    const text = `${encoded({ alg, kid: 'k', typ: 'JWT' })}.${encoded(claimsOf(it))}`
+  const tokenBy = (it: TestIssuer, alg: string, secret: KeyObject, hash: string | null) => {
+    const text = `${base64UrlOf({ alg, kid: 'k', typ: 'JWT' })}.${base64UrlOf(claimsOf(it))}`
     return `${text}.${sign(hash, Buffer.from(text), { key: secret, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
   }
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' })
@@ -223,9 +234,9 @@ describe('Its keys', () => {
     const it = trusting()
     await Promise.all(Array.from({ length: 50 }, (_, i) => ask(it, { sub: `user-${i}` })))
     expect(it.asked.documents).toBe(1)
-    it.now += 300 * SECOND
+    it.now += 300 * SECOND_MS
     await ask(it)
-    await settled()
+    await settleBackgroundReads()
     expect(it.asked.documents).toBe(2)
   })
 
@@ -234,9 +245,9 @@ describe('Its keys', () => {
     await ask(it)
     it.broken.documents = new Error('not there')
     for (let minutes = 0; minutes < 20; minutes++) {
-      it.now += 60 * SECOND
+      it.now += 60 * SECOND_MS
       expect(await ask(it)).toMatchObject({ tenant: 'a' })
-      await settled()
+      await settleBackgroundReads()
     }
     expect(it.asked.documents).toBe(17)
     expect(it.reported[0]).toMatchObject({
@@ -276,7 +287,7 @@ describe('Its keys', () => {
 
   it('are cached for a thousand URLs', async () => {
     let count = 0
-    const keys = fetchedKeys({
+    const keys = jwksCache({
       fetchDocument: async () => ({ bytes: Buffer.from(JSON.stringify({ keys: [{ ...OTHER_KEY.published, kid: String(count++) }] })) }),
       clock: { now: () => 0 },
       report: () => undefined,

@@ -1,11 +1,19 @@
 /** Access tokens of this server: who they say asks, until when, and how soon one that was revoked no longer counts. */
 import { describe, expect, it } from '@jest/globals'
-import { RememberedToken, RememberedTokens } from '../../../lambdas/access/verification/token-cache.ts'
-import { ALL, type Mark } from '../../../lambdas/ports/rows/revocations.ts'
-import { BASE, KEY, OTHER_KEY, SECOND, settled, signedBy, type World, world } from '../issuing.ts'
+import { CachedToken, TokenCache } from '../../../lambdas/access/verification/token-cache.ts'
+import { ALL_TOKENS, type RevocationKey } from '../../../lambdas/ports/rows/revocations.ts'
+import { BASE_URL, createTestIssuer, KEY, OTHER_KEY, SECOND_MS, settleBackgroundReads, signToken, type TestIssuer } from '../issuing.ts'
 
 const CHOSEN = { patientScopesWithoutContext: 'all' }
-const CLIENT = { ...CHOSEN, client: 'app', subject: 'app', scopes: ['system/*.rs'], clientAuth: 'secret', issuer: BASE, tenant: 'default' }
+const CLIENT = {
+  ...CHOSEN,
+  client: 'app',
+  subject: 'app',
+  scopes: ['system/*.rs'],
+  clientAuth: 'secret',
+  issuer: BASE_URL,
+  tenant: 'default',
+}
 
 const refusal = (why: string) => ({
   status: 401,
@@ -15,18 +23,18 @@ const refusal = (why: string) => ({
 
 describe('A token', () => {
   it('identifies its client and its expiry', async () => {
-    const it = world()
-    expect(await it.ask(it.token())).toEqual({ ...CLIENT, expires: it.now + 300 * SECOND })
+    const it = createTestIssuer()
+    expect(await it.ask(it.token())).toEqual({ ...CLIENT, expires: it.now + 300 * SECOND_MS })
   })
 
   it('has the consistency of its client', async () => {
-    const it = world()
+    const it = createTestIssuer()
     for (const consistency of ['eventual', 'strong']) expect(await it.ask(it.token({ consistency }))).toMatchObject({ consistency })
     for (const consistency of ['weak', true, undefined]) expect(await it.ask(it.token({ consistency }))).not.toHaveProperty('consistency')
   })
 
   it('identifies its user and its context', async () => {
-    const it = world()
+    const it = createTestIssuer()
     it.persons.set('RelatedPerson/1', ['p-1'])
     const user = {
       sub: 'u-1',
@@ -43,14 +51,14 @@ describe('A token', () => {
         scopes: ['patient/*.rs', 'openid'],
         clientAuth: 'none',
         actsFor: ['p-1'],
-        issuer: BASE,
-        expires: it.now + 300 * SECOND,
+        issuer: BASE_URL,
+        expires: it.now + 300 * SECOND_MS,
       },
     })
   })
 
   it.each(['bearer', 'BEARER', 'Bearer  '])('is accepted with the scheme as %p', async (scheme) => {
-    const it = world()
+    const it = createTestIssuer()
     expect(await it.verify(`${scheme} ${it.token()}`, undefined)).toMatchObject(CLIENT)
   })
 
@@ -61,18 +69,18 @@ describe('A token', () => {
     ['Bearer ', 'The token is malformed'],
     ['Bearer a.b.c', 'The token is malformed'],
   ])('is rejected as %p', async (header, why) => {
-    await expect(world().verify(header, undefined)).rejects.toMatchObject(refusal(why))
+    await expect(createTestIssuer().verify(header, undefined)).rejects.toMatchObject(refusal(why))
   })
 
   it('is rejected if there are two', async () => {
-    const it = world()
+    const it = createTestIssuer()
     await expect(it.verify(`Bearer ${it.token()}, Bearer ${it.token()}`, undefined)).rejects.toMatchObject(
       refusal('The token is malformed'),
     )
   })
 
   it('is rejected above 8 kB without verification', async () => {
-    const it = world()
+    const it = createTestIssuer()
     await expect(it.ask('a'.repeat(8_192))).rejects.toMatchObject(refusal('The header Authorization is longer than 8192 characters'))
     expect([it.signatures(), it.asked.keys]).toEqual([0, 0])
   })
@@ -82,7 +90,7 @@ describe('The claims of a token', () => {
   const no = (claim: string) => `The claim ${claim} of the token is missing or malformed`
   it.each([
     [{ iss: 'https://evil.example' }, 'The issuer of the token is not one of this server'],
-    [{ iss: `${BASE}/` }, 'The issuer of the token is not one of this server'],
+    [{ iss: `${BASE_URL}/` }, 'The issuer of the token is not one of this server'],
     [{ aud: 'https://evil.example' }, 'The token is not meant for this server'],
     [{ aud: [] }, 'The token is not meant for this server'],
     [{ aud: undefined }, 'The token is not meant for this server'],
@@ -111,13 +119,13 @@ describe('The claims of a token', () => {
     [{ acts_for: 'p-1' }, no('acts_for')],
     [{ acts_for: ['Patient/p-1'] }, no('acts_for')],
   ])('are rejected: %j', async (claims, why) => {
-    const it = world()
+    const it = createTestIssuer()
     await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal(why))
   })
 
   it('may contain several audiences', async () => {
-    const it = world()
-    expect(await it.ask(it.token({ aud: ['https://other.example', BASE] }))).toMatchObject(CLIENT)
+    const it = createTestIssuer()
+    expect(await it.ask(it.token({ aud: ['https://other.example', BASE_URL] }))).toMatchObject(CLIENT)
   })
 
   it.each([
@@ -129,8 +137,8 @@ describe('The claims of a token', () => {
     [{ iat: 60 }, undefined],
     [{ nbf: 60 }, undefined],
   ])('are checked with times in seconds from now, %j: %p', async (times, why) => {
-    const it = world()
-    const claims = Object.fromEntries(Object.entries(times).map(([name, seconds]) => [name, it.now / SECOND + seconds]))
+    const it = createTestIssuer()
+    const claims = Object.fromEntries(Object.entries(times).map(([name, seconds]) => [name, it.now / SECOND_MS + seconds]))
     const asked = it.ask(it.token(claims))
     if (why === undefined) expect(await asked).toMatchObject(CLIENT)
     else await expect(asked).rejects.toMatchObject(refusal(why))
@@ -139,7 +147,7 @@ describe('The claims of a token', () => {
 
 describe('A repeated token', () => {
   it('is verified once, and returns the same object', async () => {
-    const it = world()
+    const it = createTestIssuer()
     const token = it.token()
     const first = await it.ask(token)
     for (let i = 0; i < 100; i++) expect(await it.ask(token)).toBe(first)
@@ -147,17 +155,17 @@ describe('A repeated token', () => {
   })
 
   it('is verified once for a hundred concurrent requests', async () => {
-    const it = world()
+    const it = createTestIssuer()
     const token = it.token()
     await Promise.all(Array.from({ length: 100 }, () => it.ask(token)))
     expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0, persons: 0 }])
   })
 
   it('is valid until it expires', async () => {
-    const it = world()
+    const it = createTestIssuer()
     const token = it.token()
     await it.ask(token)
-    it.now += 300 * SECOND - 1
+    it.now += 300 * SECOND_MS - 1
     expect(await it.ask(token)).toMatchObject(CLIENT)
     it.now += 1
     await expect(it.ask(token)).rejects.toMatchObject(refusal('The token has expired'))
@@ -165,8 +173,8 @@ describe('A repeated token', () => {
   })
 
   it('is cached within six million characters', () => {
-    const remembered = new RememberedTokens()
-    const token = new RememberedToken({} as never, { generation: 1 } as never)
+    const remembered = new TokenCache()
+    const token = new CachedToken({} as never, { generation: 1 } as never)
     for (let i = 0; i < 6_000; i++) remembered.keep(`hash ${i}`, token, 1_000)
     remembered.forget('hash 3')
     const known = () => [0, 1, 2, 3, 4, 5_999, 6_000, 6_001].filter((i) => remembered.find(`hash ${i}`) !== undefined)
@@ -180,18 +188,22 @@ describe('A repeated token', () => {
 
 describe('A revoked token', () => {
   const MARKS = [(jti: string) => `jti:${jti}` as const, () => 'sid:sid-1' as const, () => 'client:app' as const, () => 'user:app' as const]
-  const revoking = async (it: World, mark: (jti: string) => `jti:${string}` | 'sid:sid-1' | 'client:app' | 'user:app', before: number) => {
+  const revoking = async (
+    it: TestIssuer,
+    mark: (jti: string) => `jti:${string}` | 'sid:sid-1' | 'client:app' | 'user:app',
+    before: number,
+  ) => {
     const claims = it.claims()
-    const token = signedBy(KEY, claims)
+    const token = signToken(KEY, claims)
     await it.ask(token)
     it.revoked.set(mark(claims.jti as string), before)
     return token
   }
 
   it.each(MARKS)('is rejected within three seconds, and then without a lookup: %s', async (mark) => {
-    const it = world()
+    const it = createTestIssuer()
     const token = await revoking(it, mark, it.now)
-    it.now += 3 * SECOND - 1
+    it.now += 3 * SECOND_MS - 1
     expect(await it.ask(token)).toMatchObject(CLIENT)
     it.now += 1
     for (let i = 0; i < 3; i++) await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
@@ -199,18 +211,18 @@ describe('A revoked token', () => {
   })
 
   it('is rejected at once without a lag', async () => {
-    const it = world({ revocationLag: 0 })
+    const it = createTestIssuer({ revocationLag: 0 })
     const token = await revoking(it, () => 'sid:sid-1', it.now)
     await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
   })
 
   it('is one issued before the revocation', async () => {
-    const it = world()
+    const it = createTestIssuer()
     const token = await revoking(it, () => 'client:app', it.now - 1)
-    it.now += 3 * SECOND
+    it.now += 3 * SECOND_MS
     expect(await it.ask(token)).toMatchObject(CLIENT)
     it.revoked.set('client:app', it.now)
-    it.now += 3 * SECOND
+    it.now += 3 * SECOND_MS
     await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
     expect(await it.ask(it.token())).toMatchObject(CLIENT)
   })
@@ -219,11 +231,11 @@ describe('A revoked token', () => {
     ['client', { client_generation: 'g1' }, 'client:app g1'],
     ['user', { sub: 'ann', client_generation: 'g1', user_generation: 'g2' }, 'user:ann g2'],
   ] as const)('is one of a revoked generation of its %s, whenever issued', async (_, claims, mark) => {
-    const it = world()
+    const it = createTestIssuer()
     it.revoked
       .set('client:app', it.now)
       .set('user:ann', it.now)
-      .set(mark, it.now + 1_000 * SECOND)
+      .set(mark, it.now + 1_000 * SECOND_MS)
     await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal('The token was revoked'))
     it.revoked.delete(mark)
     expect((await it.ask(it.token(claims))).client).toBe('app')
@@ -234,34 +246,34 @@ describe('A revoked token', () => {
     ['a user', { sub: 'ann', client_generation: 'g1', user_generation: 'g2' }],
     ['a backend service', { client_auth: 'assertion', scope: 'system/*.cruds' }],
   ])('is any issued before the revocation of all tokens, with a reason: %s', async (_, claims) => {
-    const it = world()
-    const [before, after] = [it.token(claims), it.token({ ...claims, iat: it.now / SECOND + 1 })]
+    const it = createTestIssuer()
+    const [before, after] = [it.token(claims), it.token({ ...claims, iat: it.now / SECOND_MS + 1 })]
     expect((await it.ask(before)).client).toBe('app')
-    it.revoked.set(ALL, it.now)
-    it.now += 3 * SECOND
+    it.revoked.set(ALL_TOKENS, it.now)
+    it.now += 3 * SECOND_MS
     await expect(it.ask(before)).rejects.toMatchObject(refusal('The token is from before all tokens were ended: log in again'))
     expect((await it.ask(after)).client).toBe('app')
     expect(it.asked.revocations).toBe(3)
   })
 
   it('is rejected within three seconds although the clock was set back', async () => {
-    const it = world()
-    const token = it.token({ exp: it.now / SECOND + 300, iat: it.now / SECOND - 7_200 })
+    const it = createTestIssuer()
+    const token = it.token({ exp: it.now / SECOND_MS + 300, iat: it.now / SECOND_MS - 7_200 })
     expect(await it.ask(token)).toMatchObject(CLIENT)
-    it.now -= 60 * 60 * SECOND
+    it.now -= 60 * 60 * SECOND_MS
     it.revoked.set('client:app', it.now)
     await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
   })
 
   it('is not admitted by an earlier lookup, however long it takes', async () => {
-    const answers: ((found: ReadonlyMap<Mark, number>) => void)[] = []
-    const it = world({ revocations: { revoked: () => new Promise((resolve) => answers.push(resolve)) } })
+    const answers: ((found: ReadonlyMap<RevocationKey, number>) => void)[] = []
+    const it = createTestIssuer({ revocations: { revoked: () => new Promise((resolve) => answers.push(resolve)) } })
     const token = it.token()
     const early = it.ask(token)
-    await settled()
-    it.now += 3 * SECOND
+    await settleBackgroundReads()
+    it.now += 3 * SECOND_MS
     const late = it.ask(token)
-    await settled()
+    await settleBackgroundReads()
     expect(answers.length).toBe(2)
     answers[0]!(new Map())
     expect(await early).toMatchObject(CLIENT)
@@ -271,14 +283,14 @@ describe('A revoked token', () => {
   })
 
   it('may be any token without the store: then verification is 503', async () => {
-    const it = world()
+    const it = createTestIssuer()
     const token = it.token()
     it.broken.revocations = new Error('the disk is gone')
     for (let i = 0; i < 2; i++) await expect(it.ask(token)).rejects.toMatchObject({ fault: 'unavailable', cause: it.broken.revocations })
     it.broken = {}
     expect(await it.ask(token)).toMatchObject(CLIENT)
     it.broken.revocations = new Error('again')
-    it.now += 3 * SECOND - 1
+    it.now += 3 * SECOND_MS - 1
     expect(await it.ask(token)).toMatchObject(CLIENT)
     it.now += 1
     await expect(it.ask(token)).rejects.toMatchObject({ fault: 'unavailable' })
@@ -287,24 +299,24 @@ describe('A revoked token', () => {
 
 describe('Keys', () => {
   it('are fetched when new, and those that are gone become invalid', async () => {
-    const it = world()
-    const old = it.token({ exp: it.now / SECOND + 3_600 })
+    const it = createTestIssuer()
+    const old = it.token({ exp: it.now / SECOND_MS + 3_600 })
     expect(await it.ask(old)).toMatchObject(CLIENT)
     it.published.push(OTHER_KEY)
-    it.now += 10 * SECOND
+    it.now += 10 * SECOND_MS
     expect(await it.ask(it.token({}, OTHER_KEY))).toMatchObject(CLIENT)
     expect(await it.ask(old)).toMatchObject(CLIENT)
     it.published.shift()
-    it.now += 10 * SECOND
+    it.now += 10 * SECOND_MS
     await it.ask(it.token({}, OTHER_KEY))
-    await settled()
+    await settleBackgroundReads()
     await expect(it.ask(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
   })
 
   it('become invalid at once after a pause, or if the clock was set back', async () => {
-    for (const later of [60 * 60 * SECOND, -60 * 60 * SECOND]) {
-      const it = world({})
-      const old = it.token({ iat: it.now / SECOND - 7_200, exp: it.now / SECOND + 7_200 })
+    for (const later of [60 * 60 * SECOND_MS, -60 * 60 * SECOND_MS]) {
+      const it = createTestIssuer({})
+      const old = it.token({ iat: it.now / SECOND_MS - 7_200, exp: it.now / SECOND_MS + 7_200 })
       expect(await it.ask(old)).toMatchObject(CLIENT)
       it.published.push(OTHER_KEY)
       it.published.shift()
@@ -314,50 +326,50 @@ describe('Keys', () => {
   })
 
   it('are fetched for unknown names once in ten seconds', async () => {
-    const it = world()
+    const it = createTestIssuer()
     await it.ask(it.token())
     for (let i = 0; i < 100; i++) await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
     expect(it.asked.keys).toBe(1)
-    it.now += 10 * SECOND
+    it.now += 10 * SECOND_MS
     await Promise.all(Array.from({ length: 100 }, () => expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })))
     expect([it.asked.keys, it.signatures()]).toEqual([2, 1])
   })
 
   it('remain valid if they cannot be read, which is reported once and retried', async () => {
-    const it = world()
+    const it = createTestIssuer()
     const token = it.token()
     await it.ask(token)
     it.broken.keys = new Error('no store')
-    it.now += 10 * SECOND
+    it.now += 10 * SECOND_MS
     for (let i = 0; i < 10; i++) expect(await it.ask(token)).toMatchObject(CLIENT)
-    await settled()
+    await settleBackgroundReads()
     expect([it.asked.keys, it.reported]).toEqual([2, [it.broken.keys]])
-    it.now += SECOND
+    it.now += SECOND_MS
     await it.ask(token)
-    await settled()
+    await settleBackgroundReads()
     expect([it.asked.keys, it.reported.length]).toEqual([3, 1])
   })
 
   it('cause 503 if they were never read', async () => {
-    const it = world()
+    const it = createTestIssuer()
     it.broken.keys = new Error('no store')
     await expect(it.ask(it.token())).rejects.toMatchObject({ fault: 'unavailable' })
     it.broken = {}
-    it.now += SECOND
+    it.now += SECOND_MS
     expect(await it.ask(it.token())).toMatchObject(CLIENT)
   })
 
   it('are rotated without a rejected token, since each is published before its use', async () => {
-    const it = world()
+    const it = createTestIssuer()
     const keys = [KEY, OTHER_KEY]
     const issued: string[] = []
-    const minute = 60 * SECOND
+    const minute = 60 * SECOND_MS
     for (let at = 0; at < 40; at++, it.now += minute / 2) {
       if (at === 5) it.published.push(OTHER_KEY)
       if (at === 36) it.published.shift()
       issued.push(it.token({}, keys[at >= 25 ? 1 : 0]))
       for (const token of issued.slice(-9)) expect(await it.ask(token)).toMatchObject(CLIENT)
-      await settled()
+      await settleBackgroundReads()
     }
   })
 })

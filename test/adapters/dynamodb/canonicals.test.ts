@@ -3,29 +3,29 @@ import { randomUUID } from 'node:crypto'
 import { expect, it } from '@jest/globals'
 import { DynamoDbCanonicals } from '../../../lambdas/adapters/dynamodb/store/canonicals.ts'
 import { DynamoDbResourceStore } from '../../../lambdas/adapters/dynamodb/store/resource-store.ts'
-import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
 import { SystemClock } from '../../../lambdas/adapters/in-process/system-clock.ts'
-import { announcedBy, announcingWriter } from '../../../lambdas/interactions/writing/canonical-announcements.ts'
+import { announcedCanonicalsOf, announcingWriter } from '../../../lambdas/interactions/writing/canonical-announcements.ts'
 import type { Write } from '../../../lambdas/ports/store/resource-store.ts'
-import { canonicalsContract, pagesOf } from '../../contracts/canonicals.contract.ts'
+import { canonicalsContract, collectPages } from '../../contracts/canonicals.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { type Call, type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
-import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { type ClientCall, type ClientFault, withFaults } from '../../fixtures/dynamodb/faults.ts'
+import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const LIMITS = { attempts: 8, patience: 60_000 }
 
-await onDynamo((engine) => {
-  const create = async ({ keptFor = 0, seen = (_: Call): Fault | undefined => undefined, now = () => Date.now() } = {}) => {
+await runOnDynamo((engine) => {
+  const create = async ({ keptFor = 0, seen = (_: ClientCall): ClientFault | undefined => undefined, now = () => Date.now() } = {}) => {
     const table = await engine.newTable()
     const system = new SystemClock()
     const reported: unknown[] = []
     const clock = { now, newId: () => system.newId() }
     const store = new DynamoDbResourceStore({
-      ...{ client: faulty(engine.client, seen), table, blobs: new FilesystemBlobStore(newFolder()), clock, patience: 60_000 },
+      ...{ client: withFaults(engine.client, seen), table, blobs: new FilesystemBlobStore(newFolder()), clock, patience: 60_000 },
       ...{ stampTime: Number.POSITIVE_INFINITY, settleTime: 0 },
     })
-    const canonicals = new DynamoDbCanonicals({ dynamo: new Dynamo(faulty(engine.client, seen), table, LIMITS), clock, keptFor })
+    const canonicals = new DynamoDbCanonicals({ dynamo: new TableClient(withFaults(engine.client, seen), table, LIMITS), clock, keptFor })
     return {
       canonicals,
       plain: store,
@@ -34,7 +34,7 @@ await onDynamo((engine) => {
         current: store.current.bind(store),
       },
       reported,
-      dynamo: new Dynamo(engine.client, table, LIMITS),
+      dynamo: new TableClient(engine.client, table, LIMITS),
     }
   }
   canonicalsContract('DynamoDB', async () => ({ ...(await create()), close: () => engine.stop() }))
@@ -57,11 +57,11 @@ await onDynamo((engine) => {
     await store.commit([valueSet('H')], [])
     expect(calls.indexOf('BatchWrite canonical')).toBeLessThan(calls.indexOf('Put'))
     calls.length = 0
-    await pagesOf(canonicals.carrying('t', 'ValueSet', url))
+    await collectPages(canonicals.carrying('t', 'ValueSet', url))
     await canonicals.state('t')
     expect(calls).toEqual(['Query canonical true', 'Query true'])
     await canonicals.announce([{ tenant: 't', type: 'ValueSet', id: 'lost', url }])
-    const [page = []] = await pagesOf(canonicals.carrying('t', 'ValueSet', url))
+    const [page = []] = await collectPages(canonicals.carrying('t', 'ValueSet', url))
     expect(page.map(({ id }) => id)).toEqual(['H', 'lost'])
     expect(await store.current([{ tenant: 't', type: 'ValueSet', id: 'lost' }])).toEqual([undefined])
   })
@@ -70,14 +70,14 @@ await onDynamo((engine) => {
     const { canonicals, plain } = await create()
     await plain.commit([valueSet('a')], [])
     await plain.commit([{ ...valueSet('b'), type: 'Basic' }], [])
-    expect(await pagesOf(canonicals.carrying('t', 'ValueSet', url))).toEqual([])
-    const pages = [...(await pagesOf(plain.scan({ tenant: 't', type: 'ValueSet', asOf: Date.now(), limit: 10 })))]
-    await canonicals.announce(await announcedBy(pages.flatMap(({ versions }) => versions)))
-    expect(await pagesOf(canonicals.carrying('t', 'ValueSet', url))).toEqual([[{ tenant: 't', type: 'ValueSet', id: 'a' }]])
+    expect(await collectPages(canonicals.carrying('t', 'ValueSet', url))).toEqual([])
+    const pages = [...(await collectPages(plain.scan({ tenant: 't', type: 'ValueSet', asOf: Date.now(), limit: 10 })))]
+    await canonicals.announce(await announcedCanonicalsOf(pages.flatMap(({ versions }) => versions)))
+    expect(await collectPages(canonicals.carrying('t', 'ValueSet', url))).toEqual([[{ tenant: 't', type: 'ValueSet', id: 'a' }]])
   })
 
   const ids = async (canonicals: DynamoDbCanonicals, of = url) =>
-    (await pagesOf(canonicals.carrying('t', 'ValueSet', of))).flat().map(({ id }) => id)
+    (await collectPages(canonicals.carrying('t', 'ValueSet', of))).flat().map(({ id }) => id)
   const update = (id: string, expected: number, of: string | undefined): Write => ({
     ...{ ...valueSet(id), expected, lastUpdated: 1_000 + expected, deleted: of === undefined },
     body: of === undefined ? new Uint8Array() : Buffer.from(JSON.stringify({ resourceType: 'ValueSet', url: of })),
@@ -95,7 +95,7 @@ await onDynamo((engine) => {
 
   it('are not asked for, nor taken away, where a definition is new or goes on to carry what it did', async () => {
     const calls: string[] = []
-    const seen = ({ name, text }: Call) => {
+    const seen = ({ name, text }: ClientCall) => {
       if (text.includes('#CANONICAL#')) calls.push(name)
       return undefined
     }
@@ -128,7 +128,7 @@ await onDynamo((engine) => {
     const refused = new Error('refused')
     let isRefused = true
     let partition = ''
-    const seen = ({ name, text }: Call): Fault | undefined => {
+    const seen = ({ name, text }: ClientCall): ClientFault | undefined => {
       partition ||= /"pk":"([^"]*#CANONICAL#[^"]*)"/.exec(text)?.[1] ?? ''
       return isRefused && name === 'Delete' ? { instead: () => Promise.reject(refused) } : undefined
     }

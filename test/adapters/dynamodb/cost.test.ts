@@ -3,25 +3,25 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
 import type { DynamoEngine } from '../../engines/dynoxide.ts'
-import { metered } from '../../fixtures/dynamodb/capacity.ts'
-import { faulty } from '../../fixtures/dynamodb/faults.ts'
-import { onTable } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { meteredClient } from '../../fixtures/dynamodb/capacity.ts'
+import { withFaults } from '../../fixtures/dynamodb/faults.ts'
+import { runOnTable } from '../../fixtures/dynamodb/on-dynamo.ts'
 import { newTenant, type TestTable } from '../../fixtures/dynamodb/store.ts'
-import { versionsIn } from '../../fixtures/scans.ts'
-import { at, deletionOf, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { readAllVersions } from '../../fixtures/scans.ts'
+import { deletionOf, instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
-await onTable(suite)
+await runOnTable(suite)
 
 function suite(engine: DynamoEngine, table: TestTable): void {
   /** Bodies are deflated: random bytes stay as large as they are. */
   const body = randomBytes(700)
 
   async function measured(tenant = newTenant()) {
-    const meter = metered(engine.client)
+    const meter = meteredClient(engine.client)
     const store = table.store({ client: meter.client, mostActions: 100 })
-    await store.commit([writeOf(patientOf('first', tenant), { body: 'the type is known from here on' })], [])
+    await store.commit([writeOf(patientKeyOf('first', tenant), { body: 'the type is known from here on' })], [])
     meter.take()
-    return { tenant, store, meter, key: (id: string): ResourceKey => patientOf(id, tenant) }
+    return { tenant, store, meter, key: (id: string): ResourceKey => patientKeyOf(id, tenant) }
   }
 
   describe('A resource of 1 KB', () => {
@@ -54,18 +54,18 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { tenant, store, meter, key } = await measured()
       const some = [...Array(60).keys()]
       await store.commit(
-        some.map((n) => writeOf(key(`p${n}`), { body, lastUpdated: at(10 + n) })),
+        some.map((n) => writeOf(key(`p${n}`), { body, lastUpdated: instantAt(10 + n) })),
         [],
       )
-      const scan = { tenant, type: 'Patient', asOf: at(100), since: at(9) }
+      const scan = { tenant, type: 'Patient', asOf: instantAt(100), since: instantAt(9) }
       meter.take()
       const { entries, cuts } = await store.extent(scan, 20)
       // Which partitions there are, and three pages of the index.
       expect([entries, cuts.length, meter.take()]).toEqual([60, 2, { read: 1 + 3 * 0.5 + 0.5, write: 0 }])
       for (const limit of [2, 60])
-        for (const [n, until] of [...cuts, at(100)].entries()) {
-          const since = cuts[n - 1] ?? at(9)
-          expect(await versionsIn(store, { ...scan, since, until, limit })).toHaveLength(20)
+        for (const [n, until] of [...cuts, instantAt(100)].entries()) {
+          const since = cuts[n - 1] ?? instantAt(9)
+          expect(await readAllVersions(store, { ...scan, since, until, limit })).toHaveLength(20)
           const { read } = meter.take()
           // Windows of the index beside the versions.
           expect([limit, read - 20 <= 6]).toEqual([limit, true])
@@ -80,23 +80,23 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { tenant, store, key } = await measured()
       const some = [...Array(60).keys()]
       await store.commit(
-        some.map((n) => writeOf(key(`p${n}`), { lastUpdated: at(10 + n) })),
+        some.map((n) => writeOf(key(`p${n}`), { lastUpdated: instantAt(10 + n) })),
         [],
       )
-      const counted = faulty(engine.client, ({ name }) => void calls.push(name))
-      const scan = { tenant, type: 'Patient', asOf: at(100), since: at(9), limit }
-      expect(await versionsIn(table.store({ client: counted }), scan)).toHaveLength(60)
+      const counted = withFaults(engine.client, ({ name }) => void calls.push(name))
+      const scan = { tenant, type: 'Patient', asOf: instantAt(100), since: instantAt(9), limit }
+      expect(await readAllVersions(table.store({ client: counted }), scan)).toHaveLength(60)
       expect(calls.filter((name) => /Get$/.test(name))).toHaveLength(batches)
     })
 
     it('costs 1 unit in a page of history or of a scan, apart from what the page costs', async () => {
       const { tenant, store, meter, key } = await measured()
-      for (let n = 0; n < 10; n++) await store.commit([writeOf(key(`p${n}`), { body, lastUpdated: at(1) })], [])
+      for (let n = 0; n < 10; n++) await store.commit([writeOf(key(`p${n}`), { body, lastUpdated: instantAt(1) })], [])
       meter.take()
-      const { versions } = await store.history({ tenant, type: 'Patient' }, { since: at(1) }, undefined, 10)
+      const { versions } = await store.history({ tenant, type: 'Patient' }, { since: instantAt(1) }, undefined, 10)
       // Partitions, lags and open transactions (before and after), current versions, and past versions.
       expect([versions.length, meter.take()]).toEqual([10, { read: 1 + 2 * (1 + 1) + 0.5 + 0.5 + 10, write: 0 }])
-      const found = await versionsIn(store, { tenant, type: 'Patient', asOf: at(1), since: at(0), limit: 10 })
+      const found = await readAllVersions(store, { tenant, type: 'Patient', asOf: instantAt(1), since: instantAt(0), limit: 10 })
       expect([found.length, meter.take()]).toEqual([10, { read: 1 + 0.5 + 0.5 + 10, write: 0 }])
     })
   })

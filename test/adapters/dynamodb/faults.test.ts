@@ -2,19 +2,19 @@
 import { randomBytes } from 'node:crypto'
 import { GetCommand } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it, jest } from '@jest/globals'
-import { MachineError } from '../../../lambdas/ports/faults/machine-error.ts'
+import { MachineFault } from '../../../lambdas/ports/faults/machine-error.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import type { CommitResult, ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
-import { listed } from '../../contracts/known-tenants.contract.ts'
+import { listTenants } from '../../contracts/known-tenants.contract.ts'
 import type { DynamoEngine } from '../../engines/dynoxide.ts'
-import { type Call, type Fault, faulty, type Keys } from '../../fixtures/dynamodb/faults.ts'
-import { onTable } from '../../fixtures/dynamodb/on-dynamo.ts'
-import { newTenant, TestTable, text } from '../../fixtures/dynamodb/store.ts'
-import { isWhole } from '../../fixtures/long-runs.ts'
-import { firstPage, versionsIn } from '../../fixtures/scans.ts'
-import { at, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { type ClientCall, type ClientFault, type ItemKeys, withFaults } from '../../fixtures/dynamodb/faults.ts'
+import { runOnTable } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { decodeText, newTenant, TestTable } from '../../fixtures/dynamodb/store.ts'
+import { isFullRun } from '../../fixtures/long-runs.ts'
+import { readAllVersions, readFirstPage } from '../../fixtures/scans.ts'
+import { instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
-const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isWhole
+const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isFullRun
 
 /** The first call counts. */
 function once<T>(work: () => Promise<T>): () => Promise<T> {
@@ -25,15 +25,15 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
   }
 }
 
-await onTable(suite)
+await runOnTable(suite)
 
 function suite(engine: DynamoEngine, table: TestTable): void {
-  const storeWith = (plan: (call: Call) => Fault | undefined, options = {}) =>
-    table.store({ client: faulty(engine.client, plan), ...options })
+  const storeWith = (plan: (call: ClientCall) => ClientFault | undefined, options = {}) =>
+    table.store({ client: withFaults(engine.client, plan), ...options })
   const COMMITTED = { kind: 'committed' }
 
   const historyOf = async (key: ResourceKey) =>
-    (await table.store().history(key, {}, undefined, 100)).versions.map(({ versionId, body }) => `${versionId} ${text(body)}`)
+    (await table.store().history(key, {}, undefined, 100)).versions.map(({ versionId, body }) => `${versionId} ${decodeText(body)}`)
 
   describe('A call that fails', () => {
     const faults = ['throttled', 'lost answer', 'conflict'] as const
@@ -44,7 +44,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const [command, usual] of Object.entries(commands))
         it(`(${fault}) at each first and second ${command} leaves every commit in effect once`, async () => {
           for (const size of isFull ? [one, several, many] : [usual]) {
-            const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, `${fault.slice(0, 4)}-${command}-${size}`))
+            const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, `${fault.slice(0, 4)}-${command}-${size}`))
             let left = 2
             const store = storeWith(({ name }) => (name === command && left-- > 0 ? fault : undefined))
             for (const [expected, body] of ['one', 'two'].entries()) {
@@ -54,7 +54,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
             }
             left = 2
             const heads = await store.current(keys)
-            expect(heads.map((version) => text(version?.body))).toEqual(keys.map(() => 'two'))
+            expect(heads.map((version) => decodeText(version?.body))).toEqual(keys.map(() => 'two'))
             expect(await historyOf(keys.at(-1)!)).toEqual(['2 two', '1 one'])
           }
         })
@@ -63,7 +63,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const size of [one, several, many])
         for (let last = 0, isDone = false; !isDone; last++) {
           const tenant = newTenant()
-          const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
+          const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
           const store = storeWith(({ number }) => (number > last ? 'crash' : undefined))
           isDone = await store
             .commit(
@@ -75,7 +75,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
               () => false,
             )
           const isThere = (await table.store().current(keys)).some((version) => version !== undefined)
-          const known = await listed(table.store())
+          const known = await listTenants(table.store())
           expect([size, last, isThere && !known.includes(tenant)]).toEqual([size, last, false])
           expect(!isDone || isThere).toBe(true)
         }
@@ -84,13 +84,13 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     for (const fault of faults)
       it(`(${fault}) at each first and second Delete does not keep a transaction from being taken back`, async () => {
         const tenant = newTenant()
-        const keys = [...Array(many).keys()].map((n) => patientOf(`p${n}`, tenant))
+        const keys = [...Array(many).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
         await table.store().commit([writeOf(keys[3]!, { body: 'here first' })], [])
         let left = 2
         const store = storeWith(({ name }) => (name === 'Delete' && left-- > 0 ? fault : undefined))
         const writes = keys.map((key) => writeOf(key, { body: 'all' }))
         expect(await store.commit(writes, [])).toMatchObject({ kind: 'conflict', index: 3 })
-        expect((await store.current(keys)).map((version) => text(version?.body))).toEqual([
+        expect((await store.current(keys)).map((version) => decodeText(version?.body))).toEqual([
           undefined,
           undefined,
           undefined,
@@ -102,7 +102,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       })
 
     it('(no answer) is given up in time and tried again', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       let silent = 0
       const store = storeWith(({ name }) => (name === 'Put' && silent++ === 0 ? 'silence' : undefined), { patience: 1_000 })
       expect(await store.commit([writeOf(key, { body: 'one' })], [])).toEqual(COMMITTED)
@@ -110,14 +110,14 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
 
     it('to the end, refused each time, is an Overloaded: nothing was done', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       const store = storeWith(({ name }) => (name === 'Put' ? 'throttled' : undefined), { attempts: 3 })
       await expect(store.commit([writeOf(key, { body: 'one' })], [])).rejects.toThrow(Overloaded)
       expect(await table.store().current([key])).toEqual([undefined])
     })
 
     it('to the end, after it may have had an effect, is neither a success nor a conflict', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       let puts = 0
       const store = storeWith(({ name }) => (name !== 'Put' ? undefined : puts++ === 0 ? 'lost answer' : 'throttled'), { attempts: 3 })
       const commit = store.commit([writeOf(key, { body: 'one' })], [])
@@ -127,7 +127,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('to the end, a reading, is something that is unavailable: nothing was done', async () => {
       const tenant = newTenant()
-      const keys = [patientOf('a', tenant), patientOf('b', tenant)]
+      const keys = [patientKeyOf('a', tenant), patientKeyOf('b', tenant)]
       await table.store().commit(
         keys.map((key) => writeOf(key)),
         [],
@@ -146,8 +146,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('of another kind is told as it is, at once', async () => {
       const client = { send: async () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })) } as never
       const store = table.store({ client })
-      await expect(store.commit([writeOf(patientOf('a', newTenant()), { body: 'one' })], [])).rejects.toThrow('no')
-      await expect(store.current([patientOf('a', 't')])).rejects.toThrow('no')
+      await expect(store.commit([writeOf(patientKeyOf('a', newTenant()), { body: 'one' })], [])).rejects.toThrow('no')
+      await expect(store.current([patientKeyOf('a', 't')])).rejects.toThrow('no')
     })
   })
 
@@ -158,7 +158,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('is sent for ten seconds, and not any more: nothing was done', async () => {
       for (const size of [one, several, many]) {
         const tenant = newTenant()
-        const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
+        const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
         const commit = (age: number) => {
           const lastUpdated = table.clock.now() - age
           return table.store({ stampTime }).commit(
@@ -176,7 +176,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const size of [one, several, many])
         for (const fault of ['throttled', 'lost answer'] as const) {
           const tenant = newTenant()
-          const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
+          const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
           let sent = 0
           const store = storeWith(
             ({ name }) => {
@@ -201,13 +201,13 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('does not make a commit a conflict, though others wrote on before it was asked again', async () => {
       for (const size of [1, 2]) {
         const tenant = newTenant()
-        const keys = ['a', 'b'].slice(0, size).map((id) => patientOf(id, tenant))
+        const keys = ['a', 'b'].slice(0, size).map((id) => patientKeyOf(id, tenant))
         await table.store().commit(
           keys.map((key) => writeOf(key, { body: 'one' })),
           [],
         )
         let lost = 0
-        const decides = (call: Call) =>
+        const decides = (call: ClientCall) =>
           (call.name === 'TransactWrite' || (call.name === 'Put' && call.text.includes('"sk":"H"'))) && lost++ === 0
         const others = async () => {
           await table.store().commit([writeOf(keys[0]!, { expected: 2, body: 'three' })], [])
@@ -226,25 +226,25 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
 
     it.each(['throttled', 'lost answer'] as const)('is not told as nothing when what became of it cannot be read (%s)', async (fault) => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       await table.store().commit([writeOf(key)], [])
       let lost = 0
       const another = async () => {
         await table.store().commit([writeOf(key, { expected: 2 })], [])
         throw Object.assign(new Error('lost'), { name: 'TimeoutError' })
       }
-      const plan = ({ name, text }: Call): Fault | undefined => {
+      const plan = ({ name, text }: ClientCall): ClientFault | undefined => {
         if (name === 'Put' && text.includes('"sk":"H"')) return lost++ === 0 ? { after: another } : undefined
         return name === 'Get' && lost > 0 ? fault : undefined
       }
       const told = await storeWith(plan, { attempts: 2 })
         .commit([writeOf(key, { expected: 1 })], [])
         .catch((error: unknown) => error)
-      expect([told instanceof Error, told instanceof MachineError]).toEqual([true, false])
+      expect([told instanceof Error, told instanceof MachineFault]).toEqual([true, false])
     })
 
     it('does not make two equal creates of one moment both successful', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       const write = writeOf(key, { body: 'the same' })
       let losses = 0
       const losing = storeWith(({ name }) => (name === 'Put' && losses++ < 9 ? 'lost answer' : undefined))
@@ -256,9 +256,9 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
   it('Keys and items that a batch leaves unprocessed are sent again', async () => {
     const tenant = newTenant()
-    const keys = [...Array(30).keys()].map((n) => patientOf(`p${n}`, tenant))
+    const keys = [...Array(30).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
     let withheld = 0
-    const withhold = ({ name, input }: Call): Fault | undefined => {
+    const withhold = ({ name, input }: ClientCall): ClientFault | undefined => {
       if (!name.startsWith('Batch') || withheld++ > 4) return undefined
       const { RequestItems } = input
       return { instead: async () => (name === 'BatchGet' ? { UnprocessedKeys: RequestItems } : { UnprocessedItems: RequestItems }) }
@@ -271,13 +271,13 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           [],
         ),
       ).toEqual(COMMITTED)
-    expect((await store.current(keys)).map((version) => text(version?.body))).toEqual(keys.map(() => '1'))
+    expect((await store.current(keys)).map((version) => decodeText(version?.body))).toEqual(keys.map(() => '1'))
     expect(await historyOf(keys[29]!)).toEqual(['2 1', '1 0'])
     expect(withheld).toBeGreaterThan(4)
   })
 
   describe('A reading that others write into', () => {
-    const readOneByOne = async (keys: Keys) => {
+    const readOneByOne = async (keys: ItemKeys) => {
       const found: unknown[] = []
       for (const Key of keys) {
         const { Item } = await engine.client.send(new GetCommand({ TableName: table.name, Key, ConsistentRead: true }))
@@ -289,7 +289,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     /** Reads the keys of a batch one after the other, and lets others write after the first `n`. */
     const slowly = (n: number, meanwhile: () => Promise<unknown>, isFirst: (sk: string) => boolean = () => true) => {
       let interrupted = false
-      const oneByOne = async (keys: Keys) => {
+      const oneByOne = async (keys: ItemKeys) => {
         const ordered = keys.toSorted((a, b) => Number(isFirst(b.sk)) - Number(isFirst(a.sk)))
         const found = await readOneByOne(ordered.slice(0, n))
         await meanwhile()
@@ -303,7 +303,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     }
 
     it('finds a version that was the head when its copy was looked for, and a copy when its head was', async () => {
-      const key = patientOf('a', newTenant())
+      const key = patientKeyOf('a', newTenant())
       await table.store().commit([writeOf(key, { body: 'one' })], [])
       const reader = slowly(
         1,
@@ -311,7 +311,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         (sk) => sk.startsWith('V#'),
       )
       const found = await reader.versions([{ ...key, versionId: 1 }])
-      expect(found.map((version) => text(version?.body))).toEqual(['one'])
+      expect(found.map((version) => decodeText(version?.body))).toEqual(['one'])
     })
 
     it('of what names a large body misses none that moves from head to copy meanwhile', async () => {
@@ -320,10 +320,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         ['in one batch, the copies first', true],
         ['between two readings', false],
       ] as const) {
-        const key = patientOf('a', newTenant())
+        const key = patientKeyOf('a', newTenant())
         await table.store().commit([writeOf(key, { body: large })], [])
         const move = once(() => table.store().commit([writeOf(key, { expected: 1, body: 'small' })], []))
-        const copiesFirst = async (keys: Keys) => {
+        const copiesFirst = async (keys: ItemKeys) => {
           const found = [await readOneByOne(keys.filter(({ sk }) => sk.startsWith('V#')))]
           await move()
           return { Responses: { [table.name]: [...found, await readOneByOne(keys.filter(({ sk }) => sk === 'H'))].flat() } }
@@ -344,7 +344,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('of several heads shows one moment, whatever the size of the commit', async () => {
       for (const size of [TestTable.most, TestTable.most + 1]) {
         const tenant = newTenant()
-        const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
+        const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
         const now = table.clock.now()
         await table.store().commit(
           keys.map((key) => writeOf(key, { body: 'one', lastUpdated: now })),
@@ -357,34 +357,34 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           ),
         )
         const seen = await reader.current(keys)
-        expect(seen.map((version) => text(version?.body))).toEqual(keys.map(() => 'two'))
+        expect(seen.map((version) => decodeText(version?.body))).toEqual(keys.map(() => 'two'))
       }
     })
   })
 
   it('A writer that lost a race leaves its own instant in the copy: what was current is decided by the versions', async () => {
-    const key = patientOf('a', newTenant())
-    await table.store().commit([writeOf(key, { body: 'one', lastUpdated: at(0) })], [])
+    const key = patientKeyOf('a', newTenant())
+    await table.store().commit([writeOf(key, { body: 'one', lastUpdated: instantAt(0) })], [])
     // The loser reads the head, then the winner writes, then the loser copies the head it read.
-    const winner = () => table.store().commit([writeOf(key, { expected: 1, body: 'winner', lastUpdated: at(10) })], [])
+    const winner = () => table.store().commit([writeOf(key, { expected: 1, body: 'winner', lastUpdated: instantAt(10) })], [])
     const loser = storeWith(({ name }) => (name === 'Get' ? { after: winner } : undefined))
-    expect(await loser.commit([writeOf(key, { expected: 1, body: 'loser', lastUpdated: at(20) })], [])).toMatchObject({
+    expect(await loser.commit([writeOf(key, { expected: 1, body: 'loser', lastUpdated: instantAt(20) })], [])).toMatchObject({
       kind: 'conflict',
       index: 0,
     })
     const scan = async (asOf: number) =>
-      (await versionsIn(table.store(), { tenant: key.tenant, type: 'Patient', asOf, limit: 10 })).map(({ body }) => text(body))
-    expect(await scan(at(15))).toEqual(['winner'])
-    expect(await scan(at(5))).toEqual(['one'])
-    const { versions } = await table.store().history({ tenant: key.tenant, type: 'Patient' }, { currentAt: at(15) }, undefined, 10)
-    expect(versions.map(({ body }) => text(body))).toEqual(['winner'])
+      (await readAllVersions(table.store(), { tenant: key.tenant, type: 'Patient', asOf, limit: 10 })).map(({ body }) => decodeText(body))
+    expect(await scan(instantAt(15))).toEqual(['winner'])
+    expect(await scan(instantAt(5))).toEqual(['one'])
+    const { versions } = await table.store().history({ tenant: key.tenant, type: 'Patient' }, { currentAt: instantAt(15) }, undefined, 10)
+    expect(versions.map(({ body }) => decodeText(body))).toEqual(['winner'])
   })
 
   describe('Bodies that no item can hold', () => {
     const large = randomBytes(400_000)
 
     it('lie in the blob store under keys of their own, with checksums', async () => {
-      const key = patientOf('..', newTenant())
+      const key = patientKeyOf('..', newTenant())
       await table.store().commit([writeOf(key, { body: large })], [])
       await table.store().commit([writeOf(key, { expected: 1, body: 'small' })], [])
       const [version] = await table.store().versions([{ ...key, versionId: 1 }])
@@ -396,7 +396,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('are read from the blob store eight at a time until the room is used up', async () => {
       const tenant = newTenant()
-      const keys = [...Array(40).keys()].map((n) => patientOf(`p${n}`, tenant))
+      const keys = [...Array(40).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
       await table.store().commit(
         keys.map((key) => writeOf(key, { body: large })),
         [],
@@ -410,7 +410,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('leave nothing behind when the commit is a conflict', async () => {
       for (const size of [1, 2, TestTable.most + 1]) {
         const tenant = newTenant()
-        const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
+        const keys = [...Array(size).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
         await table.store().commit([writeOf(keys[0]!, { body: 'here first' })], [])
         const result = await table.store().commit(
           keys.map((key) => writeOf(key, { body: large })),
@@ -423,7 +423,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('that no version names are swept away, and no other', async () => {
       const tenant = newTenant()
-      const key = patientOf('p', tenant)
+      const key = patientKeyOf('p', tenant)
       await table.store().commit([writeOf(key, { body: large })], [])
       await table.store().commit([writeOf(key, { expected: 1, body: large })], [])
       const mine = () => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`)).toSorted()
@@ -440,7 +440,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('are kept while a transaction has staged them, decided or not', async () => {
       for (const isDecided of [false, true]) {
         const tenant = newTenant()
-        const keys = [...Array(TestTable.most + 1).keys()].map((n) => patientOf(`p${n}`, tenant))
+        const keys = [...Array(TestTable.most + 1).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
         const dies = storeWith(({ text }) => (text.includes(isDecided ? 'SET v = p' : 'COMMITTED') ? 'crash' : undefined))
         const result = dies.commit(
           keys.map((key) => writeOf(key, { body: large })),
@@ -460,7 +460,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
 
     it('may be in any number of compartments', async () => {
-      const write = writeOf(patientOf('group', newTenant()), { body: 'members' })
+      const write = writeOf(patientKeyOf('group', newTenant()), { body: 'members' })
       const compartments = [...Array(20_000).keys()].map(() => `Patient/${crypto.randomUUID()}`)
       await table.store().commit([{ ...write, compartments }], [])
       expect((await table.store().current([write]))[0]?.compartments).toEqual(compartments)
@@ -469,7 +469,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
   it('Partitions of the index may be added: histories and scans stay complete, each version once', async () => {
     const tenant = newTenant()
-    const keys = [...Array(12).keys()].map((n) => patientOf(`p${n}`, tenant))
+    const keys = [...Array(12).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
     const commitAll = (shards: number, expected: number) =>
       table.store({ shards: () => shards, mostActions: 100 }).commit(
         keys.map((key) => writeOf(key, { expected, body: `${expected}` })),
@@ -481,11 +481,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       keys.flatMap(({ id }) => [1, 2, 3, 4].map((n) => `${id}/${n}`)).toSorted(),
     )
     for (const asOf of [0, 1, 2, 3]) {
-      const request = { tenant, type: 'Patient', asOf: at(asOf), limit: 5 }
+      const request = { tenant, type: 'Patient', asOf: instantAt(asOf), limit: 5 }
       const found: string[] = []
       for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
         const from = cursor === undefined ? {} : { cursor }
-        const page = await firstPage(table.store(), { ...request, ...from })
+        const page = await readFirstPage(table.store(), { ...request, ...from })
         found.push(...page.versions.map(({ id, versionId }) => `${id}/${versionId}`))
         cursor = page.cursor
       }

@@ -4,18 +4,18 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbGrants } from '../../../lambdas/adapters/dynamodb/rows/grants.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../../lambdas/adapters/dynamodb/rows/registered.ts'
 import { DynamoDbRevocations } from '../../../lambdas/adapters/dynamodb/rows/revocations.ts'
-import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
 import type { Client } from '../../../lambdas/ports/rows/clients.ts'
 import { clientsContract } from '../../contracts/clients.contract.ts'
 import { grantsContract, PAGE_UNDER_TEST } from '../../contracts/grants.contract.ts'
 import { revocationsContract } from '../../contracts/revocations.contract.ts'
 import { usersContract } from '../../contracts/users.contract.ts'
-import { type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
-import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { type ClientFault, withFaults } from '../../fixtures/dynamodb/faults.ts'
+import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const LIMITS = { attempts: 8, patience: 60_000 }
 
-await onDynamo((engine) => {
+await runOnDynamo((engine) => {
   afterAll(() => engine.stop())
 
   /** A table with a clock; `writes`: of those that were not refused by their condition. */
@@ -23,13 +23,13 @@ await onDynamo((engine) => {
     const table = await engine.newTable()
     const clock = { now: 0 }
     let writes = 0
-    const plan = ({ name }: { readonly name: string }): Fault | undefined => {
+    const plan = ({ name }: { readonly name: string }): ClientFault | undefined => {
       if (['Put', 'Delete', 'TransactWrite'].includes(name)) writes++
       return undefined
     }
     return {
       table,
-      dynamo: () => new Dynamo(faulty(engine.client, plan), table, LIMITS),
+      dynamo: () => new TableClient(withFaults(engine.client, plan), table, LIMITS),
       now: () => clock.now,
       setTime: (now: number) => void Object.assign(clock, { now }),
       written: () => writes,
@@ -61,14 +61,14 @@ await onDynamo((engine) => {
       (await engine.client.send(new ScanCommand({ TableName }))).Items ?? []
 
     /** The first write of each has its effect, and nobody hears of it. */
-    const losing = (table: string): Dynamo => {
+    const losing = (table: string): TableClient => {
       let isLost = false
-      const plan = ({ name }: { readonly name: string }): Fault | undefined => {
+      const plan = ({ name }: { readonly name: string }): ClientFault | undefined => {
         if (isLost || !['Put', 'TransactWrite'].includes(name)) return undefined
         isLost = true
         return 'lost answer'
       }
-      return new Dynamo(faulty(engine.client, plan), table, LIMITS)
+      return new TableClient(withFaults(engine.client, plan), table, LIMITS)
     }
 
     it('knows what it did where the answer was lost', async () => {
@@ -119,11 +119,11 @@ await onDynamo((engine) => {
     it('asks for all marks of a token in one consistent reading', async () => {
       const { table, now } = await tableUnderTest()
       const calls: string[] = []
-      const plan = ({ name, text }: { readonly name: string; readonly text: string }): Fault | undefined => {
+      const plan = ({ name, text }: { readonly name: string; readonly text: string }): ClientFault | undefined => {
         calls.push(`${name} ${(text.match(/"ConsistentRead":true/g) ?? []).length}`)
         return undefined
       }
-      await new DynamoDbRevocations(new Dynamo(faulty(engine.client, plan), table, LIMITS), now).revoked([
+      await new DynamoDbRevocations(new TableClient(withFaults(engine.client, plan), table, LIMITS), now).revoked([
         'jti:a',
         'sid:a',
         'client:a',

@@ -1,15 +1,15 @@
 /** The index of the table shows writes late: what reads it waits for as long as was measured, or says that it cannot. */
 import { describe, expect, it } from '@jest/globals'
-import { greatestLag, noteLag } from '../../../lambdas/adapters/dynamodb/store/index-lag.ts'
-import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { noteLag, readGreatestLag } from '../../../lambdas/adapters/dynamodb/store/index-lag.ts'
+import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
 import { WritesHidden } from '../../../lambdas/ports/faults/writes-hidden.ts'
 import type { DynamoEngine } from '../../engines/dynoxide.ts'
-import { faulty } from '../../fixtures/dynamodb/faults.ts'
+import { withFaults } from '../../fixtures/dynamodb/faults.ts'
 import { LaggingWorld } from '../../fixtures/dynamodb/lagging-world.ts'
-import { onTable } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { runOnTable } from '../../fixtures/dynamodb/on-dynamo.ts'
 import { newTenant, TestClock, TestTable } from '../../fixtures/dynamodb/store.ts'
-import { versionsIn } from '../../fixtures/scans.ts'
-import { at, keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { readAllVersions } from '../../fixtures/scans.ts'
+import { instantAt, patientKeyOf, resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -19,7 +19,7 @@ const ALL = /./
 const HEADS = /#Patient#c#|#Patient#r/
 const COPIES = /#Patient#h#|#Patient#r/
 
-await onTable(suite)
+await runOnTable(suite)
 
 function suite(engine: DynamoEngine, shared: TestTable): void {
   describe(`An index of the table over ${ROUNDS} rounds of writes, polls and exports`, () => {
@@ -42,10 +42,10 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
     })
   })
 
-  const dynamo = new Dynamo(engine.client, shared.name, { attempts: 3, patience: MINUTE })
+  const dynamo = new TableClient(engine.client, shared.name, { attempts: 3, patience: MINUTE })
 
   describe('A lag that was noted', () => {
-    const start = at(1_000_000)
+    const start = instantAt(1_000_000)
     const world = (lag: number, of?: string) => {
       const [clock, waited, tenant] = [new TestClock(start), [] as number[], newTenant()]
       const wait = async (time: number) => void waited.push(time)
@@ -61,7 +61,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
 
     it('delays histories since an instant by three times as much, behind the last try of a stamp, and no others', async () => {
       const { clock, tenant, store, note } = world(20 * SECOND, 'Patient')
-      await store.commit([writeOf(patientOf('p', tenant), { lastUpdated: start })], [])
+      await store.commit([writeOf(patientKeyOf('p', tenant), { lastUpdated: start })], [])
       const seen = async (window: object) => (await store.history({ tenant }, window, undefined, 10)).versions.length
       clock.ahead = 16 * SECOND
       expect(await seen({ since: 0 })).toBe(1)
@@ -75,8 +75,8 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
     it('above 60 s refuses histories since an instant and latest writes, and settles nothing, for ten minutes', async () => {
       const { clock, tenant, store, note, recent } = world(61 * SECOND, 'Patient')
       const since = () => store.history({ tenant, type: 'Patient' }, { since: 0 }, undefined, 10)
-      const scan = () => versionsIn(store, { tenant, type: 'Patient', asOf: start, limit: 10 })
-      await store.commit([writeOf(patientOf('p', tenant), { lastUpdated: start })], [])
+      const scan = () => readAllVersions(store, { tenant, type: 'Patient', asOf: start, limit: 10 })
+      await store.commit([writeOf(patientKeyOf('p', tenant), { lastUpdated: start })], [])
       await note()
       clock.ahead = 10 * MINUTE
       for (const refused of [since, scan, () => recent('Patient')]) await expect(refused()).rejects.toThrow(WritesHidden)
@@ -88,12 +88,12 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
 
     it('is waited for by latest writes and by scans; from 2 s on latest writes are refused', async () => {
       const { waited, tenant, store, note, recent } = world(1.5 * SECOND, 'Patient')
-      await store.commit([writeOf(patientOf('p', tenant), { lastUpdated: start })], [])
+      await store.commit([writeOf(patientKeyOf('p', tenant), { lastUpdated: start })], [])
       await recent('Patient')
       expect(waited).toEqual([])
       await note()
       await recent('Patient')
-      await versionsIn(store, { tenant, type: 'Patient', asOf: start, limit: 10 })
+      await readAllVersions(store, { tenant, type: 'Patient', asOf: start, limit: 10 })
       expect(waited).toEqual([4.5 * SECOND, 4.5 * SECOND])
       await noteLag(dynamo, start, 2.5 * SECOND, `${tenant}#Patient`)
       await expect(recent('Patient')).rejects.toThrow(WritesHidden)
@@ -101,7 +101,7 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
   })
 
   it('A write that the index refuses counts as lag of its type, before it is acknowledged', async () => {
-    const [clock, tenant] = [new TestClock(at(2_000_000)), newTenant()]
+    const [clock, tenant] = [new TestClock(instantAt(2_000_000)), newTenant()]
     const refusals = [
       { name: 'ThrottlingException', ThrottlingReasons: [{ reason: 'IndexWriteKeyRangeThroughputExceeded' }] },
       {
@@ -116,18 +116,18 @@ function suite(engine: DynamoEngine, shared: TestTable): void {
     for (const [n, refusal] of refusals.entries()) {
       const type = ['Patient', 'Observation', 'Encounter'][n]!
       let isRefused = false
-      const client = faulty(engine.client, ({ text }) => {
+      const client = withFaults(engine.client, ({ text }) => {
         if (isRefused || !text.includes(`#${type}#`)) return undefined
         isRefused = true
         return { instead: () => Promise.reject(Object.assign(new Error('refused'), refusal)) }
       })
-      const writes = ['a', 'b'].map((id) => writeOf(keyOf(tenant, type, id), { lastUpdated: clock.now() }))
+      const writes = ['a', 'b'].map((id) => writeOf(resourceKeyOf(tenant, type, id), { lastUpdated: clock.now() }))
       await shared.store({ client, clock }).commit(writes, [])
       expect(isRefused).toBe(true)
-      lags.push(await greatestLag(dynamo, clock.now(), { tenant, type }))
+      lags.push(await readGreatestLag(dynamo, clock.now(), { tenant, type }))
     }
     expect(lags).toEqual([MINUTE, MINUTE, 0])
-    expect(await greatestLag(dynamo, clock.now(), { tenant: `${tenant}0` })).toBe(0)
-    expect(await greatestLag(dynamo, clock.now(), { tenant })).toBe(MINUTE)
+    expect(await readGreatestLag(dynamo, clock.now(), { tenant: `${tenant}0` })).toBe(0)
+    expect(await readGreatestLag(dynamo, clock.now(), { tenant })).toBe(MINUTE)
   })
 }

@@ -2,41 +2,41 @@
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
-import type { Guard, ResourceKey, Write } from '../../../lambdas/ports/store/resource-store.ts'
+import type { ResourceKey, UniquenessGuard, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import type { DynamoEngine } from '../../engines/dynoxide.ts'
-import { type Call, Crash, type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
-import { onTable } from '../../fixtures/dynamodb/on-dynamo.ts'
-import { type Findings, raced } from '../../fixtures/dynamodb/race.ts'
-import { newTenant, TestClock, type TestTable, text } from '../../fixtures/dynamodb/store.ts'
+import { type ClientCall, ClientCrash, type ClientFault, withFaults } from '../../fixtures/dynamodb/faults.ts'
+import { runOnTable } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { type RaceFindings, runRace } from '../../fixtures/dynamodb/race.ts'
+import { decodeText, newTenant, TestClock, type TestTable } from '../../fixtures/dynamodb/store.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { firstSeed, isWhole } from '../../fixtures/long-runs.ts'
-import { at, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { firstSeed, isFullRun } from '../../fixtures/long-runs.ts'
+import { instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
-const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isWhole
+const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || isFullRun
 const seed = firstSeed()
 
-await onTable(suite)
+await runOnTable(suite)
 
 function suite(engine: DynamoEngine, table: TestTable): void {
   const COMMITTED = { kind: 'committed' }
-  const clientWith = (plan: (call: Call) => Fault | undefined): DynamoDBDocumentClient => faulty(engine.client, plan)
-  const bodies = async (keys: readonly ResourceKey[]) => (await table.store().current(keys)).map((version) => text(version?.body))
+  const clientWith = (plan: (call: ClientCall) => ClientFault | undefined): DynamoDBDocumentClient => withFaults(engine.client, plan)
+  const bodies = async (keys: readonly ResourceKey[]) => (await table.store().current(keys)).map((version) => decodeText(version?.body))
   const ended = (work: Promise<unknown>): Promise<unknown> =>
     work.catch((error) => {
-      if (!(error instanceof Crash)) throw error
+      if (!(error instanceof ClientCrash)) throw error
       return error
     })
 
   /** A commit of six: three updates, three creates, and two guards. */
   async function sixOf(
     tenant: string,
-  ): Promise<{ readonly keys: readonly ResourceKey[]; readonly writes: readonly Write[]; readonly guards: readonly Guard[] }> {
-    const keys = [...Array(6).keys()].map((n) => patientOf(`p${n}`, tenant))
+  ): Promise<{ readonly keys: readonly ResourceKey[]; readonly writes: readonly Write[]; readonly guards: readonly UniquenessGuard[] }> {
+    const keys = [...Array(6).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
     await table.store().commit(
-      keys.slice(0, 3).map((key) => writeOf(key, { body: 'before', lastUpdated: at(0) })),
+      keys.slice(0, 3).map((key) => writeOf(key, { body: 'before', lastUpdated: instantAt(0) })),
       [],
     )
-    const writes = keys.map((key, n) => writeOf(key, { expected: n < 3 ? 1 : 0, body: 'after', lastUpdated: at(1) }))
+    const writes = keys.map((key, n) => writeOf(key, { expected: n < 3 ? 1 : 0, body: 'after', lastUpdated: instantAt(1) }))
     return { keys, writes, guards: [0, 1].map((n) => ({ tenant, guard: `g${n}`, holder: keys[4 + n]! })) }
   }
   const BEFORE = ['before', 'before', 'before', undefined, undefined, undefined]
@@ -49,7 +49,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         const tenant = newTenant()
         const { keys, writes, guards } = await sixOf(tenant)
         let calls = 0
-        const counting = ({ number }: Call): Fault | undefined => {
+        const counting = ({ number }: ClientCall): ClientFault | undefined => {
           calls = number
           return number === step ? 'crash' : undefined
         }
@@ -57,18 +57,18 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         wasDone = calls < step
         const seen = await bodies(keys)
         expect([BEFORE, AFTER]).toContainEqual(seen)
-        if (!(result instanceof Crash)) expect([result, seen]).toEqual([COMMITTED, AFTER])
+        if (!(result instanceof ClientCrash)) expect([result, seen]).toEqual([COMMITTED, AFTER])
         outcomes |= seen[0] === 'after' ? 1 : 2
         table.clock.ahead += 31_000
         // Half of the time the sweeper comes first, else a writer that meets what was left.
         if (step % 2 === 0) await table.store().sweep()
-        const next = patientOf('next', tenant)
+        const next = patientKeyOf('next', tenant)
         const isTaken = seen[0] === 'after'
         expect(await table.store().commit([writeOf(next, { body: 'next' })], [{ ...guards[0]!, holder: next }])).toEqual(
           isTaken ? { kind: 'guarded', index: 0, holder: guards[0]!.holder } : COMMITTED,
         )
         expect(
-          await table.store().commit([writeOf(keys[0]!, { expected: isTaken ? 2 : 1, body: 'plain', lastUpdated: at(2) })], []),
+          await table.store().commit([writeOf(keys[0]!, { expected: isTaken ? 2 : 1, body: 'plain', lastUpdated: instantAt(2) })], []),
         ).toEqual(COMMITTED)
         await table.sweepOut()
         expect(await bodies(keys)).toEqual(['plain', ...seen.slice(1)])
@@ -90,10 +90,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await ended(table.store({ client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []))
       // The writer reads the record of the transaction each time it tries.
       let tries = 0
-      const waits = ({ text }: Call): Fault | undefined =>
+      const waits = ({ text }: ClientCall): ClientFault | undefined =>
         text.includes('#TXN#') && ++tries === 5 ? { before: async () => (table.clock.ahead += 31_000) } : undefined
       const waiting = table.store({ client: clientWith(waits) })
-      expect(await waiting.commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: at(2) })], [])).toEqual(COMMITTED)
+      expect(await waiting.commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: instantAt(2) })], [])).toEqual(COMMITTED)
       expect(tries).toBeGreaterThanOrEqual(5)
       expect(await bodies(keys)).toEqual(['plain', ...BEFORE.slice(1)])
     })
@@ -104,9 +104,12 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const others = async () => {
         table.clock.ahead += 31_000
         await table.store().sweep()
-        expect(await table.store().commit([writeOf(keys[1]!, { expected: 1, body: 'other', lastUpdated: at(2) })], [])).toEqual(COMMITTED)
+        expect(await table.store().commit([writeOf(keys[1]!, { expected: 1, body: 'other', lastUpdated: instantAt(2) })], [])).toEqual(
+          COMMITTED,
+        )
       }
-      const late = ({ text }: Call): Fault | undefined => (text.includes('COMMITTED') && !woken++ ? { before: others } : undefined)
+      const late = ({ text }: ClientCall): ClientFault | undefined =>
+        text.includes('COMMITTED') && !woken++ ? { before: others } : undefined
       expect(await table.store({ client: clientWith(late) }).commit(writes, [])).toMatchObject({ kind: 'conflict', index: 1 })
       expect(await bodies(keys)).toEqual(['before', 'other', 'before', undefined, undefined, undefined])
       expect(await table.unsettled(keys[0]!.tenant)).toEqual([])
@@ -117,14 +120,14 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('whose commit was not answered is found out to have been committed', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       let lost = 0
-      const plan = ({ text }: Call): Fault | undefined => (text.includes('COMMITTED') && lost++ < 3 ? 'lost answer' : undefined)
+      const plan = ({ text }: ClientCall): ClientFault | undefined => (text.includes('COMMITTED') && lost++ < 3 ? 'lost answer' : undefined)
       expect(await table.store({ client: clientWith(plan) }).commit(writes, guards)).toEqual(COMMITTED)
       expect([await bodies(keys), lost > 1]).toEqual([AFTER, true])
     })
 
     it('that cannot be staged because the service refuses is taken back at once', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
-      const plan = ({ name, text }: Call): Fault | undefined =>
+      const plan = ({ name, text }: ClientCall): ClientFault | undefined =>
         name === 'Update' && text.includes('p4') && !text.includes('T#') ? 'throttled' : undefined
       const store = table.store({ client: clientWith(plan), attempts: 2 })
       const staged = async () => (await table.items(keys[0]!.tenant)).filter(({ ptx }) => ptx !== undefined)
@@ -137,7 +140,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('that is not staged when its time is over is given up: nothing was done', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       const stagings: string[] = []
-      const plan = ({ name, text }: Call): Fault | undefined => {
+      const plan = ({ name, text }: ClientCall): ClientFault | undefined => {
         if (name === 'Update' && text.includes('SET ptx = :tx')) stagings.push(text)
         return text.includes('PENDING') && stagings.length === 0 ? { after: async () => (table.clock.ahead += 1_001) } : undefined
       }
@@ -152,7 +155,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { keys, writes, guards } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       let id = ''
-      const plan = ({ text }: Call): Fault | undefined => {
+      const plan = ({ text }: ClientCall): ClientFault | undefined => {
         id = /#TXN#([0-9a-f-]{36})/.exec(text)?.[1] ?? id
         return /SET v = p/.test(text) ? 'crash' : undefined
       }
@@ -167,21 +170,22 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const dying of ['COMMITTED', 'SET v = p', undefined])
         for (const others of [0, 2]) {
           const { keys, writes } = await sixOf(newTenant())
-          const plan = ({ text }: Call): Fault | undefined => (dying !== undefined && text.includes(dying) ? 'crash' : undefined)
+          const plan = ({ text }: ClientCall): ClientFault | undefined =>
+            dying !== undefined && text.includes(dying) ? 'crash' : undefined
           let came = 0
           const large = async () => {
             if (came++ > 0) return
             await ended(table.store({ client: clientWith(plan) }).commit(writes, []))
             if (dying === 'COMMITTED') table.clock.ahead += 31_000
           }
-          const writer = ({ name, text }: Call): Fault | undefined =>
+          const writer = ({ name, text }: ClientCall): ClientFault | undefined =>
             (name === 'Put' || name === 'TransactWrite') && text.includes('"sk":"H"') ? { before: large } : undefined
           const more = [...Array(others).keys()].map((n) =>
-            writeOf(patientOf(`more${n}`, keys[0]!.tenant), { body: 'plain', lastUpdated: at(2) }),
+            writeOf(patientKeyOf(`more${n}`, keys[0]!.tenant), { body: 'plain', lastUpdated: instantAt(2) }),
           )
           const written = await table
             .store({ client: clientWith(writer) })
-            .commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: at(2) }), ...more], [])
+            .commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: instantAt(2) }), ...more], [])
           expect(written).toEqual(dying === 'COMMITTED' ? COMMITTED : { kind: 'conflict', index: 0 })
           expect(await bodies(keys)).toEqual(dying === 'COMMITTED' ? ['plain', ...BEFORE.slice(1)] : AFTER)
           expect(came).toBeGreaterThan(0)
@@ -199,8 +203,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await table.store().commit(writes, guards)).toEqual(COMMITTED)
       expect(await hours()).toEqual([2, 2])
       expect(await table.store().commit(writes, guards)).toMatchObject({ kind: 'conflict' })
-      const again = writes.map((write, n) => ({ ...write, expected: n < 3 ? 2 : 1, lastUpdated: at(3) }))
-      const dies = ({ text }: Call): Fault | undefined => (text.includes('COMMITTED') ? 'crash' : undefined)
+      const again = writes.map((write, n) => ({ ...write, expected: n < 3 ? 2 : 1, lastUpdated: instantAt(3) }))
+      const dies = ({ text }: ClientCall): ClientFault | undefined => (text.includes('COMMITTED') ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(again, guards))
       expect(await hours()).toEqual([Number.NaN, Number.NaN])
       table.clock.ahead += 31_000
@@ -215,15 +219,15 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       let [id, staged] = ['', 0]
       const older = async () => {
         await eventually(() => staged >= 7)
-        const others = [0, 1, 2, 3].map((n) => writeOf(patientOf(`other${n}`, tenant), { body: 'older', lastUpdated: at(2) }))
+        const others = [0, 1, 2, 3].map((n) => writeOf(patientKeyOf(`other${n}`, tenant), { body: 'older', lastUpdated: instantAt(2) }))
         expect(
-          await table.store({ clock: behind }).commit([writeOf(keys[5]!, { body: 'older', lastUpdated: at(2) }), ...others], []),
+          await table.store({ clock: behind }).commit([writeOf(keys[5]!, { body: 'older', lastUpdated: instantAt(2) }), ...others], []),
         ).toEqual(COMMITTED)
         // As the function does that follows the stream.
         expect(await table.store().settleTransaction(tenant, id)).toBe(true)
         expect((await table.items(tenant)).filter(({ ptx }) => ptx !== undefined)).toEqual([])
       }
-      const plan = ({ name, text }: Call): Fault | undefined => {
+      const plan = ({ name, text }: ClientCall): ClientFault | undefined => {
         id = /#TXN#([0-9a-f-]{36})/.exec(text)?.[1] ?? id
         if (text.includes('COMMITTED')) return 'crash'
         if (name !== 'Update' || !text.includes('SET ptx')) return undefined
@@ -238,13 +242,13 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('that nobody can settle keeps no other from being settled', async () => {
       const worlds = [await sixOf(newTenant()), await sixOf(newTenant()), await sixOf(newTenant())]
       for (const { writes } of worlds) {
-        const plan = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+        const plan = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
         await ended(table.store({ client: clientWith(plan) }).commit(writes, []))
         table.clock.ahead += 1_000
       }
       table.clock.ahead += 31_000
       const [broken] = worlds
-      const refuses = ({ text }: Call): Fault | undefined =>
+      const refuses = ({ text }: ClientCall): ClientFault | undefined =>
         /SET v = p/.test(text) && text.includes(`"${broken!.keys[0]!.tenant}#`) ? 'throttled' : undefined
       await expect(table.store({ client: clientWith(refuses), attempts: 2 }).sweep()).rejects.toThrow(AggregateError)
       const staged = async ({ keys }: (typeof worlds)[0]) =>
@@ -261,7 +265,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         await table.store().sweep()
         expect(await table.store().settleTransaction(keys[0]!.tenant, id)).toBe(false)
       }
-      const plan = ({ text }: Call): Fault | undefined => {
+      const plan = ({ text }: ClientCall): ClientFault | undefined => {
         id = /#TXN#([0-9a-f-]{36})/.exec(text)?.[1] ?? id
         return text.includes('COMMITTED') ? { before: look } : undefined
       }
@@ -270,7 +274,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('of several that need the same resources ends: the one that began first goes on', async () => {
       const tenant = newTenant()
-      const keys = [...Array(12).keys()].map((n) => patientOf(`p${n}`, tenant))
+      const keys = [...Array(12).keys()].map((n) => patientKeyOf(`p${n}`, tenant))
       const commitOf = (body: string) =>
         table.store().commit(
           keys.map((key) => writeOf(key, { body })),
@@ -296,7 +300,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       let moved = 0
       const seen: unknown[] = []
       const look = async () => void seen.push(await recent(tenant))
-      const plan = ({ text }: Call): Fault | undefined => {
+      const plan = ({ text }: ClientCall): ClientFault | undefined => {
         if (text.includes('COMMITTED')) return { before: look, after: look }
         return /SET v = p/.test(text) && moved++ === 2 ? 'crash' : undefined
       }
@@ -308,16 +312,16 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('show what is written beside one that is committed and not settled', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
-      const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+      const dies = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
-      await table.store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: table.clock.now() })], [])
+      await table.store().commit([writeOf(patientKeyOf('later', tenant), { body: 'later', lastUpdated: table.clock.now() })], [])
       await table.store().commit([writeOf(keys[0]!, { expected: 2, body: 'plain', lastUpdated: table.clock.now() })], [])
       expect(await recent(tenant)).toEqual(['later/1', 'p0/3', 'p1/2', 'p2/2', 'p3/1', 'p4/1', 'p5/1'])
     })
 
     it('show nothing of one that was aborted', async () => {
       const { keys, writes } = await sixOf(newTenant())
-      const dies = ({ text }: Call): Fault | undefined => (text.includes('COMMITTED') ? 'crash' : undefined)
+      const dies = ({ text }: ClientCall): ClientFault | undefined => (text.includes('COMMITTED') ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
       table.clock.ahead += 31_000
       expect(await recent(keys[0]!.tenant)).toEqual([])
@@ -328,7 +332,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('still show what was brought in late, for the index may hear of it later', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
-      const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+      const dies = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
       table.clock.ahead += 100_000
       await table.store().sweep()
@@ -348,15 +352,15 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { keys, writes, guards } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       let moved = 0
-      const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) && moved++ === 2 ? 'crash' : undefined)
+      const dies = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) && moved++ === 2 ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, guards))
-      await table.store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: at(2) })], [])
-      const seen = async () => (await table.store().history({ tenant }, {}, undefined, 100)).versions.map(({ body }) => text(body))
+      await table.store().commit([writeOf(patientKeyOf('later', tenant), { body: 'later', lastUpdated: instantAt(2) })], [])
+      const seen = async () => (await table.store().history({ tenant }, {}, undefined, 100)).versions.map(({ body }) => decodeText(body))
       expect(await seen()).toEqual(['before', 'before', 'before'])
       await table
         .store()
         .history(keys[0]!, {}, undefined, 100)
-        .then(({ versions }) => expect(versions.map(({ body }) => text(body))).toEqual(['after', 'before']))
+        .then(({ versions }) => expect(versions.map(({ body }) => decodeText(body))).toEqual(['after', 'before']))
       table.clock.ahead += 31_000
       await table.store().sweep()
       expect(await seen()).toEqual(['later', ...AFTER, 'before', 'before', 'before'])
@@ -370,23 +374,23 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await ended(
         table.store({ clock, client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []),
       )
-      await store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: at(2) })], [])
+      await store().commit([writeOf(patientKeyOf('later', tenant), { body: 'later', lastUpdated: instantAt(2) })], [])
       const page = (window: object) => store().history({ tenant }, window, undefined, 100)
       const count = async (window: object) => (await page(window)).versions.length
-      expect([await count({ since: at(0) }), await count({})]).toEqual([3, 4])
-      expect([(await page({ since: at(0) })).until, (await page({})).until]).toEqual([at(1), undefined])
-      expect((await page({ since: at(0), before: at(1) })).until).toBeUndefined()
+      expect([await count({ since: instantAt(0) }), await count({})]).toEqual([3, 4])
+      expect([(await page({ since: instantAt(0) })).until, (await page({})).until]).toEqual([instantAt(1), undefined])
+      expect((await page({ since: instantAt(0), before: instantAt(1) })).until).toBeUndefined()
       clock.ahead += 31_000
       await store().sweep()
-      expect(await count({ since: at(0) })).toBe(4)
-      await store().commit([writeOf(patientOf('now', tenant), { body: 'now', lastUpdated: clock.now() })], [])
-      expect([await count({ since: at(0) }), await count({})]).toEqual([4, 5])
-      const { until = 0 } = await page({ since: at(0) })
+      expect(await count({ since: instantAt(0) })).toBe(4)
+      await store().commit([writeOf(patientKeyOf('now', tenant), { body: 'now', lastUpdated: clock.now() })], [])
+      expect([await count({ since: instantAt(0) }), await count({})]).toEqual([4, 5])
+      const { until = 0 } = await page({ since: instantAt(0) })
       expect(clock.now() - until).toBeGreaterThanOrEqual(15_000)
       clock.ahead += 14_000
-      expect(await count({ since: at(0) })).toBe(4)
+      expect(await count({ since: instantAt(0) })).toBe(4)
       clock.ahead += 1_500
-      expect(await count({ since: at(0) })).toBe(5)
+      expect(await count({ since: instantAt(0) })).toBe(5)
     })
   })
 
@@ -394,14 +398,14 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('stay behind a large transaction that was settled late until the index shows all of it', async () => {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
-      const until = async () => (await table.store().history({ tenant }, { since: at(0) }, undefined, 100)).until
-      const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+      const until = async () => (await table.store().history({ tenant }, { since: instantAt(0) }, undefined, 100)).until
+      const dies = ({ text }: ClientCall): ClientFault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
       table.clock.ahead += 100_000
       await table.store().sweep()
-      expect(await until()).toBe(at(1))
+      expect(await until()).toBe(instantAt(1))
       table.clock.ahead += 16_000
-      expect(await until()).toBeGreaterThan(at(1))
+      expect(await until()).toBeGreaterThan(instantAt(1))
     })
   })
 
@@ -409,13 +413,13 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     const size = isFull
       ? { groups: 4, coordinators: 6, transactions: 40, plain: 150 }
       : { groups: 2, coordinators: 3, transactions: 4, plain: 20 }
-    const { findings, acknowledged, died, readings } = await raced(table, { seed, ...size })
+    const { findings, acknowledged, died, readings } = await runRace(table, { seed, ...size })
     expect(findings).toEqual({ torn: [], lost: [], gaps: [], unsettled: [], apart: [] })
     for (const count of [acknowledged, died, readings]) expect(count).toBeGreaterThan(0)
   }, 300_000)
 
   /** A test that finds nothing in a broken store would find nothing in ours. */
-  const mutants: readonly (readonly [keyof Findings, string, (call: Call) => Fault | undefined])[] = [
+  const mutants: readonly (readonly [keyof RaceFindings, string, (call: ClientCall) => ClientFault | undefined])[] = [
     [
       'torn',
       'readers that take every transaction for aborted',
@@ -441,7 +445,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       let found = 0
       // A race may miss it once.
       for (let round = 0; round < 6 && found === 0; round++) {
-        const { findings } = await raced(table, { seed: seed + round, ...size }, clientWith(plan))
+        const { findings } = await runRace(table, { seed: seed + round, ...size }, clientWith(plan))
         found = findings[finding].length
       }
       expect(found).toBeGreaterThan(0)

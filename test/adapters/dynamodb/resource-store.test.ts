@@ -2,24 +2,24 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { DynamoDbResourceStore } from '../../../lambdas/adapters/dynamodb/store/resource-store.ts'
-import { HEAD, primaryKey } from '../../../lambdas/adapters/dynamodb/table-keys.ts'
+import { HEAD_SORT_KEY, primaryKey } from '../../../lambdas/adapters/dynamodb/table-keys.ts'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
 import { SystemClock } from '../../../lambdas/adapters/in-process/system-clock.ts'
 import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
-import { knownTenantsContract } from '../../contracts/known-tenants.contract.ts'
+import { storedTenantsContract } from '../../contracts/known-tenants.contract.ts'
 import { recentWritesContract } from '../../contracts/recent-writes.contract.ts'
 import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'
 import { settledVersionsContract } from '../../contracts/settled-versions.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 import { TestTable } from '../../fixtures/dynamodb/store.ts'
-import { isWhole } from '../../fixtures/long-runs.ts'
-import { turn } from '../../fixtures/turns.ts'
+import { isFullRun } from '../../fixtures/long-runs.ts'
+import { waitOneTurn } from '../../fixtures/turns.ts'
 
 const given = process.env.DYNAMODB_ENDPOINT
-const isThorough = given !== undefined || isWhole
+const isThorough = given !== undefined || isFullRun
 
-await onDynamo((engine) => {
+await runOnDynamo((engine) => {
   const create = async () => {
     const table = await engine.newTable()
     const blobs = new FilesystemBlobStore(newFolder())
@@ -35,7 +35,7 @@ await onDynamo((engine) => {
       })
     return { table, store: open(), another: async () => open() }
   }
-  knownTenantsContract('DynamoDB', async () => ({ ...(await create()), close: async () => {} }))
+  storedTenantsContract('DynamoDB', async () => ({ ...(await create()), close: async () => {} }))
   recentWritesContract('DynamoDB', async () => ({ store: (await create()).store, close: async () => {} }))
   settledVersionsContract('DynamoDB', async () => {
     const { client, idle } = watched(engine.client)
@@ -68,7 +68,7 @@ function watched(client: DynamoDBDocumentClient) {
     return answer.finally(() => sent.delete(answer))
   }
   const idle = async () => {
-    await turn()
+    await waitOneTurn()
     while (sent.size > 0) await Promise.allSettled(sent)
   }
   return { client: { send } as unknown as DynamoDBDocumentClient, idle }
@@ -76,7 +76,7 @@ function watched(client: DynamoDBDocumentClient) {
 
 /** Of the head: its last byte becomes another, in what still inflates. */
 async function damageBody(client: DynamoDBDocumentClient, TableName: string, key: ResourceKey): Promise<void> {
-  const place = { TableName, Key: { pk: primaryKey(key), sk: HEAD } }
+  const place = { TableName, Key: { pk: primaryKey(key), sk: HEAD_SORT_KEY } }
   const { Item: item } = await client.send(new GetCommand(place))
   const [format, ...deflated] = item!.v.z
   const whole = inflateRawSync(Uint8Array.from(deflated))

@@ -12,20 +12,20 @@ import {
 } from '@aws-sdk/client-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
-import { adoptTable, type WantedTable } from '../../../lambdas/adapters/dynamodb/stream/restored-table.ts'
-import { TABLE } from '../../../lambdas/adapters/dynamodb/table-keys.ts'
-import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { adoptTable, type TableRequirements } from '../../../lambdas/adapters/dynamodb/stream/restored-table.ts'
+import { TABLE_DEFINITION } from '../../../lambdas/adapters/dynamodb/table-keys.ts'
+import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const KEY = 'arn:aws:kms:us-east-1:111111111111:key/1'
 const STREAM = 'arn:aws:dynamodb:us-east-1:111111111111:table/restored/stream/1'
-const WANTED: WantedTable = { name: 'restored', key: KEY, isFollowed: true }
-const STATE: WantedTable = { name: 'restored', key: KEY, isFollowed: false }
+const WANTED: TableRequirements = { name: 'restored', key: KEY, isFollowed: true }
+const STATE: TableRequirements = { name: 'restored', key: KEY, isFollowed: false }
 
 /** As DynamoDB leaves it behind. */
 const RESTORED: TableDescription = {
   TableStatus: 'ACTIVE',
-  KeySchema: [...TABLE.KeySchema] as NonNullable<TableDescription['KeySchema']>,
-  GlobalSecondaryIndexes: TABLE.GlobalSecondaryIndexes as NonNullable<TableDescription['GlobalSecondaryIndexes']>,
+  KeySchema: [...TABLE_DEFINITION.KeySchema] as NonNullable<TableDescription['KeySchema']>,
+  GlobalSecondaryIndexes: TABLE_DEFINITION.GlobalSecondaryIndexes as NonNullable<TableDescription['GlobalSecondaryIndexes']>,
   SSEDescription: { Status: 'ENABLED', SSEType: 'KMS', KMSMasterKeyArn: KEY },
 }
 
@@ -80,7 +80,7 @@ function tableOf(
   })
   let pauses = 0
   const pause = async () => void pauses++
-  const adopt = (wanted: WantedTable) => adoptTable(wanted, { client: new DynamoDBClient({ region: 'us-east-1' }), pause })
+  const adopt = (wanted: TableRequirements) => adoptTable(wanted, { client: new DynamoDBClient({ region: 'us-east-1' }), pause })
   return { adopt, made, mock, pauses: () => pauses }
 }
 
@@ -176,7 +176,7 @@ describe('A table that was restored', () => {
   })
 })
 
-await onDynamo(async (engine) => {
+await runOnDynamo(async (engine) => {
   afterAll(() => engine.stop())
 
   /** What the emulator does not know is answered in its place: which key encrypts a table, and recovery. */
@@ -197,7 +197,7 @@ await onDynamo(async (engine) => {
 
   it('A table of an emulator has a stream of both images then, and items that expire, and is adopted again as it is', async () => {
     const name = `restored-${crypto.randomUUID()}`
-    await engine.client.send(new CreateTableCommand({ TableName: name, ...TABLE }) as never)
+    await engine.client.send(new CreateTableCommand({ TableName: name, ...TABLE_DEFINITION }) as never)
     const client = withoutWhatIsUnknown()
     const arn = await adoptTable({ ...WANTED, name }, { client })
     const { Table } = await client.send(new DescribeTableCommand({ TableName: name }))

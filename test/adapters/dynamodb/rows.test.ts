@@ -1,22 +1,22 @@
 /** The rows of a deployment, on an emulator: the contract, answers that are lost, pages. */
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { DynamoDbKeptRows } from '../../../lambdas/adapters/dynamodb/rows/rows.ts'
-import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
-import { keptRowsContract } from '../../contracts/kept-rows.contract.ts'
-import { type Call, type Fault, faulty } from '../../fixtures/dynamodb/faults.ts'
-import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { DynamoDbRows } from '../../../lambdas/adapters/dynamodb/rows/rows.ts'
+import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { rowsContract } from '../../contracts/kept-rows.contract.ts'
+import { type ClientCall, type ClientFault, withFaults } from '../../fixtures/dynamodb/faults.ts'
+import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
 const LIMITS = { attempts: 8, patience: 60_000 }
 
-await onDynamo(async (engine) => {
+await runOnDynamo(async (engine) => {
   afterAll(() => engine.stop())
-  const rowsWith = (table: string, plan: (call: Call) => Fault | undefined) =>
-    new DynamoDbKeptRows(new Dynamo(faulty(engine.client, plan), table, LIMITS))
+  const rowsWith = (table: string, plan: (call: ClientCall) => ClientFault | undefined) =>
+    new DynamoDbRows(new TableClient(withFaults(engine.client, plan), table, LIMITS))
 
-  keptRowsContract('dynamodb', async () => {
+  rowsContract('dynamodb', async () => {
     const table = await engine.newTable()
     let writes = 0
-    const counting = ({ name }: Call): Fault | undefined => {
+    const counting = ({ name }: ClientCall): ClientFault | undefined => {
       if (name === 'Put') writes++
       return undefined
     }

@@ -3,20 +3,20 @@ import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../../lambdas/adapters/dynamodb/rows/audit-log.ts'
 import { makeSecretKey, readSecretKey } from '../../../lambdas/adapters/dynamodb/rows/secret-key.ts'
-import { DynamoDbKeptState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
-import { Dynamo } from '../../../lambdas/adapters/dynamodb/table-client.ts'
+import { DynamoDbSharedState } from '../../../lambdas/adapters/dynamodb/rows/shared-state.ts'
+import { TableClient } from '../../../lambdas/adapters/dynamodb/table-client.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
 import { auditLogContract } from '../../contracts/audit-log.contract.ts'
-import { onDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
+import { runOnDynamo } from '../../fixtures/dynamodb/on-dynamo.ts'
 
-await onDynamo(async (engine) => {
+await runOnDynamo(async (engine) => {
   const limits = { attempts: 3, patience: 60_000 }
   const table = await engine.newTable()
-  const dynamo = new Dynamo(engine.client, table, limits)
+  const dynamo = new TableClient(engine.client, table, limits)
   afterAll(() => engine.stop())
 
   describe('a state several processes share', () => {
-    const open = (name: string) => new DynamoDbKeptState<readonly number[]>(dynamo, name, [])
+    const open = (name: string) => new DynamoDbSharedState<readonly number[]>(dynamo, name, [])
 
     it('begins as it was given, and is read as it was changed', async () => {
       const state = open('begins')
@@ -39,7 +39,7 @@ await onDynamo(async (engine) => {
   })
 
   it('a key of seals is made once, whoever makes it, and is missed loudly', async () => {
-    const own = new Dynamo(engine.client, await engine.newTable(), limits)
+    const own = new TableClient(engine.client, await engine.newTable(), limits)
     await expect(readSecretKey(own)).rejects.toThrow('has no key')
     await Promise.all([makeSecretKey(own), makeSecretKey(own)])
     const key = await readSecretKey(own)
@@ -52,9 +52,11 @@ await onDynamo(async (engine) => {
     const at = Date.UTC(2026, 0, 2, 3, 4, 5)
 
     auditLogContract('a table', async (durability) => {
-      const own = new Dynamo(engine.client, await engine.newTable(), limits)
+      const own = new TableClient(engine.client, await engine.newTable(), limits)
       let isDown = false
-      const failing = { putAll: (items: never) => (isDown ? Promise.reject(new Error('down')) : own.putAll(items)) } as unknown as Dynamo
+      const failing = {
+        putAll: (items: never) => (isDown ? Promise.reject(new Error('down')) : own.putAll(items)),
+      } as unknown as TableClient
       const told: unknown[] = []
       const log = new DynamoDbAuditLog({
         dynamo: failing,
@@ -90,7 +92,7 @@ await onDynamo(async (engine) => {
     })
 
     it('take one write unit for a search that shows one patient', async () => {
-      const own = new Dynamo(engine.client, await engine.newTable(), limits)
+      const own = new TableClient(engine.client, await engine.newTable(), limits)
       const log = new DynamoDbAuditLog({
         dynamo: own,
         retentionDays: 90,

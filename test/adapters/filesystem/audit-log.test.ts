@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { AuditFile } from '../../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemAuditLog } from '../../../lambdas/adapters/filesystem/audit-log.ts'
-import { type AuditDurability, type AuditRecord, roomFor } from '../../../lambdas/ports/security/audit-log.ts'
+import { type AuditDurability, type AuditRecord, reservedBytesOf } from '../../../lambdas/ports/security/audit-log.ts'
 import { auditLogContract } from '../../contracts/audit-log.contract.ts'
-import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
 /** Whole lines: while a write fails, half a line may stand at the end. */
@@ -36,7 +36,7 @@ auditLogContract('files', async (durability) => {
   const told: unknown[] = []
   const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability, onError: (error) => told.push(error) })
   const file = join(folder, '2026-01-02.jsonl')
-  atEnd(() => log.close())
+  runAtEnd(() => log.close())
   return {
     log,
     told,
@@ -119,7 +119,7 @@ describe('Audit records in files', () => {
     const longest = (interaction: string, requestId: string): AuditRecord => {
       const record = { ...entry, at, interaction, requestId, scopes: '' }
       const date = new Date(at).toISOString()
-      return { ...record, scopes: 'x'.repeat(roomFor(interaction) - JSON.stringify({ ...record, at: date }).length) }
+      return { ...record, scopes: 'x'.repeat(reservedBytesOf(interaction) - JSON.stringify({ ...record, at: date }).length) }
     }
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
     const kinds = ['read', 'bundle', 'token', 'bundle', 'read']

@@ -10,7 +10,7 @@ import { replaceDurably } from '../../../lambdas/adapters/filesystem/durable-fil
 import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
 import { blobStoreContract } from '../../contracts/blob-store.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { itNeeding, works } from '../../fixtures/needing.ts'
+import { isProgramUsable, itRequiring } from '../../fixtures/needing.ts'
 
 const root = newFolder()
 
@@ -173,17 +173,20 @@ describe('A folder of blobs', () => {
     expect((await store.get('a'))?.bytes).toEqual(Buffer.from(bytes))
   })
 
-  itNeeding('ulimit', works('sh', '-c', 'ulimit -S -f 1000'))('on a full disk refuses, and has nothing of what did not fit', async () => {
-    const folder = join(root, 'full')
-    const program = fileURLToPath(new URL('../../fixtures/crash/blobs-until-full.ts', import.meta.url))
-    const limited = ['-c', 'ulimit -S -f 1000; exec "$@"', 'sh', process.execPath, program, folder]
-    const { stdout } = spawnSync('sh', limited, { encoding: 'utf8' })
-    expect(JSON.parse(stdout)).toEqual(['disk-full', 'disk-full', 'disk-full'])
-    const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => path.replace(/[0-9a-f-]{36,}/, '*'))
-    expect(left.sort()).toEqual(['objects', 'objects/*', 'parts', 'parts/*', 'parts/*/begun', 'parts/*/of'])
-    const store = new FilesystemBlobStore(folder)
-    expect((await store.get('a'))?.bytes).toEqual(Buffer.from('small'))
-  })
+  itRequiring('ulimit', isProgramUsable('sh', '-c', 'ulimit -S -f 1000'))(
+    'on a full disk refuses, and has nothing of what did not fit',
+    async () => {
+      const folder = join(root, 'full')
+      const program = fileURLToPath(new URL('../../fixtures/crash/blobs-until-full.ts', import.meta.url))
+      const limited = ['-c', 'ulimit -S -f 1000; exec "$@"', 'sh', process.execPath, program, folder]
+      const { stdout } = spawnSync('sh', limited, { encoding: 'utf8' })
+      expect(JSON.parse(stdout)).toEqual(['disk-full', 'disk-full', 'disk-full'])
+      const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => path.replace(/[0-9a-f-]{36,}/, '*'))
+      expect(left.sort()).toEqual(['objects', 'objects/*', 'parts', 'parts/*', 'parts/*/begun', 'parts/*/of'])
+      const store = new FilesystemBlobStore(folder)
+      expect((await store.get('a'))?.bytes).toEqual(Buffer.from('small'))
+    },
+  )
 
   it('continues only parts by their ids', async () => {
     const store = new FilesystemBlobStore(join(root, 'ids'))

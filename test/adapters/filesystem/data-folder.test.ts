@@ -11,13 +11,13 @@ import { describe, expect, it } from '@jest/globals'
 import { DataFolderInUse, openDataFolder } from '../../../lambdas/adapters/filesystem/data-folder.ts'
 import { DataFolderError } from '../../../lambdas/adapters/filesystem/folder-entries.ts'
 import { takeLock } from '../../../lambdas/adapters/filesystem/folder-lock.ts'
-import { atEnd, newFolder } from '../../fixtures/at-end.ts'
-import { timesOf } from '../../fixtures/long-runs.ts'
+import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
+import { caseCountOf } from '../../fixtures/long-runs.ts'
 
-const AT_ONCE = timesOf(5, 200)
+const AT_ONCE = caseCountOf(5, 200)
 
 const children = new Set<ChildProcess>()
-atEnd(() => {
+runAtEnd(() => {
   for (const child of children) child.kill('SIGKILL')
 })
 

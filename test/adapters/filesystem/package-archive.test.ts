@@ -1,14 +1,14 @@
 /** Archives of packages that nobody vouches for. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
-import { ArchiveError, type Bounds, type JsonObject, readArchive } from '../../../lambdas/adapters/filesystem/package-archive.ts'
-import { archiveOf, guide } from '../../fixtures/packages.ts'
+import { ArchiveError, type ArchiveLimits, type JsonObject, readArchive } from '../../../lambdas/adapters/filesystem/package-archive.ts'
+import { guideFilesOf, packArchive } from '../../fixtures/packages.ts'
 
 async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 100) yield bytes.subarray(at, at + 100)
 }
 
-async function read(bytes: Uint8Array, bounds?: Bounds): Promise<readonly JsonObject[]> {
+async function read(bytes: Uint8Array, bounds?: ArchiveLimits): Promise<readonly JsonObject[]> {
   const files: JsonObject[] = []
   await readArchive(chunksOf(bytes), (file) => files.push(file), bounds)
   return files
@@ -25,13 +25,13 @@ describe('An archive', () => {
       '../d.json': { d: 1 },
       '/e.json': '{',
     }
-    const bytes = await archiveOf({ ...files, ...MANIFEST })
+    const bytes = await packArchive({ ...files, ...MANIFEST })
     expect(await read(bytes)).toEqual([{ a: 1 }])
     expect(await readArchive(chunksOf(bytes), () => undefined)).toEqual(MANIFEST['package/package.json'])
   })
 
   it('is read without the files of attributes that a Mac adds', async () => {
-    const bytes = await archiveOf({
+    const bytes = await packArchive({
       '._package': 'x',
       'package/._package.json': '\u0000\u0005',
       'package/._a.json': 'x',
@@ -45,17 +45,17 @@ describe('An archive', () => {
     ['nothing', async () => new Uint8Array(0), 'cannot be read'],
     ['what is not compressed', async () => Buffer.from('{"a":1}'), 'cannot be read'],
     ['what is no tar', async () => gzipSync('x'.repeat(2_000)), 'cannot be read'],
-    ['what is cut off', async () => (await archiveOf(guide('1.0.0'))).subarray(0, 300), 'cannot be read'],
-    ['what is damaged', async () => (await archiveOf(guide('1.0.0'))).map((byte, i) => (i === 200 ? byte ^ 0xff : byte)), ''],
-    ['none of a package', () => archiveOf({ 'package/a.json': {} }), 'It has no package/package.json'],
-    ['what is no JSON', () => archiveOf({ ...MANIFEST, 'package/a.json': '{"a"' }), 'package/a.json is not a JSON object'],
-    ['a list', () => archiveOf({ ...MANIFEST, 'package/a.json': [] }), 'package/a.json is not a JSON object'],
+    ['what is cut off', async () => (await packArchive(guideFilesOf('1.0.0'))).subarray(0, 300), 'cannot be read'],
+    ['what is damaged', async () => (await packArchive(guideFilesOf('1.0.0'))).map((byte, i) => (i === 200 ? byte ^ 0xff : byte)), ''],
+    ['none of a package', () => packArchive({ 'package/a.json': {} }), 'It has no package/package.json'],
+    ['what is no JSON', () => packArchive({ ...MANIFEST, 'package/a.json': '{"a"' }), 'package/a.json is not a JSON object'],
+    ['a list', () => packArchive({ ...MANIFEST, 'package/a.json': [] }), 'package/a.json is not a JSON object'],
     [
       'a link',
-      () => archiveOf(MANIFEST, { name: 'package/a.json', type: 'symlink', linkname: '/etc/passwd' }),
+      () => packArchive(MANIFEST, { name: 'package/a.json', type: 'symlink', linkname: '/etc/passwd' }),
       'It holds a link (package/a.json)',
     ],
-    ['a hard link', () => archiveOf(MANIFEST, { name: 'package/a.json', type: 'link', linkname: '/etc/passwd' }), 'It holds a link'],
+    ['a hard link', () => packArchive(MANIFEST, { name: 'package/a.json', type: 'link', linkname: '/etc/passwd' }), 'It holds a link'],
   ])('is refused: %s', async (_, make, text) => {
     const refused = read(await make())
     await expect(refused).rejects.toBeInstanceOf(ArchiveError)
@@ -63,8 +63,8 @@ describe('An archive', () => {
   })
 
   it('is bounded: all of it unpacked, each file, how many', async () => {
-    const bytes = await archiveOf({ ...MANIFEST, 'package/a.json': { a: '0'.repeat(100_000) }, 'package/b.json': {} })
-    const wide: Bounds = { all: 1_000_000, each: 200_000, files: 3 }
+    const bytes = await packArchive({ ...MANIFEST, 'package/a.json': { a: '0'.repeat(100_000) }, 'package/b.json': {} })
+    const wide: ArchiveLimits = { all: 1_000_000, each: 200_000, files: 3 }
     expect(bytes.length).toBeLessThan(2_000)
     expect(await read(bytes, wide)).toHaveLength(2)
     await expect(read(bytes, { ...wide, all: 50_000 })).rejects.toThrow('It holds more than 50000 bytes')

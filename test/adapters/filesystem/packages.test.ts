@@ -2,14 +2,14 @@
 import { mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from '@jest/globals'
-import { FilesystemPackages, packageIn } from '../../../lambdas/adapters/filesystem/packages.ts'
+import { FilesystemPackages, packageOfFolder } from '../../../lambdas/adapters/filesystem/packages.ts'
 import { PackagedDefinitions } from '../../../lambdas/packages/packaged-definitions.ts'
 import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
 import { conformanceContract } from '../../contracts/conformance.contract.ts'
 import { packagesContract } from '../../contracts/packages.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { loadingPackages } from '../../fixtures/packages.ts'
+import { packageLoader } from '../../fixtures/packages.ts'
 
 /** Waits until the clock of the file system has moved on: it stands still for some milliseconds. */
 async function tick(): Promise<void> {
@@ -41,7 +41,7 @@ packagesContract('Folders', async () => {
 
 conformanceContract('Folders', async () => {
   const store = new FilesystemPackages(join(newFolder(), 'packages'))
-  const loading = loadingPackages(store)
+  const loading = packageLoader(store)
   const load: typeof loading = async (definitions) => {
     const takeAway = await tick().then(() => loading(definitions))
     return () => tick().then(takeAway)
@@ -66,7 +66,7 @@ beforeEach(() => {
 })
 
 const over = (folder: string, ...own: readonly string[]) =>
-  new PackagedDefinitions({ own: own.map(packageIn), added: new FilesystemPackages(folder) })
+  new PackagedDefinitions({ own: own.map(packageOfFolder), added: new FilesystemPackages(folder) })
 const from = async (packages: PackagedDefinitions): Promise<unknown> =>
   ((await packages.valueSet(URL)) as unknown as Said | undefined)?.from
 

@@ -1,6 +1,6 @@
 /** The clock of the embedded home: when it is believed, and when not. */
 import { describe, expect, it } from '@jest/globals'
-import { WatchedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
+import { CheckedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
 import { DAY, MINUTE, SetClock, YEAR } from '../../fixtures/set-clock.ts'
 
 const NOW = '2026-06-01T12:00:00.000Z'
@@ -9,7 +9,7 @@ const HOUR = 60 * MINUTE
 function clockAt(iso = NOW, newest = 0) {
   const machine = new SetClock(iso)
   const told: string[] = []
-  const clock = new WatchedClock((line) => told.push(line), machine)
+  const clock = new CheckedClock((line) => told.push(line), machine)
   clock.compareWith(newest)
   const said = () => new Date(clock.now()).toISOString()
   return { machine, clock, told, said, may: () => [clock.mayStamp(), clock.maySweep()] }

@@ -1,7 +1,7 @@
 /** A seal knows what was sealed before the store was set back, and any text is itself. */
 import { expect, it } from '@jest/globals'
 import { sealOfEpoch } from '../../../lambdas/adapters/in-process/epoch-seal.ts'
-import { OpenedSeal } from '../../../lambdas/adapters/in-process/lazy-seal.ts'
+import { LazySeal } from '../../../lambdas/adapters/in-process/lazy-seal.ts'
 import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
 
 const plain = new AesSeal(new Uint8Array(32))
@@ -22,7 +22,7 @@ it('digests of queries are equal in all epochs of one key, and different with an
   const key = new Uint8Array(32)
   const digests: string[] = []
   for (const epoch of [0, 3]) {
-    const opened = new OpenedSeal(async () => key, epoch)
+    const opened = new LazySeal(async () => key, epoch)
     expect(() => opened.digest('["code","1"]')).toThrow('not ready')
     await opened.ready()
     digests.push(opened.digest('["code","1"]'))

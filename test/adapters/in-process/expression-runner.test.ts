@@ -5,35 +5,35 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { ForkedExpressionRunner } from '../../../lambdas/adapters/in-process/expression-runner.ts'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
-import { interpreted, loadInterpreter } from '../../../lambdas/fhir/path/interpreter.ts'
+import { createInterpreter, loadInterpreter } from '../../../lambdas/fhir/path/interpreter.ts'
 import type {
-  Budget,
   ConformanceAnswer,
   ConformanceQuestion,
-  Evaluated,
+  EvaluationResult,
+  ExpressionBudget,
   FoundValue,
 } from '../../../lambdas/ports/execution/expression-runner.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { EXPRESSION_PROGRAM } from '../../../lambdas/runtime/expressions/expression-program.ts'
 import { evaluateAhead } from '../../../lambdas/search/custom/batch-evaluation.ts'
-import { unusableFor } from '../../../lambdas/search/custom/usable-expression.ts'
+import { findExpressionProblem } from '../../../lambdas/search/custom/usable-expression.ts'
 import { parametersOf } from '../../../lambdas/search/parameters.ts'
-import { PACKAGE } from '../../../search-mappings/generate/hl7.ts'
+import { PACKAGE_FOLDER } from '../../../search-mappings/generate/hl7.ts'
 import { isAlive } from '../../fixtures/alive.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { isWhole } from '../../fixtures/long-runs.ts'
+import { isFullRun } from '../../fixtures/long-runs.ts'
 
 const runner = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM, memory: 128 })
 afterAll(() => runner.close())
 
-const PLENTY: Budget = { each: 250, all: 60_000, overruns: 60 }
+const PLENTY: ExpressionBudget = { each: 250, all: 60_000, overruns: 60 }
 const resource = JSON.stringify({ resourceType: 'Patient', id: 'p', name: [{ family: `${'a'.repeat(60)}b`, given: ['Peter'] }] })
-const evaluated = (...expressions: readonly string[]): Promise<readonly Evaluated[]> =>
+const evaluated = (...expressions: readonly string[]): Promise<readonly EvaluationResult[]> =>
   runner.evaluate(
     expressions.map((expression) => ({ expression, type: 'Patient', resource })),
     PLENTY,
   )
-const shown = (outcome: Evaluated): unknown => ('values' in outcome ? outcome.values : outcome.failure)
+const shown = (outcome: EvaluationResult): unknown => ('values' in outcome ? outcome.values : outcome.failure)
 const computed = (found: FoundValue | undefined): unknown => (found !== undefined && 'value' in found ? found.value : found)
 
 /** What no count of items sees, and no clock stops: one operation of fhirpath.js on very long texts. */
@@ -68,17 +68,17 @@ describe('an expression', () => {
     ['%unheardOf', 'unheardOf'],
     ['Patient.name.where(now() > @2020)', 'now( is nothing an index can keep'],
   ])('%s is refused with the reason', async (expression, reason) => {
-    expect(await unusableFor(runner, expression, 'Patient')).toEqual({ text: expect.stringContaining(reason) })
+    expect(await findExpressionProblem(runner, expression, 'Patient')).toEqual({ text: expect.stringContaining(reason) })
   })
 
   it('that takes too long on no elements at all is refused', async () => {
-    expect(await unusableFor(runner, `'${'a'.repeat(40)}b'.matches('^(a+)+$')`, 'Patient')).toBe('too-costly')
+    expect(await findExpressionProblem(runner, `'${'a'.repeat(40)}b'.matches('^(a+)+$')`, 'Patient')).toBe('too-costly')
   })
 })
 
 describe('conformsTo()', () => {
   const bundle = JSON.stringify({ resourceType: 'Bundle', entry: ['a', 'b'].map((id) => ({ resource: { resourceType: 'Patient', id } })) })
-  const asked = async (expression: string, ...conformance: readonly ConformanceAnswer[]): Promise<Evaluated> =>
+  const asked = async (expression: string, ...conformance: readonly ConformanceAnswer[]): Promise<EvaluationResult> =>
     (await runner.evaluate([{ expression, type: 'Bundle', resource: bundle, isShown: true, conformance }], PLENTY))[0]!
   const at = (i: number): ConformanceQuestion => ({ at: ['entry', i, 'resource'], canonical: 'http://x' })
 
@@ -96,7 +96,7 @@ describe('conformsTo()', () => {
 })
 
 describe('an expression that costs too much', () => {
-  it.each(isWhole ? POISONS : POISONS.slice(0, 2))('is told so, and those around it have their values: %s', async (_, poison) => {
+  it.each(isFullRun ? POISONS : POISONS.slice(0, 2))('is told so, and those around it have their values: %s', async (_, poison) => {
     const [before, costly, after] = await evaluated('Patient.id', poison, 'Patient.id')
     expect([before, costly, after].map((each) => shown(each!))).toEqual([
       [{ type: 'string', value: 'p' }],
@@ -238,7 +238,7 @@ describe('its process', () => {
       const [, outcome] = await runner.evaluate(asked, PLENTY)
       expect([outcome!.ms, (outcome!.lost ?? 0) > PLENTY.each]).toEqual([1, before === 'costly'])
     }
-    const [, unusable] = await Promise.all([evaluated(['costly']), unusableFor(runner, 'diesAfterCostly', 'Patient')])
+    const [, unusable] = await Promise.all([evaluated(['costly']), findExpressionProblem(runner, 'diesAfterCostly', 'Patient')])
     expect(unusable).toBeUndefined()
   })
 
@@ -265,7 +265,7 @@ describe('on official examples', () => {
     'MedicationRequest-medrx0301',
     'ValueSet-example-extensional',
   ])('%s: every search parameter has the values it has on this thread', async (name) => {
-    const text = readFileSync(join(PACKAGE, `${name}.json`), 'utf8')
+    const text = readFileSync(join(PACKAGE_FOLDER, `${name}.json`), 'utf8')
     const tree = parseJson(text) as { resourceType: string }
     const expressions = parametersOf(tree.resourceType).map(({ expression }) => expression)
     const outcomes = await runner.evaluate(
@@ -279,13 +279,13 @@ describe('on official examples', () => {
 
   const here = (expression: string, tree: { resourceType: string }): string => {
     try {
-      return JSON.stringify(interpreted(expression, tree.resourceType)(tree, tree).map(({ type, value }) => [type, plain(value)]))
+      return JSON.stringify(createInterpreter(expression, tree.resourceType)(tree, tree).map(({ type, value }) => [type, plain(value)]))
     } catch {
       return 'failed'
     }
   }
 
-  const there = (outcome: Evaluated, tree: object): string =>
+  const there = (outcome: EvaluationResult, tree: object): string =>
     'failure' in outcome
       ? outcome.failure
       : JSON.stringify(outcome.values.map((each) => [each.type, 'at' in each ? at(tree, each.at) : computed(each)]))

@@ -1,8 +1,8 @@
 /** The rows tests of the export keep in memory keep what the port promises. */
-import { keptRowsContract } from '../../contracts/kept-rows.contract.ts'
-import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
+import { rowsContract } from '../../contracts/kept-rows.contract.ts'
+import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 
-keptRowsContract('memory', async () => {
-  const rows = new MemoryKeptRows()
+rowsContract('memory', async () => {
+  const rows = new MemoryRows()
   return { open: async () => rows, written: () => rows.writes }
 })

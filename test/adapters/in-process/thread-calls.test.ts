@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals'
-import { type CallMessage, Calls } from '../../../lambdas/adapters/in-process/thread-calls.ts'
+import { type CallMessage, ThreadCalls } from '../../../lambdas/adapters/in-process/thread-calls.ts'
 
 /** Two sides; what one posts the other gets a little later, as a copy. */
 function pair() {
-  const sides: Calls[] = []
+  const sides: ThreadCalls[] = []
   const to = (other: number) => (message: CallMessage) => setImmediate(() => sides[other]!.receive(structuredClone(message)))
   sides.push(
-    new Calls(to(1), { twice: async (text: string): Promise<string> => `${text}${await sides[0]!.call('end')}` }),
-    new Calls(to(0), {
+    new ThreadCalls(to(1), { twice: async (text: string): Promise<string> => `${text}${await sides[0]!.call('end')}` }),
+    new ThreadCalls(to(0), {
       end: () => '!',
       fail: () => Promise.reject(new RangeError('no')),
       never: () => new Promise(() => undefined),
     }),
   )
-  return sides as [Calls, Calls]
+  return sides as [ThreadCalls, ThreadCalls]
 }
 
 describe('Calls between two threads', () => {

@@ -1,13 +1,13 @@
 /** Workflows of the embedded home: the contract, how many writers there are, what is reported, how they are closed. */
 import { describe, expect, it } from '@jest/globals'
 import { InProcessWorkflow, type InProcessWorkflowOptions } from '../../../lambdas/adapters/in-process/workflow.ts'
-import { MACHINE, type StepsInput, workflowContract } from '../../contracts/workflow.contract.ts'
-import { turn } from '../../fixtures/turns.ts'
+import { type StepsInput, TEST_STATE_MACHINE, workflowContract } from '../../contracts/workflow.contract.ts'
+import { waitOneTurn } from '../../fixtures/turns.ts'
 
 function opened(options: Partial<InProcessWorkflowOptions> = {}) {
   const reported: Error[] = []
   const report = (error: unknown) => void reported.push(error as Error)
-  const fixed = { definition: MACHINE, writers: 40, report, pause: async () => undefined, waits: 0 }
+  const fixed = { definition: TEST_STATE_MACHINE, writers: 40, report, pause: async () => undefined, waits: 0 }
   return { reported, workflow: new InProcessWorkflow({ ...fixed, step: async () => undefined, ...options }) }
 }
 
@@ -31,8 +31,8 @@ describe('Workflows in this process', () => {
       step: async ({ action, job, item }: StepsInput) => {
         if (action !== 'write') return { job, wait: 0, items }
         seen = Math.max(seen, ++now)
-        await turn()
-        await turn()
+        await waitOneTurn()
+        await waitOneTurn()
         now--
         written++
         return { job, item, more: false }
@@ -110,7 +110,7 @@ describe('Workflows in this process', () => {
       step: async ({ action, job, item }: StepsInput) => {
         if (action !== 'write') return { job, wait: 0, items }
         begun()
-        for (let i = 0; i < 10; i++) await turn()
+        for (let i = 0; i < 10; i++) await waitOneTurn()
         ended.push(`${item}`)
         return { job, item, more: true }
       },

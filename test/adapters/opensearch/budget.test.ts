@@ -3,10 +3,10 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type Client, errors } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
-import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 
 const BUDGET = 10_000
-const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: all(), access: 'everything', order: [], limit: 10, total: 'none' }
+const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 10, total: 'none' }
 const MANY = Array.from({ length: 31 }, (_, i) => `Type${i}`)
 
 /** `patience`: ms that the client waits. `left`: ms after which the engine cancels the search. */

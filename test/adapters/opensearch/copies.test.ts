@@ -2,19 +2,19 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { readBody } from '../../../lambdas/adapters/opensearch/document-body.ts'
 import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
-import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onTwoNodes, type TestIndex } from '../../engines/opensearch-index.ts'
+import { createTestIndex, runOnTwoNodes, type TestIndex } from '../../engines/opensearch-index.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
-onTwoNodes('OpenSearch on two nodes', (endpoint) => {
+runOnTwoNodes('OpenSearch on two nodes', (endpoint) => {
   let open: TestIndex
   let writing: Writing
   beforeEach(() => {
-    open = indexOn(endpoint, { keepsBodies: true, refresh: 'none', knownFor: 0 })
+    open = createTestIndex(endpoint, { keepsBodies: true, refresh: 'none', knownFor: 0 })
     writing = new Writing(open, firstSeed())
   })
   afterEach(() => open.close())
@@ -74,7 +74,7 @@ onTwoNodes('OpenSearch on two nodes', (endpoint) => {
       })
       .toSorted()
   }
-  const plan: Plan = { tenant: 'one', types: ['Observation'], where: all(), access: 'everything', order: [], limit: 1, total: 'accurate' }
+  const plan: Plan = { tenant: 'one', types: ['Observation'], where: and(), access: 'everything', order: [], limit: 1, total: 'accurate' }
 
   const expectAlike = async (copies: number, change: string): Promise<void> => {
     await settled()
@@ -88,7 +88,7 @@ onTwoNodes('OpenSearch on two nodes', (endpoint) => {
     // A new index gets its replica while its first documents come.
     for (let batch = 0; batch < 10; batch++) await writing.write()
     await expectAlike(2, 'none')
-    for (let round = 0; round < timesOf(3, 20); round++) {
+    for (let round = 0; round < caseCountOf(3, 20); round++) {
       for (const { name, copies, change } of changes) {
         const going = writing.start()
         await change()

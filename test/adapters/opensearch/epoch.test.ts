@@ -4,10 +4,10 @@ import { externalVersion } from '../../../lambdas/adapters/opensearch/external-v
 import { hitOf } from '../../../lambdas/adapters/opensearch/search-requests.ts'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
-import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument, SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
 
 it('a hit has the version of its resource, in any epoch up to the millionth', () => {
   for (const epoch of [0, 1, 1_000_000])
@@ -17,10 +17,10 @@ it('a hit has the version of its resource, in any epoch up to the millionth', ()
   expect(externalVersion(0, 7)).toBe(7)
 })
 
-onOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
+runOnOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
   let open: TestIndex
   beforeEach(() => {
-    open = indexOn(endpoint)
+    open = createTestIndex(endpoint)
   })
   afterEach(() => open.close())
 
@@ -32,7 +32,7 @@ onOpenSearch('OpenSearch behind a store that was set back', (endpoint) => {
 
   const basic = (id: string, version: number, fields: Partial<IndexDocument> = {}) =>
     document({ type: 'Basic', id, version, groups: { 'g:code': ['x'] }, ...fields })
-  const plan: Plan = { tenant: 'one', types: ['Basic'], where: all(), access: 'everything', order: [], limit: 9, total: 'accurate' }
+  const plan: Plan = { tenant: 'one', types: ['Basic'], where: and(), access: 'everything', order: [], limit: 9, total: 'accurate' }
   const found = async (index: SearchIndex) => (await index.find(plan)).hits.map(({ id, version }) => `${id} ${version}`)
 
   it('takes lower versions of the next epoch, and goes on from there', async () => {

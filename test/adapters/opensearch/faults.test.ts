@@ -6,23 +6,23 @@ import type { OpenSearchIndex, OpenSearchOptions } from '../../../lambdas/adapte
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
-import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
-import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../../engines/opensearch-proxy.ts'
+import { createTestIndex, runOnOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
+import { type FaultyEngine, type ProxiedRequest, type ProxyFault, startFaultyProxy } from '../../engines/opensearch-proxy.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
 /** Milliseconds for which an engine that says nothing is waited for; one that answers has as long as it takes on a busy machine. */
 const SILENT = 2_000
-const patienceFor = ({ kind }: Fault) => (kind === 'silence' ? { patience: SILENT } : {})
+const patienceFor = ({ kind }: ProxyFault) => (kind === 'silence' ? { patience: SILENT } : {})
 
-onOpenSearch('OpenSearch among faults', (endpoint) => {
+runOnOpenSearch('OpenSearch among faults', (endpoint) => {
   let open: TestIndex
   let proxies: FaultyEngine[]
   let told: string[]
   beforeEach(() => {
-    open = indexOn(endpoint)
+    open = createTestIndex(endpoint)
     proxies = []
     told = []
   })
@@ -31,8 +31,8 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     await open.close()
   })
 
-  const through = async (plan: (request: Passing) => Fault | undefined, options: Partial<OpenSearchOptions> = {}) => {
-    const proxy = await proxyTo(endpoint, plan)
+  const through = async (plan: (request: ProxiedRequest) => ProxyFault | undefined, options: Partial<OpenSearchOptions> = {}) => {
+    const proxy = await startFaultyProxy(endpoint, plan)
     proxies.push(proxy)
     return open.another(
       { attempts: 4, pause: 1, patience: 60_000, onPoison: ({ id }, reason) => void told.push(`${id}: ${reason}`), ...options },
@@ -40,23 +40,23 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     )
   }
   /** The faults of the first requests to a path. */
-  const first = (path: string, ...faults: readonly Fault[]) => {
+  const first = (path: string, ...faults: readonly ProxyFault[]) => {
     const left = [...faults]
-    return (request: Passing) => (request.path.includes(path) ? left.shift() : undefined)
+    return (request: ProxiedRequest) => (request.path.includes(path) ? left.shift() : undefined)
   }
   const some = (from: number, to: number, fields: Partial<IndexDocument> = {}) =>
     Array.from({ length: to - from }, (_, i) => document({ id: `${from + i}`, keys: { b: ['x'] }, ...fields }))
   const plan = (rest: Partial<Plan> = {}): Plan => ({
     tenant: 'one',
     types: ['Observation'],
-    where: all(),
+    where: and(),
     access: 'everything',
     order: [],
     limit: 1_000,
     total: 'accurate',
     ...rest,
   })
-  const ids = async (where: Predicate = all(), index = open.index) =>
+  const ids = async (where: Predicate = and(), index = open.index) =>
     (await index.find(plan({ where }))).hits.map(({ id, version }) => (version === 1 ? id : `${id}v${version}`)).join(' ')
   const key = (field: string, value: string): Predicate => ({ kind: 'key', field, oneOf: [value] })
   const notApplied = async (index: { apply: OpenSearchIndex['apply'] }, documents: readonly IndexDocument[]) => {
@@ -66,7 +66,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
   }
 
   describe('what passes is tried again', () => {
-    const FAULTS: readonly Fault[] = [
+    const FAULTS: readonly ProxyFault[] = [
       { kind: 'status', status: 429 },
       { kind: 'status', status: 503 },
       { kind: 'drop', when: 'before' },
@@ -87,7 +87,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     it.each(FAULTS.slice(0, 5))('%o, searching', async (fault) => {
       await open.index.apply(some(0, 3))
       const index = await through(first('_search', fault, fault))
-      expect(await ids(all(), index)).toBe('0 1 2')
+      expect(await ids(and(), index)).toBe('0 1 2')
     })
 
     it.each(['_search', '_refresh'])('a copy of a shard that did not do its part: %s', async (path) => {
@@ -100,7 +100,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
           return planned(request)
         })
         const isSeen = await index.caughtUp([tokenOf(some(0, 1)[0]!)], 60_000)
-        return isSeen && (await ids(all(), index)) === '0'
+        return isSeen && (await ids(and(), index)) === '0'
       }
       expect([await isSeenAfter(2), asked]).toEqual([true, 3])
       await expect(isSeenAfter(4)).rejects.toMatchObject({ fault: 'unavailable' })
@@ -126,7 +126,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     })
 
     it('names the documents of the requests that failed, not those of the others', async () => {
-      const isThird = ({ path, body }: Passing) => path.includes('/_bulk') && body.includes('~3"')
+      const isThird = ({ path, body }: ProxiedRequest) => path.includes('/_bulk') && body.includes('~3"')
       const index = await through((request) => (isThird(request) ? { kind: 'drop', when: 'before' } : undefined), { mostBytes: 1 })
       expect(await notApplied(index, some(0, 5))).toBe('3')
       expect(await ids()).toBe('0 1 2 4')
@@ -227,7 +227,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       await full.apply([document({ id: '1', keys: { b: ['x'] } })])
       expect(await notApplied(full, [by('2', 'b'), document({ id: '3', keys: { b: ['x'] } }), by('4', 'b')])).toBe('2 4')
       expect(told.map((line) => line.slice(0, 2)).sort()).toEqual(['2:', '4:'])
-      expect(await ids(all(), full)).toBe('1 3')
+      expect(await ids(and(), full)).toBe('1 3')
     })
 
     it('takes the place of its older version, and gives it to a newer one', async () => {
@@ -336,7 +336,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
   })
 
   describe('a rebuild', () => {
-    const total = async (where: Predicate = all()) => (await open.index.find(plan({ where, limit: 1 }))).total
+    const total = async (where: Predicate = and()) => (await open.index.find(plan({ where, limit: 1 }))).total
     const indices = async () => {
       const { body } = await open.client.transport.request({ method: 'GET', path: `/${open.prefix}-*/_alias` })
       return Object.keys(body as object)

@@ -1,23 +1,23 @@
 /** The pulse in an index: what searches know by it, that they never find it, and that an index which is set back is made again. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import type { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
-import { all, type GroupPlan, matchingOf, not, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { and, type GroupPlan, matchingOf, not, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
-import { proxyTo } from '../../engines/opensearch-proxy.ts'
+import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { startFaultyProxy } from '../../engines/opensearch-proxy.ts'
 
-onOpenSearch('OpenSearch and its pulse', (endpoint) => {
+runOnOpenSearch('OpenSearch and its pulse', (endpoint) => {
   let open: TestIndex
   beforeEach(() => {
-    open = indexOn(endpoint, { knownFor: 0 })
+    open = createTestIndex(endpoint, { knownFor: 0 })
   })
   afterEach(() => open.close())
 
   const some = (type: string, to: number, fields: Partial<IndexDocument> = {}) =>
     Array.from({ length: to }, (_, i) => document({ type, id: `${i}`, keys: { b: ['x'] }, groups: { 'b:code': ['x'] }, ...fields }))
   const plan = (...types: readonly string[]): Plan => ({
-    ...{ tenant: 'one', types, where: all(), access: 'everything', order: [], limit: 1_000, total: 'accurate', pulse: true },
+    ...{ tenant: 'one', types, where: and(), access: 'everything', order: [], limit: 1_000, total: 'accurate', pulse: true },
   })
   const ask = async (method: string, path: string, body?: Readonly<Record<string, unknown>>) =>
     (await open.client.transport.request({ method, path, ...(body && { body }) })).body
@@ -53,7 +53,7 @@ onOpenSearch('OpenSearch and its pulse', (endpoint) => {
     expect(Object.keys(await open.index.pulse(1_000, {}))).toEqual(['Patient', 'Basic'])
     await open.index.apply(some('Person', 1))
     const asked: string[] = []
-    const proxy = await proxyTo(endpoint, ({ path }) => {
+    const proxy = await startFaultyProxy(endpoint, ({ path }) => {
       asked.push(path)
       return undefined
     })
@@ -78,7 +78,7 @@ onOpenSearch('OpenSearch and its pulse', (endpoint) => {
     await open.index.apply(some('Patient', 2))
     await open.index.pulse(1_000, {})
     await ask('POST', `/${open.prefix}-*/_refresh`)
-    const wheres = [all(), not({ kind: 'key', field: 'b', oneOf: ['x'] }), not({ kind: 'present', field: 'nothing' })]
+    const wheres = [and(), not({ kind: 'key', field: 'b', oneOf: ['x'] }), not({ kind: 'present', field: 'nothing' })]
     const ids = { kind: 'key', field: '_id:code', oneOf: ['pulse', '0'] } as const
     for (const tenant of ['one', '', 'two'])
       for (const where of [...wheres, ids]) {

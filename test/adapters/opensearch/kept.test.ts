@@ -1,17 +1,17 @@
 /** What becomes of an index that another took the place of: it is kept, taken back with what came since, or goes, and searches never see less. */
 import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-definition.ts'
-import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
-import { type Fault, type FaultyEngine, proxyTo } from '../../engines/opensearch-proxy.ts'
+import { createTestIndex, runOnOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
+import { type FaultyEngine, type ProxyFault, startFaultyProxy } from '../../engines/opensearch-proxy.ts'
 
-onOpenSearch('A kept index of OpenSearch', (endpoint) => {
+runOnOpenSearch('A kept index of OpenSearch', (endpoint) => {
   let open: TestIndex
   let proxy: FaultyEngine | undefined
   beforeEach(() => {
-    open = indexOn(endpoint, { knownFor: 0 })
+    open = createTestIndex(endpoint, { knownFor: 0 })
     proxy = undefined
   })
   afterEach(async () => {
@@ -23,7 +23,7 @@ onOpenSearch('A kept index of OpenSearch', (endpoint) => {
     Array.from({ length: to }, (_, i) => document({ id: `${i}`, keys: { b: ['old'] }, ...fields }))
   const NEW = { keys: { b: ['new'] } }
   const by = (key: string): Predicate => ({ kind: 'key', field: 'b', oneOf: [key] })
-  const ids = async (where: Predicate = all()) => {
+  const ids = async (where: Predicate = and()) => {
     const rest = { types: ['Observation'], where, access: 'everything', order: [], limit: 1_000, total: 'accurate' } as const
     const plan: Plan = { tenant: 'one', ...rest }
     return (await open.index.find(plan)).hits.map(({ id, version }) => (version === 1 ? id : `${id}v${version}`)).join(' ')
@@ -95,8 +95,8 @@ onOpenSearch('A kept index of OpenSearch', (endpoint) => {
 
   it('has its name also where the answer that it is kept is lost, or it is asked again', async () => {
     await open.index.apply(some(2))
-    const faults: Fault[] = [{ kind: 'drop', when: 'after' }]
-    proxy = await proxyTo(endpoint, ({ path }) => (path === '/_aliases' ? faults.shift() : undefined))
+    const faults: ProxyFault[] = [{ kind: 'drop', when: 'after' }]
+    proxy = await startFaultyProxy(endpoint, ({ path }) => (path === '/_aliases' ? faults.shift() : undefined))
     const through = open.another({ attempts: 3, pause: 1 }, proxy.endpoint)
     const rebuild = await through.rebuild('Observation')
     const kept = await rebuild.swap(true)

@@ -2,23 +2,23 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../lambdas/ports/faults/too-costly.ts'
-import { all, metresBetween, not, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { and, metresBetween, not, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
-import { type Passing, proxyTo } from '../../engines/opensearch-proxy.ts'
+import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { type ProxiedRequest, startFaultyProxy } from '../../engines/opensearch-proxy.ts'
 
-onOpenSearch('OpenSearch', (endpoint) => {
+runOnOpenSearch('OpenSearch', (endpoint) => {
   let open: TestIndex
   beforeAll(() => {
-    open = indexOn(endpoint)
+    open = createTestIndex(endpoint)
   })
   afterAll(() => open.close())
 
   const plan = (type: string, rest: Partial<Plan> = {}): Plan => ({
     tenant: 'one',
     types: [type],
-    where: all(),
+    where: and(),
     access: 'everything',
     order: [],
     limit: 1_000,
@@ -97,7 +97,7 @@ onOpenSearch('OpenSearch', (endpoint) => {
       open.index.groups({
         tenant: 'one',
         types: ['Media'],
-        where: all(),
+        where: and(),
         access: 'everything',
         field: 'g:code',
         order: [],
@@ -118,8 +118,8 @@ onOpenSearch('OpenSearch', (endpoint) => {
       of: Array.from({ length: many }, (_, i) => ({ kind: 'contains', field: 'b', text: `${text}${i}` })),
     })
     await expect(open.index.find(plan('Claim', { where: each(5_000, 'z') }))).rejects.toThrow(SearchTooCostly)
-    const sent: Passing[] = []
-    const proxy = await proxyTo(endpoint, (request) => {
+    const sent: ProxiedRequest[] = []
+    const proxy = await startFaultyProxy(endpoint, (request) => {
       sent.push(request)
       return undefined
     })
@@ -169,7 +169,7 @@ onOpenSearch('OpenSearch', (endpoint) => {
     const grouping = {
       tenant: 'one',
       types: ['Substance'],
-      where: all(),
+      where: and(),
       access: 'everything' as const,
       field: 'g:code',
       order: [],

@@ -3,23 +3,23 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
 import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
 import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
-import { all, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { and, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
-import { indexOn, onOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
-import { proxyTo } from '../../engines/opensearch-proxy.ts'
+import { createTestIndex, runOnOpenSearch, type TestIndex } from '../../engines/opensearch-index.ts'
+import { startFaultyProxy } from '../../engines/opensearch-proxy.ts'
 
-onOpenSearch('OpenSearch without an index', (endpoint) => {
+runOnOpenSearch('OpenSearch without an index', (endpoint) => {
   let open: TestIndex
   beforeEach(() => {
-    open = indexOn(endpoint, { knownFor: 0 })
+    open = createTestIndex(endpoint, { knownFor: 0 })
   })
   afterEach(() => open.close())
 
   const some = (type: string, to: number, fields: Partial<IndexDocument> = {}) =>
     Array.from({ length: to }, (_, i) => document({ type, id: `${i}`, keys: { b: ['x'] }, groups: { 'b:code': ['x'] }, ...fields }))
   const plan = (...types: readonly string[]): Plan => ({
-    ...{ tenant: 'one', types, where: all(), access: 'everything', order: [], limit: 1_000, total: 'accurate' },
+    ...{ tenant: 'one', types, where: and(), access: 'everything', order: [], limit: 1_000, total: 'accurate' },
   })
   const found = async (...types: readonly string[]) => (await open.index.find(plan(...types))).total
   const lacking = async () => (await open.state.read()).value.live!.lacking
@@ -41,7 +41,7 @@ onOpenSearch('OpenSearch without an index', (endpoint) => {
     const grouping: GroupPlan = {
       tenant: 'one',
       types: ['Patient'],
-      where: all(),
+      where: and(),
       access: 'everything',
       field: 'b:code',
       order: [],
@@ -66,7 +66,7 @@ onOpenSearch('OpenSearch without an index', (endpoint) => {
     await open.index.apply(some('Patient', 1))
     await drop('patient-*')
     const asked: string[] = []
-    const proxy = await proxyTo(endpoint, ({ path }) => {
+    const proxy = await startFaultyProxy(endpoint, ({ path }) => {
       asked.push(path)
       return undefined
     })

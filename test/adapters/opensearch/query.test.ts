@@ -6,15 +6,15 @@ import { indexDefinition } from '../../../lambdas/adapters/opensearch/index-defi
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { sortText, sortValue } from '../../../lambdas/adapters/opensearch/sort-values.ts'
 import { NO_INDICES } from '../../../lambdas/indexing/serving-indices.ts'
-import { above, below, doubleText, textDouble } from '../../../lambdas/ports/search/doubles.ts'
-import { all, compareText, not, type Plan, type Predicate, some } from '../../../lambdas/ports/search/plan.ts'
-import { EXTRACTOR } from '../../../lambdas/search/documents/extract.ts'
+import { decodeDouble, encodeDouble, nextDoubleAbove, nextDoubleBelow } from '../../../lambdas/ports/search/doubles.ts'
+import { and, compareText, not, or, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { EXTRACTOR_VERSION } from '../../../lambdas/search/documents/extract.ts'
 
 const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), {
   prefix: 'fhir',
   live: async () => ({ ...NO_INDICES, types: { Observation: 'one' } }),
 })
-const PLAN: Plan = { tenant: 'one', types: ['Observation'], where: all(), access: 'everything', order: [], limit: 20, total: 'none' }
+const PLAN: Plan = { tenant: 'one', types: ['Observation'], where: and(), access: 'everything', order: [], limit: 20, total: 'none' }
 
 /** The conditions beside those of every search. */
 async function asked(where: Predicate): Promise<unknown> {
@@ -31,10 +31,10 @@ const ROWS: readonly (readonly [name: string, where: Predicate, query: unknown])
   ['one of several', { kind: 'key', field: 'code:code', oneOf: ['a', 'b'] }, { terms: { 'keys.code:code': ['a', 'b'] } }],
   ['one of none', { kind: 'key', field: 'code', oneOf: [] }, { match_none: {} }],
   ['not', not(code), { bool: { must_not: [{ term: { 'keys.code': 's|c' } }] } }],
-  ['all', all(code, all(code, code)), Array.from({ length: 3 }, () => ({ term: { 'keys.code': 's|c' } }))],
+  ['all', and(code, and(code, code)), Array.from({ length: 3 }, () => ({ term: { 'keys.code': 's|c' } }))],
   [
     'some',
-    some(code, { kind: 'present', field: 'date' }),
+    or(code, { kind: 'present', field: 'date' }),
     { bool: { should: [{ term: { 'keys.code': 's|c' } }, { term: { present: 'date' } }], minimum_should_match: 1 } },
   ],
   ['a beginning', { kind: 'keyRange', field: 'name', from: 'an', to: 'ao' }, { range: { 'keys.name': { gte: 'an', lt: 'ao' } } }],
@@ -122,8 +122,8 @@ describe('Numbers as text', () => {
   ]
 
   it('stand in the order of their values, and come back as they were', () => {
-    expect(NUMBERS.map(doubleText).sort(compareText).map(textDouble)).toEqual(NUMBERS)
-    expect(doubleText(-0)).toBe(doubleText(0))
+    expect(NUMBERS.map(encodeDouble).sort(compareText).map(decodeDouble)).toEqual(NUMBERS)
+    expect(encodeDouble(-0)).toBe(encodeDouble(0))
     for (const value of [...NUMBERS, '', 'n1', '\u{1f600}']) expect(sortValue(sortText(value))).toBe(value)
   })
 
@@ -131,15 +131,18 @@ describe('Numbers as text', () => {
     for (const value of NUMBERS.filter(Number.isFinite)) {
       // The text of -0 is that of 0.
       const step = value === -Number.MIN_VALUE ? 2n : 1n
-      expect(BigInt(`0x${doubleText(above(value))}`) - BigInt(`0x${doubleText(value)}`)).toBe(step)
-      expect(below(above(value))).toBe(value)
+      expect(BigInt(`0x${encodeDouble(nextDoubleAbove(value))}`) - BigInt(`0x${encodeDouble(value)}`)).toBe(step)
+      expect(nextDoubleBelow(nextDoubleAbove(value))).toBe(value)
     }
-    expect([above(Number.NEGATIVE_INFINITY), below(Number.POSITIVE_INFINITY)]).toEqual([Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY])
+    expect([nextDoubleAbove(Number.NEGATIVE_INFINITY), nextDoubleBelow(Number.POSITIVE_INFINITY)]).toEqual([
+      Number.NEGATIVE_INFINITY,
+      Number.POSITIVE_INFINITY,
+    ])
   })
 })
 
 it('another mapping comes with another number of the extractor, so that every index is made again', () => {
   const { mappings } = indexDefinition({})
   const digest = createHash('sha256').update(JSON.stringify(mappings)).digest('hex').slice(0, 12)
-  expect(`${EXTRACTOR} ${digest}`).toBe('11 bd6eaf6d4f1d')
+  expect(`${EXTRACTOR_VERSION} ${digest}`).toBe('11 bd6eaf6d4f1d')
 })

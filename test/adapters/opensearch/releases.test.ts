@@ -5,34 +5,34 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { InProcessWorkflow } from '../../../lambdas/adapters/in-process/workflow.ts'
 import type { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
-import type { StepInput } from '../../../lambdas/indexing/rebuild-steps.ts'
+import type { RebuildStepInput } from '../../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../../lambdas/indexing/workflow.ts'
-import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
-import { indexOn, onOpenSearch, registerOf, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
-import { NEXT, type Release, releaseOf } from '../../engines/releases.ts'
+import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { createTestIndex, indexRegisterOf, runOnOpenSearch, TEST_SETTINGS, type TestIndex } from '../../engines/opensearch-index.ts'
+import { NEXT_RELEASE_CHANGES, type Release, releaseOf } from '../../engines/releases.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
-import { STEP, TENANT, type World, world } from '../../indexing/rebuilt-world.ts'
+import { createRebuildWorld, type RebuildWorld, STEP_FUNCTION_ARN, TENANT } from '../../indexing/rebuilt-world.ts'
 
-onOpenSearch('Two releases on OpenSearch', (endpoint) => {
+runOnOpenSearch('Two releases on OpenSearch', (endpoint) => {
   const folder = mkdtempSync(join(tmpdir(), 'fhir-releases-'))
   let releases: readonly [now: Release, next: Release]
   let open: TestIndex
-  let store: World
+  let store: RebuildWorld
   let runs: Release
   const indices = new Map<Release, OpenSearchIndex>()
 
   beforeAll(async () => {
-    releases = [await releaseOf(folder, 'now', []), await releaseOf(folder, 'next', NEXT)]
-    open = indexOn(endpoint)
-    const known = registerOf(open.state)
+    releases = [await releaseOf(folder, 'now', []), await releaseOf(folder, 'next', NEXT_RELEASE_CHANGES)]
+    open = createTestIndex(endpoint)
+    const known = indexRegisterOf(open.state)
     await known.live()
     const options = { prefix: open.prefix, ...known, settings: TEST_SETTINGS, refresh: 'wait', knownFor: 0 } as const
     for (const release of releases) indices.set(release, new release.OpenSearchIndex(open.client, options))
     runs = releases[0]
-    store = await world(1, 0)
+    store = await createRebuildWorld(1, 0)
     await migrate()
     store.deliver = async (version) => {
-      await open.state.change((state) => runs.followed(state, [version], runs.extractionOf({})))
+      await open.state.change((state) => runs.recordFollowedVersions(state, [version], runs.documentFormatOf({})))
       const parts = { index: indices.get(runs)!, reading: () => ({}), expressions: EXPRESSIONS, onPoison: failed }
       expect(await runs.indexStream([{ sequence: '1', version }], parts)).toEqual([])
     }
@@ -46,7 +46,7 @@ onOpenSearch('Two releases on OpenSearch', (endpoint) => {
   const failed = (_: unknown, error: unknown) => {
     throw error
   }
-  const migrate = () => open.state.change((state) => runs.migrated(state, runs.extractionOf({}), store.now + 1))
+  const migrate = () => open.state.change((state) => runs.changeFormat(state, runs.documentFormatOf({}), store.now + 1))
   const deploy = async (release: Release) => {
     runs = release
     await migrate()
@@ -57,8 +57,8 @@ onOpenSearch('Two releases on OpenSearch', (endpoint) => {
   const rebuild = async (execution: string, during: () => Promise<void>): Promise<readonly string[]> => {
     const made: string[] = []
     const failures: unknown[] = []
-    const step = (input: StepInput) => {
-      const parts = { ...store.parts(), state: open.state, index: indices.get(runs)!, extraction: runs.extractionOf({}) }
+    const step = (input: RebuildStepInput) => {
+      const parts = { ...store.parts(), state: open.state, index: indices.get(runs)!, extraction: runs.documentFormatOf({}) }
       return runs.rebuildStep(parts)(input)
     }
     // Two writers run at once. A check compares the index with the store, so no other writer may write meanwhile.
@@ -68,8 +68,8 @@ onOpenSearch('Two releases on OpenSearch', (endpoint) => {
       return turn
     }
     const workflow = new InProcessWorkflow({
-      definition: rebuildWorkflow(STEP),
-      step: async (input: StepInput) => {
+      definition: rebuildWorkflow(STEP_FUNCTION_ARN),
+      step: async (input: RebuildStepInput) => {
         made.push(input.action)
         const result = await step(input)
         await inTurn()
@@ -86,13 +86,14 @@ onOpenSearch('Two releases on OpenSearch', (endpoint) => {
   }
   const planOf = (family: string): Plan => {
     const { where } = runs.parseSearch('Patient', family === '' ? [] : [['family', family]], { now: 0 })
-    const asked = { tenant: TENANT, types: ['Patient'], where: all(...(where as readonly Predicate[])), access: 'everything' } as const
+    const asked = { tenant: TENANT, types: ['Patient'], where: and(...(where as readonly Predicate[])), access: 'everything' } as const
     return { ...asked, order: [], limit: 1_000, total: 'accurate' }
   }
   const found = async (family: string) => {
     const plan = planOf(family)
     const { value } = await open.state.read()
-    const isOutdated = runs.outdatedIn(plan, (type) => runs.changesOf(value, type, runs.extractionOf({})), {}).length > 0
+    const isOutdated =
+      runs.findOutdatedParameters(plan, (type) => runs.formatChangesOf(value, type, runs.documentFormatOf({})), {}).length > 0
     const { hits } = await indices.get(runs)!.find(plan)
     return { isOutdated, ids: hits.map(({ id, version }) => `${id} ${version}`) }
   }

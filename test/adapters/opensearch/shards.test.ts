@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
 import { tokenOf } from '../../../lambdas/adapters/opensearch/visibility.ts'
-import type { MachineFault } from '../../../lambdas/ports/faults/machine-error.ts'
-import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
-import { type AnsweringEngine, answering } from '../../engines/opensearch-double.ts'
+import type { FaultKind } from '../../../lambdas/ports/faults/machine-error.ts'
+import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { type AnsweringEngine, startAnsweringEngine } from '../../engines/opensearch-double.ts'
 
 type Shards = { readonly total: number; readonly successful: number; readonly failed: number }
 
@@ -25,7 +25,7 @@ const PARTIAL: readonly Shards[] = [
 const TYPES = ['Observation', 'Patient']
 const NAMES = ['fhir-observation-id', 'fhir-patient-id']
 const NEXT = 'fhir-patient-v2-id'
-const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: all(), access: 'everything', order: [], limit: 10, total: 'none' }
+const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 10, total: 'none' }
 
 let engine: AnsweringEngine
 let client: Client
@@ -35,7 +35,7 @@ let shards: (action: string, name: string) => Shards
 
 beforeEach(async () => {
   shards = () => WHOLE[0]!
-  engine = await answering(({ method, path, body }) => {
+  engine = await startAnsweringEngine(({ method, path, body }) => {
     const [, name = '', action = ''] = /^\/([^/?]*)\/?([^?]*)/.exec(path) ?? []
     if (name === '_mget') return { docs: (JSON.parse(body) as { docs: object[] }).docs.map(() => ({ _version: 1 })) }
     if (name === '_bulk') return { items: [{ index: { status: 200 } }] }
@@ -57,7 +57,7 @@ afterEach(async () => {
 const tokens = TYPES.map((type) => tokenOf({ tenant: 'one', type, id: '1', version: 1 }))
 const asked = (word: string): readonly string[] =>
   engine.requests.filter(({ path }) => path.includes(word)).map(({ path }) => path.split('?')[0]!)
-const UNAVAILABLE = { fault: 'unavailable' satisfies MachineFault, kind: 'shards_failed' }
+const UNAVAILABLE = { fault: 'unavailable' satisfies FaultKind, kind: 'shards_failed' }
 
 describe('that each index was refreshed', () => {
   it.each(WHOLE)('is told by %o', async (each) => {

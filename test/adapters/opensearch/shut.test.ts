@@ -2,13 +2,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
 import { OpenSearchIndex } from '../../../lambdas/adapters/opensearch/search-index.ts'
-import { all, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { and, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import { document } from '../../contracts/index-document.ts'
-import { type AnsweringEngine, answering } from '../../engines/opensearch-double.ts'
+import { type AnsweringEngine, startAnsweringEngine } from '../../engines/opensearch-double.ts'
 
 type Shut = { readonly status: number; readonly error: { readonly type: string } }
 
-const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: all(), access: 'everything', order: [], limit: 10, total: 'none' }
+const PLAN: Plan = { tenant: 'one', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 10, total: 'none' }
 const MANY = Array.from({ length: 31 }, (_, i) => `Type${i}`)
 
 let engine: AnsweringEngine
@@ -20,7 +20,7 @@ const told: string[] = []
 beforeEach(async () => {
   told.length = 0
   const answered = { timed_out: false, hits: { hits: [] }, _shards: { total: 1, successful: 1, failed: 0 } }
-  engine = await answering(({ path }) => {
+  engine = await startAnsweringEngine(({ path }) => {
     if (path.startsWith('/_bulk')) return { items: [{ index: shut ?? { status: 200 } }] }
     if (path.startsWith('/_msearch')) return { responses: [shut ?? answered] }
     return path.includes('_search') ? (shut ?? answered) : {}

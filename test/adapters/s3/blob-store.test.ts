@@ -16,7 +16,7 @@ import { S3BlobCopier } from '../../../lambdas/adapters/s3/blob-copier.ts'
 import { S3BlobStore } from '../../../lambdas/adapters/s3/blob-store.ts'
 import { blobCopierContract } from '../../contracts/blob-copier.contract.ts'
 import { blobStoreContract } from '../../contracts/blob-store.contract.ts'
-import { bucketOn } from '../../fixtures/s3-engine.ts'
+import { createBucketOn } from '../../fixtures/s3-engine.ts'
 
 const endpoint = process.env.S3_ENDPOINT
 
@@ -42,7 +42,7 @@ if (endpoint === undefined) {
 }
 
 async function bucketWithStore(endpoint: string) {
-  const bucket = await bucketOn(endpoint)
+  const bucket = await createBucketOn(endpoint)
   // MinIO lists unfinished uploads of one key alone; by what keys begin with they are looked for below, page by page.
   return { ...bucket, store: new S3BlobStore(bucket.client, bucket.name), listsUploads: false }
 }

@@ -5,9 +5,9 @@ import { S3Packages } from '../../../lambdas/adapters/s3/packages.ts'
 import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
 import { conformanceContract } from '../../contracts/conformance.contract.ts'
 import { packagesContract } from '../../contracts/packages.contract.ts'
-import { loadingPackages } from '../../fixtures/packages.ts'
-import { bucketInMemory } from '../../fixtures/s3.ts'
-import { bucketOn } from '../../fixtures/s3-engine.ts'
+import { packageLoader } from '../../fixtures/packages.ts'
+import { createMemoryBucket } from '../../fixtures/s3.ts'
+import { createBucketOn } from '../../fixtures/s3-engine.ts'
 
 const SECOND = 1_000
 const DAY = 24 * 60 * 60 * SECOND
@@ -40,12 +40,12 @@ function contracts(name: string, open: () => Promise<Place>): void {
   conformanceContract(name, async () => {
     const { client, bucket, close } = await open()
     const store = new S3Packages({ client, bucket, now: () => Date.now() })
-    return { conformance: definitionsOf(store), load: loadingPackages(store), close }
+    return { conformance: definitionsOf(store), load: packageLoader(store), close }
   })
 }
 
 contracts('A bucket in memory', async () => ({
-  client: bucketInMemory(() => Date.now()).client,
+  client: createMemoryBucket(() => Date.now()).client,
   bucket: 'b',
   close: async () => undefined,
 }))
@@ -59,7 +59,7 @@ if (endpoint === undefined) {
   })
 } else {
   contracts('S3', async () => {
-    const { client, name, close } = await bucketOn(endpoint)
+    const { client, name, close } = await createBucketOn(endpoint)
     return { client, bucket: name, close }
   })
 }
@@ -69,7 +69,7 @@ describe('Packages in a bucket', () => {
   const label = { name: 'example.a', version: '1.0.0' }
   const files = new Map([['package.json', '{}']])
   const opened = () => {
-    const bucket = bucketInMemory(() => time)
+    const bucket = createMemoryBucket(() => time)
     return { ...bucket, packages: () => new S3Packages({ client: bucket.client, bucket: 'b', now: () => time }) }
   }
   const namesIn = async (packages: S3Packages) => (await packages.now()).packages.map(({ name }) => name)

@@ -1,7 +1,7 @@
 /** What the SQLite index knows by heart of its lists: as they are written, in bounded memory. */
 import { describe, expect, it } from '@jest/globals'
 import { type Block, BlockLists, blocksAmong } from '../../../lambdas/adapters/sqlite-index/lists/block-lists.ts'
-import { denseOf } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
+import { toBits } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 
 type TestBlock = Block<{ readonly bytes: number }>
@@ -75,6 +75,6 @@ describe('Lists of blocks', () => {
     expect(firsts([15, 16, 59])).toEqual([10, 50])
     expect(firsts([9, 30, 69, 70, 99])).toEqual([30, 70])
     expect(blocksAmong(list, undefined)).toHaveLength(4)
-    expect(blocksAmong(list, denseOf(Uint32Array.of(41, 42, 55))).map(({ first }) => first)).toContain(50)
+    expect(blocksAmong(list, toBits(Uint32Array.of(41, 42, 55))).map(({ first }) => first)).toContain(50)
   })
 })

@@ -11,13 +11,13 @@ import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import type { ResourceVersion, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { stepOf } from '../../fixtures/long-runs.ts'
-import { versionsIn } from '../../fixtures/scans.ts'
-import { noiseOf, patientOf, versionOf as version, writeOf as write } from '../../fixtures/versions.ts'
+import { caseStepOf } from '../../fixtures/long-runs.ts'
+import { readAllVersions } from '../../fixtures/scans.ts'
+import { incompressibleTextOf, patientKeyOf, versionOf as version, writeOf as write } from '../../fixtures/versions.ts'
 
 const PAGE = 8_192
 /** Every so many pages one is damaged: a number without common parts with what files are made of. */
-const STEP = stepOf(11, 1)
+const STEP = caseStepOf(11, 1)
 const RESOURCES = 250
 
 const folder = newFolder()
@@ -25,7 +25,7 @@ const folder = newFolder()
 const sound = join(folder, 'sound.db')
 const pages = (): number => statSync(sound).size / PAGE
 const type = { tenant: 't', type: 'Patient' }
-const keys = Array.from({ length: RESOURCES }, (_, n) => patientOf(`p${(n * 7919) % 10_007}`))
+const keys = Array.from({ length: RESOURCES }, (_, n) => patientKeyOf(`p${(n * 7919) % 10_007}`))
 
 /** Two versions of each but one, keys of the first in their table, those of the second recent. One body is larger than many pages. */
 beforeAll(async () => {
@@ -134,7 +134,7 @@ describe('A version of which somebody else changed', () => {
     db.exec("DELETE FROM version WHERE id = 'old'")
     db.close()
     const store = await SqliteResourceStore.open({ file })
-    const key = patientOf('old')
+    const key = patientKeyOf('old')
     await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
     await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
     expect(await store.heads([key])).toMatchObject([{ ...key, versionId: 1 }])
@@ -185,7 +185,7 @@ async function answersOf(store: SqliteResourceStore, file: string): Promise<read
     answerOf(async () =>
       same((await store.history(keys[3]!, {}, undefined, 10)).versions, [versionOf(keys[3]!.id, 2), versionOf(keys[3]!.id, 1)]),
     ),
-    answerOf(async () => same(await versionsIn(store, scan), heads)),
+    answerOf(async () => same(await readAllVersions(store, scan), heads)),
     answerOf(async () => {
       const feed = new SqliteChangeFeed(file)
       try {
@@ -245,13 +245,13 @@ const partsOf = ({ tenant, type, id, versionId, lastUpdated, deleted, compartmen
 /** Of some of them text that is packed, of the others, and of a large one, text that takes its place in the file. */
 function textOf(id: string, version: number): string {
   const n = keys.findIndex((key) => key.id === id)
-  return n % 5 === 4 ? `${id} ${version} `.repeat(90) : noiseOf(`${id} ${version}`, n === 5 ? 90_000 : 900)
+  return n % 5 === 4 ? `${id} ${version} `.repeat(90) : incompressibleTextOf(`${id} ${version}`, n === 5 ? 90_000 : 900)
 }
 
 const writesOf = (expected: number): readonly Write[] => keys.map(({ id }) => writeOf(id, expected))
 
 const writeOf = (id: string, expected: number): Write =>
-  write(patientOf(id), { expected, lastUpdated: expected + 1, compartments: [`Patient/${id}`], body: textOf(id, expected + 1) })
+  write(patientKeyOf(id), { expected, lastUpdated: expected + 1, compartments: [`Patient/${id}`], body: textOf(id, expected + 1) })
 
 const versionOf = (id: string, versionId: number): ResourceVersion => version(writeOf(id, versionId - 1))
 

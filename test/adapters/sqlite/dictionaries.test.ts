@@ -8,13 +8,13 @@ import { SqliteChangeFeed } from '../../../lambdas/adapters/sqlite-store/change-
 import { KeyFilter } from '../../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { openForWriting, StoreFileError } from '../../../lambdas/adapters/sqlite-store/schema.ts'
-import { pack, unpack } from '../../../lambdas/adapters/sqlite-store/writing/commit-message.ts'
+import { packCommit, unpackCommit } from '../../../lambdas/adapters/sqlite-store/writing/commit-message.ts'
 import { commitAll } from '../../../lambdas/adapters/sqlite-store/writing/committer.ts'
 import { LogWriter } from '../../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
 import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import type { ResourceKey, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { keyOf, noiseOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { incompressibleTextOf, patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const SIZE = 2_000
 const folder = newFolder()
@@ -22,7 +22,7 @@ const folder = newFolder()
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
 
-const observationOf = (id: string, tenant = 't'): ResourceKey => keyOf(tenant, 'Observation', id)
+const observationOf = (id: string, tenant = 't'): ResourceKey => resourceKeyOf(tenant, 'Observation', id)
 
 /** Bodies as clients send them: alike, with a UUID each. */
 const uuidOf = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
@@ -106,7 +106,7 @@ describe('A version', () => {
   it('of another type waits for a dictionary of its own; tenants share them', async () => {
     const file = await packedFile()
     await withStore(file, async (store) => {
-      await store.commit([writeOf(patientOf('p'), { body: observation(1).body })], [])
+      await store.commit([writeOf(patientKeyOf('p'), { body: observation(1).body })], [])
       await store.commit([observation(10, { tenant: 'another' })], [])
       expect(await store.current([observationOf('o10', 'another')])).toEqual([versionOf(observation(10, { tenant: 'another' }))])
     })
@@ -115,7 +115,7 @@ describe('A version', () => {
 
   it('that is large is half of a dictionary at most: another one is the rest', async () => {
     const file = newFile()
-    const large = (letter: string) => writeOf(patientOf(letter), { body: Buffer.alloc(3 * SIZE, letter) })
+    const large = (letter: string) => writeOf(patientKeyOf(letter), { body: Buffer.alloc(3 * SIZE, letter) })
     await withStore(file, async (store) => {
       await store.commit([large('a')], [])
       expect(dictionariesIn(file)).toEqual([])
@@ -128,7 +128,7 @@ describe('A version', () => {
 
   it('stays as it is where it would hardly be smaller: compressed data, and what is very large', async () => {
     const file = await packedFile()
-    const noise = noiseOf('compressed', 5_000)
+    const noise = incompressibleTextOf('compressed', 5_000)
     const large = new Uint8Array(300_000).fill(65)
     const writes = [writeOf(observationOf('noise'), { body: noise }), writeOf(observationOf('large'), { body: large })]
     await withStore(file, async (store) => {
@@ -188,8 +188,8 @@ describe('A dictionary', () => {
   it('is made anew where the commit that made it failed', () => {
     const db = openForWriting(newFile())
     const log = new LogWriter(db, new KeyFilter(), SIZE)
-    const commit = (...writes: readonly Write[]) => commitAll(log, [unpack(pack(1, writes, [], 1))])
-    const impossible = writeOf(patientOf('impossible'), { lastUpdated: null as unknown as number })
+    const commit = (...writes: readonly Write[]) => commitAll(log, [unpackCommit(packCommit(1, writes, [], 1))])
+    const impossible = writeOf(patientKeyOf('impossible'), { lastUpdated: null as unknown as number })
     expect(commit(...observations(0, 10), impossible)).toMatchObject([{ failed: expect.any(String) }])
     expect(db.prepare('SELECT * FROM dictionary').all()).toEqual([])
     expect(commit(observation(1))).toEqual([{ number: 1 }])

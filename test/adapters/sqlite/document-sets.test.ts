@@ -3,18 +3,18 @@ import { describe, expect, it } from '@jest/globals'
 import {
   compact,
   type DocSet,
-  denseOf,
   difference,
-  docsOf,
+  docListOf,
+  hasDoc,
   intersection,
-  isIn,
   listOf,
+  toBits,
   union,
 } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
 import { type Random, randomOf } from '../../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
-const ROUNDS = timesOf(400, 4_000)
+const ROUNDS = caseCountOf(400, 4_000)
 
 /** Few or many numbers of a range that begins somewhere. */
 function numbersOf(random: Random): readonly number[] {
@@ -31,8 +31,8 @@ describe('sets of documents', () => {
 
   /** In either form, or the one that takes less. */
   const setOf = (numbers: readonly number[]): DocSet => {
-    const list = docsOf(Uint32Array.from(numbers))
-    return list.length === 0 ? list : [list, denseOf(list), compact(list)][random.below(3)]!
+    const list = docListOf(Uint32Array.from(numbers))
+    return list.length === 0 ? list : [list, toBits(list), compact(list)][random.below(3)]!
   }
 
   it('are united, cut and subtracted like sets of numbers', () => {
@@ -51,9 +51,9 @@ describe('sets of documents', () => {
   it('as bits tell of every number whether it is in them', () => {
     for (let round = 0; round < ROUNDS / 4; round++) {
       const numbers = [1 + random.below(500), ...numbersOf(random)]
-      const bits = denseOf(docsOf(Uint32Array.from(numbers)))
+      const bits = toBits(docListOf(Uint32Array.from(numbers)))
       const asked = Array.from({ length: 200 }, () => random.below(30_000))
-      expect(asked.filter((doc) => isIn(bits, doc))).toEqual(asked.filter((doc) => numbers.includes(doc)))
+      expect(asked.filter((doc) => hasDoc(bits, doc))).toEqual(asked.filter((doc) => numbers.includes(doc)))
     }
   })
 })

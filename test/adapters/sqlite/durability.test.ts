@@ -11,10 +11,10 @@ import { openForWriting } from '../../../lambdas/adapters/sqlite-store/schema.ts
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
-import { itNeeding, works } from '../../fixtures/needing.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { isProgramUsable, itRequiring } from '../../fixtures/needing.ts'
 
-const KILLS = timesOf(3, 30)
+const KILLS = caseCountOf(3, 30)
 const SEED = firstSeed()
 /** Most acknowledged commits before a kill. From the 305th on some commits are written in slices. */
 const LATEST_KILL = 400
@@ -56,8 +56,8 @@ describe('A commit', () => {
     db.close()
   })
 
-  const traces = works('strace', '-o', join(folder, 'true'), 'true')
-  itNeeding('strace', traces)('is acknowledged only after a flush that began after it was asked for', () => {
+  const traces = isProgramUsable('strace', '-o', join(folder, 'true'), 'true')
+  itRequiring('strace', traces)('is acknowledged only after a flush that began after it was asked for', () => {
     const trace = join(folder, 'trace')
     const options = ['-f', '-s', '40', '-e', 'trace=fsync,fdatasync,write', '-o', trace]
     const run = spawnSync('strace', [...options, process.execPath, program('commit-and-tell.ts'), join(folder, 'traced.db')])
@@ -70,7 +70,7 @@ describe('A full disk', () => {
   const kinds = { small: { size: 1, least: 10 }, large: { size: 120, least: 0 } }
 
   for (const [kind, { size, least }] of Object.entries(kinds))
-    itNeeding('prlimit', works('prlimit', '--fsize=unlimited', 'true'))(
+    itRequiring('prlimit', isProgramUsable('prlimit', '--fsize=unlimited', 'true'))(
       `fails ${kind} commits, loses nothing that was acknowledged, and is over when there is room again`,
       async () => {
         const file = join(folder, `full-${kind}.db`)

@@ -1,12 +1,12 @@
 /** What the SQLite index remembers of a document, read in part: the same as read as a whole. */
 import { describe, expect, it } from '@jest/globals'
 import type { ForwardEntry } from '../../../lambdas/adapters/sqlite-index/forward-entry.ts'
-import { keysIn, ownKeys } from '../../../lambdas/adapters/sqlite-index/forward-keys.ts'
+import { explicitGroupKeys, keysIn } from '../../../lambdas/adapters/sqlite-index/forward-keys.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
 const PIECES = ['a', '"', '\\', ',', '[', ']', '12,"', '[7,["x"]]', '\u0001', 'é', '\u{1f600}', '\n', '']
-const ROUNDS = timesOf(2_000, 50_000)
+const ROUNDS = caseCountOf(2_000, 50_000)
 
 describe('The keys of a document', () => {
   const seed = firstSeed()
@@ -21,7 +21,7 @@ describe('The keys of a document', () => {
       const text = JSON.stringify(entry)
       const wanted = pairs.filter(([combination]) => combination === 3 || combination === 12).map(([, value]) => value)
       expect({ seed, text, keys: keysIn(text, [3, 12]) }).toEqual({ seed, text, keys: wanted })
-      expect({ seed, text, own: ownKeys(text, 7) }).toEqual({ seed, text, own: own.find(([field]) => field === 7)?.[1] })
+      expect({ seed, text, own: explicitGroupKeys(text, 7) }).toEqual({ seed, text, own: own.find(([field]) => field === 7)?.[1] })
     }
   })
 })

@@ -7,18 +7,18 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
-import { openGrantsFile, reasonOf } from '../../../lambdas/adapters/sqlite-grants/grants-file.ts'
+import { openGrantsFile, toGrantsFault } from '../../../lambdas/adapters/sqlite-grants/grants-file.ts'
 import { type OpenedGrants, openGrants } from '../../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { clientsContract } from '../../contracts/clients.contract.ts'
 import { grantsContract, PAGE_UNDER_TEST } from '../../contracts/grants.contract.ts'
 import { revocationsContract } from '../../contracts/revocations.contract.ts'
 import { usersContract } from '../../contracts/users.contract.ts'
-import { atEnd, newFolder } from '../../fixtures/at-end.ts'
-import { timesOf } from '../../fixtures/long-runs.ts'
-import { itNeeding, works } from '../../fixtures/needing.ts'
+import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
+import { caseCountOf } from '../../fixtures/long-runs.ts'
+import { isProgramUsable, itRequiring } from '../../fixtures/needing.ts'
 
-const KILLS = timesOf(3, 30)
+const KILLS = caseCountOf(3, 30)
 const fixture = (name: string): string => fileURLToPath(new URL(`../../fixtures/crash/${name}`, import.meta.url))
 const program = fixture('add-grants.ts')
 
@@ -30,7 +30,7 @@ function fileUnderTest() {
   const query = (sql: string): number => {
     if (watching.length === 0) {
       watching.push(new DatabaseSync(file, { readOnly: true }))
-      atEnd(() => watching[0]!.close())
+      runAtEnd(() => watching[0]!.close())
     }
     return Object.values(watching[0]!.prepare(sql).get()!)[0] as number
   }
@@ -39,7 +39,7 @@ function fileUnderTest() {
     query,
     open: async (): Promise<OpenedGrants> => {
       const opened = openGrants(file, () => clock.now, PAGE_UNDER_TEST)
-      atEnd(() => opened.close())
+      runAtEnd(() => opened.close())
       return opened
     },
     setTime: (now: number) => void Object.assign(clock, { now }),
@@ -69,7 +69,7 @@ revocationsContract('sqlite', async () => {
 /** A process that adds codes k0, k1 … to the file, and says of each whether it was this one's to add. */
 function adder(file: string, count: number) {
   const child = spawn(process.execPath, [program, file, String(count)], { stdio: ['ignore', 'pipe', 'inherit'] })
-  atEnd(() => child.kill('SIGKILL'))
+  runAtEnd(() => child.kill('SIGKILL'))
   return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
 }
 
@@ -130,13 +130,13 @@ describe('A process that is killed', () => {
 })
 
 describe('A full disk', () => {
-  itNeeding('prlimit', works('prlimit', '--fsize=unlimited', 'true'))(
+  itRequiring('prlimit', isProgramUsable('prlimit', '--fsize=unlimited', 'true'))(
     'takes nothing in, says so in one way, loses nothing, and is over when there is room again',
     async () => {
       const file = join(newFolder(), 'grants.db')
       const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, fixture('add-until-full.ts'), file]
       const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
-      atEnd(() => child.kill('SIGKILL'))
+      runAtEnd(() => child.kill('SIGKILL'))
       const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
       const { kept, ...full } = JSON.parse((await lines.next()).value ?? '') as { readonly kept: number }
       expect([kept > 5, full]).toEqual([true, { fault: 'disk-full', isLastThere: false }])
@@ -148,7 +148,7 @@ describe('A full disk', () => {
   )
 
   it('is known by what SQLite says of it', () => {
-    const said = (errcode: number) => reasonOf(Object.assign(new Error('said'), { errcode }), 'grants.db')
+    const said = (errcode: number) => toGrantsFault(Object.assign(new Error('said'), { errcode }), 'grants.db')
     expect([13, 778, 4_874, 10, 5, 11, 1].map((code) => (said(code) as Error).constructor.name)).toEqual([
       ...['DiskFull', 'DiskFull', 'DiskFull', 'Error', 'Overloaded', 'Damaged', 'Error'],
     ])

@@ -4,19 +4,19 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { readEntry } from '../../../lambdas/adapters/sqlite-index/forward-entry.ts'
-import { unpack } from '../../../lambdas/adapters/sqlite-index/lists/packing.ts'
+import { unpackNumbers } from '../../../lambdas/adapters/sqlite-index/lists/packing.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
-import { all } from '../../../lambdas/ports/search/plan.ts'
+import { and } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
-const ROUNDS = timesOf(1, 12)
+const ROUNDS = caseCountOf(1, 12)
 /** A key of many of them fills several chunks. */
 const DOCUMENTS = 2_000
-const PLANS = timesOf(6, 1_000)
+const PLANS = caseCountOf(6, 1_000)
 
 /** Plans that are asked again and again. */
 const USUAL = Array.from({ length: 4 }, (_, i) => planOf(randomOf(i)))
@@ -54,7 +54,7 @@ function documentsIn(
   const broken: string[] = []
   const docs = chunks.flatMap(({ first, last, n, docs }, i) => {
     const found = new Uint32Array(n).fill(first)
-    if (docs !== null && unpack(docs, first, found, isTold ? 0 : 1) !== n) broken.push(`not ${n} of ${first}`)
+    if (docs !== null && unpackNumbers(docs, first, found, isTold ? 0 : 1) !== n) broken.push(`not ${n} of ${first}`)
     if (i > 0 && first <= chunks[i - 1]!.last) broken.push(`${first} in the chunk before`)
     if (found[0] !== first || found.at(-1) !== last) broken.push(`${found[0]} to ${found.at(-1)} are not ${first} to ${last}`)
     if (found.some((doc, at) => at > 0 && doc < found[at - 1]!)) broken.push(`${first} is not in order`)
@@ -215,7 +215,7 @@ it('The keys of documents are told as they are, written or not, and after an err
   const index = new SqliteSearchIndex(':memory:')
   const put = (version: number, id: string, key: string): void => index.applyNow([document({ id, version, keys: { c: [key] } })])
   const keys = (): readonly string[] =>
-    index.distinctNow({ tenant: 'one', types: ['Observation'], where: all(), access: 'everything' }, 'c', 1_000).toSorted()
+    index.distinctNow({ tenant: 'one', types: ['Observation'], where: and(), access: 'everything' }, 'c', 1_000).toSorted()
   for (let i = 0; i < 100; i++) put(1, `${i}`, 'x')
   index.commit()
   expect(keys()).toEqual(['x'])

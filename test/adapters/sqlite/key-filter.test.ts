@@ -8,7 +8,7 @@ import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { patientOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
 
@@ -53,22 +53,22 @@ describe('A filter of keys', () => {
   it('is asked before the file is: what only the table knows is not found once the filter is whole', async () => {
     const file = join(folder, 'store.db')
     const first = await SqliteResourceStore.open({ file })
-    await first.commit([writeOf(patientOf('a'))], [])
+    await first.commit([writeOf(patientKeyOf('a'))], [])
     await first.close()
     const store = await SqliteResourceStore.open({ file })
     const db = new DatabaseSync(file)
     const isSeen = async (id: string) => {
       db.exec(`INSERT INTO key VALUES (1, '${id}', 1, 1)`)
       // What the key leads to is of another resource, and is refused.
-      return store.current([patientOf(id)]).then(
+      return store.current([patientKeyOf(id)]).then(
         ([found]) => found !== undefined,
         (error) => error instanceof Damaged,
       )
     }
     let ghosts = 0
     await eventually(() => isSeen(`ghost${ghosts++}`), { until: (isThere) => !isThere })
-    expect(await store.commit([writeOf(patientOf(`ghost${ghosts - 1}`))], [])).toEqual({ kind: 'committed' })
-    expect(await store.current([patientOf('a'), patientOf('b')])).toMatchObject([{ id: 'a', versionId: 1 }, undefined])
+    expect(await store.commit([writeOf(patientKeyOf(`ghost${ghosts - 1}`))], [])).toEqual({ kind: 'committed' })
+    expect(await store.current([patientKeyOf('a'), patientKeyOf('b')])).toMatchObject([{ id: 'a', versionId: 1 }, undefined])
     db.close()
     await store.close()
   })

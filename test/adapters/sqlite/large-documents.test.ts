@@ -2,17 +2,17 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from '@jest/globals'
-import { sorted } from '../../../lambdas/adapters/sqlite-index/lists/sorted.ts'
+import { sortInPieces } from '../../../lambdas/adapters/sqlite-index/lists/sorted.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
-import { exchangeOf, PIECE } from '../../../lambdas/adapters/sqlite-index/writing/exchange.ts'
-import { whole } from '../../../lambdas/ports/execution/generator-driver.ts'
-import { all, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { MAX_PIECE_VALUES, postingChangesOf } from '../../../lambdas/adapters/sqlite-index/writing/exchange.ts'
+import { runToEnd } from '../../../lambdas/ports/execution/generator-driver.ts'
+import { and, type Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { document } from '../../contracts/index-document.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 
 const folder = newFolder()
-const MANY = 3 * PIECE
+const MANY = 3 * MAX_PIECE_VALUES
 
 const valued = (letter: string, version: number, more: Partial<IndexDocument> = {}): IndexDocument =>
   document({
@@ -35,7 +35,7 @@ function found(index: SqliteSearchIndex, where: Predicate): string {
 
 /** What is found by values of before, of now, by both, and by what has neither. */
 const seen = (index: SqliteSearchIndex, before: string, now: string): readonly string[] =>
-  [key(`${before}7`), key(`${now}7`), all(key(`${before}7`), key(`${now}7`)), { kind: 'not', of: key('small') } as const, all()].map(
+  [key(`${before}7`), key(`${now}7`), and(key(`${before}7`), key(`${now}7`)), { kind: 'not', of: key('small') } as const, and()].map(
     (where) => found(index, where),
   )
 
@@ -85,7 +85,7 @@ it.each([false, true])('it is found as it was, then as it is, and leaves nothing
   const first = ['1: large/1', '0: ', '0: ', '1: large/1', '2: a/1,large/1']
   const both = [...first.slice(0, 4), '3: a/1,b/1,large/1']
   expect(created.all).toEqual([none, ['0: ', '0: ', '0: ', '0: ', '1: a/1'], both])
-  expect(created.pieces).toBeGreaterThan(MANY / PIECE)
+  expect(created.pieces).toBeGreaterThan(MANY / MAX_PIECE_VALUES)
 
   const updated = seenWhile(index, [valued('y', 2)], 'x', 'y', isWritten)
   expect(updated.all).toEqual([both, ['0: ', '1: large/2', '0: ', '1: large/2', '3: a/1,b/1,large/2']])
@@ -133,21 +133,21 @@ it('an error in the middle takes it back, and what is put next is found', () => 
 it('of an update that changes little, little is compared and touched', () => {
   const rows = (...values: readonly number[]) => values.flatMap((value) => [1, `v${value}`])
   const many = Array.from({ length: MANY }, (_, i) => i)
-  const compared = exchangeOf(rows(...many, 1e6), rows(...many.slice(0, 5), -1, ...many.slice(5), 1e6))
+  const compared = postingChangesOf(rows(...many, 1e6), rows(...many.slice(0, 5), -1, ...many.slice(5), 1e6))
   expect(compared.next()).toEqual({ done: true, value: { added: rows(-1), removed: [] } })
-  const moved = exchangeOf(rows(-1, ...many, 1e6), rows(-2, ...many.slice(1), -3))
+  const moved = postingChangesOf(rows(-1, ...many, 1e6), rows(-2, ...many.slice(1), -3))
   let pieces = 0
   let piece = moved.next()
   for (; piece.done !== true; piece = moved.next()) pieces++
   expect(piece.value).toEqual({ added: rows(-2, -3), removed: rows(-1, 0, 1e6) })
   expect(pieces).toBeGreaterThan(4)
-  expect(whole(exchangeOf(rows(1, 1), rows(1)))).toEqual({ added: [], removed: rows(1) })
+  expect(runToEnd(postingChangesOf(rows(1, 1), rows(1)))).toEqual({ added: [], removed: rows(1) })
 })
 
 it('many texts are sorted in pieces as at once', () => {
   for (const count of [0, 1, 5_000, 5_001, 23_456]) {
     const texts = Array.from({ length: count }, (_, i) => `${(i * 7_919) % count}`)
-    expect(whole(sorted(texts))).toEqual(texts.toSorted())
+    expect(runToEnd(sortInPieces(texts))).toEqual(texts.toSorted())
   }
-  expect([...sorted(Array.from({ length: 20_000 }, (_, i) => `${i}`))].length).toBeGreaterThan(8)
+  expect([...sortInPieces(Array.from({ length: 20_000 }, (_, i) => `${i}`))].length).toBeGreaterThan(8)
 })

@@ -4,13 +4,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import { expect, it } from '@jest/globals'
 import { KeyFilter } from '../../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { openForWriting } from '../../../lambdas/adapters/sqlite-store/schema.ts'
-import { type Commit, pack, unpack } from '../../../lambdas/adapters/sqlite-store/writing/commit-message.ts'
+import { type Commit, packCommit, unpackCommit } from '../../../lambdas/adapters/sqlite-store/writing/commit-message.ts'
 import { commitAll } from '../../../lambdas/adapters/sqlite-store/writing/committer.ts'
 import { LogWriter } from '../../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
 import { Staging } from '../../../lambdas/adapters/sqlite-store/writing/staging.ts'
-import type { Guard, Write } from '../../../lambdas/ports/store/resource-store.ts'
+import type { UniquenessGuard, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const HOUR = 60 * 60 * 1000
 const folder = newFolder()
@@ -21,16 +21,17 @@ function newLog(): { readonly db: DatabaseSync; readonly log: LogWriter } {
   return { db, log: new LogWriter(db, new KeyFilter()) }
 }
 
-const commitOf = (writes: readonly Write[], guards: readonly Guard[] = [], at = 1): Commit => unpack(pack(1, writes, guards, at))
+const commitOf = (writes: readonly Write[], guards: readonly UniquenessGuard[] = [], at = 1): Commit =>
+  unpackCommit(packCommit(1, writes, guards, at))
 
 /** No file takes it. */
-const impossible = (type: string): Write => writeOf(keyOf('t', type, 'impossible'), { lastUpdated: null as unknown as number })
+const impossible = (type: string): Write => writeOf(resourceKeyOf('t', type, 'impossible'), { lastUpdated: null as unknown as number })
 
 it('a type whose first commit failed is not taken for the next one', () => {
   const { db, log } = newLog()
   expect(commitAll(log, [commitOf([impossible('Observation')])])).toMatchObject([{ failed: expect.any(String) }])
   for (const type of ['Patient', 'Observation'])
-    expect(commitAll(log, [commitOf([writeOf(keyOf('t', type, 'a'))])])).toEqual([{ number: 1 }])
+    expect(commitAll(log, [commitOf([writeOf(resourceKeyOf('t', type, 'a'))])])).toEqual([{ number: 1 }])
   expect(db.prepare('SELECT type, id FROM version JOIN kind USING (kind) ORDER BY seq').all()).toMatchObject([
     { type: 'Patient' },
     { type: 'Observation' },
@@ -43,10 +44,10 @@ it('a commit that fails leaves its positions to the next', () => {
   log.commit = () => {
     throw new Error('the disk is full')
   }
-  expect(commitAll(log, [commitOf([writeOf(patientOf('a'))])])).toMatchObject([{ failed: 'the disk is full' }])
+  expect(commitAll(log, [commitOf([writeOf(patientKeyOf('a'))])])).toMatchObject([{ failed: 'the disk is full' }])
   expect(log.position).toBe(0)
   Reflect.deleteProperty(log, 'commit')
-  expect(commitAll(log, [commitOf([writeOf(patientOf('a'))]), commitOf([impossible('Patient')])])).toMatchObject([
+  expect(commitAll(log, [commitOf([writeOf(patientKeyOf('a'))]), commitOf([impossible('Patient')])])).toMatchObject([
     { number: 1 },
     { failed: expect.any(String) },
   ])
@@ -56,8 +57,8 @@ it('a commit that fails leaves its positions to the next', () => {
 
 it('what passes a large commit stops before its first position', () => {
   const { db, log } = newLog()
-  const staging = new Staging(log, commitOf([writeOf(patientOf('a'))]))
-  const passing = commitOf([writeOf(patientOf('b')), writeOf(patientOf('c'))])
+  const staging = new Staging(log, commitOf([writeOf(patientKeyOf('a'))]))
+  const passing = commitOf([writeOf(patientKeyOf('b')), writeOf(patientKeyOf('c'))])
   let [free, taken] = [0, 100_000]
   while (taken - free > 1) {
     const middle = (free + taken) >> 1
@@ -72,18 +73,18 @@ it('what passes a large commit stops before its first position', () => {
 
 it('a guard is forgotten an hour after it was bound, by the time of the commits, not by their stamps', () => {
   const { db, log } = newLog()
-  const guards = [{ tenant: 't', guard: 'g', holder: patientOf('a') }]
+  const guards = [{ tenant: 't', guard: 'g', holder: patientKeyOf('a') }]
   const start = 1_000 * HOUR
   const holders = () => db.prepare('SELECT count(*) AS n FROM guard').get()
   const pass = (at: number, write: Write) => {
     expect(commitAll(log, [commitOf([write], [], at)])).toEqual([{ number: 1 }])
     log.forgetGuards()
   }
-  commitAll(log, [commitOf([writeOf(patientOf('a'))], guards, start)])
+  commitAll(log, [commitOf([writeOf(patientKeyOf('a'))], guards, start)])
   log.forgetGuards()
-  pass(start + HOUR, writeOf(patientOf('b'), { lastUpdated: start + 10 * HOUR }))
+  pass(start + HOUR, writeOf(patientKeyOf('b'), { lastUpdated: start + 10 * HOUR }))
   expect(holders()).toMatchObject({ n: 1 })
-  pass(start + HOUR + 61_000, writeOf(patientOf('c')))
+  pass(start + HOUR + 61_000, writeOf(patientKeyOf('c')))
   expect(holders()).toMatchObject({ n: 0 })
   db.close()
 })

@@ -2,10 +2,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { listOf } from '../../../lambdas/adapters/sqlite-index/lists/document-sets.ts'
-import { Leading, type LeadingBy } from '../../../lambdas/adapters/sqlite-index/reading/page-candidates.ts'
+import { type CandidateOrder, PageCandidates } from '../../../lambdas/adapters/sqlite-index/reading/page-candidates.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { Statements } from '../../../lambdas/adapters/sqlite-index/statements.ts'
-import { ALWAYS, type Plan, type Position } from '../../../lambdas/ports/search/plan.ts'
+import { ALWAYS_TRUE, type HitPosition, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { IndexDocument } from '../../../lambdas/ports/search/search-index.ts'
 import { type Random, randomOf } from '../../contracts/generated-search.ts'
 import { document } from '../../contracts/index-document.ts'
@@ -28,11 +28,11 @@ function table(values: readonly Value[], room?: number) {
     rows = 0
     return before
   }
-  return { db, read, leading: new Leading(new Statements(db), room) }
+  return { db, read, leading: new PageCandidates(new Statements(db), room) }
 }
 
 const docs = (from: number, to: number) => Uint32Array.from({ length: to - from + 1 }, (_, i) => from + i)
-const BY: LeadingBy = { column: 'd.value', descending: false }
+const BY: CandidateOrder = { column: 'd.value', descending: false }
 
 describe('Sort values', () => {
   it('are read once, also those of documents that come later, and again where the document has changed', () => {
@@ -115,7 +115,7 @@ function pageOf(db: DatabaseSync, some: Uint32Array, descending: boolean, after:
   return chosen.filter(({ rank }) => rank <= last).map(({ doc }) => doc)
 }
 
-const PLAN = { tenant: 'one', types: ['Observation'], where: ALWAYS, access: 'everything', total: 'none' } as const
+const PLAN = { tenant: 'one', types: ['Observation'], where: ALWAYS_TRUE, access: 'everything', total: 'none' } as const
 
 /** A document whose date is one number, and whose name another text. */
 const dated = (id: string, date: number | undefined, version = 1): IndexDocument =>
@@ -163,7 +163,7 @@ describe('A page of an index', () => {
         const documents = Array.from({ length: 1 + random.below(5) }, write)
         for (const index of [known, unknown]) index.applyNow(documents)
         const order = random.pick([[], ['date'], ['name'], ['name', 'date']]).map((field) => ({ field, descending: random.below(2) === 0 }))
-        let after: Position | undefined
+        let after: HitPosition | undefined
         for (let page = 0; page < 3; page++) {
           const plan = { order, limit: 1 + random.below(7), ...(after === undefined ? {} : { after }) }
           const hits = idsOf(known, plan)

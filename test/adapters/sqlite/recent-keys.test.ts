@@ -6,14 +6,14 @@ import { KeyFilter } from '../../../lambdas/adapters/sqlite-store/keys/key-filte
 import { RecentKeys } from '../../../lambdas/adapters/sqlite-store/keys/recent-keys.ts'
 import { VersionReader } from '../../../lambdas/adapters/sqlite-store/reading/version-reader.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { inSnapshot } from '../../../lambdas/adapters/sqlite-store/rows.ts'
+import { runInSnapshot } from '../../../lambdas/adapters/sqlite-store/rows.ts'
 import { openForReading, openForWriting } from '../../../lambdas/adapters/sqlite-store/schema.ts'
 import { KeyMerge } from '../../../lambdas/adapters/sqlite-store/writing/key-merge.ts'
 import { LogWriter } from '../../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { patientOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
 
@@ -21,7 +21,7 @@ let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
 /** As the writer thread gets it. */
 const packed = (id: string, expected: number) => ({
-  ...writeOf(patientOf(id), { expected, body: `${id}/${expected + 1}` }),
+  ...writeOf(patientKeyOf(id), { expected, body: `${id}/${expected + 1}` }),
   compartments: '',
   made: null,
 })
@@ -111,11 +111,11 @@ class Reader {
 
   /** What it finds of the versions there are, and of one more. */
   found(versions: ReadonlyMap<string, number>): readonly string[] {
-    return inSnapshot(this.#db, () => {
+    return runInSnapshot(this.#db, () => {
       this.recent.refresh()
       return [...versions].flatMap(([id, count]) => {
-        const numbers = [...Array(count + 1).keys()].map((n) => this.#reader.version({ ...patientOf(id), versionId: n + 1 }))
-        return [this.#reader.head(patientOf(id)), ...numbers].map((found) => found && new TextDecoder().decode(found.body)).map(String)
+        const numbers = [...Array(count + 1).keys()].map((n) => this.#reader.version({ ...patientKeyOf(id), versionId: n + 1 }))
+        return [this.#reader.head(patientKeyOf(id)), ...numbers].map((found) => found && new TextDecoder().decode(found.body)).map(String)
       })
     })
   }
@@ -206,7 +206,7 @@ describe('Recent keys', () => {
     const body = new Uint8Array(4_000)
     const commit = (n: number) =>
       store.commit(
-        [...Array(700).keys()].map((k) => writeOf(patientOf(`${n}-${k}`), { body })),
+        [...Array(700).keys()].map((k) => writeOf(patientKeyOf(`${n}-${k}`), { body })),
         [],
       )
     for (let n = 0; n < 12; n++) await commit(n)
@@ -224,15 +224,15 @@ describe('Recent keys', () => {
   it('of a commit that is not acknowledged yet are found as soon as somebody can know of it', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
-    const write = writeOf(patientOf('a'))
+    const write = writeOf(patientKeyOf('a'))
     await store.commit([write], [])
-    await store.current([patientOf('a')])
+    await store.current([patientKeyOf('a')])
     const bench = new Bench(file)
     bench.versions.set('a', 1)
     bench.commit(['a', 'b'])
-    expect(await store.versions([{ ...patientOf('a'), versionId: 2 }])).toMatchObject([{ id: 'a', versionId: 2 }])
+    expect(await store.versions([{ ...patientKeyOf('a'), versionId: 2 }])).toMatchObject([{ id: 'a', versionId: 2 }])
     bench.commit(['c'])
-    expect(await store.current([patientOf('c')])).toMatchObject([{ id: 'c', versionId: 1 }])
+    expect(await store.current([patientKeyOf('c')])).toMatchObject([{ id: 'c', versionId: 1 }])
     bench.close()
     await store.close()
   })
@@ -243,14 +243,14 @@ describe('Recent keys', () => {
     bench.mergeStep()
     bench.close()
     const store = await SqliteResourceStore.open({ file: bench.file, mostRecent: 1 })
-    const keys = ['p0', 'p1200', 'p2499'].map((id) => patientOf(id))
+    const keys = ['p0', 'p1200', 'p2499'].map((id) => patientKeyOf(id))
     for (let expected = 1; expected < 9; expected++)
       expect(await store.commit([writeOf(keys[1]!, { expected })], [])).toEqual({ kind: 'committed' })
     expect((await store.current(keys)).map((head) => head?.versionId)).toEqual([1, 9, 1])
     expect((await store.history(keys[1]!, {}, undefined, 20)).versions.map(({ versionId }) => versionId)).toEqual([
       9, 8, 7, 6, 5, 4, 3, 2, 1,
     ])
-    expect(await store.commit([writeOf(patientOf('p3'))], [])).toMatchObject({ kind: 'conflict', index: 0 })
+    expect(await store.commit([writeOf(patientKeyOf('p3'))], [])).toMatchObject({ kind: 'conflict', index: 0 })
     await store.close()
   })
 })

@@ -6,7 +6,7 @@ import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/reso
 import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { damageBody } from '../../fixtures/damaged-body.ts'
-import { turn } from '../../fixtures/turns.ts'
+import { waitOneTurn } from '../../fixtures/turns.ts'
 import { writesOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
@@ -46,7 +46,7 @@ it('A scan on another connection finds each resource once as of its instant, whi
     const seen: string[] = []
     for await (const { versions } of reader.scan({ tenant: 't', type: 'Patient', asOf: 1_500, limit: 7 })) {
       seen.push(...versions.map(({ id, versionId }) => `${id}/${versionId}`))
-      isDone = await Promise.race([racing.then(() => true), turn().then(() => false)])
+      isDone = await Promise.race([racing.then(() => true), waitOneTurn().then(() => false)])
     }
     found.push(seen.sort())
   }

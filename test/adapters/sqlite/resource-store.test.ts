@@ -8,18 +8,18 @@ import { SqliteChangeFeed } from '../../../lambdas/adapters/sqlite-store/change-
 import { KeyFilter } from '../../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { StoreFileError } from '../../../lambdas/adapters/sqlite-store/schema.ts'
-import { Writer } from '../../../lambdas/adapters/sqlite-store/writing/writer.ts'
+import { CommitWriter } from '../../../lambdas/adapters/sqlite-store/writing/writer.ts'
 import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import type { Change, FeedTenants } from '../../../lambdas/ports/store/change-feed.ts'
-import { knownTenantsContract } from '../../contracts/known-tenants.contract.ts'
+import { storedTenantsContract } from '../../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../../contracts/resource-store.contract.ts'
 import { settledVersionsContract } from '../../contracts/settled-versions.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { damageBody } from '../../fixtures/damaged-body.ts'
 import { TestClock } from '../../fixtures/dynamodb/store.ts'
-import { firstPage } from '../../fixtures/scans.ts'
-import { turn } from '../../fixtures/turns.ts'
+import { readFirstPage } from '../../fixtures/scans.ts'
+import { waitOneTurn } from '../../fixtures/turns.ts'
 import { writesOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
@@ -33,7 +33,7 @@ resourceStoreContract('SQLite', async () => {
   return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
 })
 
-knownTenantsContract('SQLite', async () => {
+storedTenantsContract('SQLite', async () => {
   const file = newFile()
   const stores: SqliteResourceStore[] = []
   const another = async () => {
@@ -51,7 +51,7 @@ settledVersionsContract('SQLite', async () => {
   const store = await SqliteResourceStore.open({ file: newFile() })
   const pass = async (time: number) => {
     clock.ahead += time
-    await turn()
+    await waitOneTurn()
   }
   return { store, clock, pass, close: () => store.close() }
 })
@@ -73,7 +73,7 @@ describe('A reading of several resources in SQLite', () => {
     })()
     const torn: unknown[] = []
     let seen = 0
-    for (let isDone = false; !isDone; await turn()) {
+    for (let isDone = false; !isDone; await waitOneTurn()) {
       const heads = await store.current(ids.map((id) => ({ tenant: 't', type: 'Patient', id })))
       const numbers = new Set(heads.map((head) => head?.versionId ?? 0))
       if (numbers.size > 1) torn.push(numbers)
@@ -92,7 +92,7 @@ describe('A reading of several resources in SQLite', () => {
     const found: string[] = []
     for (let cursor: string | undefined, round = 1; round === 1 || cursor !== undefined; round++) {
       const from = cursor === undefined ? {} : { cursor }
-      const page = await firstPage(store, { tenant: 't', type: 'Patient', asOf: 1000, limit: 3, ...from })
+      const page = await readFirstPage(store, { tenant: 't', type: 'Patient', asOf: 1000, limit: 3, ...from })
       found.push(...page.versions.map(({ id, versionId }) => `${id}/${versionId}`))
       cursor = page.cursor
       await store.commit(writesOf(ids, round), [])
@@ -108,10 +108,10 @@ describe('A page in SQLite', () => {
     const [early] = writesOf(['early'], 0)
     await store.commit([early!, ...writesOf(['a', 'b', 'c'], 0).map((write) => ({ ...write, lastUpdated: 100 }))], [])
     const request = { tenant: 't', type: 'Patient', asOf: 1000, limit: 2 }
-    const first = await firstPage(store, request)
+    const first = await readFirstPage(store, request)
     // Clocks may stand behind what they said before.
     await store.commit([{ ...early!, expected: 1, lastUpdated: 2 }, ...writesOf(['late'], 0)], [])
-    const rest = await firstPage(store, { ...request, limit: 10, cursor: first.cursor! })
+    const rest = await readFirstPage(store, { ...request, limit: 10, cursor: first.cursor! })
     expect([...first.versions, ...rest.versions].map(({ id, versionId }) => `${id}/${versionId}`)).toEqual(['a/1', 'b/1', 'c/1', 'early/1'])
     await store.close()
   })
@@ -359,7 +359,7 @@ describe('A backup of SQLite', () => {
 describe('A broken machine under SQLite', () => {
   it('fails the commits that waited for a writer that died, and a later commit finds a new one', async () => {
     const file = join(folder, 'not-yet', 'store.db')
-    const writer = new Writer({ data: { file }, position: 0, old: new KeyFilter() })
+    const writer = new CommitWriter({ data: { file }, position: 0, old: new KeyFilter() })
     const asked = [0, 1, 2].map((n) => writer.commit(writesOf([`p${n}`], 0), []))
     await Promise.allSettled(asked)
     for (const commit of asked) await expect(commit).rejects.toThrow('unable to open')

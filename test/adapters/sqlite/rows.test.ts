@@ -9,41 +9,41 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from '@jest/globals'
 import { openGrants } from '../../../lambdas/adapters/sqlite-grants/open-grants.ts'
-import { SqliteKeptRows } from '../../../lambdas/adapters/sqlite-rows/rows.ts'
-import { keptRowsContract } from '../../contracts/kept-rows.contract.ts'
-import { atEnd, newFolder } from '../../fixtures/at-end.ts'
-import { timesOf } from '../../fixtures/long-runs.ts'
-import { itNeeding, works } from '../../fixtures/needing.ts'
+import { SqliteRows } from '../../../lambdas/adapters/sqlite-rows/rows.ts'
+import { rowsContract } from '../../contracts/kept-rows.contract.ts'
+import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
+import { caseCountOf } from '../../fixtures/long-runs.ts'
+import { isProgramUsable, itRequiring } from '../../fixtures/needing.ts'
 
-const KILLS = timesOf(3, 30)
+const KILLS = caseCountOf(3, 30)
 const program = fileURLToPath(new URL('../../fixtures/crash/change-rows.ts', import.meta.url))
 
 const newFile = (): string => join(newFolder(), 'exports.db')
 
-function opened(file: string): SqliteKeptRows {
-  const rows = new SqliteKeptRows(file)
-  atEnd(() => rows.close())
+function opened(file: string): SqliteRows {
+  const rows = new SqliteRows(file)
+  runAtEnd(() => rows.close())
   return rows
 }
 
-keptRowsContract('sqlite', async () => {
+rowsContract('sqlite', async () => {
   const file = newFile()
   opened(file)
   const db = new DatabaseSync(file, { readOnly: true })
-  atEnd(() => db.close())
+  runAtEnd(() => db.close())
   return { open: async () => opened(file), written: () => Object.values(db.prepare('PRAGMA data_version').get()!)[0] as number }
 })
 
 /** What a process counts; `lines` without the first, which comes when it begins. */
 async function counter(command: string, ...args: readonly string[]) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  atEnd(() => child.kill('SIGKILL'))
+  runAtEnd(() => child.kill('SIGKILL'))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   expect((await lines.next()).value).toBe('ready')
   return { child, lines: { [Symbol.asyncIterator]: () => lines } }
 }
 
-const namesOn = async (rows: SqliteKeptRows, shelf: string): Promise<number> => {
+const namesOn = async (rows: SqliteRows, shelf: string): Promise<number> => {
   let count = 0
   for await (const _ of rows.list(shelf)) count++
   return count
@@ -108,24 +108,27 @@ describe('A process that is killed', () => {
 })
 
 describe('A full disk', () => {
-  itNeeding('ulimit', works('sh', '-c', 'ulimit -S -f 3000'))('takes nothing in, says so in one way, and loses nothing', async () => {
-    const file = newFile()
-    const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, program, file, 'full', '1000', '50000']
-    const { lines } = await counter('sh', ...limited)
-    const said: string[] = []
-    for await (const line of lines) said.push(line)
-    expect([said.length > 5, said.at(-1)]).toEqual([true, 'disk-full'])
-    const rows = opened(file)
-    expect(await rows.read('exports', 'count')).toBe(said.length - 1)
-    expect(await rows.change<number>('exports', 'count', (n = 0) => n + 1)).toBe(said.length)
-  })
+  itRequiring('ulimit', isProgramUsable('sh', '-c', 'ulimit -S -f 3000'))(
+    'takes nothing in, says so in one way, and loses nothing',
+    async () => {
+      const file = newFile()
+      const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, program, file, 'full', '1000', '50000']
+      const { lines } = await counter('sh', ...limited)
+      const said: string[] = []
+      for await (const line of lines) said.push(line)
+      expect([said.length > 5, said.at(-1)]).toEqual([true, 'disk-full'])
+      const rows = opened(file)
+      expect(await rows.read('exports', 'count')).toBe(said.length - 1)
+      expect(await rows.change<number>('exports', 'count', (n = 0) => n + 1)).toBe(said.length)
+    },
+  )
 })
 
 describe('The file of rows', () => {
   it('is its owner’s alone, whatever the process’s umask is, and is flushed at every commit', async () => {
     const folder = newFolder()
     const before = process.umask(0)
-    const rows = new SqliteKeptRows(join(folder, 'exports.db'))
+    const rows = new SqliteRows(join(folder, 'exports.db'))
     await rows.change('exports', 'a', () => 1)
     process.umask(before)
     expect(readdirSync(folder).map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)])).toEqual([
@@ -141,7 +144,7 @@ describe('The file of rows', () => {
   it('is refused where it is something else, of a newer version, or text, and stays as it is', async () => {
     const folder = newFolder()
     await openGrants(join(folder, 'grants.db'), () => 0).close()
-    new SqliteKeptRows(join(folder, 'newer.db')).close()
+    new SqliteRows(join(folder, 'newer.db')).close()
     const newer = new DatabaseSync(join(folder, 'newer.db'))
     newer.exec('PRAGMA user_version = 2')
     newer.close()
@@ -152,7 +155,7 @@ describe('The file of rows', () => {
       ['text.db', 'is damaged, or is no file of this server'],
     ] as const) {
       const bytes = readFileSync(join(folder, name))
-      expect(() => new SqliteKeptRows(join(folder, name))).toThrow(`${join(folder, name)} ${reason}`)
+      expect(() => new SqliteRows(join(folder, name))).toThrow(`${join(folder, name)} ${reason}`)
       expect(readFileSync(join(folder, name)).equals(bytes)).toBe(true)
     }
   })

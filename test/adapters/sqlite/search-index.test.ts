@@ -1,10 +1,10 @@
 /** The search index of the embedded home: the contract, sorting every page and walking every page in order; and its budget. */
 import { expect, it } from '@jest/globals'
-import { GaveWay } from '../../../lambdas/adapters/sqlite-index/reading/budget.ts'
+import { SearchPreempted } from '../../../lambdas/adapters/sqlite-index/reading/budget.ts'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { SearchTooCostly } from '../../../lambdas/ports/faults/too-costly.ts'
-import { all, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
-import { exactValuesContract, executorOn } from '../../contracts/exact-values.contract.ts'
+import { and, type Plan, type Predicate } from '../../../lambdas/ports/search/plan.ts'
+import { exactValuesContract, executorOf } from '../../contracts/exact-values.contract.ts'
 import { document } from '../../contracts/index-document.ts'
 import { searchIndexContract } from '../../contracts/search-index.contract.ts'
 
@@ -17,7 +17,7 @@ for (const [name, options] of [
     return { index, close: async () => index.close() }
   })
 
-exactValuesContract('SQLite', 2, () => executorOn(new SqliteSearchIndex(':memory:')))
+exactValuesContract('SQLite', 2, () => executorOf(new SqliteSearchIndex(':memory:')))
 
 it('The SQLite index finds tuples by more labels than it knows by heart, and those of a newer version alone', async () => {
   const index = new SqliteSearchIndex(':memory:')
@@ -95,7 +95,7 @@ it('A search of the SQLite index ends when its budget is used up, and the next o
     total: 'estimate',
   }
   await expect(index.find(plan)).rejects.toThrow(SearchTooCostly)
-  await expect(index.find({ ...plan, where: all(contains, { kind: 'key', field: 'b', oneOf: ['none'] }) })).resolves.toMatchObject({
+  await expect(index.find({ ...plan, where: and(contains, { kind: 'key', field: 'b', oneOf: ['none'] }) })).resolves.toMatchObject({
     hits: [],
   })
   index.close()
@@ -109,7 +109,7 @@ it('The SQLite index answers a search, and groups, that gave way before', async 
       document({ id: `${i}`, groups: { 'g:g': ['one'] }, order: { date: { low: i, high: i } }, present: ['date'] }),
     ),
   )
-  const matching = { tenant: 'one', types: ['Observation'], where: all(), access: 'everything' } as const
+  const matching = { tenant: 'one', types: ['Observation'], where: and(), access: 'everything' } as const
   const order = [{ field: 'date', descending: false }]
   const asked = [
     { ask: () => index.findNow({ ...matching, order, limit: 900, total: 'none' }).hits.length, answer: 900 },
@@ -118,7 +118,7 @@ it('The SQLite index answers a search, and groups, that gave way before', async 
   ]
   for (const { ask, answer } of asked) {
     others = true
-    expect(ask).toThrow(GaveWay)
+    expect(ask).toThrow(SearchPreempted)
     others = false
     expect([ask(), ask()]).toEqual([answer, answer])
   }

@@ -9,11 +9,11 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { checkStoreFile } from '../../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../../lambdas/adapters/sqlite-store/change-feed.ts'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import type { CommitResult, Guard, ResourceVersion, Write } from '../../../lambdas/ports/store/resource-store.ts'
+import type { CommitResult, ResourceVersion, UniquenessGuard, Write } from '../../../lambdas/ports/store/resource-store.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { firstPage, versionsIn } from '../../fixtures/scans.ts'
-import { turn } from '../../fixtures/turns.ts'
-import { keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { readAllVersions, readFirstPage } from '../../fixtures/scans.ts'
+import { waitOneTurn } from '../../fixtures/turns.ts'
+import { patientKeyOf, resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 /** Writes of a large commit. */
 const LARGE = 3000
@@ -27,7 +27,7 @@ const newFile = (): string => join(folder, `${++files}.db`)
 describe('A large commit in SQLite', () => {
   it('lets small ones pass that are asked for after it', async () => {
     const { store, commit, acknowledged } = await newStore()
-    await Promise.all([commit('large', largeOf(0)), ...['a', 'b', 'c'].map((id) => commit(id, [writeOf(patientOf(id))]))])
+    await Promise.all([commit('large', largeOf(0)), ...['a', 'b', 'c'].map((id) => commit(id, [writeOf(patientKeyOf(id))]))])
     expect(acknowledged).toEqual(['a', 'b', 'c', 'large'])
     await store.close()
   })
@@ -48,7 +48,7 @@ describe('A large commit in SQLite', () => {
       await store.commit([other(`${during.length}`)], [])
       const which = during.length % readings.length
       during.push({ which, found: await readings[which]!() })
-      await turn()
+      await waitOneTurn()
     }
     expect(await writing).toEqual(committed)
     const after = await look()
@@ -75,10 +75,10 @@ describe('A large commit in SQLite', () => {
       DELETE FROM recent WHERE seq >= ${first}`)
     expect(await look()).toEqual(before)
     const scan = { tenant: 't', type: 'Patient', asOf: 2, limit: 9000 }
-    const begun = await firstPage(reader, { ...scan, limit: 100 })
+    const begun = await readFirstPage(reader, { ...scan, limit: 100 })
     db.exec('DELETE FROM staged; INSERT INTO recent SELECT * FROM later')
     expect((await look()).filter((found, n) => found === before[n])).toEqual([])
-    const rest = await firstPage(reader, { ...scan, cursor: begun.cursor! })
+    const rest = await readFirstPage(reader, { ...scan, cursor: begun.cursor! })
     expect([...begun.versions, ...rest.versions].map(({ versionId }) => versionId)).toEqual(Array(500).fill(1))
     db.close()
     feed.close()
@@ -89,8 +89,8 @@ describe('A large commit in SQLite', () => {
   it('is in the change feed after what passed it, in one piece', async () => {
     const { store, file } = await newStore()
     const passing = ['a', 'b', 'c', 'd']
-    await Promise.all([store.commit(largeOf(0), []), ...passing.map((id) => store.commit([writeOf(patientOf(id))], []))])
-    await store.commit([writeOf(patientOf('after'))], [])
+    await Promise.all([store.commit(largeOf(0), []), ...passing.map((id) => store.commit([writeOf(patientKeyOf(id))], []))])
+    await store.commit([writeOf(patientKeyOf('after'))], [])
     const feed = new SqliteChangeFeed(file)
     const changes = feed.changes(0, 9000)
     expect(changes.map(({ version }) => version.id)).toEqual([...passing, ...largeOf(0).map(({ id }) => id), 'after'])
@@ -103,46 +103,46 @@ describe('A large commit in SQLite', () => {
 
   it('that meets another head writes nothing and names the entry', async () => {
     const { store, file } = await newStore()
-    await store.commit([writeOf(patientOf('p2345'))], [])
+    await store.commit([writeOf(patientKeyOf('p2345'))], [])
     const result = await store.commit(largeOf(0), [])
     expect(result).toEqual({ kind: 'conflict', index: 2345 })
-    expect(await store.commit([writeOf(patientOf('after'))], [])).toEqual(committed)
+    expect(await store.commit([writeOf(patientKeyOf('after'))], [])).toEqual(committed)
     await store.close()
     expect(rowsOf(file)).toEqual({ versions: 2, keys: 2, staged: 0 })
   })
 
   it('that meets a guard writes nothing and names it; otherwise its guards are bound with it', async () => {
     const { store } = await newStore()
-    const holder = patientOf('holder')
-    const guardOf = (guard: string, id = 'holder'): Guard => ({ tenant: 't', guard, holder: patientOf(id) })
-    await store.commit([writeOf(patientOf('holder'))], [guardOf('taken')])
+    const holder = patientKeyOf('holder')
+    const guardOf = (guard: string, id = 'holder'): UniquenessGuard => ({ tenant: 't', guard, holder: patientKeyOf(id) })
+    await store.commit([writeOf(patientKeyOf('holder'))], [guardOf('taken')])
     const guards = [guardOf('free', 'p0'), guardOf('taken', 'p1')]
     expect(await store.commit(largeOf(0), guards)).toEqual({ kind: 'guarded', index: 1, holder })
-    expect(await store.commit([writeOf(patientOf('x'))], [guardOf('free', 'x')])).toEqual(committed)
+    expect(await store.commit([writeOf(patientKeyOf('x'))], [guardOf('free', 'x')])).toEqual(committed)
     expect(await store.commit(largeOf(0), [guardOf('another', 'p0')])).toEqual(committed)
-    expect(await store.commit([writeOf(patientOf('y'))], [guardOf('another', 'y')])).toEqual({
+    expect(await store.commit([writeOf(patientKeyOf('y'))], [guardOf('another', 'y')])).toEqual({
       kind: 'guarded',
       index: 0,
-      holder: patientOf('p0'),
+      holder: patientKeyOf('p0'),
     })
     await store.close()
   })
 
   it('is waited for by who writes what it writes, or guards what it guards', async () => {
     const { store, commit, acknowledged } = await newStore()
-    const guard = { tenant: 't', guard: 'g', holder: patientOf('p0') }
+    const guard = { tenant: 't', guard: 'g', holder: patientKeyOf('p0') }
     const large = commit('large', largeOf(0), [guard])
-    await commit('passing', [writeOf(patientOf('y'))])
+    await commit('passing', [writeOf(patientKeyOf('y'))])
     const [create, update, guarded] = await Promise.all([
-      commit('create', [writeOf(patientOf('p7'))]),
-      commit('update', [other('o'), writeOf(patientOf('p2999'), { expected: 1 })]),
-      commit('guarded', [writeOf(patientOf('x'))], [{ ...guard, holder: patientOf('x') }]),
-      commit('passing, too', [writeOf(patientOf('z'))]),
+      commit('create', [writeOf(patientKeyOf('p7'))]),
+      commit('update', [other('o'), writeOf(patientKeyOf('p2999'), { expected: 1 })]),
+      commit('guarded', [writeOf(patientKeyOf('x'))], [{ ...guard, holder: patientKeyOf('x') }]),
+      commit('passing, too', [writeOf(patientKeyOf('z'))]),
     ])
     expect(await large).toEqual(committed)
     expect(create).toEqual({ kind: 'conflict', index: 0 })
     expect(update).toEqual(committed)
-    expect(guarded).toEqual({ kind: 'guarded', index: 0, holder: patientOf('p0') })
+    expect(guarded).toEqual({ kind: 'guarded', index: 0, holder: patientKeyOf('p0') })
     expect(acknowledged.slice(0, 3)).toEqual(['passing', 'passing, too', 'large'])
     await store.close()
   })
@@ -198,7 +198,7 @@ describe('A process that is killed while a large commit is written', () => {
       const { file, stdout, signal } = runs.get(after)!
       expect(signal).toBe('SIGKILL')
       const store = await SqliteResourceStore.open({ file })
-      const heads = await store.current([...Array(after).keys()].map((n) => patientOf(`small-${n}`)))
+      const heads = await store.current([...Array(after).keys()].map((n) => patientKeyOf(`small-${n}`)))
       expect(heads.every((head) => head?.versionId === 1)).toBe(true)
       const { versions } = await store.history({ tenant: 't' }, {}, undefined, 9000)
       const found = versions.filter(({ id }) => id.startsWith('p')).length
@@ -216,7 +216,7 @@ describe('A process that is killed while a large commit is written', () => {
 describe('A store of SQLite of the first version', () => {
   it('opens, and takes in large commits', async () => {
     const { store, file } = await newStore()
-    await store.commit([writeOf(patientOf('old'))], [])
+    await store.commit([writeOf(patientKeyOf('old'))], [])
     await store.close()
     const db = new DatabaseSync(file)
     db.exec(`INSERT INTO key SELECT kind, id, vid, seq FROM version; DROP TABLE recent; DROP TABLE staged;
@@ -224,8 +224,8 @@ describe('A store of SQLite of the first version', () => {
     db.close()
     checkStoreFile(file)
     const again = await SqliteResourceStore.open({ file })
-    expect(await again.commit([...largeOf(0), writeOf(patientOf('old'), { expected: 1 })], [])).toEqual(committed)
-    expect(await again.current([patientOf('old'), patientOf('p0')])).toMatchObject([{ versionId: 2 }, { versionId: 1 }])
+    expect(await again.commit([...largeOf(0), writeOf(patientKeyOf('old'), { expected: 1 })], [])).toEqual(committed)
+    expect(await again.current([patientKeyOf('old'), patientKeyOf('p0')])).toMatchObject([{ versionId: 2 }, { versionId: 1 }])
     await again.close()
   })
 })
@@ -234,7 +234,7 @@ async function newStore() {
   const file = newFile()
   const store = await SqliteResourceStore.open({ file })
   const acknowledged: string[] = []
-  const commit = async (name: string, writes: readonly Write[], guards: readonly Guard[] = []): Promise<CommitResult> => {
+  const commit = async (name: string, writes: readonly Write[], guards: readonly UniquenessGuard[] = []): Promise<CommitResult> => {
     const result = await store.commit(writes, guards)
     acknowledged.push(name)
     return result
@@ -254,7 +254,7 @@ function readingsOf(store: SqliteResourceStore, feed: SqliteChangeFeed): readonl
     async () => told((await store.history({ tenant: 't' }, {}, undefined, 9000)).versions),
     async () => told((await store.history(type, { currentAt: 2 }, undefined, 9000)).versions),
     async () => told((await store.history(keys[0]!, {}, undefined, 10)).versions),
-    async () => told(await versionsIn(store, { ...type, asOf: 2, limit: 9000 })),
+    async () => told(await readAllVersions(store, { ...type, asOf: 2, limit: 9000 })),
     async () => told(feed.changes(0, 9000).map(({ version }) => version)),
     async () => `${feed.version({ ...keys[1]!, versionId: 2 })?.versionId}`,
   ]
@@ -273,11 +273,11 @@ function rowsOf(file: string): { readonly versions: number; readonly keys: numbe
   return rows
 }
 
-const other = (id: string): Write => writeOf(keyOf('t', 'Basic', id))
+const other = (id: string): Write => writeOf(resourceKeyOf('t', 'Basic', id))
 
 const largeOf = (expected: number): readonly Write[] => {
   const body = new Uint8Array(500).fill(expected)
-  return [...Array(LARGE).keys()].map((n) => writeOf(patientOf(`p${n}`), { expected, lastUpdated: expected + 1, body }))
+  return [...Array(LARGE).keys()].map((n) => writeOf(patientKeyOf(`p${n}`), { expected, lastUpdated: expected + 1, body }))
 }
 
 const firstHalfExpects = (expected: number) => (write: Write, n: number) => ({ ...write, expected: n < LARGE / 2 ? expected : 0 })

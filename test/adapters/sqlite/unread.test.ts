@@ -7,26 +7,26 @@ import { SqliteResourceReader } from '../../../lambdas/adapters/sqlite-store/res
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { versionsAsOf } from '../../../lambdas/export/versions/versions-as-of.ts'
 import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
-import { atEnd, newFolder } from '../../fixtures/at-end.ts'
-import { at, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
+import { instantAt, patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const file = join(newFolder(), 'store.db')
 const store = await SqliteResourceStore.open({ file })
-const key = patientOf('a')
-await store.commit([writeOf(key, { lastUpdated: at(1) })], [])
-await store.commit([writeOf(key, { expected: 1, lastUpdated: at(3) })], [])
+const key = patientKeyOf('a')
+await store.commit([writeOf(key, { lastUpdated: instantAt(1) })], [])
+await store.commit([writeOf(key, { expected: 1, lastUpdated: instantAt(3) })], [])
 await store.close()
 const reader = new SqliteResourceReader(file)
 const feed = new SqliteChangeFeed(file)
-atEnd(() => reader.close())
-atEnd(() => feed.close())
+runAtEnd(() => reader.close())
+runAtEnd(() => feed.close())
 
 /** https://www.sqlite.org/rescode.html#ioerr_read */
 const UNREAD = 266
 
 async function scanned(): Promise<readonly number[]> {
   const ids: number[] = []
-  for await (const { versions } of reader.scan({ tenant: 't', type: 'Patient', asOf: at(9), limit: 9, tellsDamaged: true }))
+  for await (const { versions } of reader.scan({ tenant: 't', type: 'Patient', asOf: instantAt(9), limit: 9, tellsDamaged: true }))
     ids.push(...versions.map(({ versionId }) => versionId))
   return ids
 }
@@ -34,7 +34,7 @@ async function scanned(): Promise<readonly number[]> {
 const READINGS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['current', () => reader.current([key])],
   ['heads', () => reader.heads([key])],
-  ['heads as of an instant', () => versionsAsOf(reader, [key], at(2))],
+  ['heads as of an instant', () => versionsAsOf(reader, [key], instantAt(2))],
   ['versions', () => reader.versions([{ ...key, versionId: 1 }])],
   ['history', () => reader.history(key, {}, undefined, 10)],
   ['scan', scanned],

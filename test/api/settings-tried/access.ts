@@ -6,19 +6,19 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
 import { addUser, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
-import { OTHER_KEY, signedBy } from '../../access/issuing.ts'
-import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
-import type { Sent } from '../../auth/authorization.ts'
-import { allow, backOf, browser, logIn } from '../../auth/browser.ts'
-import { fhirUnder } from '../../bin/process.ts'
+import { OTHER_KEY, signToken } from '../../access/issuing.ts'
+import { assertionFormOf, createKeyPair, signAssertion } from '../../auth/assertions.ts'
+import type { RequestContent } from '../../auth/authorization.ts'
+import { allowAccess, logIn, openBrowser, redirectOf } from '../../auth/browser.ts'
+import { runFhirWithEnvironment } from '../../bin/process.ts'
 import { patient } from '../../fixtures/resources.ts'
 import type { Tree } from '../server.ts'
-import { asClient, type Served, type Trial, withSettings } from './served.ts'
+import { clientCredentialsForm, type SettingsServer, type SettingTrial, withSettings } from './served.ts'
 
 const BASE = 'http://127.0.0.1/fhir'
 
 // biome-ignore format: a table
-export const accessTrials: readonly Trial[] = [
+export const accessTrials: readonly SettingTrial[] = [
   ['token', 'requests without a token are 401', (value) => withSettings({ FHIR_ACCESS: value }, async ({ as, get }) => {
     expect([(await as().get('/Patient')).status, (await get('/Patient')).status]).toEqual([401, 200])
   })],
@@ -26,21 +26,21 @@ export const accessTrials: readonly Trial[] = [
     expect((await as().get('/Patient')).status).toBe(200)
   })],
   ['iam', 'the start fails, and names AWS', async (value) => {
-    const { code, err } = await fhirUnder({ ...process.env, FHIR_ACCESS: value }, 'start', '--memory')
+    const { code, err } = await runFhirWithEnvironment({ ...process.env, FHIR_ACCESS: value }, 'start', '--memory')
     expect([code, err]).toEqual([1, 'fhir: FHIR_ACCESS=iam is for a deployment on AWS: here it is token, or open (--open)\n'])
   }],
 ]
 
 /** What a client of this tenant gets for a token: the status of its own search, or why there is none. */
-async function tokenOfTenant({ register, token }: Served, tenant: string): Promise<Tree> {
+async function tokenOfTenant({ register, token }: SettingsServer, tenant: string): Promise<Tree> {
   const secret = await register(`of-${tenant}`, { tenants: [tenant] })
-  return (await token(asClient(`of-${tenant}`, secret))).body
+  return (await token(clientCredentialsForm(`of-${tenant}`, secret))).body
 }
 
 const claimsOf = (token: string): Tree => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
 
 // biome-ignore format: a table
-export const tenancyTrials: readonly Trial[] = [
+export const tenancyTrials: readonly SettingTrial[] = [
   ['on', 'each tenant sees its own data', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
     const [north, south] = [await tokenOfTenant(server, 'north'), await tokenOfTenant(server, 'south')]
     await server.as(north.access_token).put('/Patient/n', patient('n'))
@@ -61,7 +61,7 @@ const withClaim = (value: string): Promise<void> =>
     expect((await server.as(token).get('/Patient')).status).toBe(200)
   })
 
-export const claimTrials: readonly Trial[] = [
+export const claimTrials: readonly SettingTrial[] = [
   ['tenant', 'tokens name the tenant in this claim', withClaim],
   ['organization', 'tokens name the tenant in this claim', withClaim],
   ['https://example.org/tenant', 'tokens name the tenant in this claim', withClaim],
@@ -83,15 +83,15 @@ async function withPublished(keys: readonly object[], proof: (uri: string) => Pr
 
 const ISSUER = 'https://auth.example.org'
 
-async function ofAnotherIssuer({ as }: Served): Promise<readonly number[]> {
+async function ofAnotherIssuer({ as }: SettingsServer): Promise<readonly number[]> {
   const now = Math.floor(Date.now() / 1_000)
   const claims = { iss: ISSUER, aud: 'api://fhir', sub: 'x', client_id: 'app', iat: now, exp: now + 300, scope: 'system/*.cruds' }
-  const client = as(signedBy(OTHER_KEY, claims))
+  const client = as(signToken(OTHER_KEY, claims))
   return [(await client.get('/Patient')).status, (await client.put('/Patient/a', patient('a'))).status]
 }
 
 // biome-ignore format: a table
-export const issuersTrials: readonly Trial[] = [
+export const issuersTrials: readonly SettingTrial[] = [
   ['', 'tokens of other issuers are 401', (value) => withSettings({ FHIR_EXTERNAL_ISSUERS: value }, async (server) => {
     expect(await ofAnotherIssuer(server)).toEqual([401, 401])
   })],
@@ -105,12 +105,12 @@ export const issuersTrials: readonly Trial[] = [
 
 /** What a client that publishes its keys on this machine is answered at the token endpoint. */
 const byPublishedKeys = (value: string, status: number): Promise<void> => {
-  return keyPair('ES384', 'k').then((pair) =>
+  return createKeyPair('ES384', 'k').then((pair) =>
     withPublished([pair.jwk], (uri) =>
       withSettings({ FHIR_PRIVATE_HOSTS: value }, async ({ register, token }) => {
         await register('app', { authentication: { kind: 'uri', uri } })
-        const signed = assertion(pair, 'app', Date.now(), { claims: { aud: `${BASE}/auth/token` } })
-        expect((await token(assertionForm(signed))).status).toBe(status)
+        const signed = signAssertion(pair, 'app', Date.now(), { claims: { aud: `${BASE}/auth/token` } })
+        expect((await token(assertionFormOf(signed))).status).toBe(status)
       }),
     ),
   )
@@ -119,7 +119,7 @@ const byPublishedKeys = (value: string, status: number): Promise<void> => {
 const reaches = (value: string): Promise<void> => byPublishedKeys(value, 200)
 const isWalledOff = (value: string): Promise<void> => byPublishedKeys(value, 503)
 
-export const hostsTrials: readonly Trial[] = [
+export const hostsTrials: readonly SettingTrial[] = [
   ['', 'keys on private hosts are not fetched', isWalledOff],
   ['localhost', 'keys of that host are fetched', reaches],
   ['127.0.0.0/8, ::1/128', 'keys in those networks are fetched', reaches],
@@ -132,14 +132,14 @@ const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 
 /** Returns a function that asks for a code as a user, and returns the body of the token response, or the error of the redirect. */
-function codeFlow(server: Served, secret: string) {
-  const ask = async (method: string, path: string, { query = '', form, headers = {} }: Sent = {}) => {
+function codeFlow(server: SettingsServer, secret: string) {
+  const ask = async (method: string, path: string, { query = '', form, headers = {} }: RequestContent = {}) => {
     const body = form === undefined ? {} : { body: new URLSearchParams(form) }
     const url = `${server.base()}${path}?${new URLSearchParams(query)}`
     const response = await fetch(url, { method, headers, redirect: 'manual', ...body })
     return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text(), body: undefined }
   }
-  const user = browser({ ask }, BASE)
+  const user = openBrowser({ ask }, BASE)
   let isIn = false
   return async (asked: Record<string, string>, exchanged: Record<string, string> = {}): Promise<Tree> => {
     const request = {
@@ -154,15 +154,21 @@ function codeFlow(server: Served, secret: string) {
     const opened = await user.open('/auth/authorize', request)
     const page = isIn || opened.status === 303 ? opened : await logIn(user, opened, 'jane', PASSWORD)
     isIn ||= page !== opened
-    const { sent } = backOf(page.status === 303 ? page : await allow(user, page))
+    const { sent } = redirectOf(page.status === 303 ? page : await allowAccess(user, page))
     if (sent.code === undefined) return sent
-    const form = { ...asClient('app', secret), grant_type: 'authorization_code', code: sent.code, redirect_uri: BACK, ...exchanged }
+    const form = {
+      ...clientCredentialsForm('app', secret),
+      grant_type: 'authorization_code',
+      code: sent.code,
+      redirect_uri: BACK,
+      ...exchanged,
+    }
     return (await server.token(form)).body
   }
 }
 
 /** Registers an app and a user, and returns their code flow. */
-export async function userFlow(server: Served) {
+export async function userFlow(server: SettingsServer) {
   const secret = await server.register('app', { scopes: ['user/*.rs'], redirectUris: [BACK] })
   const ports = await openAdministration(server.folder, { isNew: false })
   await addUser(ports, { name: 'jane', scopes: ['user/*.rs'], tenants: ['default'], fhirUser: 'Practitioner/1' }, PASSWORD)
@@ -183,7 +189,7 @@ const flows = (value: string, expected: readonly string[]): Promise<void> =>
     expect(answers.map(({ error, token_type }) => error ?? token_type)).toEqual(expected)
   })
 
-export const pkceTrials: readonly Trial[] = [
+export const pkceTrials: readonly SettingTrial[] = [
   ['off', 'PKCE is ignored', (value) => flows(value, ['Bearer', 'Bearer', 'Bearer'])],
   ['accept', 'a challenge is checked if it is sent', (value) => flows(value, ['Bearer', 'Bearer', 'invalid_grant'])],
   ['require', 'a request without a challenge is rejected', (value) => flows(value, ['invalid_request', 'Bearer', 'invalid_grant'])],
@@ -195,7 +201,7 @@ const nameShown = (value: string, name: string): Promise<void> =>
     expect(await page.text()).toContain(`<p class="organization">${name}</p>`)
   })
 
-export const organizationTrials: readonly Trial[] = [
+export const organizationTrials: readonly SettingTrial[] = [
   ['', 'the pages show the host of the base URL', (value) => nameShown(value, '127.0.0.1')],
   ['Example Hospital', 'the pages show the name', (value) => nameShown(value, 'Example Hospital')],
 ]
@@ -204,11 +210,11 @@ const patientsSeen = (value: string, total: number): Promise<void> =>
   withSettings({ FHIR_PATIENT_SCOPES_WITHOUT_CONTEXT: value }, async ({ put, register, token, as }) => {
     await put('/Patient/p', patient('p'))
     const secret = await register('app', { scopes: ['patient/*.rs'] })
-    const { body } = await token(asClient('app', secret))
+    const { body } = await token(clientCredentialsForm('app', secret))
     expect((await as(body.access_token).get('/Patient')).body.total).toBe(total)
   })
 
-export const contextTrials: readonly Trial[] = [
+export const contextTrials: readonly SettingTrial[] = [
   ['all', 'patient scopes cover all patients', (value) => patientsSeen(value, 1)],
   ['none', 'patient scopes cover no patient', (value) => patientsSeen(value, 0)],
 ]
@@ -218,13 +224,13 @@ const addressOfProxied = (value: string, expected: string): Promise<void> =>
   withSettings({ FHIR_ADDRESS_HEADER: value, FHIR_AUDIT_DURABILITY: 'strict' }, async ({ base, folder, register }) => {
     const secret = await register('app')
     const headers = { 'x-forwarded-for': '198.51.100.1, 203.0.113.7' }
-    await fetch(`${base()}/auth/token`, { method: 'POST', headers, body: new URLSearchParams(asClient('app', secret)) })
-    const lines = recordsOf(folder).filter(({ interaction, client }) => interaction === 'token' && client === 'app')
+    await fetch(`${base()}/auth/token`, { method: 'POST', headers, body: new URLSearchParams(clientCredentialsForm('app', secret)) })
+    const lines = auditRecordsOf(folder).filter(({ interaction, client }) => interaction === 'token' && client === 'app')
     expect(lines.map(({ address }) => address)).toEqual([expected])
   })
 
 /** What a server that records strictly has recorded. */
-export const recordsOf = (folder: string): readonly Tree[] =>
+export const auditRecordsOf = (folder: string): readonly Tree[] =>
   readdirSync(join(folder, 'audit')).flatMap((name) =>
     readFileSync(join(folder, 'audit', name), 'utf8')
       .split('\n')
@@ -232,7 +238,7 @@ export const recordsOf = (folder: string): readonly Tree[] =>
       .map((line) => JSON.parse(line)),
   )
 
-export const addressTrials: readonly Trial[] = [
+export const addressTrials: readonly SettingTrial[] = [
   ['', 'the client address is that of the proxy, whatever the header', (value) => addressOfProxied(value, '127.0.0.1')],
   ['X-Forwarded-For', 'the client address is the last one in the header', (value) => addressOfProxied(value, '203.0.113.7')],
 ]
@@ -257,7 +263,7 @@ const originsLetIn = (
 const PUBLIC = 'https://fhir.example.org/fhir'
 
 // biome-ignore format: a table
-export const originsTrials: readonly Trial[] = [
+export const originsTrials: readonly SettingTrial[] = [
   ['*', 'all origins are allowed; on a server for this machine only local ones', async (value) => {
     await originsLetIn(value, PUBLIC, { 'https://app.example.org': [200, '*'] })
     await originsLetIn(value, BASE, { 'http://localhost:3000': [200, '*'], 'https://app.example.org': [403, '*'] })

@@ -3,13 +3,13 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from '@jest/globals'
 import { makeStore } from '../../../lambdas/runtime/control/lost-files.ts'
-import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
+import { assertionFormOf, createKeyPair, signAssertion } from '../../auth/assertions.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { observation, patient, ref } from '../../fixtures/resources.ts'
-import type { Answer, Client, Tree } from '../server.ts'
-import { recordsOf, userFlow } from './access.ts'
-import { asClient, type Served, type Trial, whileWriting, withSettings } from './served.ts'
+import { observation, patient, referenceTo } from '../../fixtures/resources.ts'
+import type { TestClient, TestResponse, Tree } from '../server.ts'
+import { auditRecordsOf, userFlow } from './access.ts'
+import { clientCredentialsForm, delayFileWrites, type SettingsServer, type SettingTrial, withSettings } from './served.ts'
 
 const DAY = 24 * 60 * 60 * 1_000
 
@@ -31,22 +31,22 @@ const auditKept = async (value: string, expected: Readonly<Record<number, boolea
   )
 }
 
-export const retentionTrials: readonly Trial[] = [
+export const retentionTrials: readonly SettingTrial[] = [
   ['1', 'records of three days ago are removed', (value) => auditKept(value, { 0: true, 3: false })],
   ['90', 'records of 88 days are retained, those of 92 are removed', (value) => auditKept(value, { 88: true, 92: false })],
   ['36500', 'records of a century are retained', (value) => auditKept(value, { 36000: true, 36502: false })],
 ]
 
 const withoutDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
-  whileWriting(() => Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })), work)
+  delayFileWrites(() => Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })), work)
 
-const withDurability = (value: string, proof: (server: Served) => Promise<void>): Promise<void> =>
+const withDurability = (value: string, proof: (server: SettingsServer) => Promise<void>): Promise<void> =>
   withSettings({ FHIR_AUDIT_DURABILITY: value }, proof)
 
-const reads = (folder: string): number => recordsOf(folder).filter(({ interaction }) => interaction === 'read').length
+const reads = (folder: string): number => auditRecordsOf(folder).filter(({ interaction }) => interaction === 'read').length
 
 // biome-ignore format: a table
-export const durabilityTrials: readonly Trial[] = [
+export const durabilityTrials: readonly SettingTrial[] = [
   ['batched', 'requests succeed while records cannot be written; these are written later', (value) =>
     withDurability(value, async ({ get, folder, reports }) => {
       expect(await withoutDisk(async () => {
@@ -67,17 +67,17 @@ export const durabilityTrials: readonly Trial[] = [
 
 const KICK_OFF = { accept: 'application/fhir+json', prefer: 'respond-async' }
 
-const begin = (client: Client, path = '/$export'): Promise<Answer> => client.get(path, KICK_OFF)
+const begin = (client: TestClient, path = '/$export'): Promise<TestResponse> => client.get(path, KICK_OFF)
 
 /** The manifest, once it is there. */
-async function manifestOf(client: Client, { status, headers }: Answer): Promise<Tree> {
+async function manifestOf(client: TestClient, { status, headers }: TestResponse): Promise<Tree> {
   expect(status).toBe(202)
-  const isEnded = ({ status }: Answer): boolean => status !== 202
+  const isEnded = ({ status }: TestResponse): boolean => status !== 202
   return (await eventually(() => client.get(headers.get('content-location')!), { until: isEnded, every: 20 })).body
 }
 
 /** `Type/id` of all that an export brings. */
-async function exportedBy(server: Served, path: string): Promise<readonly string[]> {
+async function exportedBy(server: SettingsServer, path: string): Promise<readonly string[]> {
   const { output } = await manifestOf(server, await begin(server, path))
   const files = await Promise.all(output.map(async ({ url }: Tree) => (await server.get(url)).text))
   return files
@@ -90,16 +90,16 @@ async function exportedBy(server: Served, path: string): Promise<readonly string
 /** Status of a kick-off by a client with a secret, and by one that signs. */
 const kickedOff = (value: string, expected: readonly number[]): Promise<void> =>
   withSettings({ FHIR_EXPORT_NEEDS_ASSERTION: value }, async ({ register, token, as }) => {
-    const pair = await keyPair('ES384', 'k')
+    const pair = await createKeyPair('ES384', 'k')
     const secret = await register('secret')
     await register('keys', { authentication: { kind: 'keys', keys: [pair.jwk] } })
-    const signed = assertion(pair, 'keys', Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
-    const forms = [asClient('secret', secret), { ...assertionForm(signed), scope: 'system/*.rs' }]
+    const signed = signAssertion(pair, 'keys', Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
+    const forms = [clientCredentialsForm('secret', secret), { ...assertionFormOf(signed), scope: 'system/*.rs' }]
     const tokens = await Promise.all(forms.map(async (form) => (await token(form)).body.access_token))
     expect(await Promise.all(tokens.map(async (each) => (await begin(as(each))).status))).toEqual(expected)
   })
 
-export const assertionTrials: readonly Trial[] = [
+export const assertionTrials: readonly SettingTrial[] = [
   ['on', 'a token obtained with a secret starts no export', (value) => kickedOff(value, [403, 202])],
   ['off', 'any token starts an export', (value) => kickedOff(value, [202, 202])],
 ]
@@ -110,12 +110,12 @@ const kickedOffByUser = (value: string, expected: number): Promise<void> =>
     expect((await begin(server.as(access_token))).status).toBe(expected)
   })
 
-export const userExportTrials: readonly Trial[] = [
+export const userExportTrials: readonly SettingTrial[] = [
   ['on', 'a token of a user starts an export', (value) => kickedOffByUser(value, 202)],
   ['off', 'a token of a user starts no export', (value) => kickedOffByUser(value, 403)],
 ]
 
-export const runningTrials: readonly Trial[] = [
+export const runningTrials: readonly SettingTrial[] = [
   [
     '1',
     'the second concurrent export is 429 until the first has ended',
@@ -142,7 +142,7 @@ const toldAfter = (value: string, expected: readonly (readonly [days: number, st
     }
   })
 
-export const jobRetentionTrials: readonly Trial[] = [
+export const jobRetentionTrials: readonly SettingTrial[] = [
   ['1', 'the status is available for a day', (value) => toldAfter(value, [[0.9, 200], [1.1, 404]])], // biome-ignore format: days
   ['10', 'the status is available for ten days', (value) => toldAfter(value, [[9.9, 200], [10.1, 404]])], // biome-ignore format: days
 ]
@@ -152,10 +152,10 @@ const ofGroup = (settings: Readonly<Record<string, string>>, expected: readonly 
   withSettings(settings, async (server) => {
     const written = [
       { resourceType: 'Practitioner', id: 'd', active: true },
-      patient('p', { generalPractitioner: [ref('Practitioner/d')] }),
+      patient('p', { generalPractitioner: [referenceTo('Practitioner/d')] }),
       observation('o', { subject: 'Patient/p' }),
-      { resourceType: 'Basic', id: 'b', code: { text: 'x' }, subject: ref('Patient/p') },
-      { resourceType: 'Group', id: 'g', type: 'person', actual: true, member: [{ entity: ref('Patient/p') }] },
+      { resourceType: 'Basic', id: 'b', code: { text: 'x' }, subject: referenceTo('Patient/p') },
+      { resourceType: 'Group', id: 'g', type: 'person', actual: true, member: [{ entity: referenceTo('Patient/p') }] },
     ]
     for (const resource of written) expect((await server.put(`/${resource.resourceType}/${resource.id}`, resource)).status).toBe(201)
     expect(await exportedBy(server, '/Group/g/$export')).toEqual(expected)
@@ -164,7 +164,7 @@ const ofGroup = (settings: Readonly<Record<string, string>>, expected: readonly 
 const withTypes = (value: string, ...expected: readonly string[]): Promise<void> =>
   ofGroup({ FHIR_GROUP_EXPORT_TYPES: value, FHIR_EXPORT_ADDITIONAL_RESOURCES: '{}' }, expected)
 
-export const typesTrials: readonly Trial[] = [
+export const typesTrials: readonly SettingTrial[] = [
   ['Patient', 'Patients only', (value) => withTypes(value, 'Patient/p')],
   ['Patient,Basic', 'these types, and no others', (value) => withTypes(value, 'Basic/b', 'Patient/p')],
 ]
@@ -182,7 +182,7 @@ const coming = (value: string, ...expected: readonly string[]): Promise<void> =>
   ofGroup({ FHIR_EXPORT_ADDITIONAL_RESOURCES: value }, [...expected].toSorted())
 
 // biome-ignore format: a table
-export const additionalTrials: readonly Trial[] = [
+export const additionalTrials: readonly SettingTrial[] = [
   ['', 'the built-in additional resources are exported', (value) => coming(value, 'Patient/p', 'Observation/o', 'Practitioner/d')],
   ['{}', 'no additional resources are exported', (value) => coming(value, 'Patient/p', 'Observation/o')],
   [PRACTITIONERS, 'what it says comes along', (value) => coming(value, 'Patient/p', 'Observation/o', 'Practitioner/d')],

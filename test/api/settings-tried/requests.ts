@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import { type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from '@jest/globals'
-import { fhirUnder } from '../../bin/process.ts'
+import { runFhirWithEnvironment } from '../../bin/process.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { archiveOf, canonical, guide, NAME } from '../../fixtures/packages.ts'
+import { GUIDE_NAME, guideCanonicalOf, guideFilesOf, packArchive } from '../../fixtures/packages.ts'
 import { observation, patient } from '../../fixtures/resources.ts'
-import { example } from '../../fixtures/us-core/findings.ts'
-import { issues, type Tree } from '../server.ts'
-import { type Served, type Trial, whileWriting, withSettings } from './served.ts'
+import { copyExample } from '../../fixtures/us-core/findings.ts'
+import { issuesOf, type Tree } from '../server.ts'
+import { delayFileWrites, type SettingsServer, type SettingTrial, withSettings } from './served.ts'
 
 /** A trial of one variable, whatever else is set. */
 const withVariable =
   (variable: string, more: Readonly<Record<string, string>> = {}) =>
-  (proof: (server: Served) => Promise<void>) =>
+  (proof: (server: SettingsServer) => Promise<void>) =>
   (value: string): Promise<void> =>
     withSettings({ ...more, [variable]: value }, proof)
 
@@ -29,38 +29,38 @@ const zone = withVariable('FHIR_TIME_ZONE')
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const identified = (id: string): Tree => patient(id, { identifier: [{ system: 's', value: 'v' }] })
 
-async function updatedUnderAnotherId({ put }: Served) {
+async function updatedUnderAnotherId({ put }: SettingsServer) {
   await put('/Patient/a', identified('a'))
   return put('/Patient?identifier=s|v', { ...identified('b'), active: true })
 }
 
-async function writtenTwice({ put }: Served) {
+async function writtenTwice({ put }: SettingsServer) {
   await put('/Patient/a', patient('a'))
   return (await put('/Patient/a', patient('a'))).headers.get('etag')
 }
 
 /** A laboratory's Observation that lacks what its profile wants. */
-const unfit = (): Tree => ({ ...example('Observation/serum-sodium'), id: 'o', category: [{ text: 'x' }] })
-const writtenUnfit = ({ put }: Served) => put('/Observation/o', unfit(), { prefer: 'return=OperationOutcome' })
-const tellsCategory = (answer: Parameters<typeof issues>[0]): boolean =>
-  issues(answer).some((text) => text.includes('Observation.category'))
+const unfit = (): Tree => ({ ...copyExample('Observation/serum-sodium'), id: 'o', category: [{ text: 'x' }] })
+const writtenUnfit = ({ put }: SettingsServer) => put('/Observation/o', unfit(), { prefer: 'return=OperationOutcome' })
+const tellsCategory = (answer: Parameters<typeof issuesOf>[0]): boolean =>
+  issuesOf(answer).some((text) => text.includes('Observation.category'))
 
 /** Half past eleven in the evening in London, the next day in Berlin. */
-const onDay = async ({ put, get }: Served, day: string): Promise<number> => {
+const onDay = async ({ put, get }: SettingsServer, day: string): Promise<number> => {
   await put('/Observation/late', observation('late', { subject: 'Patient/1', date: '2023-01-15T23:30:00Z' }))
   return (await get(`/Observation?date=${day}`)).body.total
 }
 
-const dangling = ({ put }: Served) => put('/Observation/o', observation('o', { subject: 'Patient/nobody' }))
+const dangling = ({ put }: SettingsServer) => put('/Observation/o', observation('o', { subject: 'Patient/nobody' }))
 
-async function deletedUnderReference({ put, delete: remove }: Served) {
+async function deletedUnderReference({ put, delete: remove }: SettingsServer) {
   await put('/Patient/p', patient('p'))
   await put('/Observation/q', observation('q', { subject: 'Patient/p' }))
   return remove('/Patient/p')
 }
 
 // biome-ignore format: a table
-export const clientIdsTrials: readonly Trial[] = [
+export const clientIdsTrials: readonly SettingTrial[] = [
   ['required', 'a POST without an id is 400', clientIds(async ({ post }) => {
     expect((await post('/Patient', { resourceType: 'Patient' })).status).toBe(400)
     expect((await post('/Patient', patient('own'))).body.id).toBe('own')
@@ -72,7 +72,7 @@ export const clientIdsTrials: readonly Trial[] = [
 ]
 
 // biome-ignore format: a table
-export const mismatchTrials: readonly Trial[] = [
+export const mismatchTrials: readonly SettingTrial[] = [
   ['accept', 'the match is updated', mismatch(async (server) => {
     const { status, body } = await updatedUnderAnotherId(server)
     expect([status, body.id, body.active, (await server.get('/Patient/b')).status]).toEqual([200, 'a', true, 404])
@@ -83,25 +83,25 @@ export const mismatchTrials: readonly Trial[] = [
   })],
 ]
 
-export const noOpTrials: readonly Trial[] = [
+export const noOpTrials: readonly SettingTrial[] = [
   ['version', 'an update without changes creates a version', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"2"'))],
   ['ignore', 'an update without changes creates no version', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"1"'))],
 ]
 
 const consistency = withVariable('FHIR_CONSISTENCY')
-async function totalAfterWrite({ put, get }: Served, headers: Record<string, string>): Promise<number> {
+async function totalAfterWrite({ put, get }: SettingsServer, headers: Record<string, string>): Promise<number> {
   await put('/Patient/a', patient('a'))
   return (await get('/Patient?_id=a', headers)).body.total
 }
 
-export const consistencyTrials: readonly Trial[] = [
+export const consistencyTrials: readonly SettingTrial[] = [
   ['eventual', 'a search waits for the write', consistency(async (server) => expect(await totalAfterWrite(server, {})).toBe(1))],
   ['strong', 'a search that does not wait finds the write', consistency(async (server) =>
     expect(await totalAfterWrite(server, { 'x-consistency': 'eventual' })).toBe(1))],
 ] // biome-ignore format: a table
 
 /** What is written before, asked while writes are stopped. */
-const whileStopped = async (value: string, proof: (server: Served) => Promise<void>): Promise<void> => {
+const whileStopped = async (value: string, proof: (server: SettingsServer) => Promise<void>): Promise<void> => {
   const folder = newFolder()
   await withSettings({}, async ({ put }) => expect((await put('/Patient/a', identified('a'))).status).toBe(201), { folder })
   await withSettings({ FHIR_WRITES: value, FHIR_EXPORT_NEEDS_ASSERTION: 'off' }, proof, { folder })
@@ -115,7 +115,7 @@ const asBundle = (type: string, ...entries: readonly Tree[]): Tree => ({ resourc
 const REMOVED = [{ op: 'add', path: '/active', value: true }]
 
 /** One of each kind that would write, also where it would find that nothing is to be done. */
-const everyWrite = ({ put, post, patch, delete: remove }: Served) => [
+const everyWrite = ({ put, post, patch, delete: remove }: SettingsServer) => [
   post('/Patient', identified('b')),
   post('/Patient', identified('b'), { 'if-none-exist': 'identifier=s|v' }),
   put('/Patient/a', identified('a')),
@@ -129,7 +129,7 @@ const everyWrite = ({ put, post, patch, delete: remove }: Served) => [
 ]
 
 // biome-ignore format: a table
-export const writesTrials: readonly Trial[] = [
+export const writesTrials: readonly SettingTrial[] = [
   ['on', 'writes are stored', (value) => whileStopped(value, async ({ delete: remove }) => {
     expect((await remove('/Patient/a')).status).toBe(204)
   })],
@@ -146,7 +146,7 @@ export const writesTrials: readonly Trial[] = [
 ]
 
 // biome-ignore format: a table
-export const profilesTrials: readonly Trial[] = [
+export const profilesTrials: readonly SettingTrial[] = [
   ['off', 'a nonconforming resource is stored without a warning', profiles(async (server) => {
     const answer = await writtenUnfit(server)
     expect([answer.status, tellsCategory(answer)]).toEqual([201, false])
@@ -162,7 +162,7 @@ export const profilesTrials: readonly Trial[] = [
 ]
 
 // biome-ignore format: a table
-export const versioningTrials: readonly Trial[] = [
+export const versioningTrials: readonly SettingTrial[] = [
   ['on', 'older versions are returned', versioning(async (server) => {
     await writtenTwice(server)
     expect((await server.get('/Patient/a/_history/1')).status).toBe(200)
@@ -176,7 +176,7 @@ export const versioningTrials: readonly Trial[] = [
 ]
 
 // biome-ignore format: a table
-export const integrityTrials: readonly Trial[] = [
+export const integrityTrials: readonly SettingTrial[] = [
   ['on', 'a dangling reference is 422, the deletion of a referenced resource 409', integrity(async (server) => {
     expect([(await dangling(server)).status, (await deletedUnderReference(server)).status]).toEqual([422, 409])
   })],
@@ -185,7 +185,7 @@ export const integrityTrials: readonly Trial[] = [
   })],
 ]
 
-export const zoneTrials: readonly Trial[] = [
+export const zoneTrials: readonly SettingTrial[] = [
   ['UTC', 'days are those of UTC', zone(async (server) => expect(await onDay(server, '2023-01-15')).toBe(1))],
   ['Europe/Berlin', 'days are those of Berlin', zone(async (server) => expect(await onDay(server, '2023-01-16')).toBe(1))],
 ]
@@ -199,7 +199,7 @@ const putEntries = (count: number, type: string): Tree => ({
 })
 
 // biome-ignore format: a table
-export const entriesTrials: readonly Trial[] = [
+export const entriesTrials: readonly SettingTrial[] = [
   ['3', 'as many entries are accepted, one more is 413', withVariable('FHIR_MAX_TRANSACTION_ENTRIES')(async ({ post }) => {
     for (const type of ['batch', 'transaction'])
       expect([type, (await post('/', putEntries(3, type))).status, (await post('/', putEntries(4, type))).status]).toEqual([type, 200, 413])
@@ -224,7 +224,7 @@ function allButTheEnd(base: string): { readonly request: ClientRequest; readonly
 }
 
 // biome-ignore format: a table
-export const bodyTrials: readonly Trial[] = [
+export const bodyTrials: readonly SettingTrial[] = [
   ['1000', 'as many bytes are accepted, one more is 413', withVariable('FHIR_MAX_BODY_BYTES')(async ({ put }) => {
     expect([(await put('/Patient/p', weighing(1_000))).status, (await put('/Patient/p', weighing(1_001))).status]).toEqual([201, 413])
   })],
@@ -239,7 +239,7 @@ export const bodyTrials: readonly Trial[] = [
 ]
 
 // biome-ignore format: a table
-export const requestsTrials: readonly Trial[] = [
+export const requestsTrials: readonly SettingTrial[] = [
   ['1', 'a second concurrent request is 503', withVariable('FHIR_MAX_REQUESTS', { FHIR_AUDIT_DURABILITY: 'strict' })(
     async ({ embedded, get }) => {
       const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -248,7 +248,7 @@ export const requestsTrials: readonly Trial[] = [
         reached.resolve()
         await gate.promise
       }
-      await whileWriting(held, async () => {
+      await delayFileWrites(held, async () => {
         const first = get('/Patient/nobody')
         await reached.promise
         const second = get('/Patient/nobody')
@@ -262,7 +262,7 @@ export const requestsTrials: readonly Trial[] = [
 ]
 
 /** A search that looks at each of 300 names a hundred times for each criterion. */
-const searching = async ({ post }: Served, criteria: number) => {
+const searching = async ({ post }: SettingsServer, criteria: number) => {
   await post('/', putEntries(300, 'batch'))
   const anyOf = (n: number): string => [...Array.from({ length: 99 }, (_, i) => `no${n}x${i}`), 'p'].join()
   const query = Array.from({ length: criteria }, (_, n) => `name:contains=${anyOf(n)}`).join('&')
@@ -270,7 +270,7 @@ const searching = async ({ post }: Served, criteria: number) => {
 }
 
 // biome-ignore format: a table
-export const budgetTrials: readonly Trial[] = [
+export const budgetTrials: readonly SettingTrial[] = [
   ['1', 'a search of half a million looks is 503', withVariable('FHIR_SEARCH_BUDGET')(async (server) => {
     expect((await searching(server, 20)).status).toBe(503)
   })],
@@ -283,9 +283,9 @@ export const budgetTrials: readonly Trial[] = [
 async function withRegistry(proof: (address: string) => Promise<void>): Promise<void> {
   const registry = createServer(async ({ url = '' }, response) => {
     const [, name, version] = url.split('/')
-    if (name !== NAME) return void response.writeHead(404).end()
-    if (version !== undefined) return void response.end(await archiveOf(guide(version)))
-    response.end(JSON.stringify({ versions: { '1.0.0': { dist: { tarball: `${at}/${NAME}/1.0.0` } } } }))
+    if (name !== GUIDE_NAME) return void response.writeHead(404).end()
+    if (version !== undefined) return void response.end(await packArchive(guideFilesOf(version)))
+    response.end(JSON.stringify({ versions: { '1.0.0': { dist: { tarball: `${at}/${GUIDE_NAME}/1.0.0` } } } }))
   })
   await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
   const at = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
@@ -298,15 +298,15 @@ async function withRegistry(proof: (address: string) => Promise<void>): Promise<
 }
 
 // biome-ignore format: a table
-export const registryTrials: readonly Trial[] = [
+export const registryTrials: readonly SettingTrial[] = [
   ['http://127.0.0.1', 'a running server loads packages from there', async () =>
     withRegistry((address) => {
       const folder = newFolder()
       return withSettings({}, async ({ post }) => {
         const env = { ...process.env, FHIR_PACKAGE_REGISTRY: address }
-        expect(await fhirUnder(env, 'package', 'add', `${NAME}@1.0.0`, '--data', folder)).toMatchObject({ code: 0, err: '' })
-        const basic = { resourceType: 'Basic', meta: { profile: [canonical('with-subject')] }, code: { text: 'x' } }
-        expect(issues(await post('/Basic/$validate', basic))).toContain('error required Basic')
+        expect(await runFhirWithEnvironment(env, 'package', 'add', `${GUIDE_NAME}@1.0.0`, '--data', folder)).toMatchObject({ code: 0, err: '' })
+        const basic = { resourceType: 'Basic', meta: { profile: [guideCanonicalOf('with-subject')] }, code: { text: 'x' } }
+        expect(issuesOf(await post('/Basic/$validate', basic))).toContain('error required Basic')
       }, { folder })
     })],
 ]

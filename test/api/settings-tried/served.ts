@@ -4,31 +4,31 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { uptime } from 'node:os'
 import { fetchDocument } from '../../../lambdas/adapters/https/fetch-document.ts'
-import { mayReachOf } from '../../../lambdas/adapters/https/private-hosts.ts'
+import { addressFilterOf } from '../../../lambdas/adapters/https/private-hosts.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
 import { addClient, type NewClient, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
-import { type Embedded, openEmbedded } from '../../../lambdas/runtime/embedded/server.ts'
+import { type EmbeddedServer, openEmbeddedServer } from '../../../lambdas/runtime/embedded/server.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { type Client, clientOf, type Tree } from '../server.ts'
+import { clientOf, type TestClient, type Tree } from '../server.ts'
 
 /** The setting's value, what then holds, and the proof. */
-export type Trial = readonly [value: string, holds: string, proof: (value: string) => Promise<void>]
+export type SettingTrial = readonly [value: string, holds: string, proof: (value: string) => Promise<void>]
 
-export type Served = Client & {
+export type SettingsServer = TestClient & {
   readonly folder: string
-  readonly embedded: Embedded
+  readonly embedded: EmbeddedServer
   readonly reports: readonly unknown[]
   /** By how much this server's clocks are ahead, milliseconds. */
   ahead: number
   /** As a client with this token, or without any. */
-  readonly as: (token?: string) => Client
+  readonly as: (token?: string) => TestClient
   /** The secret of a client that is registered so. */
   readonly register: (id: string, more?: Partial<NewClient>) => Promise<string>
   readonly token: (form: Readonly<Record<string, string>>) => Promise<{ readonly status: number; readonly body: Tree }>
 }
 
 /** What a client says to get a token for itself. */
-export const asClient = (id: string, secret: string): Record<string, string> => ({
+export const clientCredentialsForm = (id: string, secret: string): Record<string, string> => ({
   grant_type: 'client_credentials',
   client_id: id,
   client_secret: secret,
@@ -41,7 +41,7 @@ type Settings = Readonly<Record<string, string>>
 /** Runs `proof` with a server in a folder of its own, asked with an administrator's token, and closes it. */
 export async function withSettings(
   settings: Settings,
-  proof: (server: Served) => Promise<void>,
+  proof: (server: SettingsServer) => Promise<void>,
   { baseUrl = 'http://127.0.0.1/fhir', folder = newFolder() } = {},
 ): Promise<void> {
   const reports: unknown[] = []
@@ -51,15 +51,15 @@ export async function withSettings(
     steady: () => performance.now() + server.ahead,
     sinceBoot: () => uptime() * 1_000 + server.ahead,
   }
-  const server = { ahead: 0 } as Served
-  const embedded = await openEmbedded({
+  const server = { ahead: 0 } as SettingsServer
+  const embedded = await openEmbeddedServer({
     ...{ config, baseUrl, dataFolder: folder, times, report: (error) => void reports.push(error) },
-    fetchDocument: fetchDocument({ ca: CERTIFICATE, mayReach: mayReachOf(config.privateHosts) }),
+    fetchDocument: fetchDocument({ ca: CERTIFICATE, mayReach: addressFilterOf(config.privateHosts) }),
   })
   try {
     await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
     const base = `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir`
-    const as = (token?: string): Client =>
+    const as = (token?: string): TestClient =>
       clientOf(
         () => base,
         () => token,
@@ -71,7 +71,7 @@ export async function withSettings(
   }
 }
 
-const askingAt = (base: string, folder: string): Pick<Served, 'register' | 'token'> => ({
+const askingAt = (base: string, folder: string): Pick<SettingsServer, 'register' | 'token'> => ({
   async register(id, more = {}) {
     const ports = await openAdministration(folder, { isNew: false })
     const client = { id, name: id, authentication: 'secret', scopes: ['system/*.cruds'], redirectUris: [], tenants: ['default'] } as const
@@ -86,7 +86,7 @@ const askingAt = (base: string, folder: string): Pick<Served, 'register' | 'toke
 })
 
 /** During `work` whoever writes a file waits for `before` first. */
-export async function whileWriting<Result>(before: () => Promise<void>, work: () => Promise<Result>): Promise<Result> {
+export async function delayFileWrites<Result>(before: () => Promise<void>, work: () => Promise<Result>): Promise<Result> {
   const probe = await open('/dev/null', 'w')
   const handles = Object.getPrototypeOf(probe) as { write: (...asked: readonly unknown[]) => Promise<unknown> }
   const { write } = handles

@@ -8,15 +8,15 @@ import {
   type NewClient,
   removeClient,
   removeUser,
-  rotateClient,
+  rotateClientCredentials,
   rotateKeys,
   updateClient,
 } from '../../../lambdas/auth/administration/administration.ts'
-import { DEMO, tendDemo } from '../../../lambdas/auth/clients/demo-client.ts'
+import { DEMO_CLIENT, maintainDemoClient } from '../../../lambdas/auth/clients/demo-client.ts'
 import { Passwords } from '../../../lambdas/auth/login/passwords.ts'
 import { fingerprintOf } from '../../../lambdas/auth/random-secret.ts'
 import { NotRecorded } from '../../../lambdas/ports/faults/not-recorded.ts'
-import type { Mark } from '../../../lambdas/ports/rows/revocations.ts'
+import type { RevocationKey } from '../../../lambdas/ports/rows/revocations.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
 import { MemoryClients, MemoryUsers } from '../../fixtures/memory/registered.ts'
 import { MemoryRevocations } from '../../fixtures/memory/revocations.ts'
@@ -50,7 +50,7 @@ function opened() {
 }
 
 /** What was issued up to `T` is refused, what is issued once the change is done is not: tokens say seconds. */
-async function expectRefused({ ports, time }: ReturnType<typeof opened>, mark: Mark): Promise<void> {
+async function expectRefused({ ports, time }: ReturnType<typeof opened>, mark: RevocationKey): Promise<void> {
   const before = (await ports.revocations.revoked([mark])).get(mark) ?? 0
   expect([before >= T, Math.floor(time.now / 1000) * 1000 > before]).toEqual([true, true])
   time.now += 92 * DAY
@@ -72,21 +72,21 @@ describe('A client', () => {
     const { ports } = opened()
     const added = await addClient(ports, { ...app, authentication: { kind: 'public' } })
     expect(added.secret).toBeUndefined()
-    await expect(rotateClient(ports, 'app', 'next')).rejects.toThrow('has no secret')
-    await expect(rotateClient(ports, 'app', { kind: 'keys', keys: [] })).rejects.toThrow('has no keys')
+    await expect(rotateClientCredentials(ports, 'app', 'next')).rejects.toThrow('has no secret')
+    await expect(rotateClientCredentials(ports, 'app', { kind: 'keys', keys: [] })).rejects.toThrow('has no keys')
   })
 
   it('has at most two secrets during a rotation, and always at least one', async () => {
     const { ports, hashes } = opened()
     const first = (await addClient(ports, app)).secret!
-    const second = (await rotateClient(ports, 'app', 'next')).secret!
+    const second = (await rotateClientCredentials(ports, 'app', 'next')).secret!
     expect([await hashes(), ports.revocations.size]).toEqual([[second, first].map(fingerprintOf), 0])
-    await expect(rotateClient(ports, 'app', 'next')).rejects.toThrow('has two secrets, and both are left as they are')
+    await expect(rotateClientCredentials(ports, 'app', 'next')).rejects.toThrow('has two secrets, and both are left as they are')
     expect([await hashes(), ports.revocations.size]).toEqual([[second, first].map(fingerprintOf), 0])
-    expect((await rotateClient(ports, 'app', 'end')).secret).toBeUndefined()
+    expect((await rotateClientCredentials(ports, 'app', 'end')).secret).toBeUndefined()
     expect(await hashes()).toEqual([fingerprintOf(second)])
     const ended = [ports.revocations.size, (await ports.clients.get('app'))?.generation]
-    await expect(rotateClient(ports, 'app', 'end')).rejects.toThrow('has one secret, and it is left as it is')
+    await expect(rotateClientCredentials(ports, 'app', 'end')).rejects.toThrow('has one secret, and it is left as it is')
     expect([ports.revocations.size, (await ports.clients.get('app'))?.generation]).toEqual(ended)
     expect(await hashes()).toEqual([fingerprintOf(second)])
   })
@@ -94,8 +94,8 @@ describe('A client', () => {
   it.each(['now', 'end'] as const)('loses its issued tokens when its secret is rotated with %s', async (rotation) => {
     const under = opened()
     await addClient(under.ports, app)
-    await rotateClient(under.ports, 'app', 'next')
-    const { secret } = await rotateClient(under.ports, 'app', rotation)
+    await rotateClientCredentials(under.ports, 'app', 'next')
+    const { secret } = await rotateClientCredentials(under.ports, 'app', rotation)
     expect(await under.hashes()).toHaveLength(1)
     if (rotation === 'now') expect(await under.hashes()).toEqual([fingerprintOf(secret!)])
     await expectRefused(under, 'client:app')
@@ -104,7 +104,7 @@ describe('A client', () => {
   it('loses its issued tokens when its keys change', async () => {
     const under = opened()
     await addClient(under.ports, { ...app, authentication: { kind: 'uri', uri: 'https://app.example/jwks' } })
-    await rotateClient(under.ports, 'app', { kind: 'keys', keys: [{ kid: 'a' }] })
+    await rotateClientCredentials(under.ports, 'app', { kind: 'keys', keys: [{ kid: 'a' }] })
     expect((await under.ports.clients.get('app'))?.authentication).toEqual({ kind: 'keys', keys: [{ kid: 'a' }] })
     await expectRefused(under, 'client:app')
   })
@@ -117,7 +117,7 @@ describe('A client', () => {
     await expectRefused(under, 'client:app')
     await expect(removeClient(under.ports, 'gone')).rejects.toThrow('There is no client gone')
     expect((await under.ports.revocations.revoked(['client:gone'])).size).toBe(1)
-    await expect(rotateClient(under.ports, 'gone', 'next')).rejects.toThrow('There is no client gone')
+    await expect(rotateClientCredentials(under.ports, 'gone', 'next')).rejects.toThrow('There is no client gone')
   })
 })
 
@@ -179,8 +179,8 @@ describe('A client that is updated', () => {
 describe('The demo app', () => {
   it('exists on a server for this machine only, until the operator removes it for good', async () => {
     const { ports, time } = opened()
-    const started = async (isOnThisMachine: boolean) => (await tendDemo(ports, isOnThisMachine))?.name
-    expect([await started(true), await started(false), await started(true)]).toEqual([DEMO.name, undefined, DEMO.name])
+    const started = async (isOnThisMachine: boolean) => (await maintainDemoClient(ports, isOnThisMachine))?.name
+    expect([await started(true), await started(false), await started(true)]).toEqual([DEMO_CLIENT.name, undefined, DEMO_CLIENT.name])
     await removeClient(ports, 'demo')
     expect([await started(true), await ports.clients.get('demo')]).toEqual([undefined, undefined])
     time.now += 10_000 * DAY
@@ -243,7 +243,7 @@ describe('Each change', () => {
   it('is audited with its operator and without secrets; a rejected change is not', async () => {
     const { ports, records } = opened()
     const { secret } = await addClient(ports, app)
-    await rotateClient(ports, 'app', 'next')
+    await rotateClientCredentials(ports, 'app', 'next')
     await removeClient(ports, 'app')
     const { subject } = await addUser(ports, alice, 'correct horse')
     await changePassword(ports, 'alice', 'another horse')

@@ -1,13 +1,13 @@
 /** Keys that a client publishes are held as long as it says: what Inferno has a person attest (jwks caching). */
 import { beforeEach, expect, it } from '@jest/globals'
-import { fetchedKeys } from '../../../lambdas/access/verification/jwks-cache.ts'
-import { assertion, assertionForm, type KeyPair, keyPair } from '../assertions.ts'
-import { type Authorization, authorization } from '../authorization.ts'
+import { jwksCache } from '../../../lambdas/access/verification/jwks-cache.ts'
+import { assertionFormOf, createKeyPair, type KeyPair, signAssertion } from '../assertions.ts'
+import { createAuthorization, type TestAuthorization } from '../authorization.ts'
 
 const URI = 'https://app.example/jwks'
-const [first, second] = await Promise.all([keyPair('ES384', 'first'), keyPair('ES384', 'second')])
+const [first, second] = await Promise.all([createKeyPair('ES384', 'first'), createKeyPair('ES384', 'second')])
 
-let auth: Authorization
+let auth: TestAuthorization
 /** What the client publishes, how long that may be kept, and how often it was fetched. */
 let published: { keys: readonly KeyPair[]; maxAge?: number; isBroken?: boolean }
 let fetches: number
@@ -16,7 +16,7 @@ beforeEach(async () => {
   fetches = 0
   published = { keys: [first] }
   const now = (): number => auth.now()
-  const keySource = fetchedKeys({
+  const keySource = jwksCache({
     async fetchDocument() {
       fetches++
       const { keys, maxAge, isBroken } = published
@@ -27,12 +27,12 @@ beforeEach(async () => {
     clock: { now },
     report: () => undefined,
   })
-  auth = await authorization({ keySource })
+  auth = await createAuthorization({ keySource })
   await auth.addClient('app', { authentication: { kind: 'uri', uri: URI } })
 })
 
 async function tokenBy(key: KeyPair): Promise<number> {
-  return (await auth.ask('POST', '/auth/token', { form: assertionForm(assertion(key, 'app', auth.now())) })).status
+  return (await auth.ask('POST', '/auth/token', { form: assertionFormOf(signAssertion(key, 'app', auth.now())) })).status
 }
 
 it('cached keys expire with their max-age, and a removed key is then rejected', async () => {

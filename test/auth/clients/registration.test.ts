@@ -2,8 +2,8 @@
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { clientKeysOf } from '../../../lambdas/auth/clients/client-keys.ts'
-import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from '../../../lambdas/auth/clients/registration.ts'
-import { redirectFault } from '../../../lambdas/auth/redirect-uri.ts'
+import { type ClientRegistration, toClient, toUser, type UserRegistration } from '../../../lambdas/auth/clients/registration.ts'
+import { findRedirectUriProblem } from '../../../lambdas/auth/redirect-uri.ts'
 
 describe('A redirect URI', () => {
   it.each([
@@ -17,7 +17,7 @@ describe('A redirect URI', () => {
     ['com.example.app:/callback'],
     ['com.example.app://callback'],
     ['org.my-app.v2+x:/'],
-  ])('may be %s', (uri) => expect(redirectFault(uri)).toBeUndefined())
+  ])('may be %s', (uri) => expect(findRedirectUriProblem(uri)).toBeUndefined())
 
   it.each([
     ['', 'characters'],
@@ -58,7 +58,7 @@ describe('A redirect URI', () => {
     ['https://*.example.org/', 'characters'],
     ['https://app.example.org/"', 'characters'],
     [`https://app.example.org/${'a'.repeat(2_000)}`, 'longer'],
-  ])('may not be %j', (uri, reason) => expect(redirectFault(uri)).toContain(reason))
+  ])('may not be %j', (uri, reason) => expect(findRedirectUriProblem(uri)).toContain(reason))
 })
 
 describe('The keys of a client', () => {
@@ -107,21 +107,21 @@ describe('The keys of a client', () => {
 })
 
 describe('A client', () => {
-  const request: ClientRequest = {
+  const request: ClientRegistration = {
     ...{ id: 'app', name: ' An app ', scopes: ['system/Patient.rs launch', 'system/Patient.rs'], redirectUris: [], tenants: ['default'] },
     ...{ mayIntrospect: false, authentication: { kind: 'public' } },
   }
 
   it('holds the requested values, trimmed and without duplicates', () => {
     const uris = ['https://a.example/', 'https://a.example/']
-    expect(registeredClient({ ...request, redirectUris: uris, tenants: ['a', '*'] }, 5)).toEqual({
+    expect(toClient({ ...request, redirectUris: uris, tenants: ['a', '*'] }, 5)).toEqual({
       ...{ id: 'app', name: 'An app', scopes: ['system/Patient.rs', 'launch'], redirectUris: ['https://a.example/'], tenants: ['a', '*'] },
       ...{ mayIntrospect: false, authentication: { kind: 'public' }, registeredAt: 5, changedAt: 5 },
     })
-    expect(registeredClient({ ...request, patient: 'p1', tenants: ['a', 'a'] }, 5)).toMatchObject({ patient: 'Patient/p1', tenants: ['a'] })
+    expect(toClient({ ...request, patient: 'p1', tenants: ['a', 'a'] }, 5)).toMatchObject({ patient: 'Patient/p1', tenants: ['a'] })
   })
 
-  it.each<[string, Partial<ClientRequest>]>([
+  it.each<[string, Partial<ClientRegistration>]>([
     ['The id of a client', { id: 'a b' }],
     ['A name has', { name: ' ' }],
     ['A name has', { name: 'a\u202eb' }],
@@ -145,21 +145,21 @@ describe('A client', () => {
     ['https URL', { authentication: { kind: 'uri', uri: 'jwks' } }],
     ['https URL', { authentication: { kind: 'uri', uri: 'https://u:p@a.example/jwks' } }],
   ])('is rejected: %s', (reason, change) => {
-    expect(() => registeredClient({ ...request, ...change }, 5)).toThrow(reason)
-    expect(() => registeredClient({ ...request, ...change }, 5)).toThrow(RangeError)
+    expect(() => toClient({ ...request, ...change }, 5)).toThrow(reason)
+    expect(() => toClient({ ...request, ...change }, 5)).toThrow(RangeError)
   })
 })
 
 describe('A user', () => {
-  const request: UserRequest = { name: 'Alice@Example.org', scopes: ['user/*.rs'], tenants: ['default'] }
+  const request: UserRegistration = { name: 'Alice@Example.org', scopes: ['user/*.rs'], tenants: ['default'] }
   const kept = { subject: 's', password: 'p', changedAt: 5 }
 
   it('gets a name in lower case', () =>
-    expect(registeredUser({ ...request, fhirUser: 'Practitioner/1' }, kept)).toEqual({
+    expect(toUser({ ...request, fhirUser: 'Practitioner/1' }, kept)).toEqual({
       ...{ ...kept, name: 'alice@example.org', scopes: ['user/*.rs'], tenants: ['default'], fhirUser: 'Practitioner/1' },
     }))
 
-  it.each<[string, Partial<UserRequest>]>([
+  it.each<[string, Partial<UserRegistration>]>([
     ['The name of a user', { name: 'a b' }],
     ['Without a scope', { scopes: [] }],
     ['no tenant', { tenants: [] }],
@@ -167,5 +167,5 @@ describe('A user', () => {
     ['is none of', { fhirUser: 'Practitioner' }],
     ['Patient/1 is somebody else in each tenant', { fhirUser: 'Patient/1', tenants: ['*'] }],
     ['RelatedPerson/1 is somebody else in each tenant', { fhirUser: 'RelatedPerson/1', tenants: ['a', 'b'] }],
-  ])('is rejected: %s', (reason, change) => expect(() => registeredUser({ ...request, ...change }, kept)).toThrow(reason))
+  ])('is rejected: %s', (reason, change) => expect(() => toUser({ ...request, ...change }, kept)).toThrow(reason))
 })

@@ -2,12 +2,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { capabilities } from '../../../lambdas/interactions/capabilities/capabilities.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
-import { type Authorization, authorization, BASE } from '../authorization.ts'
+import { BASE_URL, createAuthorization, type TestAuthorization } from '../authorization.ts'
 
-let auth: Authorization
+let auth: TestAuthorization
 
 beforeAll(async () => {
-  auth = await authorization()
+  auth = await createAuthorization()
 })
 
 describe('the configuration', () => {
@@ -20,10 +20,10 @@ describe('the configuration', () => {
         'application/json; charset=utf-8',
         'public, max-age=300',
       ])
-      expect(body).toMatchObject({ issuer: BASE, jwks_uri: `${BASE}/auth/jwks`, token_endpoint: `${BASE}/auth/token` })
+      expect(body).toMatchObject({ issuer: BASE_URL, jwks_uri: `${BASE_URL}/auth/jwks`, token_endpoint: `${BASE_URL}/auth/token` })
       for (const [key, url] of Object.entries(body))
         if (/_endpoint$|_uri$/.test(key)) {
-          const path = String(url).slice(BASE.length)
+          const path = String(url).slice(BASE_URL.length)
           const statuses = [(await auth.ask('GET', path)).status, (await auth.ask('POST', path, { form: {} })).status]
           expect([key, statuses.includes(404)]).toEqual([key, false])
         }
@@ -33,7 +33,7 @@ describe('the configuration', () => {
   )
 
   it('omits code_challenge_methods_supported if PKCE is off', async () => {
-    const off = await authorization({ choices: { pkce: 'off' } })
+    const off = await createAuthorization({ choices: { pkce: 'off' } })
     expect((await off.ask('GET', '/.well-known/smart-configuration')).body.code_challenge_methods_supported).toBeUndefined()
   })
 })
@@ -46,7 +46,7 @@ it('the JWKS holds public keys only', async () => {
 it('the CapabilityStatement names the OAuth endpoints for access by token only', async () => {
   const restOf = async (access: 'token' | 'iam' | 'open') => {
     const answer = capabilities({ clock: { now: () => 0, newId: () => '' }, choices: { ...readConfig({}), access } })
-    const { body } = await answer({ baseUrl: BASE, reading: {} } as never)
+    const { body } = await answer({ baseUrl: BASE_URL, reading: {} } as never)
     return (body as unknown as { rest: { security?: { extension: { extension: { url: string; valueUri: string }[] }[] } }[] }).rest[0]!
   }
   const uris = (await restOf('token')).security!.extension[0]!.extension

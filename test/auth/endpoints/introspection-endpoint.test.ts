@@ -1,19 +1,19 @@
 /** Specification 5.3: what introspection tells of a token, and whom. */
 import { beforeAll, beforeEach, expect, it } from '@jest/globals'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
-import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from '../authorization.ts'
+import { BASE_URL, CLIENT_SECRET, claimsOf, createAuthorization, START_TIME, type TestAuthorization } from '../authorization.ts'
 
-let auth: Authorization
+let auth: TestAuthorization
 
 const decoded = (text: string): object => JSON.parse(Buffer.from(text, 'base64url').toString())
 
-const AS = (id: string) => ({ client_id: id, client_secret: SECRET })
+const AS = (id: string) => ({ client_id: id, client_secret: CLIENT_SECRET })
 const tokenOf = async (id: string): Promise<string> =>
   (await auth.ask('POST', '/auth/token', { form: { ...AS(id), grant_type: 'client_credentials' } })).body.access_token
 const introspect = (form: Record<string, string>) => auth.ask('POST', '/auth/introspect', { form })
 
 beforeAll(async () => {
-  auth = await authorization({ choices: { tenancy: true } })
+  auth = await createAuthorization({ choices: { tenancy: true } })
   await auth.addClient('app', { tenants: ['a'], patient: 'Patient/1' })
   await auth.addClient('other')
   await auth.addClient('gateway', { mayIntrospect: true })
@@ -28,11 +28,11 @@ it('returns all claims of its own token to a client', async () => {
   expect([status, headers['cache-control']]).toEqual([200, 'no-store'])
   expect(body).toEqual({
     active: true,
-    iss: BASE,
-    aud: BASE,
+    iss: BASE_URL,
+    aud: BASE_URL,
     sub: 'app',
-    iat: T0 / 1000,
-    exp: T0 / 1000 + 3_600,
+    iat: START_TIME / 1000,
+    exp: START_TIME / 1000 + 3_600,
     jti: expect.any(String),
     typ: 'Bearer',
     token_type: 'Bearer',
@@ -82,7 +82,7 @@ it('returns tokens of other clients only within the tenants of the caller', asyn
 })
 
 it('returns without tenancy only tokens valid here, to clients of the default tenant', async () => {
-  const without = await authorization()
+  const without = await createAuthorization()
   await without.addClient('of-b', { mayIntrospect: true, tenants: ['b'] })
   await without.addClient('of-default', { mayIntrospect: true, tenants: ['b', 'default'] })
   await without.addClient('app', { tenants: ['default'] })
@@ -104,29 +104,29 @@ it('returns only active: false for malformed, altered and revoked tokens', async
   for (const wrong of ['abc', `${header}.${claims}.`, `${header}.${forged}.${signature}`, '..', token.slice(0, -5), `${token}.x`])
     expect([wrong, (await introspect({ ...AS('app'), token: wrong })).body]).toEqual([wrong, { active: false }])
   for (const mark of [`jti:${jti}`, `sid:${sid}`, `client:${sub}`] as const) {
-    const clean = await authorization({ choices: { tenancy: true } })
+    const clean = await createAuthorization({ choices: { tenancy: true } })
     await clean.addClient('app')
     clean.keys.list = () => auth.keys.list()
     const asked = () => clean.ask('POST', '/auth/introspect', { form: { ...AS('app'), token } })
     expect((await asked()).body.active).toBe(true)
-    await clean.revocations.revoke({ mark, before: T0, until: T0 + 10_000_000 })
+    await clean.revocations.revoke({ mark, before: START_TIME, until: START_TIME + 10_000_000 })
     expect((await asked()).body).toEqual({ active: false })
   }
 })
 
 it('accepts a key only while it is published', async () => {
-  const own = await authorization()
+  const own = await createAuthorization()
   await own.addClient('app')
   const token = (await own.ask('POST', '/auth/token', { form: { ...AS('app'), grant_type: 'client_credentials' } })).body.access_token
   const [header = '', claims = ''] = token.split('.')
-  const { kid } = (await own.keys.make(T0 - 10_000_000)).key
+  const { kid } = (await own.keys.make(START_TIME - 10_000_000)).key
   const signed = `${Buffer.from(JSON.stringify({ ...decoded(header), kid })).toString('base64url')}.${claims}`
   const old = `${signed}.${Buffer.from(await own.keys.sign(kid, Buffer.from(signed))).toString('base64url')}`
   const activeOnce = async (retiredAt: number) => {
     await own.keys.retire(kid, retiredAt)
     return (await own.ask('POST', '/auth/introspect', { form: { ...AS('app'), token: old } })).body.active
   }
-  expect([await activeOnce(T0 - 3_600_000), await activeOnce(T0 - 3_660_000)]).toEqual([true, false])
+  expect([await activeOnce(START_TIME - 3_600_000), await activeOnce(START_TIME - 3_660_000)]).toEqual([true, false])
   expect((await own.keys.list()).some(({ key }) => key.kid === kid)).toBe(true)
 })
 
@@ -137,7 +137,7 @@ it('returns active: false for a token with a space or a newline', async () => {
 })
 
 it('returns active: false once the token has expired', async () => {
-  const late = await authorization()
+  const late = await createAuthorization()
   await late.addClient('app')
   const form = { ...AS('app'), grant_type: 'client_credentials' }
   const token = (await late.ask('POST', '/auth/token', { form })).body.access_token
@@ -150,10 +150,10 @@ it('returns active: false once the token has expired', async () => {
 
 it.each([
   ['a wrong secret', { client_id: 'app', client_secret: 'wrong', token: 'a' }, 401, 'invalid_client'],
-  ['an unknown client', { client_id: 'nobody', client_secret: SECRET, token: 'a' }, 400, 'invalid_client'],
+  ['an unknown client', { client_id: 'nobody', client_secret: CLIENT_SECRET, token: 'a' }, 400, 'invalid_client'],
   ['a public client', { client_id: 'open', token: 'a' }, 400, 'invalid_client'],
   ['no client', { token: 'a' }, 400, 'invalid_request'],
-  ['no token', { client_id: 'app', client_secret: SECRET }, 400, 'invalid_request'],
+  ['no token', { client_id: 'app', client_secret: CLIENT_SECRET }, 400, 'invalid_request'],
 ] as const)('rejects %s', async (_, form, status, error) => {
   expect(await introspect(form)).toMatchObject({ status, body: { error } })
   expect(auth.audited).toMatchObject([{ interaction: 'introspect', status, outcome: error }])
@@ -161,7 +161,7 @@ it.each([
 
 it('returns 500 if revocations cannot be read', async () => {
   const token = await tokenOf('app')
-  const broken = await authorization({ choices: { tenancy: true } })
+  const broken = await createAuthorization({ choices: { tenancy: true } })
   await broken.addClient('app')
   broken.keys.list = () => auth.keys.list()
   broken.revocations.revoked = async () => {

@@ -1,10 +1,10 @@
 /** Specification 5.4 and 7: revocation, and its statuses. */
 import { beforeAll, beforeEach, expect, it } from '@jest/globals'
-import { type Authorization, authorization, SECRET } from '../authorization.ts'
+import { CLIENT_SECRET, createAuthorization, type TestAuthorization } from '../authorization.ts'
 
-let auth: Authorization
+let auth: TestAuthorization
 
-const AS = (id: string) => ({ client_id: id, client_secret: SECRET })
+const AS = (id: string) => ({ client_id: id, client_secret: CLIENT_SECRET })
 const tokenOf = async (id: string): Promise<string> =>
   (await auth.ask('POST', '/auth/token', { form: { ...AS(id), grant_type: 'client_credentials' } })).body.access_token
 const revoke = (form: Record<string, string>) => auth.ask('POST', '/auth/revoke', { form })
@@ -12,7 +12,7 @@ const isActive = async (token: string): Promise<boolean> =>
   (await auth.ask('POST', '/auth/introspect', { form: { ...AS('app'), token } })).body.active
 
 beforeAll(async () => {
-  auth = await authorization()
+  auth = await createAuthorization()
   await auth.addClient('app')
   await auth.addClient('other')
 })
@@ -40,10 +40,10 @@ it('returns 200 for unknown and foreign tokens, and revokes nothing', async () =
 
 it.each([
   ['a wrong secret', { client_id: 'app', client_secret: 'wrong', token: 'a' }, 'invalid_client'],
-  ['an unknown client', { client_id: 'nobody', client_secret: SECRET, token: 'a' }, 'invalid_client'],
+  ['an unknown client', { client_id: 'nobody', client_secret: CLIENT_SECRET, token: 'a' }, 'invalid_client'],
   ['no secret', { client_id: 'app', token: 'a' }, 'invalid_client'],
   ['no client', { token: 'a' }, 'invalid_request'],
-  ['no token', { client_id: 'app', client_secret: SECRET }, 'invalid_request'],
+  ['no token', { client_id: 'app', client_secret: CLIENT_SECRET }, 'invalid_request'],
 ])('rejects %s with 400', async (_, form, error) => {
   expect(await revoke(form)).toMatchObject({ status: 400, body: { error } })
   expect(auth.audited).toMatchObject([{ interaction: 'revoke', status: 400, outcome: error }])

@@ -1,11 +1,11 @@
 /** Specification 5.2 and 7: the token endpoint as clients that ask for themselves meet it. */
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
-import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from '../authorization.ts'
+import { BASE_URL, CLIENT_SECRET, claimsOf, createAuthorization, START_TIME, type TestAuthorization } from '../authorization.ts'
 
-let auth: Authorization
+let auth: TestAuthorization
 
-const FORM = { client_id: 'app', client_secret: SECRET, grant_type: 'client_credentials' }
+const FORM = { client_id: 'app', client_secret: CLIENT_SECRET, grant_type: 'client_credentials' }
 const token = (form: Record<string, string> | string, headers: Record<string, string> = {}) =>
   auth.ask('POST', '/auth/token', { form, headers })
 const basic = (id: string, secret: string) => ({ authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` })
@@ -14,7 +14,7 @@ const basic = (id: string, secret: string) => ({ authorization: `Basic ${Buffer.
 const conditions = (count: number, type: string): string => Array.from({ length: count }, (_, i) => `system/${type}.rs?_id=${i}`).join(' ')
 
 beforeAll(async () => {
-  auth = await authorization()
+  auth = await createAuthorization()
   await auth.addClient('app', { scopes: ['system/*.rs', 'patient/*.read', 'launch/patient', 'system/admin'] })
   await auth.addClient('open', { authentication: { kind: 'public' } })
   await auth.addClient('of-one', { patient: 'Patient/1', tenants: ['default'] })
@@ -43,18 +43,18 @@ describe('a token', () => {
     const { body } = await token({ ...FORM, scope: 'system/Observation.rs' })
     const jwks = await auth.ask('GET', '/auth/jwks')
     const { payload, protectedHeader } = await jwtVerify(body.access_token, createLocalJWKSet(jwks.body), {
-      currentDate: new Date(T0),
-      issuer: BASE,
-      audience: BASE,
+      currentDate: new Date(START_TIME),
+      issuer: BASE_URL,
+      audience: BASE_URL,
       algorithms: ['RS256'],
     })
     expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: jwks.body.keys[0].kid })
     expect(payload).toEqual({
-      iss: BASE,
-      aud: BASE,
+      iss: BASE_URL,
+      aud: BASE_URL,
       sub: 'app',
-      iat: T0 / 1000,
-      exp: T0 / 1000 + 3_600,
+      iat: START_TIME / 1000,
+      exp: START_TIME / 1000 + 3_600,
       jti: expect.any(String),
       typ: 'Bearer',
       azp: 'app',
@@ -107,7 +107,7 @@ describe('a token', () => {
   })
 
   it('requires a single tenant if it is limited to a patient', async () => {
-    const many = await authorization({ choices: { tenancy: true } })
+    const many = await createAuthorization({ choices: { tenancy: true } })
     await many.addClient('of-one', { patient: 'Patient/1', tenants: ['a'] })
     await many.addClient('of-two', { patient: 'Patient/1', tenants: ['a', 'b'] })
     await many.addClient('of-any', { patient: 'Patient/1', tenants: ['*'] })
@@ -116,7 +116,7 @@ describe('a token', () => {
   })
 
   it('is issued without tenancy only to clients of the default tenant', async () => {
-    const one = await authorization()
+    const one = await createAuthorization()
     for (const [id, tenants] of [
       ['of-a', ['a']],
       ['of-both', ['a', 'default']],
@@ -129,7 +129,7 @@ describe('a token', () => {
   })
 
   it('names the tenants of the client if tenancy is on', async () => {
-    const many = await authorization({ choices: { tenancy: true, tenantClaim: 'org' } })
+    const many = await createAuthorization({ choices: { tenancy: true, tenantClaim: 'org' } })
     await many.addClient('one', { tenants: ['a'] })
     await many.addClient('two', { tenants: ['a', 'b'] })
     await many.addClient('any', { tenants: ['a', '*'] })
@@ -154,12 +154,12 @@ describe('client authentication', () => {
     ['no client', { grant_type: 'client_credentials' }, {}, 400, 'invalid_request'],
     ['no secret', { client_id: 'app', grant_type: 'client_credentials' }, {}, 400, 'invalid_client'],
     ['an empty secret', { ...FORM, client_secret: '' }, {}, 400, 'invalid_client'],
-    ['two ways at once', FORM, basic('app', SECRET), 400, 'invalid_request'],
-    ['two names', { client_id: 'open', grant_type: 'client_credentials' }, basic('app', SECRET), 400, 'invalid_request'],
+    ['two ways at once', FORM, basic('app', CLIENT_SECRET), 400, 'invalid_request'],
+    ['two names', { client_id: 'open', grant_type: 'client_credentials' }, basic('app', CLIENT_SECRET), 400, 'invalid_request'],
     ['a secret beside an assertion', { ...FORM, client_assertion: 'a.b.c' }, {}, 400, 'invalid_request'],
     ['another scheme', { grant_type: 'client_credentials' }, { authorization: 'Bearer abc' }, 400, 'invalid_request'],
     ['a broken Basic', { grant_type: 'client_credentials' }, { authorization: 'Basic YXBw' }, 400, 'invalid_request'],
-    ['no grant type', { client_id: 'app', client_secret: SECRET }, {}, 400, 'invalid_request'],
+    ['no grant type', { client_id: 'app', client_secret: CLIENT_SECRET }, {}, 400, 'invalid_request'],
     ['an unknown grant type', { ...FORM, grant_type: 'password' }, {}, 400, 'unsupported_grant_type'],
     ['a grant type of all objects', { ...FORM, grant_type: 'constructor' }, {}, 400, 'unsupported_grant_type'],
     ['a field twice', `${new URLSearchParams(FORM)}&scope=a&scope=b`, {}, 400, 'invalid_request'],
@@ -183,13 +183,13 @@ describe('client authentication', () => {
     const answer = await token(form, headers)
     expect([answer.status, answer.body]).toEqual([status, { error: code, error_description: expect.any(String) }])
     expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache' })
-    expect(answer.headers['www-authenticate']).toBe(status === 401 ? `Basic realm="${BASE}"` : undefined)
-    expect(answer.text).not.toContain(SECRET)
+    expect(answer.headers['www-authenticate']).toBe(status === 401 ? `Basic realm="${BASE_URL}"` : undefined)
+    expect(answer.text).not.toContain(CLIENT_SECRET)
     expect(auth.audited).toMatchObject([{ interaction: 'token', status, outcome: code }])
   })
 
   it('throttles guesses at a secret, and never the right secret', async () => {
-    const guessed = await authorization()
+    const guessed = await createAuthorization()
     await guessed.addClient('app')
     const guess = async (client_secret: string, address = '192.0.2.9') => {
       const { status, headers } = await guessed.ask('POST', '/auth/token', { form: { ...FORM, client_secret }, address })
@@ -200,8 +200,8 @@ describe('client authentication', () => {
     expect(answers).toEqual([...Array(10).fill(401), '429 1', '429 1'])
     guessed.later(1_000)
     expect([await guess('again'), await guess('and again'), await guess('other', '192.0.2.8')]).toEqual([401, '429 2', 401])
-    expect([await guess(SECRET), await guess(SECRET, '192.0.2.8')]).toEqual([200, 200])
-    const many = await Promise.all(Array.from({ length: 200 }, (_, i) => guess(i % 10 === 0 ? SECRET : `${i}`)))
+    expect([await guess(CLIENT_SECRET), await guess(CLIENT_SECRET, '192.0.2.8')]).toEqual([200, 200])
+    const many = await Promise.all(Array.from({ length: 200 }, (_, i) => guess(i % 10 === 0 ? CLIENT_SECRET : `${i}`)))
     expect(many.filter((answer) => answer === 200)).toHaveLength(20)
     expect(guessed.audited.filter(({ status }) => status === 429).length).toBeGreaterThan(100)
   })
@@ -224,7 +224,7 @@ describe('requests beside the token endpoint', () => {
 
   it('are answered 413 for long bodies and 500 for a machine fault', async () => {
     expect(await token('a'.repeat(70_000))).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
-    const broken = await authorization()
+    const broken = await createAuthorization()
     broken.ports.keys.list = async () => {
       throw new Error('the secret of a broken machine')
     }

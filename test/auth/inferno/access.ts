@@ -1,9 +1,9 @@
 /** What a token opens: all of US Core, what a user left of it, and nothing once it is revoked. */
 import { expect } from '@jest/globals'
 import { formsOf } from '../browser.ts'
-import { FLOWS, type Flow, OF_PATIENTS, SHARED } from './flows.ts'
-import { introspected } from './introspection.ts'
-import { basic, launch, type Row, type Site, URL_OF_SERVER } from './kit.ts'
+import { FLOWS, type Flow, PATIENT_TYPES, SHARED_TYPES } from './flows.ts'
+import { introspect } from './introspection.ts'
+import { basicAuthorizationOf, type KitRow, runLaunch, SERVER_URL, type Site } from './kit.ts'
 import { RECORD } from './record.ts'
 
 /** The first search of each type in US Core. */
@@ -30,9 +30,9 @@ const SEARCHES: Readonly<Record<string, string>> = {
 
 const FULL = ['standalone, a secret', 'standalone, scopes of SMART v1'] as const
 
-const UNRESTRICTED = FULL.flatMap((name): readonly Row[] => [
-  ...[...OF_PATIENTS, ...SHARED].map(
-    (type): Row => [
+const UNRESTRICTED = FULL.flatMap((name): readonly KitRow[] => [
+  ...[...PATIENT_TYPES, ...SHARED_TYPES].map(
+    (type): KitRow => [
       'g10/g10_unrestricted_resource_type_access Test01, g10_smart_scopes',
       `${name}: ${type} is granted`,
       (site) => {
@@ -42,7 +42,7 @@ const UNRESTRICTED = FULL.flatMap((name): readonly Row[] => [
     ],
   ),
   ...Object.entries(SEARCHES).map(
-    ([type, search]): Row => [
+    ([type, search]): KitRow => [
       `g10/g10_unrestricted_resource_type_access ${type}`,
       `${name}: ${type} is searched, and found`,
       async (site) => {
@@ -54,11 +54,11 @@ const UNRESTRICTED = FULL.flatMap((name): readonly Row[] => [
 ])
 
 /** What records refer to, beside the patient's own. */
-const REFERRED = RECORD.filter(({ resourceType }) => SHARED.includes(resourceType))
+const REFERRED = RECORD.filter(({ resourceType }) => SHARED_TYPES.includes(resourceType))
 
 const RESOLVED = FULL.flatMap((name) =>
   REFERRED.map(
-    ({ resourceType, id }): Row => [
+    ({ resourceType, id }): KitRow => [
       'us-core/reference_resolution_test',
       `${name}: a reference to ${resourceType} is followed`,
       async (site) => {
@@ -76,7 +76,7 @@ const isOf = (scope: string, types: readonly string[]): boolean => types.some((t
 /** The user is asked again, and leaves what is expected. */
 async function limited(site: Site) {
   const dropped = full.scope.split(' ').filter((scope) => scope.startsWith('patient/') && !isOf(scope, LEFT))
-  return (await launch(site, full, { prompt: 'consent' }, { without: dropped })).token.body
+  return (await runLaunch(site, full, { prompt: 'consent' }, { without: dropped })).token.body
 }
 
 /** Made once, by whichever row comes first. */
@@ -87,7 +87,7 @@ function limitedOnce(site: Site): ReturnType<typeof limited> {
   return made
 }
 
-const RESTRICTED = Object.keys(SEARCHES).flatMap((type): readonly Row[] => {
+const RESTRICTED = Object.keys(SEARCHES).flatMap((type): readonly KitRow[] => {
   const isLeft = LEFT.includes(type)
   return [
     [
@@ -106,13 +106,13 @@ const RESTRICTED = Object.keys(SEARCHES).flatMap((type): readonly Row[] => {
   ]
 })
 
-const LIMITED: readonly Row[] = [
+const LIMITED: readonly KitRow[] = [
   [
     'us-core/us_core_smart_standalone_launch_stu1',
     'a scope of what is no type, which stands among those of the kit, is passed over',
     async (site) => {
       const scope = 'launch/patient openid patient/Patient.read patient/media.read'
-      expect((await launch(site, { ...full, scope })).token.body.scope).toBe('launch/patient openid patient/Patient.read')
+      expect((await runLaunch(site, { ...full, scope })).token.body.scope).toBe('launch/patient openid patient/Patient.read')
     },
   ],
   ...RESTRICTED,
@@ -143,14 +143,17 @@ const REVOKED: Readonly<Record<string, Revoke>> = {
     return user.submit(page, [['withdraw', 'symmetric']], which)
   },
   'the app revokes its refresh token': ({ ask, secrets }, { refresh_token }) =>
-    ask('POST', `${URL_OF_SERVER}/auth/revoke`, { form: { token: refresh_token }, headers: basic('symmetric', secrets.symmetric) }),
+    ask('POST', `${SERVER_URL}/auth/revoke`, {
+      form: { token: refresh_token },
+      headers: basicAuthorizationOf('symmetric', secrets.symmetric),
+    }),
 }
 
-const REVOCATION = Object.entries(REVOKED).flatMap(([how, revoke]): readonly Row[] => {
+const REVOCATION = Object.entries(REVOKED).flatMap(([how, revoke]): readonly KitRow[] => {
   const revoked = async (site: Site) => {
-    const { body } = (await launch(site, { ...full, user: 'leaver' })).token
+    const { body } = (await runLaunch(site, { ...full, user: 'leaver' })).token
     // Not by a read: what was read with a token just now may be read with it for some seconds.
-    expect((await introspected(site, body.access_token)).body.active).toBe(true)
+    expect((await introspect(site, body.access_token)).body.active).toBe(true)
     await revoke(site, body)
     return body
   }
@@ -174,4 +177,4 @@ const REVOCATION = Object.entries(REVOKED).flatMap(([how, revoke]): readonly Row
   ]
 })
 
-export const ACCESS: readonly Row[] = [...UNRESTRICTED, ...RESOLVED, ...LIMITED, ...REVOCATION]
+export const ACCESS: readonly KitRow[] = [...UNRESTRICTED, ...RESOLVED, ...LIMITED, ...REVOCATION]

@@ -1,13 +1,13 @@
 /** What a person attests in Inferno, as far as a server shows it. */
 import { expect } from '@jest/globals'
 import { FLOWS } from './flows.ts'
-import { ofEachLaunch, opened, type Row, request, type Site } from './kit.ts'
+import { authorizationRequestOf, type KitRow, openAuthorizePage, rowsOfEachLaunch, type Site } from './kit.ts'
 
 const G10 = 'g10/g10_visual_inspection_and_attestations'
 /** Seconds of the longest three months. */
 const THREE_MONTHS = 92 * 24 * 60 * 60
 
-const REFRESH = ofEachLaunch((of) => [
+const REFRESH = rowsOfEachLaunch((of) => [
   [
     `${G10} Test05, Test13`,
     'a refresh token counts for three months',
@@ -25,11 +25,11 @@ const REFRESH = ofEachLaunch((of) => [
 
 const flow = FLOWS['standalone, a secret']
 async function page(site: Site) {
-  const { asked } = await request(site, flow, { prompt: 'consent' })
-  return opened(site, flow, asked)
+  const { asked } = await authorizationRequestOf(site, flow, { prompt: 'consent' })
+  return openAuthorizePage(site, flow, asked)
 }
 
-export const ATTESTED: readonly Row[] = [
+export const ATTESTED: readonly KitRow[] = [
   ...REFRESH,
   [
     `${G10} Test03`,

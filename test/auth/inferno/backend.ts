@@ -1,17 +1,23 @@
 /** Backend services: a client that asks for itself, by a signed assertion. */
 import { expect } from '@jest/globals'
-import type { Changed } from '../assertions.ts'
-import type { Answer } from '../authorization.ts'
-import { GUESSED, type Row, type Site } from './kit.ts'
+import type { AssertionChanges } from '../assertions.ts'
+import type { TestResponse } from '../authorization.ts'
+import { type KitRow, type Site, THROTTLED_CLIENTS } from './kit.ts'
 
 const ALGORITHMS = ['ES384', 'RS384'] as const
 type Algorithm = (typeof ALGORITHMS)[number]
 
-const asked = (site: Site, alg: Algorithm, form: Record<string, string> = {}, changed: Changed = {}, id = 'backend'): Promise<Answer> =>
+const asked = (
+  site: Site,
+  alg: Algorithm,
+  form: Record<string, string> = {},
+  changed: AssertionChanges = {},
+  id = 'backend',
+): Promise<TestResponse> =>
   site.token({ grant_type: 'client_credentials', scope: 'system/*.read', ...site.asserted(alg, id, changed), ...form })
 
 /** Assertions that prove nothing. */
-const INVALID: Readonly<Record<string, (now: number) => Changed>> = {
+const INVALID: Readonly<Record<string, (now: number) => AssertionChanges>> = {
   'another issuer': () => ({ claims: { iss: 'not_a_valid_iss' } }),
   'another subject': () => ({ claims: { sub: 'not_a_valid_sub' } }),
   'another audience': () => ({ claims: { aud: 'https://other.example/token' } }),
@@ -22,7 +28,7 @@ const INVALID: Readonly<Record<string, (now: number) => Changed>> = {
   'a key nobody knows': () => ({ header: { kid: 'unknown' } }),
 }
 
-const REFUSED = ALGORITHMS.flatMap((alg): readonly Row[] => [
+const REFUSED = ALGORITHMS.flatMap((alg): readonly KitRow[] => [
   [
     'smart/smart_backend_services_invalid_grant_type, g10/bulk_data_authorization Test02',
     `${alg}: another grant_type is refused`,
@@ -38,8 +44,8 @@ const REFUSED = ALGORITHMS.flatMap((alg): readonly Row[] => [
     `${alg}: an assertion of another issuer is refused`,
     async (site) => expect([400, 401]).toContain((await asked(site, alg, {}, { claims: { iss: 'not_a_valid_iss' } })).status),
   ],
-  ...Object.entries(INVALID).flatMap(([name, changed], i): readonly Row[] => {
-    const answer = (site: Site) => asked(site, alg, {}, changed(Math.floor(Date.now() / 1000)), GUESSED[i])
+  ...Object.entries(INVALID).flatMap(([name, changed], i): readonly KitRow[] => {
+    const answer = (site: Site) => asked(site, alg, {}, changed(Math.floor(Date.now() / 1000)), THROTTLED_CLIENTS[i])
     return [
       [
         'smart/smart_backend_services_invalid_jwt, bulk/bulkdata_jwt_validation',
@@ -63,7 +69,7 @@ const REFUSED = ALGORITHMS.flatMap((alg): readonly Row[] => [
   ],
 ])
 
-const GIVEN = ALGORITHMS.flatMap((alg): readonly Row[] => {
+const GIVEN = ALGORITHMS.flatMap((alg): readonly KitRow[] => {
   const body = 'smart/smart_backend_services_auth_response_body, g10/bulk_data_authorization Test06'
   return [
     [
@@ -72,7 +78,7 @@ const GIVEN = ALGORITHMS.flatMap((alg): readonly Row[] => {
       async (site) => expect((await asked(site, alg)).status).toBe(200),
     ],
     ...['access_token', 'token_type', 'expires_in', 'scope'].map(
-      (name): Row => [
+      (name): KitRow => [
         body,
         `${alg}: ${name} is there`,
         async (site) => expect([undefined, '', null]).not.toContain((await asked(site, alg)).body[name]),
@@ -103,4 +109,4 @@ const GIVEN = ALGORITHMS.flatMap((alg): readonly Row[] => {
   ]
 })
 
-export const BACKEND: readonly Row[] = [...REFUSED, ...GIVEN]
+export const BACKEND: readonly KitRow[] = [...REFUSED, ...GIVEN]

@@ -1,6 +1,6 @@
 /** How many assertions of which kit stand here, as the page beside this says it. */
 import { FLOWS } from './flows.ts'
-import type { Row } from './kit.ts'
+import type { KitRow } from './kit.ts'
 
 /** `by` of a row names one or more tests, as `kit/test, test, kit/test`. */
 function testsOf(by: string): readonly (readonly [kit: string, test: string])[] {
@@ -19,7 +19,7 @@ function assertionOf(holds: string): string {
 }
 
 /** A line for each kit: its name, its tests, what they assert, and rows. */
-export function counted(rows: readonly Row[]): readonly string[] {
+export function countRows(rows: readonly KitRow[]): readonly string[] {
   const kits = new Map<string, { tests: Set<string>; assertions: Set<string>; rows: number }>()
   for (const [by, holds] of rows) {
     for (const [kit, test] of testsOf(by)) {

@@ -1,22 +1,22 @@
 /** What must stand in the documents a client finds the server by. */
 import { expect } from '@jest/globals'
 import type { Tree } from '../../fixtures/resources.ts'
-import type { Answer } from '../authorization.ts'
-import { ORIGIN, type Row, type Site } from './kit.ts'
+import type { TestResponse } from '../authorization.ts'
+import { type KitRow, ORIGIN, type Site } from './kit.ts'
 
-const smart = ({ get }: Site): Promise<Answer> =>
+const smart = ({ get }: Site): Promise<TestResponse> =>
   get('.well-known/smart-configuration', undefined, { accept: 'application/json', origin: ORIGIN })
-const metadata = ({ get }: Site): Promise<Answer> => get('metadata', undefined, { origin: ORIGIN })
+const metadata = ({ get }: Site): Promise<TestResponse> => get('metadata', undefined, { origin: ORIGIN })
 const configuration = async (site: Site): Promise<Tree> => (await smart(site)).body
 
 const isText = (value: unknown): void => expect([typeof value, value === '']).toEqual(['string', false])
 const isList = (value: Tree): void => expect([Array.isArray(value), value?.length > 0]).toEqual([true, true])
 const isFilled = (value: unknown, kind: 'text' | 'list'): void => (kind === 'text' ? isText(value) : isList(value))
 
-export const mayBeReadFrom = ({ headers }: Pick<Answer, 'headers'>): void =>
+export const expectCorsAllowed = ({ headers }: Pick<TestResponse, 'headers'>): void =>
   expect(['*', ORIGIN]).toContain(headers['access-control-allow-origin'])
 
-const field = (by: string, name: string, kind: 'text' | 'list'): Row => [
+const field = (by: string, name: string, kind: 'text' | 'list'): KitRow => [
   by,
   `${name} is there, and a ${kind}`,
   async (site) => isFilled((await configuration(site))[name], kind),
@@ -25,7 +25,7 @@ const field = (by: string, name: string, kind: 'text' | 'list'): Row => [
 const STU1 = 'smart/well_known_capabilities_stu1'
 const STU2 = 'smart/well_known_capabilities_stu2'
 
-const ENDPOINT: readonly Row[] = [
+const ENDPOINT: readonly KitRow[] = [
   ['smart/well_known_endpoint', 'smart-configuration is answered by 200', async (site) => expect((await smart(site)).status).toBe(200)],
   ['smart/well_known_endpoint', 'smart-configuration is JSON', async (site) => void JSON.parse((await smart(site)).text)],
   [
@@ -35,12 +35,12 @@ const ENDPOINT: readonly Row[] = [
   ],
 ]
 
-const FIELDS: readonly Row[] = [
+const FIELDS: readonly KitRow[] = [
   ...(['authorization_endpoint', 'token_endpoint'] as const).flatMap((name) => [field(STU1, name, 'text'), field(STU2, name, 'text')]),
   ...[field(STU1, 'capabilities', 'list'), field(STU2, 'capabilities', 'list')],
   ...[field(STU2, 'grant_types_supported', 'list'), field(STU2, 'code_challenge_methods_supported', 'list')],
   ...[STU1, STU2].map(
-    (by): Row => [by, 'capabilities are texts, all of them', async (site) => (await configuration(site)).capabilities.forEach(isText)],
+    (by): KitRow => [by, 'capabilities are texts, all of them', async (site) => (await configuration(site)).capabilities.forEach(isText)],
   ),
   [
     STU2,
@@ -54,7 +54,7 @@ const FIELDS: readonly Row[] = [
     async (site) => expect((await configuration(site)).code_challenge_methods_supported).not.toContain('plain'),
   ],
   ...['issuer', 'jwks_uri'].map(
-    (name): Row => [
+    (name): KitRow => [
       STU2,
       `${name} is there, as sso-openid-connect is`,
       async (site) => {
@@ -121,7 +121,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 
 const CAPABILITIES = Object.entries(REQUIRED).flatMap(([by, names]) =>
   names.map(
-    (name): Row => [by, `has the capability ${name}`, async (site) => expect((await configuration(site)).capabilities).toContain(name)],
+    (name): KitRow => [by, `has the capability ${name}`, async (site) => expect((await configuration(site)).capabilities).toContain(name)],
   ),
 )
 
@@ -145,7 +145,7 @@ async function statedIn(site: Site): Promise<ReadonlyMap<string, string>> {
   return new Map(extension.map(({ url: name, valueUri }: Tree) => [name, valueUri]))
 }
 
-const STATEMENT: readonly Row[] = [
+const STATEMENT: readonly KitRow[] = [
   ['smart/smart_discovery Test03', 'metadata is answered by 200', async (site) => expect((await metadata(site)).status).toBe(200)],
   [
     'smart/smart_discovery Test03',
@@ -153,14 +153,14 @@ const STATEMENT: readonly Row[] = [
     async (site) => expect((await statedIn(site)).size).toBeGreaterThan(0),
   ],
   ...['authorize', 'token'].map(
-    (name): Row => [
+    (name): KitRow => [
       'smart/smart_discovery Test03',
       `metadata has the URL ${name}`,
       async (site) => isText((await statedIn(site)).get(name)),
     ],
   ),
   ...Object.entries(NAMES).map(
-    ([stated, known]): Row => [
+    ([stated, known]): KitRow => [
       'smart/smart_discovery Test04',
       `metadata says of ${stated} what smart-configuration says of ${known}`,
       async (site) => expect((await statedIn(site)).get(stated)).toEqual((await configuration(site))[known]),
@@ -168,7 +168,7 @@ const STATEMENT: readonly Row[] = [
   ),
 ]
 
-const ACROSS: readonly Row[] = [
+const ACROSS: readonly KitRow[] = [
   [
     'smart/smart_cors_well_known_endpoint',
     'smart-configuration is answered by 200 from elsewhere',
@@ -177,14 +177,14 @@ const ACROSS: readonly Row[] = [
   [
     'smart/smart_cors_well_known_endpoint',
     'smart-configuration may be read from elsewhere',
-    async (site) => mayBeReadFrom(await smart(site)),
+    async (site) => expectCorsAllowed(await smart(site)),
   ],
   [
     'smart/smart_cors_metadata_request',
     'metadata is answered by 200 from elsewhere',
     async (site) => expect((await metadata(site)).status).toBe(200),
   ],
-  ['smart/smart_cors_metadata_request', 'metadata may be read from elsewhere', async (site) => mayBeReadFrom(await metadata(site))],
+  ['smart/smart_cors_metadata_request', 'metadata may be read from elsewhere', async (site) => expectCorsAllowed(await metadata(site))],
 ]
 
-export const DISCOVERY: readonly Row[] = [...ENDPOINT, ...FIELDS, ...CAPABILITIES, ...STATEMENT, ...ACROSS]
+export const DISCOVERY: readonly KitRow[] = [...ENDPOINT, ...FIELDS, ...CAPABILITIES, ...STATEMENT, ...ACROSS]

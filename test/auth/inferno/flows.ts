@@ -18,7 +18,7 @@ export type Flow = {
 }
 
 /** US Core's types, of USCDI v1 to v4. */
-export const OF_PATIENTS = [
+export const PATIENT_TYPES = [
   ...[
     'AllergyIntolerance',
     'CarePlan',
@@ -33,21 +33,21 @@ export const OF_PATIENTS = [
   ...['Goal', 'Immunization', 'MedicationDispense', 'MedicationRequest', 'Observation', 'Patient', 'Procedure', 'Provenance'],
   ...['ServiceRequest', 'Specimen'],
 ]
-export const SHARED = ['Location', 'Medication', 'Organization', 'Practitioner', 'PractitionerRole', 'RelatedPerson']
+export const SHARED_TYPES = ['Location', 'Medication', 'Organization', 'Practitioner', 'PractitionerRole', 'RelatedPerson']
 
 const scopesOf = (context: 'patient' | 'user', access: string): string =>
-  [...OF_PATIENTS, ...SHARED].map((type) => `${context}/${type}.${access}`).join(' ')
+  [...PATIENT_TYPES, ...SHARED_TYPES].map((type) => `${context}/${type}.${access}`).join(' ')
 
-export const STANDALONE = 'launch/patient openid fhirUser offline_access'
+export const STANDALONE_SCOPES = 'launch/patient openid fhirUser offline_access'
 const EHR = 'launch openid fhirUser offline_access'
 
-const standalone = { user: 'ann', method: 'GET', isLaunched: false, scope: `${STANDALONE} ${scopesOf('patient', 'rs')}` } as const
+const standalone = { user: 'ann', method: 'GET', isLaunched: false, scope: `${STANDALONE_SCOPES} ${scopesOf('patient', 'rs')}` } as const
 
 export const FLOWS = {
   'standalone, a secret': { ...standalone, client: 'symmetric', proof: 'basic' },
   'standalone, scopes of SMART v1': {
     ...{ ...standalone, client: 'symmetric', proof: 'basic', hasChallenge: false },
-    scope: `${STANDALONE} ${scopesOf('patient', 'read')}`,
+    scope: `${STANDALONE_SCOPES} ${scopesOf('patient', 'read')}`,
   },
   'standalone, a public client': { ...standalone, client: 'public', proof: 'public' },
   'standalone, ES384': { ...standalone, client: 'asymmetric', proof: 'ES384' },

@@ -1,8 +1,8 @@
 /** Scopes of some categories: what the kit searches for with a token of all, it searches for again with one of these. */
 import { expect } from '@jest/globals'
-import { FLOWS, type Flow, STANDALONE } from './flows.ts'
-import { launch, type Row, type Site, URL_OF_SERVER } from './kit.ts'
-import { CATEGORIES, type Category, inCategories, RECORD } from './record.ts'
+import { FLOWS, type Flow, STANDALONE_SCOPES } from './flows.ts'
+import { type KitRow, runLaunch, SERVER_URL, type Site } from './kit.ts'
+import { CATEGORIES, type Category, idsInCategories, RECORD } from './record.ts'
 
 type Group = Readonly<Record<string, readonly Category[]>>
 
@@ -83,16 +83,16 @@ const scopesOf = (group: Group): readonly string[] =>
 
 const flowOf = (group: Group): Flow => ({
   ...FLOWS['standalone, a secret'],
-  scope: [STANDALONE, 'patient/Patient.rs', ...scopesOf(group)].join(' '),
+  scope: [STANDALONE_SCOPES, 'patient/Patient.rs', ...scopesOf(group)].join(' '),
 })
 
-const launches = new WeakMap<Site, Map<string, ReturnType<typeof launch>>>()
+const launches = new WeakMap<Site, Map<string, ReturnType<typeof runLaunch>>>()
 
 /** One launch for each group, by whichever row comes first. */
 async function tokenOf(site: Site, name: string) {
-  const made = launches.get(site) ?? new Map<string, ReturnType<typeof launch>>()
+  const made = launches.get(site) ?? new Map<string, ReturnType<typeof runLaunch>>()
   launches.set(site, made)
-  const launched = made.get(name) ?? launch(site, flowOf(GROUPS[name]!))
+  const launched = made.get(name) ?? runLaunch(site, flowOf(GROUPS[name]!))
   made.set(name, launched)
   return (await launched).token.body
 }
@@ -101,19 +101,19 @@ async function found(site: Site, token: string, method: 'GET' | 'POST', type: st
   const headers = { authorization: `Bearer ${token}` }
   const answer =
     method === 'GET'
-      ? await site.ask('GET', `${URL_OF_SERVER}/${type}`, { headers, query: search })
-      : await site.ask('POST', `${URL_OF_SERVER}/${type}/_search`, { headers, form: search })
+      ? await site.ask('GET', `${SERVER_URL}/${type}`, { headers, query: search })
+      : await site.ask('POST', `${SERVER_URL}/${type}/_search`, { headers, form: search })
   expect(answer.status).toBe(200)
   return (answer.body.entry ?? []).map(({ resource }: { resource: { id: string } }) => resource.id).toSorted()
 }
 
 /** Nothing of another category, nothing that is missing, nothing that was not there before. */
-const searched = (name: string, type: string, search: string, method: 'GET' | 'POST'): Row => [
+const searched = (name: string, type: string, search: string, method: 'GET' | 'POST'): KitRow => [
   `us-core/us_core_${name.replace(' ', '_')} ${type} search`,
   `${method} ${type}?${search}: with ${name} what has the categories is found, all of it, and nothing else`,
   async (site) => {
     const all = await found(site, site.launched.get('standalone, a secret')!.token.body.access_token, method, type, search)
-    const meant = inCategories(type, GROUPS[name]![type]!)
+    const meant = idsInCategories(type, GROUPS[name]![type]!)
     expect(all.length).toBeGreaterThan(0)
     expect(await found(site, (await tokenOf(site, name)).access_token, method, type, search)).toEqual(
       all.filter((id) => meant.includes(id)),
@@ -121,10 +121,10 @@ const searched = (name: string, type: string, search: string, method: 'GET' | 'P
   },
 ]
 
-const read = (name: string, type: string): readonly Row[] => {
-  const meant = inCategories(type, GROUPS[name]![type]!)
+const read = (name: string, type: string): readonly KitRow[] => {
+  const meant = idsInCategories(type, GROUPS[name]![type]!)
   const ids = RECORD.filter(({ resourceType, id }) => resourceType === type && !id.startsWith('bobs')).map(({ id }) => id)
-  return ids.map((id): Row => {
+  return ids.map((id): KitRow => {
     const isMeant = meant.includes(id)
     const check = async (site: Site): Promise<void> => {
       const { status, body } = await site.get(`${type}/${id}`, (await tokenOf(site, name)).access_token)
@@ -134,12 +134,12 @@ const read = (name: string, type: string): readonly Row[] => {
   })
 }
 
-const granted = (name: string, group: Group): readonly Row[] => {
+const granted = (name: string, group: Group): readonly KitRow[] => {
   const by = 'us-core/us_core_granted_granular_scopes'
   const received = async (site: Site): Promise<readonly string[]> => (await tokenOf(site, name)).scope.split(' ')
   return [
     ...scopesOf(group).map(
-      (scope): Row => [by, `of ${name}, ${scope} is granted`, async (site) => expect(await received(site)).toContain(scope)],
+      (scope): KitRow => [by, `of ${name}, ${scope} is granted`, async (site) => expect(await received(site)).toContain(scope)],
     ),
     [
       by,
@@ -155,7 +155,7 @@ const granted = (name: string, group: Group): readonly Row[] => {
   ]
 }
 
-export const GRANULAR: readonly Row[] = Object.entries(GROUPS).flatMap(([name, group]) => [
+export const GRANULAR: readonly KitRow[] = Object.entries(GROUPS).flatMap(([name, group]) => [
   ...granted(name, group),
   ...Object.keys(group).flatMap((type) => [
     ...SEARCHES[type]!.map((search) => searched(name, type, search, 'GET')),

@@ -1,17 +1,21 @@
 /** What is told about a token to who guards resources. */
 import { expect } from '@jest/globals'
 import { decodeJwt } from 'jose'
-import type { Answer } from '../authorization.ts'
-import { basic, type Launched, ofEachLaunch, type Row, type Site } from './kit.ts'
+import type { TestResponse } from '../authorization.ts'
+import { basicAuthorizationOf, type CompletedLaunch, type KitRow, rowsOfEachLaunch, type Site } from './kit.ts'
 
-export const introspected = ({ ask, secrets }: Site, token: string, headers = basic('resources', secrets.resources)): Promise<Answer> =>
+export const introspect = (
+  { ask, secrets }: Site,
+  token: string,
+  headers = basicAuthorizationOf('resources', secrets.resources),
+): Promise<TestResponse> =>
   ask('POST', 'http://127.0.0.1/fhir/auth/introspect', { form: { token }, headers: { accept: 'application/json', ...headers } })
 
 const ACTIVE = 'smart/token_introspection_response_group Test01'
-const told = async (site: Site, { token }: Launched) => (await introspected(site, token.body.access_token)).body
+const told = async (site: Site, { token }: CompletedLaunch) => (await introspect(site, token.body.access_token)).body
 const wordsOf = (scopes: string): readonly string[] => scopes.split(' ').toSorted()
 
-const same = (of: (site: Site) => Launched, name: string, expected: (launched: Launched) => unknown): Row => [
+const same = (of: (site: Site) => CompletedLaunch, name: string, expected: (launched: CompletedLaunch) => unknown): KitRow => [
   ACTIVE,
   `${name} is what the app was told`,
   async (site) => {
@@ -20,13 +24,13 @@ const same = (of: (site: Site) => Launched, name: string, expected: (launched: L
   },
 ]
 
-const claim = (name: string) => (launched: Launched) => decodeJwt(launched.token.body.id_token)[name]
+const claim = (name: string) => (launched: CompletedLaunch) => decodeJwt(launched.token.body.id_token)[name]
 
-const OF_LAUNCHES = ofEachLaunch((of, launch) => [
+const OF_LAUNCHES = rowsOfEachLaunch((of, launch) => [
   [
     'smart/smart_token_introspection_request_group Test01',
     'the token is introspected with 200',
-    async (site) => expect((await introspected(site, of(site).token.body.access_token)).status).toBe(200),
+    async (site) => expect((await introspect(site, of(site).token.body.access_token)).status).toBe(200),
   ],
   [ACTIVE, 'it is active', async (site) => expect((await told(site, of(site))).active).toBe(true)],
   same(of, 'client_id', ({ flow }) => flow.client),
@@ -41,9 +45,9 @@ const OF_LAUNCHES = ofEachLaunch((of, launch) => [
   ...['iss', 'sub', 'fhirUser'].map((name) => same(of, name, claim(name))),
 ])
 
-const invalid = (site: Site): Promise<Answer> => introspected(site, 'invalid_token_value')
+const invalid = (site: Site): Promise<TestResponse> => introspect(site, 'invalid_token_value')
 
-export const INTROSPECTION: readonly Row[] = [
+export const INTROSPECTION: readonly KitRow[] = [
   ...OF_LAUNCHES,
   [
     'smart/smart_token_introspection_request_group Test02',
@@ -64,6 +68,6 @@ export const INTROSPECTION: readonly Row[] = [
     'smart/smart_token_introspection',
     'nobody is told who does not say who he is',
     async (site) =>
-      expect((await introspected(site, site.launched.get('standalone, a secret')!.token.body.access_token, {} as never)).status).toBe(400),
+      expect((await introspect(site, site.launched.get('standalone, a secret')!.token.body.access_token, {} as never)).status).toBe(400),
   ],
 ]

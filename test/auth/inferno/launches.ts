@@ -1,16 +1,16 @@
 /** What must hold of each launch: the way to the code, the tokens, and the context that comes with them. */
 import { expect } from '@jest/globals'
-import type { Answer } from '../authorization.ts'
-import { mayBeReadFrom } from './discovery.ts'
-import { BACK, type Launched, ofEachLaunch, type Row, type Site } from './kit.ts'
+import type { TestResponse } from '../authorization.ts'
+import { expectCorsAllowed } from './discovery.ts'
+import { type CompletedLaunch, type KitRow, REDIRECT_URI, rowsOfEachLaunch, type Site } from './kit.ts'
 
 const isThere = (value: unknown): void => expect([undefined, null, '']).not.toContain(value)
 const scopesOf = (text: string): readonly string[] => text.split(' ')
 
-type Of = (site: Site) => Answer
+type Of = (site: Site) => TestResponse
 
 /** Of every answer with tokens. */
-const headersOf = (of: Of): readonly Row[] => [
+const headersOf = (of: Of): readonly KitRow[] => [
   [
     'smart/smart_token_response_headers',
     'no cache stores the tokens',
@@ -19,31 +19,31 @@ const headersOf = (of: Of): readonly Row[] => [
   ['smart/smart_token_response_headers', 'old caches neither', (site) => expect(of(site).headers.pragma).toContain('no-cache')],
 ]
 
-const bodyOf = (by: string, of: Of): readonly Row[] => [
+const bodyOf = (by: string, of: Of): readonly KitRow[] => [
   ...['access_token', 'token_type', 'expires_in', 'scope'].map(
-    (name): Row => [by, `${name} is there`, (site) => isThere(of(site).body[name])],
+    (name): KitRow => [by, `${name} is there`, (site) => isThere(of(site).body[name])],
   ),
   ...['access_token', 'token_type', 'scope', 'refresh_token'].map(
-    (name): Row => [by, `${name} is a text`, (site) => expect(typeof of(site).body[name]).toBe('string')],
+    (name): KitRow => [by, `${name} is a text`, (site) => expect(typeof of(site).body[name]).toBe('string')],
   ),
   [by, 'expires_in is a number', (site) => expect(typeof of(site).body.expires_in).toBe('number')],
   [by, 'token_type is Bearer', (site) => expect(of(site).body.token_type.toLowerCase()).toBe('bearer')],
 ]
 
-const CODES = ofEachLaunch((of) => [
+const CODES = rowsOfEachLaunch((of) => [
   [
     'smart/smart_app_redirect',
     'the authorization endpoint is an HTTP URL',
     async (site) =>
       expect(new URL((await site.get('.well-known/smart-configuration')).body.authorization_endpoint).protocol).toMatch(/^https?:$/),
   ],
-  ['smart/smart_app_redirect', 'the browser comes back to the app', (site) => expect(of(site).back.uri).toBe(BACK)],
+  ['smart/smart_app_redirect', 'the browser comes back to the app', (site) => expect(of(site).back.uri).toBe(REDIRECT_URI)],
   ['smart/smart_app_redirect', 'the state comes back as it was', (site) => expect(of(site).back.sent.state).toBe(of(site).asked.state)],
   ['smart/smart_code_received', 'the app gets a code', (site) => isThere(of(site).back.sent.code)],
   ['smart/smart_code_received', 'the app gets no error', (site) => expect(of(site).back.sent.error).toBeUndefined()],
 ])
 
-const TOKENS = ofEachLaunch((of) => {
+const TOKENS = rowsOfEachLaunch((of) => {
   const token: Of = (site) => of(site).token
   const by = 'smart/smart_token_response_body'
   return [
@@ -57,7 +57,7 @@ const TOKENS = ofEachLaunch((of) => {
     ],
     [`${by}_stu2_2`, 'fhirContext is a list of references, or not there', (site) => isContext(token(site).body.fhirContext)],
     ...headersOf(token),
-    ['smart/smart_cors_token_exchange', 'the answer may be read from elsewhere', (site) => mayBeReadFrom(token(site))],
+    ['smart/smart_cors_token_exchange', 'the answer may be read from elsewhere', (site) => expectCorsAllowed(token(site))],
   ]
 })
 
@@ -67,7 +67,7 @@ function isContext(context: unknown): void {
   expect([undefined, true]).toContain(context === undefined ? undefined : Array.isArray(context))
 }
 
-const refreshing = (of: (site: Site) => Launched, how: 'refreshed' | 'again'): readonly Row[] => {
+const refreshing = (of: (site: Site) => CompletedLaunch, how: 'refreshed' | 'again'): readonly KitRow[] => {
   const answer: Of = (site) => of(site)[how]
   const named = how === 'refreshed' ? 'without scopes' : 'with scopes'
   return [
@@ -80,11 +80,11 @@ const refreshing = (of: (site: Site) => Launched, how: 'refreshed' | 'again'): r
       (site: Site) => expect(scopesOf(of(site).token.body.scope)).toEqual(expect.arrayContaining([...scopesOf(answer(site).body.scope)])),
     ],
     ...headersOf(answer),
-    ['smart/cors_support_stu2_2', 'may be read from elsewhere', (site: Site) => mayBeReadFrom(answer(site))],
-  ].map(([by, holds, check]) => [by, `a refresh ${named}: ${holds}`, check] as Row)
+    ['smart/cors_support_stu2_2', 'may be read from elsewhere', (site: Site) => expectCorsAllowed(answer(site))],
+  ].map(([by, holds, check]) => [by, `a refresh ${named}: ${holds}`, check] as KitRow)
 }
 
-const REFRESHES = ofEachLaunch((of) => [
+const REFRESHES = rowsOfEachLaunch((of) => [
   ...refreshing(of, 'refreshed'),
   ...refreshing(of, 'again'),
   [
@@ -97,8 +97,8 @@ const REFRESHES = ofEachLaunch((of) => [
   ],
 ])
 
-const CONTEXT = ofEachLaunch((of, name) => {
-  const read = (token: (site: Site) => Answer, what: string): Row => [
+const CONTEXT = rowsOfEachLaunch((of, name) => {
+  const read = (token: (site: Site) => TestResponse, what: string): KitRow => [
     'g10/g10_patient_context',
     `the patient is named, and read with ${what}`,
     async (site) => {
@@ -120,7 +120,7 @@ const CONTEXT = ofEachLaunch((of, name) => {
   ]
 })
 
-function SHOWN(of: (site: Site) => Launched): readonly Row[] {
+function SHOWN(of: (site: Site) => CompletedLaunch): readonly KitRow[] {
   const style = (site: Site) => site.get(of(site).token.body.smart_style_url)
   return [
     [
@@ -143,4 +143,4 @@ function SHOWN(of: (site: Site) => Launched): readonly Row[] {
   ]
 }
 
-export const LAUNCHES: readonly Row[] = [...CODES, ...TOKENS, ...REFRESHES, ...CONTEXT]
+export const LAUNCHES: readonly KitRow[] = [...CODES, ...TOKENS, ...REFRESHES, ...CONTEXT]

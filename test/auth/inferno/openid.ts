@@ -3,10 +3,10 @@ import { createPublicKey } from 'node:crypto'
 import { expect } from '@jest/globals'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
 import type { Tree } from '../../fixtures/resources.ts'
-import { mayBeReadFrom } from './discovery.ts'
-import { type Launched, ORIGIN, ofEachLaunch, type Row, type Site } from './kit.ts'
+import { expectCorsAllowed } from './discovery.ts'
+import { type CompletedLaunch, type KitRow, ORIGIN, rowsOfEachLaunch, type Site } from './kit.ts'
 
-type Of = (site: Site) => Launched
+type Of = (site: Site) => CompletedLaunch
 
 /** Of the issuer whom the token names. */
 const configuration = (site: Site, of: Of) => site.get(`${decodeJwt(of(site).token.body.id_token).iss}/.well-known/openid-configuration`)
@@ -20,7 +20,7 @@ async function verified(site: Site, of: Of) {
   return (await jwtVerify(of(site).token.body.id_token, keys, { issuer, audience: of(site).flow.client, algorithms: ['RS256'] })).payload
 }
 
-const DOCUMENTS = (of: Of): readonly Row[] => [
+const DOCUMENTS = (of: Of): readonly KitRow[] => [
   [
     'smart/smart_openid_decode_id_token',
     'the ID token is a JWT',
@@ -49,7 +49,7 @@ const DOCUMENTS = (of: Of): readonly Row[] => [
     ...['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri', 'response_types_supported', 'subject_types_supported'],
     'id_token_signing_alg_values_supported',
   ].map(
-    (name): Row => [
+    (name): KitRow => [
       'smart/smart_openid_required_configuration_fields',
       `openid-configuration has ${name}`,
       async (site) => expect((await configuration(site, of)).body[name]?.length).toBeGreaterThan(0),
@@ -82,7 +82,7 @@ const DOCUMENTS = (of: Of): readonly Row[] => [
   ],
 ]
 
-const PROOF = (of: Of): readonly Row[] => [
+const PROOF = (of: Of): readonly KitRow[] => [
   [
     'smart/smart_openid_token_header',
     'the ID token is signed by RS256',
@@ -109,7 +109,7 @@ const PROOF = (of: Of): readonly Row[] => [
     async (site) => void (await verified(site, of)),
   ],
   ...['iss', 'sub', 'aud', 'exp', 'iat'].map(
-    (claim): Row => [
+    (claim): KitRow => [
       'smart/smart_openid_token_payload',
       `it has ${claim}`,
       async (site) => expect(Object.keys(await verified(site, of))).toContain(claim),
@@ -123,7 +123,7 @@ const PROOF = (of: Of): readonly Row[] => [
   ],
 ]
 
-const USER = (of: Of): readonly Row[] => {
+const USER = (of: Of): readonly KitRow[] => {
   const fhirUser = (site: Site): string => String(decodeJwt(of(site).token.body.id_token).fhirUser)
   const read = (site: Site) => site.get(fhirUser(site), of(site).token.body.access_token, { origin: ORIGIN })
   const by = 'smart/smart_openid_fhir_user_claim'
@@ -140,14 +140,14 @@ const USER = (of: Of): readonly Row[] => {
       'fhirUser leads to a resource of that type',
       async (site) => expect((await read(site)).body.resourceType).toBe(fhirUser(site).split('/').at(-2)),
     ],
-    ['smart/smart_cors_openid_fhir_user_claim', 'fhirUser may be read from elsewhere', async (site) => mayBeReadFrom(await read(site))],
+    ['smart/smart_cors_openid_fhir_user_claim', 'fhirUser may be read from elsewhere', async (site) => expectCorsAllowed(await read(site))],
   ]
 }
 
 /** One of each kind: the documents are the same. */
 const DISCOVERED = ['standalone, a secret', 'EHR launch, by POST']
 
-export const OPENID: readonly Row[] = ofEachLaunch((of, name) => [
+export const OPENID: readonly KitRow[] = rowsOfEachLaunch((of, name) => [
   ...(DISCOVERED.includes(name) ? DOCUMENTS(of) : []),
   ...PROOF(of),
   ...USER(of),
@@ -157,7 +157,7 @@ export const OPENID: readonly Row[] = ofEachLaunch((of, name) => [
           'g10/g10_public_launch_id_token, g10_asymmetric_launch_id_token',
           'an ID token comes',
           (site) => expect(of(site).token.body.id_token).toMatch(/./),
-        ] as Row,
+        ] as KitRow,
       ]
     : []),
 ])

@@ -1,6 +1,11 @@
 /** The record of Ann, of the types US Core has, in the categories its scopes name; and a little of somebody else. */
 
-export type Kept = { readonly resourceType: string; readonly id: string; readonly category?: unknown; readonly [name: string]: unknown }
+export type RecordResource = {
+  readonly resourceType: string
+  readonly id: string
+  readonly category?: unknown
+  readonly [name: string]: unknown
+}
 
 const HL7 = 'http://terminology.hl7.org/CodeSystem'
 const US = 'http://hl7.org/fhir/us/core/CodeSystem'
@@ -33,7 +38,7 @@ const WHEN = '2024-03-05T10:00:00Z'
 
 const of =
   (resourceType: string, more: object) =>
-  (id: string, categories: readonly Category[], subject = PERSON.Ann): Kept => ({
+  (id: string, categories: readonly Category[], subject = PERSON.Ann): RecordResource => ({
     ...{ resourceType, id, subject },
     ...(categories.length === 0 ? {} : { category: categories.map((each) => concept(CATEGORIES[each])) }),
     ...more,
@@ -55,12 +60,12 @@ const document = of('DocumentReference', {
 })
 const order = of('ServiceRequest', { ...INTENT, code: concept('http://snomed.info/sct|2'), authoredOn: WHEN })
 
-const plain = (resourceType: string, more: object): Kept => ({ resourceType, id: `a-${resourceType.toLowerCase()}`, ...more })
+const plain = (resourceType: string, more: object): RecordResource => ({ resourceType, id: `a-${resourceType.toLowerCase()}`, ...more })
 const patient = PERSON.Ann
 const subject = PERSON.Ann
 const drug = { medicationCodeableConcept: { text: 'a drug' } }
 
-export const RECORD: readonly Kept[] = [
+export const RECORD: readonly RecordResource[] = [
   { resourceType: 'Patient', id: '1', name: [{ family: 'Bell', given: ['Ann'] }], gender: 'female' },
   { resourceType: 'Patient', id: '2', name: [{ family: 'Bo', given: ['Bob'] }], gender: 'male' },
   { resourceType: 'Practitioner', id: '7', name: [{ family: 'Doc' }] },
@@ -93,7 +98,7 @@ export const RECORD: readonly Kept[] = [
 ]
 
 /** Ids of those of a type that have a category. */
-export const inCategories = (type: string, categories: readonly Category[]): readonly string[] =>
+export const idsInCategories = (type: string, categories: readonly Category[]): readonly string[] =>
   RECORD.filter(({ resourceType, category }) => resourceType === type && categories.some((each) => has(category, CATEGORIES[each]))).map(
     ({ id }) => id,
   )

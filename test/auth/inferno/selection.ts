@@ -1,11 +1,11 @@
 /** An app asks for all Conditions and Observations, and the user leaves it some categories of them. */
 import { expect } from '@jest/globals'
-import { FLOWS, type Flow, STANDALONE } from './flows.ts'
-import { launch, opened, type Row, request, type Site } from './kit.ts'
+import { FLOWS, type Flow, STANDALONE_SCOPES } from './flows.ts'
+import { authorizationRequestOf, type KitRow, openAuthorizePage, runLaunch, type Site } from './kit.ts'
 import { CATEGORIES } from './record.ts'
 
 const WHOLE = ['patient/Condition.rs', 'patient/Observation.rs']
-const flow: Flow = { ...FLOWS['standalone, ES384'], scope: [STANDALONE, ...WHOLE, 'patient/Patient.rs'].join(' ') }
+const flow: Flow = { ...FLOWS['standalone, ES384'], scope: [STANDALONE_SCOPES, ...WHOLE, 'patient/Patient.rs'].join(' ') }
 
 /** What must be there to be chosen, by the names the rule has for it. */
 const OFFERED: Readonly<Record<string, string>> = {
@@ -22,11 +22,11 @@ const OFFERED: Readonly<Record<string, string>> = {
 }
 const CHOSEN = [OFFERED['Problem List']!, OFFERED['Vital Signs']!, OFFERED.Survey!]
 
-const chosen = new WeakMap<Site, ReturnType<typeof launch>>()
+const chosen = new WeakMap<Site, ReturnType<typeof runLaunch>>()
 
 /** Once, by whichever row comes first. */
 async function tokenOf(site: Site) {
-  const launched = chosen.get(site) ?? launch(site, flow, { prompt: 'consent' }, { without: WHOLE, ticked: CHOSEN })
+  const launched = chosen.get(site) ?? runLaunch(site, flow, { prompt: 'consent' }, { without: WHOLE, ticked: CHOSEN })
   chosen.set(site, launched)
   return (await launched).token.body
 }
@@ -34,18 +34,18 @@ const scopesOf = async (site: Site): Promise<readonly string[]> => (await tokenO
 
 const BY = 'g10/g10_smart_granular_scope_selection'
 
-export const SELECTION: readonly Row[] = [
+export const SELECTION: readonly KitRow[] = [
   ...Object.entries(OFFERED).map(
-    ([name, scope]): Row => [
+    ([name, scope]): KitRow => [
       BY,
       `${name} can be chosen instead of the whole`,
       async (site) => {
-        const { asked } = await request(site, flow, { prompt: 'consent' })
-        expect((await opened(site, flow, asked)).text).toContain(`name="keep" value="${scope}"`)
+        const { asked } = await authorizationRequestOf(site, flow, { prompt: 'consent' })
+        expect((await openAuthorizePage(site, flow, asked)).text).toContain(`name="keep" value="${scope}"`)
       },
     ],
   ),
-  ...WHOLE.flatMap((whole): readonly Row[] => [
+  ...WHOLE.flatMap((whole): readonly KitRow[] => [
     [BY, `${whole} is not granted as a whole`, async (site) => expect(await scopesOf(site)).not.toContain(whole)],
     [
       BY,
@@ -60,7 +60,7 @@ export const SELECTION: readonly Row[] = [
   [
     'g10/g10_smart_scopes',
     'beside what was chosen all other scopes are granted',
-    async (site) => expect(await scopesOf(site)).toEqual(expect.arrayContaining(STANDALONE.split(' '))),
+    async (site) => expect(await scopesOf(site)).toEqual(expect.arrayContaining(STANDALONE_SCOPES.split(' '))),
   ],
   [
     BY,
@@ -76,7 +76,7 @@ export const SELECTION: readonly Row[] = [
     'who chose is not asked again, and the choice stays',
     async (site) => {
       const { scope } = await tokenOf(site)
-      expect((await launch(site, flow)).token.body.scope).toBe(scope)
+      expect((await runLaunch(site, flow)).token.body.scope).toBe(scope)
     },
   ],
 ]

@@ -5,13 +5,13 @@ import { BACKEND } from './backend.ts'
 import { DISCOVERY } from './discovery.ts'
 import { GRANULAR } from './granular.ts'
 import { INTROSPECTION } from './introspection.ts'
-import type { Row } from './kit.ts'
+import type { KitRow } from './kit.ts'
 import { LAUNCHES } from './launches.ts'
 import { OPENID } from './openid.ts'
 import { REFUSALS } from './refusals.ts'
 import { SELECTION } from './selection.ts'
 
-export const TABLES: Readonly<Record<string, readonly Row[]>> = {
+export const TABLES: Readonly<Record<string, readonly KitRow[]>> = {
   'what a client finds the server by': DISCOVERY,
   'a launch': LAUNCHES,
   'who logged in': OPENID,

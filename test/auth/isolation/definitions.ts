@@ -1,6 +1,6 @@
 /** Definitions of two tenants, and requests that look them up, name them or meet what is under their names. */
 
-import type { Sent } from '../site.ts'
+import type { RequestContent } from '../site.ts'
 import type { Json } from './oracle.ts'
 
 const R4 = 'http://hl7.org/fhir/StructureDefinition/'
@@ -33,8 +33,8 @@ export const codeSystem = (name: string, ...codes: readonly string[]): Json => (
 })
 
 /** The other tenant has more: what is named and not there, and something else under the same names. */
-export const OWN = [profile('both', 'method', 'colours'), profile('hidden', 'method'), codeSystem('both-codes', 'red')]
-export const OTHERS = [
+export const OWN_DEFINITIONS = [profile('both', 'method', 'colours'), profile('hidden', 'method'), codeSystem('both-codes', 'red')]
+export const OTHER_TENANT_DEFINITIONS = [
   ...[profile('both', 'note'), profile('only-other', 'note'), profile('hidden', 'note')],
   ...[valueSet('colours', 'paint'), codeSystem('paint', 'red'), codeSystem('both-codes', 'green')],
 ]
@@ -55,7 +55,7 @@ const applied = (resource: Json): Json => ({
 
 export const JSON_PATCH = { 'content-type': 'application/json-patch+json' }
 
-export type Request = readonly [method: string, target: string, sent?: Sent]
+export type Request = readonly [method: string, target: string, sent?: RequestContent]
 const NAMES = ['both', 'only-other', 'hidden', 'never']
 
 /** In the order in which they are asked. */

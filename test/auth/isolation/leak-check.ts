@@ -1,13 +1,13 @@
 /** Whether an answer has anything in it that who asked may not see. */
 
-import type { Answer } from '../site.ts'
-import { type Kept, sees, type Who } from './oracle.ts'
+import type { TestResponse } from '../site.ts'
+import { type Caller, maySee, type StoredResource } from './oracle.ts'
 import { ID, MARK, type Population } from './population.ts'
 
 /** Of a population as it is. */
 export class LeakCheck {
   readonly #population: Population
-  readonly #ids = new Map<Who, ReadonlySet<string>>()
+  readonly #ids = new Map<Caller, ReadonlySet<string>>()
 
   constructor(population: Population) {
     this.#population = population
@@ -17,7 +17,7 @@ export class LeakCheck {
    * Returns the marks and ids of hidden resources in an answer. `asked`: everything that was sent, which the answer may repeat. `opened`: a resource
    * that the answer may show.
    */
-  leaksIn({ text, headers }: Answer, who: Who, asked: string, opened?: Kept): readonly string[] {
+  leaksIn({ text, headers }: TestResponse, who: Caller, asked: string, opened?: StoredResource): readonly string[] {
     const shown = JSON.stringify(opened?.versions.at(-1)?.json ?? '')
     const said = `${text} ${JSON.stringify(headers)}`.replace(/%2[CF]/g, ' ')
     const marks = [...new Set(said.match(MARK))].filter(
@@ -28,17 +28,17 @@ export class LeakCheck {
     return [...marks, ...ids]
   }
 
-  #mayShow(mark: string, who: Who): boolean {
+  #mayShow(mark: string, who: Caller): boolean {
     const found = this.#population.versionOf(mark)
     return found !== undefined && this.#isShown(found.kept, found.version, who)
   }
 
-  #isShown(kept: Kept, version: Kept['versions'][number], who: Who): boolean {
-    return (['r', 's'] as const).some((letter) => sees(who, letter, kept, version, this.#population.find))
+  #isShown(kept: StoredResource, version: StoredResource['versions'][number], who: Caller): boolean {
+    return (['r', 's'] as const).some((letter) => maySee(who, letter, kept, version, this.#population.find))
   }
 
   /** Of what may be seen, and of what that refers to. */
-  #idsFor(who: Who): ReadonlySet<string> {
+  #idsFor(who: Caller): ReadonlySet<string> {
     const known = this.#ids.get(who)
     if (known !== undefined) return known
     const ids = this.#population.all(who.tenant).flatMap((kept) => {

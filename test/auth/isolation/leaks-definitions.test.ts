@@ -3,17 +3,27 @@
  * its canonical, its rules and what would be right, whoever asks, and nothing else that it says.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { WatchedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
-import { type Answer, openSite, operatorOf, type Sent, type Site } from '../site.ts'
-import { codeSystem, JSON_PATCH, OTHERS, OWN, profile, REQUESTS, type Request, urlOf, valueSet } from './definitions.ts'
-import type { Json, Who } from './oracle.ts'
+import { CheckedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
+import { openSite, operatorOf, type RequestContent, type Site, type TestResponse } from '../site.ts'
+import {
+  codeSystem,
+  JSON_PATCH,
+  OTHER_TENANT_DEFINITIONS,
+  OWN_DEFINITIONS,
+  profile,
+  REQUESTS,
+  type Request,
+  urlOf,
+  valueSet,
+} from './definitions.ts'
+import type { Caller, Json } from './oracle.ts'
 import { TENANTS } from './population.ts'
-import { nameOfWho, sampled, WHOS } from './whos.ts'
-import { openSeal } from './worlds.ts'
+import { CALLERS, nameOfCaller, sampleCells } from './whos.ts'
+import { createOpenSeal } from './worlds.ts'
 
 const RETIRED = '[{"op":"replace","path":"/status","value":"retired"}]'
 
-const OWNERS: readonly Who[] = [
+const OWNERS: readonly Caller[] = [
   operatorOf('north'),
   { tenant: 'north', client: 'system', scopes: 'system/*.cruds' },
   { tenant: 'north', client: 'some', scopes: 'system/Observation.cruds' },
@@ -27,12 +37,12 @@ describe('The definitions of a tenant', () => {
   let shared: Site
   let now = START
   beforeAll(async () => {
-    const clock = new WatchedClock(() => undefined, { wall: () => now, steady: () => now, sinceBoot: () => now })
+    const clock = new CheckedClock(() => undefined, { wall: () => now, steady: () => now, sinceBoot: () => now })
     ;[alone, shared] = (await Promise.all(
-      [0, 1].map(() => openSite({ settings: { FHIR_VALIDATE_PROFILES: 'enforce' }, clock, seal: openSeal })),
+      [0, 1].map(() => openSite({ settings: { FHIR_VALIDATE_PROFILES: 'enforce' }, clock, seal: createOpenSeal })),
     )) as [Site, Site]
-    for (const resource of OTHERS) await stored(shared, 'south', resource)
-    for (const site of [alone, shared]) for (const resource of [...OWN, patient]) await stored(site, 'north', resource)
+    for (const resource of OTHER_TENANT_DEFINITIONS) await stored(shared, 'south', resource)
+    for (const site of [alone, shared]) for (const resource of [...OWN_DEFINITIONS, patient]) await stored(site, 'north', resource)
   })
   afterAll(() => Promise.all([alone.close(), shared.close()]))
 
@@ -45,7 +55,8 @@ describe('The definitions of a tenant', () => {
       statuses.set(a.status, (statuses.get(a.status) ?? 0) + 1)
       if (shown(a) !== shown(b)) different.push(`${method} ${target} ${JSON.stringify(sent)}\n${shown(a)}\n${shown(b)}`)
       // What is prepared for one tenant is not what is prepared for another.
-      if (i % 5 === 0) await stored(shared, 'south', { ...OTHERS[i % OTHERS.length]!, version: `2.${i}` })
+      if (i % 5 === 0)
+        await stored(shared, 'south', { ...OTHER_TENANT_DEFINITIONS[i % OTHER_TENANT_DEFINITIONS.length]!, version: `2.${i}` })
     }
     expect(different).toEqual([])
     expect(statuses.get(422)).toBeGreaterThan(3)
@@ -57,13 +68,14 @@ describe('Definitions', () => {
   let site: Site
   beforeAll(async () => {
     site = await openSite({ settings: { FHIR_VALIDATE_PROFILES: 'enforce' } })
-    for (const tenant of TENANTS) for (const resource of [...OWN, ...OTHERS, patient, caring]) await stored(site, tenant, resource)
+    for (const tenant of TENANTS)
+      for (const resource of [...OWN_DEFINITIONS, ...OTHER_TENANT_DEFINITIONS, patient, caring]) await stored(site, tenant, resource)
   })
   afterAll(() => site.close())
 
   const TYPES = ['StructureDefinition', 'ValueSet', 'CodeSystem'] as const
   const entry = (method: string, url: string, resource?: Json): Json => ({ request: { method, url }, ...(resource && { resource }) })
-  const bundle = (type: string, ...entries: readonly Json[]): Sent => ({ body: { resourceType: 'Bundle', type, entry: entries } })
+  const bundle = (type: string, ...entries: readonly Json[]): RequestContent => ({ body: { resourceType: 'Bundle', type, entry: entries } })
   const WRITES: readonly ((resource: Json) => Request)[] = [
     (body) => ['PUT', `/${body.resourceType}/${body.id}`, { body }],
     (body) => ['POST', `/${body.resourceType}`, { body }],
@@ -81,7 +93,7 @@ describe('Definitions', () => {
 
   it('are written by administrators only, whether or not their ids exist', async () => {
     const wrong: string[] = []
-    for (const [i, who] of sampled(WHOS, 3, 0).entries()) {
+    for (const [i, who] of sampleCells(CALLERS, 3, 0).entries()) {
       const type = TYPES[i % TYPES.length]!
       const write = WRITES[i % WRITES.length]!
       const said = await Promise.all(
@@ -91,11 +103,11 @@ describe('Definitions', () => {
         }),
       )
       const isRefused = said.every((each) => each.startsWith('403 ') && each === said[0])
-      if (!isRefused) wrong.push(`${nameOfWho(who)}: ${JSON.stringify(write(kindOf(type, 'both')))}: ${said}`)
+      if (!isRefused) wrong.push(`${nameOfCaller(who)}: ${JSON.stringify(write(kindOf(type, 'both')))}: ${said}`)
     }
     expect(wrong.slice(0, 10)).toEqual([])
     for (const tenant of TENANTS)
-      for (const { resourceType, id } of [...OWN, ...OTHERS])
+      for (const { resourceType, id } of [...OWN_DEFINITIONS, ...OTHER_TENANT_DEFINITIONS])
         expect((await site.ask(operatorOf(tenant), 'GET', `/${resourceType}/${id}`)).body.meta.versionId).toMatch(/^[123]$/)
     for (const write of WRITES) {
       const { status, body } = await site.ask(operatorOf('north'), ...write(kindOf('CodeSystem', 'paint')))
@@ -105,7 +117,7 @@ describe('Definitions', () => {
   })
 
   it('disclose only canonical URLs, rules and expectations to clients without read access', async () => {
-    const who: Who = { tenant: 'south', client: 'app', scopes: 'patient/Observation.cruds', patient: 'a.id' }
+    const who: Caller = { tenant: 'south', client: 'app', scopes: 'patient/Observation.cruds', patient: 'a.id' }
     for (const type of TYPES) expect((await site.ask(who, 'GET', `/${type}?_summary=count`)).status).toBe(403)
     const texts: string[] = []
     for (const [method, target, sent] of REQUESTS) texts.push((await site.ask(who, method, target, sent)).text)
@@ -126,6 +138,6 @@ async function stored({ ask }: Site, tenant: string, resource: Json): Promise<vo
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g
 /** But for what is sealed of how much is written, and names by chance. */
-function shown({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: Answer): string {
+function shown({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: TestResponse): string {
   return `${status} ${JSON.stringify(headers)} ${text}`.replace(UUID, 'uuid')
 }

@@ -3,28 +3,28 @@
  * are nobody else's.
  */
 import { expect, it } from '@jest/globals'
-import { firstSeed, stepOf } from '../../fixtures/long-runs.ts'
-import { BASE } from '../site.ts'
-import { exportable, exportedTo, KICK_OFF, linesOf, mayExport, nameOfKept, namesIn } from './exports.ts'
-import { headOf, inScope, sees, type Who } from './oracle.ts'
-import { withPopulated } from './populated.ts'
-import { nameOfWho, WHOS } from './whos.ts'
+import { caseStepOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { BASE_URL } from '../site.ts'
+import { exportableResources, KICK_OFF_HEADERS, linesOf, mayExport, nameOfResource, namesIn, runExport } from './exports.ts'
+import { type Caller, currentVersionOf, isInScope, maySee } from './oracle.ts'
+import { withPopulatedSite } from './populated.ts'
+import { CALLERS, nameOfCaller } from './whos.ts'
 
-const world = withPopulated({ settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off', FHIR_USER_EXPORTS: 'on' } })
+const world = withPopulatedSite({ settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off', FHIR_USER_EXPORTS: 'on' } })
 
 /** Distance between two exporting clients in the list of all. Clients from the first place get every status; the seed moves the second place. */
-const EVERY = stepOf(79, 7)
+const EVERY = caseStepOf(79, 7)
 const PLACES = [5, (5 + firstSeed()) % EVERY]
-const SOME = WHOS.filter((_, i) => PLACES.includes(i % EVERY))
+const SOME = CALLERS.filter((_, i) => PLACES.includes(i % EVERY))
 const GROUP = 'g-both.id'
 
 /** The status a kick-off must have. */
-function expectedOf(who: Who, target: string): number {
+function expectedOf(who: Caller, target: string): number {
   if (!mayExport(who)) return 403
   if (!target.startsWith('/Group')) return 202
   const { find } = world().population
   const group = find(who.tenant, `Group/${GROUP}`)!
-  return !inScope(who, 'Group', 'r') ? 403 : sees(who, 'r', group, headOf(group)!, find) ? 202 : 404
+  return !isInScope(who, 'Group', 'r') ? 403 : maySee(who, 'r', group, currentVersionOf(group)!, find) ? 202 : 404
 }
 
 /** What is about a patient is exported with patients, by whom it is about. */
@@ -34,27 +34,28 @@ const isOfPatients = (json: { patient?: { reference?: string } }, about: readonl
 /** Of all exports. */
 let lines = 0
 
-async function wrongOf(who: Who, target: string): Promise<readonly string[]> {
+async function wrongOf(who: Caller, target: string): Promise<readonly string[]> {
   const { ask, check, population } = world()
-  const exported = await exportedTo(ask, who, target)
+  const exported = await runExport(ask, who, target)
   const answers = [exported.kickOff, exported.poll ?? [], exported.files.map(([, answer]) => answer)].flat()
   const wrong = answers.flatMap((answer) => check.leaksIn(answer, who, target)).map((leak) => `tells of ${leak}`)
   const expected = expectedOf(who, target)
   if (exported.kickOff.status !== expected) return [...wrong, `${exported.kickOff.status}, not ${expected}`]
   if (expected !== 202) return wrong
   if (exported.poll!.status !== 200) return [...wrong, `ended with ${exported.poll!.text}`]
-  const all = exportable(who, population)
+  const all = exportableResources(who, population)
   const must = all.filter(
-    (kept) => target === '/$export' || (target === '/Patient/$export' && isOfPatients(headOf(kept)!.json, headOf(kept)!.about)),
+    (kept) =>
+      target === '/$export' || (target === '/Patient/$export' && isOfPatients(currentVersionOf(kept)!.json, currentVersionOf(kept)!.about)),
   )
   const names = namesIn(exported)
   lines += names.length
-  const may = new Set(all.map(nameOfKept))
+  const may = new Set(all.map(nameOfResource))
   return [
     ...wrong,
     ...names.filter((name) => !may.has(name)).map((name) => `has ${name}`),
     ...names.filter((name, i) => names[i - 1] === name).map((name) => `has ${name} twice`),
-    ...must.map(nameOfKept).flatMap((name) => (names.includes(name) ? [] : [`has no ${name}`])),
+    ...must.map(nameOfResource).flatMap((name) => (names.includes(name) ? [] : [`has no ${name}`])),
   ]
 }
 
@@ -68,7 +69,7 @@ it(
     const turns = async () => {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         const [who, target] = next
-        wrong.push(...(await wrongOf(who, target)).map((each) => `${nameOfWho(who)} ${target}: ${each}`))
+        wrong.push(...(await wrongOf(who, target)).map((each) => `${nameOfCaller(who)} ${target}: ${each}`))
       }
     }
     await Promise.all(Array.from({ length: 4 }, turns))
@@ -80,18 +81,18 @@ it(
   10 * 60_000,
 )
 
-const ONLY: Who = { tenant: 'north', client: 'only', scopes: 'patient/Observation.read' }
+const ONLY: Caller = { tenant: 'north', client: 'only', scopes: 'patient/Observation.read' }
 
 it('exports hold only the types of the scope, and report the others', async () => {
-  const exported = await exportedTo(world().ask, ONLY, '/$export?_type=Observation,Condition')
+  const exported = await runExport(world().ask, ONLY, '/$export?_type=Observation,Condition')
   expect(new Set(linesOf(exported).map(({ resourceType }) => resourceType))).toEqual(new Set(['Observation']))
   expect(exported.files.find(([name]) => name === 'error')![1].text).toContain('Condition')
 })
 
 it('an export of a hidden Group is rejected like one of an unknown Group', async () => {
-  const who: Who = { tenant: 'north', client: 'patient', scopes: 'patient/*.rs', patient: 'a.id' }
+  const who: Caller = { tenant: 'north', client: 'patient', scopes: 'patient/*.rs', patient: 'a.id' }
   const [hidden, never] = await Promise.all(
-    [GROUP, 'never.id'].map((id) => world().ask(who, 'GET', `/Group/${id}/$export`, { headers: KICK_OFF })),
+    [GROUP, 'never.id'].map((id) => world().ask(who, 'GET', `/Group/${id}/$export`, { headers: KICK_OFF_HEADERS })),
   )
   expect(hidden!.status).toBe(404)
   const shown = (answer: object | undefined) => JSON.stringify({ ...answer, headers: '' }).replaceAll(/[\w-]+\.id/g, 'id')
@@ -100,11 +101,11 @@ it('an export of a hidden Group is rejected like one of an unknown Group', async
 
 it('exports are bound to client and tenant, and their files to the client', async () => {
   const { ask } = world()
-  const mine: Who = { tenant: 'north', client: 'mine', scopes: 'system/Patient.rs' }
-  const { kickOff, poll } = await exportedTo(ask, mine, '/$export')
-  const link = kickOff.headers['content-location']!.slice(BASE.length)
-  const file = poll!.body.output[0].url.slice(BASE.length)
-  const statuses = async (who: Who) => {
+  const mine: Caller = { tenant: 'north', client: 'mine', scopes: 'system/Patient.rs' }
+  const { kickOff, poll } = await runExport(ask, mine, '/$export')
+  const link = kickOff.headers['content-location']!.slice(BASE_URL.length)
+  const file = poll!.body.output[0].url.slice(BASE_URL.length)
+  const statuses = async (who: Caller) => {
     const polled = await ask(who, 'GET', link)
     const ended = await ask(who, 'DELETE', link)
     return [polled, ended, await ask(who, 'GET', file)].map(({ status }) => status)

@@ -1,13 +1,13 @@
 /** Over HTTP, with tokens of the server's own key: HEAD, what is compressed, and what is asked in other ways than by JSON tell no more. */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import type { Embedded } from '../../../lambdas/runtime/embedded/server.ts'
-import { type Client, clientOf, startServer } from '../../api/server.ts'
+import type { EmbeddedServer } from '../../../lambdas/runtime/embedded/server.ts'
+import { clientOf, startServer, type TestClient } from '../../api/server.ts'
 import { anyToken } from './any-token.ts'
 import { observation } from './population.ts'
 
 const ISSUER = 'http://127.0.0.1/fhir'
-let embedded: Embedded
-let patient: Client
+let embedded: EmbeddedServer
+let patient: TestClient
 
 beforeAll(async () => {
   const started = await startServer({ FHIR_ACCESS: 'token' })

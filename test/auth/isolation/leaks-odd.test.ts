@@ -1,18 +1,18 @@
 /** What no table of requests has: guards that others hold, conditions whose parameter comes and goes, errors that could name what is hidden. */
 import { afterEach, expect, it } from '@jest/globals'
-import { type Answer, openSite, operatorOf, type Site } from '../site.ts'
-import type { Json, Who } from './oracle.ts'
+import { openSite, operatorOf, type Site, type TestResponse } from '../site.ts'
+import type { Caller, Json } from './oracle.ts'
 import { observation } from './population.ts'
 
 const OPERATOR = operatorOf('north')
-const APP: Who = { tenant: 'north', client: 'app', scopes: 'patient/*.cruds', patient: 'a' }
+const APP: Caller = { tenant: 'north', client: 'app', scopes: 'patient/*.cruds', patient: 'a' }
 
 let site: Site
 afterEach(() => site.close())
 
 const about = (patient: string, more: Json = {}): Json =>
   observation('laboratory', { subject: { reference: `Patient/${patient}` }, ...more })
-const put = (json: Json): Promise<Answer> => site.ask(OPERATOR, 'PUT', `/${json.resourceType}/${json.id}`, { body: json })
+const put = (json: Json): Promise<TestResponse> => site.ask(OPERATOR, 'PUT', `/${json.resourceType}/${json.id}`, { body: json })
 
 async function opened(settings: Readonly<Record<string, string>> = {}, report?: (error: unknown) => void): Promise<void> {
   site = await openSite({ settings, ...(report && { report }) })
@@ -30,7 +30,7 @@ it.each([
 ])('a hidden resource does not block a conditional write: %s', async (method, target, headers) => {
   await opened()
   const identifier = [{ value: 'same' }]
-  const by = (who: Who, patient: string, id: string) =>
+  const by = (who: Caller, patient: string, id: string) =>
     site.ask(who, method, `/${target}`, { body: about(patient, { id, identifier }), headers })
   expect((await by(OPERATOR, 'b', 'hidden')).status).toBe(201)
   expect((await by(APP, 'a', 'mine')).status).toBe(201)
@@ -39,7 +39,7 @@ it.each([
 
 it('a scope with a custom parameter grants nothing while the parameter is missing', async () => {
   await opened()
-  const who: Who = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs?note-author=me' }
+  const who: Caller = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs?note-author=me' }
   await put(about('b', { id: 'noted', note: [{ authorString: 'me', text: 'x' }] }))
   await put(about('b', { id: 'other', note: [{ authorString: 'you', text: 'x' }] }))
   const found = async () => {
@@ -67,7 +67,7 @@ it('an unindexable resource blocks conditional writes only of clients that may f
   const expression = 'Observation.repeat(note).text.where($this is string).single()'
   expect((await put(parameter('one-note', 'string', expression))).status).toBe(201)
   const notes = [{ text: 'one' }, { text: 'two' }]
-  const create = async (who: Who, id: string) => {
+  const create = async (who: Caller, id: string) => {
     const sent = { body: about('a', { id }), headers: { 'if-none-exist': 'one-note=never' } }
     return (await site.ask(who, 'POST', '/Observation', sent)).status
   }
@@ -241,7 +241,7 @@ it.each(['r', 's'])('a patch discloses the test result to a client with scope %s
 
 it('a type named in _include or _revinclude must be in scope', async () => {
   await opened()
-  const who: Who = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs' }
+  const who: Caller = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs' }
   const status = async (query: string) => (await site.ask(who, 'GET', `/Observation?${query}`)).status
   expect(await status('_include=Observation:subject')).toBe(200)
   expect(await status('_include=Observation:subject:Patient')).toBe(403)

@@ -1,14 +1,14 @@
 /** Operations that look things up, asked by everybody: what they tell is what the oracle finds on plain JSON, and nothing of what is hidden. */
 import { expect, it } from '@jest/globals'
-import { firstSeed, stepOf } from '../../fixtures/long-runs.ts'
-import { BASE } from '../site.ts'
-import { headOf, inScope, isLive, type Json, type Kept, sees, tagsOf, type Who } from './oracle.ts'
-import { withPopulated } from './populated.ts'
+import { caseStepOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { BASE_URL } from '../site.ts'
+import { type Caller, currentVersionOf, isInScope, isLive, type Json, maySee, type StoredResource, tagsOf } from './oracle.ts'
+import { withPopulatedSite } from './populated.ts'
 import type { Population } from './population.ts'
-import { nameOf, refersTo, View } from './searches.ts'
-import { nameOfWho, sampled, WHOS } from './whos.ts'
+import { CallerView, nameOf, referencedNamesOf } from './searches.ts'
+import { CALLERS, nameOfCaller, sampleCells } from './whos.ts'
 
-const world = withPopulated()
+const world = withPopulatedSite()
 
 const LEVELS = ['', '/Patient', '/Observation', '/Device', '/Organization', '/Binary'] as const
 
@@ -16,20 +16,20 @@ it('$meta returns the tags of all resources that the client may find, each once'
   const { population, ask, check } = world()
   const wrong: string[] = []
   let told = 0
-  for (const who of sampled(WHOS, stepOf(8, 1), firstSeed())) {
-    const view = new View(who, population)
+  for (const who of sampleCells(CALLERS, caseStepOf(8, 1), firstSeed())) {
+    const view = new CallerView(who, population)
     for (const level of LEVELS) {
       const target = `${level}/$meta`
       const answer = await ask(who, 'GET', target)
       const type = level.slice(1)
-      const found = view.found.filter((kept) => type === '' || kept.type === type).map((kept) => headOf(kept)!.json)
-      const isAllowed = type === '' ? ['Patient', ...TYPES].some((each) => inScope(who, each, 's')) : inScope(who, type, 's')
+      const found = view.found.filter((kept) => type === '' || kept.type === type).map((kept) => currentVersionOf(kept)!.json)
+      const isAllowed = type === '' ? ['Patient', ...TYPES].some((each) => isInScope(who, each, 's')) : isInScope(who, type, 's')
       const tags = [...new Set(found.flatMap(tagsOf))].sort()
       const seen = answer.status === 200 ? (answer.body.parameter[0].valueMeta.tag ?? []).map(({ code }: Json) => code).sort() : []
       const leaks = check.leaksIn(answer, who, target)
       told += seen.length
       if (answer.status !== (isAllowed ? 200 : 403) || (isAllowed && seen.join() !== tags.join()) || leaks.length > 0)
-        wrong.push(`${nameOfWho(who)} ${target}: ${answer.status} ${seen} is not ${tags}; ${leaks}`)
+        wrong.push(`${nameOfCaller(who)} ${target}: ${answer.status} ${seen} is not ${tags}; ${leaks}`)
     }
   }
   expect(wrong.slice(0, 10)).toEqual([])
@@ -44,7 +44,7 @@ const REFERRED = ['Practitioner', 'PractitionerRole', 'Organization', 'Location'
 const QUERIES = ['', '?_count=1', '?_count=3&start=2020', '?_type=Observation,Practitioner', '?_type=Organization'] as const
 
 /** Who may find more than they may read, or read more than they may find. */
-const LOPSIDED: readonly Who[] = [
+const LOPSIDED: readonly Caller[] = [
   'system/Patient.rs system/Observation.s system/Observation.r?_tag=even system/Condition.r system/Encounter.s',
   'system/Patient.r system/Patient.s?_tag=even system/Observation.rs system/Organization.rs',
   'system/Patient.rs system/Practitioner.s system/Practitioner.r?_tag=even system/Organization.r system/Organization.s?_tag=odd',
@@ -52,12 +52,12 @@ const LOPSIDED: readonly Who[] = [
 ].map((scopes, i) => ({ tenant: 'north', client: `lopsided-${i}`, scopes, ...(scopes.startsWith('patient') ? { patient: 'a.id' } : {}) }))
 
 /** What may be read and found of what belongs to the patient, and of what that refers to, in turn. */
-function everythingOf(who: Who, { find, all }: Population, id: string, query: string): readonly string[] {
-  const isSeen = (kept: Kept | undefined): kept is Kept =>
-    isLive(kept) && sees(who, 'r', kept, headOf(kept)!, find) && sees(who, 's', kept, headOf(kept)!, find)
+function everythingOf(who: Caller, { find, all }: Population, id: string, query: string): readonly string[] {
+  const isSeen = (kept: StoredResource | undefined): kept is StoredResource =>
+    isLive(kept) && maySee(who, 'r', kept, currentVersionOf(kept)!, find) && maySee(who, 's', kept, currentVersionOf(kept)!, find)
   const patient = `Patient/${id}`
-  const isOwn = (kept: Kept): boolean => {
-    const { json, about } = headOf(kept)!
+  const isOwn = (kept: StoredResource): boolean => {
+    const { json, about } = currentVersionOf(kept)!
     if (kept.type === 'Device') return json?.patient?.reference === patient
     if (kept.type === 'Group') return json?.member?.some(({ entity }: Json) => entity.reference === patient)
     return kept.type !== 'Binary' && about.includes(patient)
@@ -65,7 +65,7 @@ function everythingOf(who: Who, { find, all }: Population, id: string, query: st
   const found = all(who.tenant).filter((kept) => isSeen(kept) && isOwn(kept))
   const names = new Set(found.map(({ type, id }) => `${type}/${id}`))
   for (const name of names)
-    for (const other of refersTo(headOf(find(who.tenant, name))!.json))
+    for (const other of referencedNamesOf(currentVersionOf(find(who.tenant, name))!.json))
       if (REFERRED.includes(other.split('/')[0]!) && isSeen(find(who.tenant, other))) names.add(other)
   const types = /_type=([\w,]+)/.exec(query)?.[1]?.split(',')
   return [...names].filter((name) => types?.includes(name.split('/')[0]!) ?? true).sort()
@@ -76,14 +76,14 @@ it('$everything returns each visible resource once; a hidden patient looks like 
   const { find } = population
   const wrong: string[] = []
   let told = 0
-  for (const [i, who] of [...sampled(WHOS, stepOf(6, 1), 1 + firstSeed()), ...LOPSIDED, ...LOPSIDED].entries())
+  for (const [i, who] of [...sampleCells(CALLERS, caseStepOf(6, 1), 1 + firstSeed()), ...LOPSIDED, ...LOPSIDED].entries())
     for (const [j, id] of PATIENTS.entries()) {
       const query = QUERIES[(i + j) % QUERIES.length]!
       const target = `/Patient/${id}/$everything${query}`
       const kept = find(who.tenant, `Patient/${id}`)
-      const head = headOf(kept)
-      const isSeen = kept !== undefined && (['r', 's'] as const).every((letter) => sees(who, letter, kept, head!, find))
-      const isAllowed = inScope(who, 'Patient', 'r') && inScope(who, 'Patient', 's')
+      const head = currentVersionOf(kept)
+      const isSeen = kept !== undefined && (['r', 's'] as const).every((letter) => maySee(who, letter, kept, head!, find))
+      const isAllowed = isInScope(who, 'Patient', 'r') && isInScope(who, 'Patient', 's')
       const expected = !isAllowed ? 403 : isSeen && head?.json !== undefined ? 200 : 404
       const found: string[] = []
       let status = 0
@@ -91,26 +91,26 @@ it('$everything returns each visible resource once; a hidden patient looks like 
         const answer: Json = await ask(who, 'GET', next)
         status = answer.status
         const leaks = check.leaksIn(answer, who, next)
-        if (leaks.length > 0) wrong.push(`${nameOfWho(who)} ${next}: ${leaks}`)
+        if (leaks.length > 0) wrong.push(`${nameOfCaller(who)} ${next}: ${leaks}`)
         found.push(...(answer.body?.entry ?? []).map(({ resource }: Json) => nameOf(resource)))
-        next = answer.body?.link?.find(({ relation }: Json) => relation === 'next')?.url.slice(BASE.length)
+        next = answer.body?.link?.find(({ relation }: Json) => relation === 'next')?.url.slice(BASE_URL.length)
         if (status === 404 && !isSeen) {
           const never = await ask(who, 'GET', target.replace(id, 'other-never.id'))
           if (never.text.replaceAll('other-never.id', id) !== answer.text)
-            wrong.push(`${nameOfWho(who)} ${target} is not as what never was`)
+            wrong.push(`${nameOfCaller(who)} ${target} is not as what never was`)
         }
       }
       told += found.length
       const shown = status === 200 ? everythingOf(who, population, id, query) : []
       if (status !== expected || found.sort().join() !== shown.join())
-        wrong.push(`${nameOfWho(who)} ${target}: ${status}, not ${expected}: ${found} is not ${shown}`)
+        wrong.push(`${nameOfCaller(who)} ${target}: ${status}, not ${expected}: ${found} is not ${shown}`)
     }
   expect(wrong.slice(0, 10)).toEqual([])
   expect(told).toBeGreaterThan(200)
 })
 
 /** Who may find more documents than they may read, or read more than they may find; and who may do both with some. */
-const OF_DOCUMENTS: readonly Who[] = [
+const OF_DOCUMENTS: readonly Caller[] = [
   'system/DocumentReference.rs',
   'system/DocumentReference.s system/DocumentReference.r?_tag=even',
   'system/DocumentReference.r system/DocumentReference.s?_tag=odd',
@@ -131,30 +131,31 @@ it('$docref returns the documents that the client may read and find, and no hidd
   const { find, all } = population
   const wrong: string[] = []
   let told = 0
-  for (const who of [...sampled(WHOS, stepOf(6, 1), 2 + firstSeed()), ...OF_DOCUMENTS])
+  for (const who of [...sampleCells(CALLERS, caseStepOf(6, 1), 2 + firstSeed()), ...OF_DOCUMENTS])
     for (const id of ['a.id', 'b.id', 'never.id']) {
       const target = `/DocumentReference/$docref?patient=${id}`
-      const isSeen = (kept: Kept): boolean => (['r', 's'] as const).every((letter) => sees(who, letter, kept, headOf(kept)!, find))
-      const isAllowed = (['r', 's'] as const).every((letter) => inScope(who, 'DocumentReference', letter))
+      const isSeen = (kept: StoredResource): boolean =>
+        (['r', 's'] as const).every((letter) => maySee(who, letter, kept, currentVersionOf(kept)!, find))
+      const isAllowed = (['r', 's'] as const).every((letter) => isInScope(who, 'DocumentReference', letter))
       const shown = all(who.tenant)
         .filter((kept) => kept.type === 'DocumentReference' && isLive(kept) && isSeen(kept))
-        .filter((kept) => headOf(kept)!.json.subject.reference === `Patient/${id}`)
+        .filter((kept) => currentVersionOf(kept)!.json.subject.reference === `Patient/${id}`)
         .map((kept) => `${kept.type}/${kept.id}`)
       const answer = await ask(who, 'GET', target)
       const found: readonly string[] = (answer.body?.entry ?? []).map(({ resource }: Json) => nameOf(resource))
       const leaks = check.leaksIn(answer, who, target)
       told += found.length
       const nothing = await ask(who, 'GET', `${target}&on-demand=true`)
-      if (nothing.status !== (isAllowed ? 200 : 403)) wrong.push(`${nameOfWho(who)} ${target}, on demand: ${nothing.status}`)
+      if (nothing.status !== (isAllowed ? 200 : 403)) wrong.push(`${nameOfCaller(who)} ${target}, on demand: ${nothing.status}`)
       if (answer.status !== (isAllowed ? 200 : 403) || (isAllowed && found.toSorted().join() !== shown.sort().join()) || leaks.length > 0)
-        wrong.push(`${nameOfWho(who)} ${target}: ${answer.status} ${found} is not ${shown}; ${leaks}`)
+        wrong.push(`${nameOfCaller(who)} ${target}: ${answer.status} ${found} is not ${shown}; ${leaks}`)
     }
   expect(wrong.slice(0, 10)).toEqual([])
   expect(told).toBeGreaterThan(50)
 })
 
 it('$everything and $meta are audited with client, patient and scopes', async () => {
-  const who: Who = { tenant: 'north', client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
+  const who: Caller = { tenant: 'north', client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
   const { ask, site } = world()
   site.audited.length = 0
   for (const target of ['/Patient/a.id/$everything', '/Patient/b.id/$everything', '/Observation/own-lab.id/$meta', '/Observation/$meta'])

@@ -3,15 +3,15 @@
  * resource that may not be seen is answered as one that never was.
  */
 import { expect, it } from '@jest/globals'
-import { firstSeed, isWhole, stepOf } from '../../fixtures/long-runs.ts'
-import { BASE, operatorOf } from '../site.ts'
-import type { Who } from './oracle.ts'
-import { withPopulated } from './populated.ts'
+import { caseStepOf, firstSeed, isFullRun } from '../../fixtures/long-runs.ts'
+import { BASE_URL, operatorOf } from '../site.ts'
+import type { Caller } from './oracle.ts'
+import { withPopulatedSite } from './populated.ts'
 import { TENANTS } from './population.ts'
-import { readsOf, wrongOfRead } from './reads.ts'
-import { nameOfWho, sampled, WHOS } from './whos.ts'
+import { findReadErrors, readsOf } from './reads.ts'
+import { CALLERS, nameOfCaller, sampleCells } from './whos.ts'
 
-const world = withPopulated()
+const world = withPopulatedSite()
 
 it(
   'reads return all that the client may see, and disclose nothing else',
@@ -19,19 +19,19 @@ it(
     const reads = readsOf(world().population)
     const wrong: string[] = []
     let asked = 0
-    const ask = async (who: Who, i: number) => {
-      const some = sampled(reads, stepOf(160, 16), i + firstSeed())
+    const ask = async (who: Caller, i: number) => {
+      const some = sampleCells(reads, caseStepOf(160, 16), i + firstSeed())
       asked += some.length
-      for (const read of some) wrong.push(...(await wrongOfRead(world(), who, read)).map((each) => `${nameOfWho(who)}: ${each}`))
+      for (const read of some) wrong.push(...(await findReadErrors(world(), who, read)).map((each) => `${nameOfCaller(who)}: ${each}`))
     }
     // Many at once: what is not found is said a little later.
-    const left = [...WHOS.entries()]
+    const left = [...CALLERS.entries()]
     const turns = async () => {
       for (let next = left.pop(); next !== undefined; next = left.pop()) await ask(next[1], next[0])
     }
     await Promise.all(Array.from({ length: 32 }, turns))
     expect(wrong.slice(0, 20)).toEqual([])
-    expect(asked).toBeGreaterThan(isWhole ? 10_000 : 1_000)
+    expect(asked).toBeGreaterThan(isFullRun ? 10_000 : 1_000)
   },
   5 * 60_000,
 )
@@ -67,7 +67,7 @@ it('a history holds only the versions about the patient', async () => {
     while (target !== undefined) {
       const { body } = await world().ask(patient, 'GET', target)
       pages.push(body.entry.map(({ response }: { response: { etag: string } }) => response.etag).join())
-      target = body.link.find(({ relation }: { relation: string }) => relation === 'next')?.url.slice(BASE.length)
+      target = body.link.find(({ relation }: { relation: string }) => relation === 'next')?.url.slice(BASE_URL.length)
     }
     expect(pages).toEqual(['W/"4"', 'W/"3"', 'W/"1"'])
   }

@@ -3,20 +3,20 @@
  * as it is.
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
-import { firstSeed, isWhole, timesOf } from '../../fixtures/long-runs.ts'
-import { type Answer, openSite, type Sent, type Site } from '../site.ts'
+import { caseCountOf, firstSeed, isFullRun } from '../../fixtures/long-runs.ts'
+import { openSite, type RequestContent, type Site, type TestResponse } from '../site.ts'
 import { LeakCheck } from './leak-check.ts'
 import type { Json } from './oracle.ts'
 import { Population, TENANTS } from './population.ts'
-import { nameOfWho, WHOS } from './whos.ts'
-import { type Asked, CELLS, type Kind, RULES, type Written } from './writes.ts'
-import { askedAbout, prepare, wrongInTheEnd } from './written.ts'
+import { CALLERS, nameOfCaller } from './whos.ts'
+import { CELLS, type CellKind, RULES, type WriteCase, type WriteRequest } from './writes.ts'
+import { findFinalErrors, prepareWrites, writeCaseOf } from './written.ts'
 
-const EACH = timesOf(1, 4)
-const WHO = isWhole ? WHOS : WHOS.filter((_, i) => (i + firstSeed()) % 2 === 0)
+const EACH = caseCountOf(1, 4)
+const WHO = isFullRun ? CALLERS : CALLERS.filter((_, i) => (i + firstSeed()) % 2 === 0)
 
 /** What is written the same way; their letters are those of the mode. */
-const MODES: Readonly<Partial<Record<Kind, string>>> = {
+const MODES: Readonly<Partial<Record<CellKind, string>>> = {
   create: 'create',
   'create if there is none': 'create',
   update: 'update',
@@ -28,31 +28,31 @@ const KINDS = CELLS.filter(({ kind }) => MODES[kind] !== undefined)
 
 let site: Site
 let population: Population
-let asked: readonly Asked[]
+let asked: readonly WriteCase[]
 
 beforeAll(async () => {
   site = await openSite()
   population = new Population()
   asked = WHO.flatMap((who, i) =>
     Array.from({ length: EACH }, (_, j) =>
-      askedAbout(population, who, KINDS[((i * EACH + j) * 397 + firstSeed()) % KINDS.length]!, `${i}-${j}`),
+      writeCaseOf(population, who, KINDS[((i * EACH + j) * 397 + firstSeed()) % KINDS.length]!, `${i}-${j}`),
     ),
   )
-  await prepare({ ask: site.ask, population }, asked)
+  await prepareWrites({ ask: site.ask, population }, asked)
 })
 afterAll(() => site.close())
 
 /** Its code. */
-const errorIn = ({ body }: Answer): string | undefined => body.issue.find(({ severity }: Json) => severity === 'error')?.code
+const errorIn = ({ body }: TestResponse): string | undefined => body.issue.find(({ severity }: Json) => severity === 'error')?.code
 
 /** 412, 409 and the like are issues: it is no error to ask. */
-function wrongOf(each: Asked, answer: Answer, sent: Sent): string | undefined {
+function wrongOf(each: WriteCase, answer: TestResponse, sent: RequestContent): string | undefined {
   const { status } = RULES[each.cell.kind].outcome(each)
   const isRefused = errorIn(answer) !== undefined
   const expected = status === 403 ? [403, true] : [200, status >= 400]
   const leaks = new LeakCheck(population).leaksIn(answer, each.who, `${JSON.stringify(sent)} ${each.id}`)
   if (answer.status === expected[0] && isRefused === expected[1] && leaks.length === 0) return undefined
-  return `${nameOfWho(each.who)}: ${JSON.stringify(each.cell)}: ${answer.status}, not ${expected}; ${leaks}; ${answer.text.slice(0, 300)}`
+  return `${nameOfCaller(each.who)}: ${JSON.stringify(each.cell)}: ${answer.status}, not ${expected}; ${leaks}; ${answer.text.slice(0, 300)}`
 }
 
 it(
@@ -61,7 +61,7 @@ it(
     const wrong: string[] = []
     const met = new Map<string, number>()
     for (const each of asked) {
-      const { url, resource, headers = {} } = RULES[each.cell.kind].sent(each) as Written
+      const { url, resource, headers = {} } = RULES[each.cell.kind].sent(each) as WriteRequest
       const sent = { headers, ...(resource === undefined ? {} : { body: resource }) }
       const answer = await site.ask(each.who, 'POST', `/${url}/$validate?mode=${MODES[each.cell.kind]}`, sent)
       const line = wrongOf(each, answer, sent)
@@ -88,5 +88,5 @@ it('$apply-fhirpath evaluates only the resource that is sent', async () => {
 })
 
 it.each(TENANTS)('$validate writes nothing in %s', async (tenant) => {
-  expect(await wrongInTheEnd({ ask: site.ask, population }, tenant)).toEqual([])
+  expect(await findFinalErrors({ ask: site.ask, population }, tenant)).toEqual([])
 })

@@ -7,7 +7,7 @@
 export type Json = any
 
 /** `isUser`: a user logged in; else it is the client's own token. Ids without their types. */
-export type Who = {
+export type Caller = {
   readonly tenant: string
   /** Form of the tenant claim, if it is an array. With two tenants, X-Tenant-Id selects `tenant`. */
   readonly claim?: 'array of one' | 'array of two'
@@ -20,17 +20,17 @@ export type Who = {
 }
 
 /** No `json`: it is a deletion. `about`: the patients whose data it is, `Patient/1`; of a deletion those of the version before. */
-export type Version = { readonly json?: Json; readonly about: readonly string[] }
+export type OracleVersion = { readonly json?: Json; readonly about: readonly string[] }
 
-export type Kept = { readonly tenant: string; readonly type: string; readonly id: string; readonly versions: Version[] }
+export type StoredResource = { readonly tenant: string; readonly type: string; readonly id: string; readonly versions: OracleVersion[] }
 
-export type Letter = 'c' | 'r' | 'u' | 'd' | 's'
+export type ScopeLetter = 'c' | 'r' | 'u' | 'd' | 's'
 
 type Clause = { readonly type: string; readonly letters: string; readonly query: string; readonly patients: readonly string[] | 'all' }
 
 const ACCESS: Readonly<Record<string, string>> = { read: 'rs', write: 'cud', '*': 'cruds' }
 
-export function clausesOf(who: Who): readonly Clause[] {
+export function clausesOf(who: Caller): readonly Clause[] {
   return who.scopes.split(' ').flatMap((scope): readonly Clause[] => {
     const [head = '', query = ''] = scope.split('?')
     const [context = '', rest = ''] = head.split('/')
@@ -43,7 +43,7 @@ export function clausesOf(who: Who): readonly Clause[] {
   })
 }
 
-function ofUser({ isUser = false, fhirUser, actsFor = [] }: Who): readonly string[] | 'all' {
+function ofUser({ isUser = false, fhirUser, actsFor = [] }: Caller): readonly string[] | 'all' {
   if (fhirUser === undefined) return isUser ? [] : 'all'
   const [type, id] = fhirUser.split('/').slice(-2)
   if (type === 'Practitioner' || type === 'PractitionerRole') return 'all'
@@ -51,33 +51,33 @@ function ofUser({ isUser = false, fhirUser, actsFor = [] }: Who): readonly strin
   return type === 'RelatedPerson' ? actsFor.map((patient) => `Patient/${patient}`) : []
 }
 
-function inContext(who: Who): readonly string[] | 'all' {
+function inContext(who: Caller): readonly string[] | 'all' {
   if (who.patient === undefined) return who.isUser ? [] : 'all'
   const mine = who.fhirUser === undefined ? 'all' : ofUser(who)
   const patient = `Patient/${who.patient}`
   return mine === 'all' || mine.includes(patient) ? [patient] : []
 }
 
-export const inScope = (who: Who, type: string, letter: Letter): boolean => clausesAbout(who, type, letter).length > 0
+export const isInScope = (who: Caller, type: string, letter: ScopeLetter): boolean => clausesAbout(who, type, letter).length > 0
 
 /** Whether it is the resource of the user, which `openid fhirUser` opens to a plain read. */
-export const isOwn = ({ scopes, fhirUser }: Who, type: string, id: string): boolean =>
+export const isOwnResource = ({ scopes, fhirUser }: Caller, type: string, id: string): boolean =>
   fhirUser === `${type}/${id}` && ['openid', 'fhirUser'].every((scope) => scopes.split(' ').includes(scope))
 
-export const isAdministrator = ({ scopes }: Who): boolean => scopes.split(' ').includes('system/admin')
+export const isAdministrator = ({ scopes }: Caller): boolean => scopes.split(' ').includes('system/admin')
 
-const clausesAbout = (who: Who, type: string, letter: Letter): readonly Clause[] =>
+const clausesAbout = (who: Caller, type: string, letter: ScopeLetter): readonly Clause[] =>
   clausesOf(who).filter((clause) => (clause.type === '*' || clause.type === type) && clause.letters.includes(letter))
 
 /** Everything of the tenant. */
-export const seesAll = (who: Who, letter: Letter): boolean =>
+export const maySeeAll = (who: Caller, letter: ScopeLetter): boolean =>
   clausesOf(who).some(
     ({ type, letters, query, patients }) => type === '*' && letters.includes(letter) && query === '' && patients === 'all',
   )
 
 /** Every resource of the type there is, and will be. */
-export const seesType = (who: Who, type: string, letter: Letter): boolean =>
-  seesAll(who, letter) ||
+export const maySeeType = (who: Caller, type: string, letter: ScopeLetter): boolean =>
+  maySeeAll(who, letter) ||
   (type !== 'Binary' &&
     clausesAbout(who, type, letter).some(({ query, patients }) => query === '' && (patients === 'all' || NOBODYS.includes(type))))
 
@@ -95,49 +95,61 @@ const NOBODYS = [
 const PATIENTS = ['Patient', 'Observation', 'Condition', 'Encounter', 'RelatedPerson', 'DocumentReference']
 
 /** `of`: what is kept. */
-export function sees(who: Who, letter: Letter, kept: Omit<Kept, 'versions'>, version: Version, of: Find): boolean {
+export function maySee(
+  who: Caller,
+  letter: ScopeLetter,
+  kept: Omit<StoredResource, 'versions'>,
+  version: OracleVersion,
+  of: FindResource,
+): boolean {
   if (kept.tenant !== who.tenant) return false
-  if (seesAll(who, letter)) return true
+  if (maySeeAll(who, letter)) return true
   const context = version.json?.securityContext?.reference
   const clauses = clausesAbout(who, kept.type, letter)
   if (context === undefined) return clauses.some((clause) => isWithin(clause, kept, version) && meets(clause.query, version))
   const head = of(who.tenant, context)
-  return clauses.some(({ query }) => meets(query, version)) && isLive(head) && sees(who, letter, head, headOf(head)!, of)
+  return clauses.some(({ query }) => meets(query, version)) && isLive(head) && maySee(who, letter, head, currentVersionOf(head)!, of)
 }
 
 /** As it is, or as it would be. */
-export function mayWrite(who: Who, letter: Letter, kept: Omit<Kept, 'versions'>, version: Version, of: Find): boolean {
-  if (seesAll(who, letter)) return true
+export function mayWrite(
+  who: Caller,
+  letter: ScopeLetter,
+  kept: Omit<StoredResource, 'versions'>,
+  version: OracleVersion,
+  of: FindResource,
+): boolean {
+  if (maySeeAll(who, letter)) return true
   const context = version.json?.securityContext?.reference
   const clauses = clausesAbout(who, kept.type, letter)
   if (context === undefined)
     return clauses.some((clause) => isWithin(clause, kept, version) && isOnlyWithin(clause, kept, version) && meets(clause.query, version))
   const head = of(who.tenant, context)
-  return clauses.some(({ query }) => meets(query, version)) && isLive(head) && mayWrite(who, letter, head, headOf(head)!, of)
+  return clauses.some(({ query }) => meets(query, version)) && isLive(head) && mayWrite(who, letter, head, currentVersionOf(head)!, of)
 }
 
 /** By `Type/id`. */
-export type Find = (tenant: string, name: string) => Kept | undefined
+export type FindResource = (tenant: string, name: string) => StoredResource | undefined
 
-export const headOf = (kept: Kept | undefined): Version | undefined => kept?.versions.at(-1)
-export const isLive = (kept: Kept | undefined): kept is Kept => headOf(kept)?.json !== undefined
+export const currentVersionOf = (kept: StoredResource | undefined): OracleVersion | undefined => kept?.versions.at(-1)
+export const isLive = (kept: StoredResource | undefined): kept is StoredResource => currentVersionOf(kept)?.json !== undefined
 
 /** What a search may find. */
-export const findable = (who: Who, kept: Kept, of: Find): boolean =>
-  isLive(kept) && (seesAll(who, 's') || (kept.type !== 'Binary' && sees(who, 's', kept, headOf(kept)!, of)))
+export const mayFind = (who: Caller, kept: StoredResource, of: FindResource): boolean =>
+  isLive(kept) && (maySeeAll(who, 's') || (kept.type !== 'Binary' && maySee(who, 's', kept, currentVersionOf(kept)!, of)))
 
-function isWithin({ patients }: Clause, { type, id }: Omit<Kept, 'versions'>, { json, about }: Version): boolean {
+function isWithin({ patients }: Clause, { type, id }: Omit<StoredResource, 'versions'>, { json, about }: OracleVersion): boolean {
   if (patients === 'all' || NOBODYS.includes(type)) return true
   if (type === 'Patient') return patients.includes(`Patient/${id}`)
   if (type === 'Device') return patients.includes(json?.patient?.reference)
   return PATIENTS.includes(type) && about.some((patient) => patients.includes(patient))
 }
 
-const isOnlyWithin = ({ patients }: Clause, { type }: Omit<Kept, 'versions'>, { about }: Version): boolean =>
+const isOnlyWithin = ({ patients }: Clause, { type }: Omit<StoredResource, 'versions'>, { about }: OracleVersion): boolean =>
   patients === 'all' || (!NOBODYS.includes(type) && about.every((patient) => patients.includes(patient)))
 
 /** Of conditions: `category=code` and `_tag=code`. */
-const meets = (query: string, { json }: Version): boolean =>
+const meets = (query: string, { json }: OracleVersion): boolean =>
   query === '' ||
   (json !== undefined &&
     query.split('&').every((condition) => {
@@ -152,7 +164,7 @@ export const categoriesOf = ({ category = [] }: Json): readonly string[] =>
   (Array.isArray(category) ? category : [category]).flatMap(({ coding = [] }: Json) => coding.map(({ code }: Json) => code))
 
 /** The patients whose data it is. `base`: of the server. */
-export function patientsIn(json: Json, base: string): readonly string[] {
+export function patientsOf(json: Json, base: string): readonly string[] {
   const { resourceType, id, subject, patient, performer = [], asserter, author = [], link = [] } = json
   const references =
     resourceType === 'Patient'

@@ -1,7 +1,7 @@
 /** What two tenants keep: the same ids, other contents. Each version has a mark that nothing else has, so that it is known wherever it appears. */
 
-import { type Ask, BASE, operatorOf } from '../site.ts'
-import { type Find, type Json, type Kept, patientsIn, type Version } from './oracle.ts'
+import { BASE_URL, type CallerRequest, operatorOf } from '../site.ts'
+import { type FindResource, type Json, type OracleVersion, patientsOf, type StoredResource } from './oracle.ts'
 
 export const TENANTS = ['north', 'south'] as const
 
@@ -50,10 +50,10 @@ const RESOURCES: Readonly<Record<string, readonly (Json | null)[]>> = {
   'own-versioned.id': [observation('laboratory', { subject: to('Patient/a.id/_history/1') })],
   'other-lab.id': [observation('laboratory', { subject: B, encounter: to('Encounter/e-other.id') })],
   'other-vital.id': [observation('vital-signs', { subject: B, hasMember: [to('Observation/other-lab.id')] })],
-  'other-absolute.id': [observation('laboratory', { subject: to(`${BASE}/Patient/b.id`) })],
-  'own-absolute.id': [observation('laboratory', { subject: to(`${BASE}/Patient/a.id`) })],
+  'other-absolute.id': [observation('laboratory', { subject: to(`${BASE_URL}/Patient/b.id`) })],
+  'own-absolute.id': [observation('laboratory', { subject: to(`${BASE_URL}/Patient/a.id`) })],
   'both.id': [observation('laboratory', { subject: A, performer: [B] })],
-  'both-absolute.id': [observation('laboratory', { subject: A, performer: [to(`${BASE}/Patient/b.id`)] })],
+  'both-absolute.id': [observation('laboratory', { subject: A, performer: [to(`${BASE_URL}/Patient/b.id`)] })],
   'nobody.id': [observation('laboratory', { subject: to('Group/g-both.id') })],
   'moved-away.id': [observation('laboratory', { subject: A }), observation('laboratory', { subject: B })],
   'moved-here.id': [observation('laboratory', { subject: B }), observation('laboratory', { subject: A })],
@@ -90,7 +90,7 @@ const RESOURCES: Readonly<Record<string, readonly (Json | null)[]>> = {
 }
 
 /** As a version is sent, with its mark. */
-export function marked(tenant: string, id: string, version: number, json: Json): Json {
+export function withMark(tenant: string, id: string, version: number, json: Json): Json {
   const code = markOf(tenant, json.resourceType, id, version)
   return {
     ...json,
@@ -105,25 +105,25 @@ export function marked(tenant: string, id: string, version: number, json: Json):
 }
 
 export class Population {
-  readonly kept = new Map<string, Kept>()
+  readonly kept = new Map<string, StoredResource>()
   readonly ids = new Set<string>()
 
-  readonly find: Find = (tenant, name) => this.kept.get(`${tenant} ${name}`)
+  readonly find: FindResource = (tenant, name) => this.kept.get(`${tenant} ${name}`)
 
-  readonly all = (tenant: string): readonly Kept[] => [...this.kept.values()].filter((each) => each.tenant === tenant)
+  readonly all = (tenant: string): readonly StoredResource[] => [...this.kept.values()].filter((each) => each.tenant === tenant)
 
   /** `json`: undefined for a deletion. */
   add(tenant: string, type: string, id: string, json: Json | undefined): void {
     const name = `${tenant} ${type}/${id}`
     const kept = this.kept.get(name) ?? { tenant, type, id, versions: [] }
-    const version: Version = json === undefined ? { about: kept.versions.at(-1)!.about } : { json, about: patientsIn(json, BASE) }
+    const version: OracleVersion = json === undefined ? { about: kept.versions.at(-1)!.about } : { json, about: patientsOf(json, BASE_URL) }
     kept.versions.push(version)
     this.ids.add(id)
     this.kept.set(name, kept)
   }
 
   /** Of a mark, where the version is. */
-  versionOf(mark: string): { readonly kept: Kept; readonly version: Version } | undefined {
+  versionOf(mark: string): { readonly kept: StoredResource; readonly version: OracleVersion } | undefined {
     const [, tenant = '', type = '', id = '', at = ''] = /^MARK-([a-z]+)-([A-Za-z]+)-(.+)-v(\d+)$/.exec(mark) ?? []
     const kept = this.find(tenant, `${type}/${id}`)
     const version = kept?.versions[Number(at) - 1]
@@ -138,13 +138,13 @@ export const STEPS: readonly Step[] = TENANTS.flatMap((tenant) =>
   Object.entries(RESOURCES).flatMap(([id, versions]) =>
     versions.map((json, at): Step => {
       const type = versions[0].resourceType
-      return { tenant, type, id, json: json === null ? undefined : marked(tenant, id, at + 1, json) }
+      return { tenant, type, id, json: json === null ? undefined : withMark(tenant, id, at + 1, json) }
     }),
   ),
 )
 
 /** As the operator of the tenant. */
-export async function take(ask: Ask, { tenant, type, id, json }: Step): Promise<void> {
+export async function applyStep(ask: CallerRequest, { tenant, type, id, json }: Step): Promise<void> {
   const answer = await ask(
     operatorOf(tenant),
     json === undefined ? 'DELETE' : 'PUT',
@@ -155,14 +155,14 @@ export async function take(ask: Ask, { tenant, type, id, json }: Step): Promise<
 }
 
 /** All that there is to be. */
-export function population(): Population {
+export function createPopulation(): Population {
   const made = new Population()
   for (const { tenant, type, id, json } of STEPS) made.add(tenant, type, id, json)
   return made
 }
 
 /** Writes it all. */
-export async function populate(ask: Ask): Promise<Population> {
-  for (const step of STEPS) await take(ask, step)
-  return population()
+export async function populate(ask: CallerRequest): Promise<Population> {
+  for (const step of STEPS) await applyStep(ask, step)
+  return createPopulation()
 }

@@ -1,30 +1,30 @@
 /** Reads, versions and histories of everything there is, each with the status it must have. */
 
-import type { Answer } from '../site.ts'
-import { inScope, isOwn, type Kept, sees, seesAll, seesType, type Who } from './oracle.ts'
-import type { Populated } from './populated.ts'
+import type { TestResponse } from '../site.ts'
+import { type Caller, isInScope, isOwnResource, maySee, maySeeAll, maySeeType, type StoredResource } from './oracle.ts'
+import type { PopulatedSite } from './populated.ts'
 import { type Population, TENANTS } from './population.ts'
 
 /** `expected`: the status. `opened`: the resource that this read may show although no patient scope allows it. */
 export type Read = {
   readonly target: string
   readonly headers?: Record<string, string>
-  readonly expected: (who: Who) => number
-  readonly opened?: (who: Who) => Kept | undefined
+  readonly expected: (who: Caller) => number
+  readonly opened?: (who: Caller) => StoredResource | undefined
 }
 
 /** One who reads it might be asked about, as it stands in the tenant of who asks. */
-function readsAbout({ type, id, versions }: Kept, { find }: Population): readonly Read[] {
-  const at = (who: Who): Kept => find(who.tenant, `${type}/${id}`)!
-  const isSeen = (who: Who, version: number): boolean => {
+function readsAbout({ type, id, versions }: StoredResource, { find }: Population): readonly Read[] {
+  const at = (who: Caller): StoredResource => find(who.tenant, `${type}/${id}`)!
+  const isSeen = (who: Caller, version: number): boolean => {
     const kept = at(who)
-    return kept.versions[version] !== undefined && sees(who, 'r', kept, kept.versions[version], find)
+    return kept.versions[version] !== undefined && maySee(who, 'r', kept, kept.versions[version], find)
   }
-  const guarded = (answer: (who: Who) => number) => (who: Who) => (inScope(who, type, 'r') ? answer(who) : 403)
+  const guarded = (answer: (who: Caller) => number) => (who: Caller) => (isInScope(who, type, 'r') ? answer(who) : 403)
   const read = guarded((who) => (isSeen(who, versions.length - 1) && versions.at(-1)!.json !== undefined ? 200 : 404))
-  const plain = (who: Who) => (isOwn(who, type, id) ? (at(who).versions.at(-1)?.json === undefined ? 404 : 200) : read(who))
-  const cached = (who: Who) => (plain(who) === 200 ? 304 : plain(who))
-  const opened = (who: Who) => (isOwn(who, type, id) ? at(who) : undefined)
+  const plain = (who: Caller) => (isOwnResource(who, type, id) ? (at(who).versions.at(-1)?.json === undefined ? 404 : 200) : read(who))
+  const cached = (who: Caller) => (plain(who) === 200 ? 304 : plain(who))
+  const opened = (who: Caller) => (isOwnResource(who, type, id) ? at(who) : undefined)
   const reads: Read[] = [
     { target: `/${type}/${id}`, expected: plain, opened },
     { target: `/${type}/${id}?_summary=true&_pretty=true`, expected: plain, opened },
@@ -53,15 +53,15 @@ const OF_TYPES: readonly Read[] = [
   ...['Patient', 'Observation', 'Device', 'Group', 'Organization', 'Binary', 'Questionnaire'].map(
     (type): Read => ({
       target: `/${type}/_history`,
-      expected: (who) => (seesType(who, type, 's') ? 200 : 403),
+      expected: (who) => (maySeeType(who, type, 's') ? 200 : 403),
     }),
   ),
-  { target: '/_history', expected: (who) => (seesAll(who, 's') ? 200 : 403) },
+  { target: '/_history', expected: (who) => (maySeeAll(who, 's') ? 200 : 403) },
   { target: '/metadata', expected: () => 200 },
   ...['Patient', 'Observation', 'Binary', 'Organization'].map(
-    (type): Read => ({ target: `/${type}/$meta`, expected: (who) => (inScope(who, type, 's') ? 200 : 403) }),
+    (type): Read => ({ target: `/${type}/$meta`, expected: (who) => (isInScope(who, type, 's') ? 200 : 403) }),
   ),
-  { target: '/Observation/never.id', expected: (who) => (inScope(who, 'Observation', 'r') ? 404 : 403) },
+  { target: '/Observation/never.id', expected: (who) => (isInScope(who, 'Observation', 'r') ? 404 : 403) },
   { target: '/$reindex-status', expected: (who) => (who.scopes.includes('system/admin') ? 200 : 403) },
 ]
 
@@ -76,11 +76,11 @@ function unknownOf({ target }: Read): string {
   return target.replace(/[\w-]+\.id/, 'never.id')
 }
 
-const bytesOf = ({ text, headers }: Answer, target: string): string =>
+const bytesOf = ({ text, headers }: TestResponse, target: string): string =>
   `${text} ${JSON.stringify({ ...headers, 'x-request-id': '' })}`.replaceAll(/[\w-]+\.id/g, target)
 
 /** What is wrong with what somebody is answered, one line each: its status, what it tells, or that what is hidden is not as what never was. */
-export async function wrongOfRead({ ask, check }: Populated, who: Who, read: Read): Promise<readonly string[]> {
+export async function findReadErrors({ ask, check }: PopulatedSite, who: Caller, read: Read): Promise<readonly string[]> {
   const { target, headers = {} } = read
   const answer = await ask(who, 'GET', target, { headers })
   const expected = read.expected(who)

@@ -1,11 +1,11 @@
 /** What somebody finds, page by page, and what the oracle finds on plain JSON. */
 
-import { type Answer, type Ask, BASE } from '../site.ts'
-import { headOf, isAdministrator, type Json, type Who } from './oracle.ts'
-import type { Populated } from './populated.ts'
-import { isAllowed, nameOf, type Search, type View } from './searches.ts'
+import { BASE_URL, type CallerRequest, type TestResponse } from '../site.ts'
+import { type Caller, currentVersionOf, isAdministrator, type Json } from './oracle.ts'
+import type { PopulatedSite } from './populated.ts'
+import { type CallerView, isAllowed, nameOf, type Search } from './searches.ts'
 
-export type Way = 'alone' | 'in a batch'
+export type SearchMode = 'alone' | 'in a batch'
 
 type Found = {
   readonly status: number
@@ -16,7 +16,7 @@ type Found = {
 }
 
 /** The same by an entry of a batch. */
-const inBatch = async (ask: Ask, who: Who, { target, headers = {} }: Search): Promise<Answer> => {
+const inBatch = async (ask: CallerRequest, who: Caller, { target, headers = {} }: Search): Promise<TestResponse> => {
   const body = { resourceType: 'Bundle', type: 'batch', entry: [{ request: { method: 'GET', url: target.slice(1) } }] }
   const answer = await ask(who, 'POST', '/', { body, headers })
   const [{ response, resource }] = answer.body.entry
@@ -24,7 +24,7 @@ const inBatch = async (ask: Ask, who: Who, { target, headers = {} }: Search): Pr
 }
 
 /** All its pages. */
-async function found({ ask, check }: Populated, who: Who, search: Search, way: Way, leaks: string[]): Promise<Found> {
+async function found({ ask, check }: PopulatedSite, who: Caller, search: Search, way: SearchMode, leaks: string[]): Promise<Found> {
   const { target, form, headers = {} } = search
   const asked = `${target} ${form}`
   const first = () => (form === undefined ? ask(who, 'GET', target, { headers }) : ask(who, 'POST', target, { body: form }))
@@ -42,15 +42,15 @@ async function found({ ask, check }: Populated, who: Who, search: Search, way: W
     }
     const next = link.find(({ relation }: Json) => relation === 'next')?.url
     if (next === undefined) return into
-    answer = await ask(who, 'GET', next.slice(BASE.length))
+    answer = await ask(who, 'GET', next.slice(BASE_URL.length))
   }
 }
 
-function expectedOf(view: View, search: Search): Omit<Found, 'status'> {
+function expectedOf(view: CallerView, search: Search): Omit<Found, 'status'> {
   const { types, match, along, groups, counts } = search
   const matches = view.found
     .filter(({ type }) => types === undefined || types.includes(type))
-    .map((kept) => headOf(kept)!.json)
+    .map((kept) => currentVersionOf(kept)!.json)
     .filter((json) => match(json, view))
   const names = matches.map(nameOf)
   if (counts) return { matches: [], along: [], groups: [], total: names.length }
@@ -65,7 +65,12 @@ const sorted = ({ matches, along, groups, total }: Omit<Found, 'status'>) =>
   JSON.stringify([matches.sort(), [...new Set(along)].sort(), groups.sort(), total])
 
 /** What is wrong, one line each. `view`: what who asks may find. */
-export async function wrongOfSearch(world: Populated, view: View, search: Search, way: Way): Promise<readonly string[]> {
+export async function findSearchErrors(
+  world: PopulatedSite,
+  view: CallerView,
+  search: Search,
+  way: SearchMode,
+): Promise<readonly string[]> {
   const { who } = view
   const leaks: string[] = []
   const { status, ...answer } = await found(world, who, search, way, leaks)

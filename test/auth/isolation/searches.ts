@@ -1,36 +1,48 @@
 /** Searches, each with what it means on plain JSON: which resources match, and which come along. */
 
-import { BASE } from '../site.ts'
-import { categoriesOf, findable, headOf, inScope, type Json, type Kept, sees, tagsOf, type Who } from './oracle.ts'
+import { BASE_URL } from '../site.ts'
+import {
+  type Caller,
+  categoriesOf,
+  currentVersionOf,
+  isInScope,
+  type Json,
+  mayFind,
+  maySee,
+  type StoredResource,
+  tagsOf,
+} from './oracle.ts'
 import { markOf, type Population } from './population.ts'
 
 /** What of a tenant somebody may find. */
-export class View {
-  readonly who: Who
+export class CallerView {
+  readonly who: Caller
   readonly #population: Population
-  readonly found: readonly Kept[]
+  readonly found: readonly StoredResource[]
 
-  constructor(who: Who, population: Population) {
+  constructor(who: Caller, population: Population) {
     this.who = who
     this.#population = population
-    this.found = population.all(who.tenant).filter((kept) => findable(who, kept, population.find))
+    this.found = population.all(who.tenant).filter((kept) => mayFind(who, kept, population.find))
   }
 
-  of = (type: string): readonly Json[] => this.found.filter((kept) => kept.type === type).map((kept) => headOf(kept)!.json)
+  of = (type: string): readonly Json[] => this.found.filter((kept) => kept.type === type).map((kept) => currentVersionOf(kept)!.json)
 
   /** What a reference leads to, where it may be seen. */
   at(reference: string): Json | undefined {
     const kept = this.#population.find(this.who.tenant, nameIn(reference))
-    const head = headOf(kept)
-    return kept !== undefined && head?.json !== undefined && sees(this.who, 's', kept, head, this.#population.find) ? head.json : undefined
+    const head = currentVersionOf(kept)
+    return kept !== undefined && head?.json !== undefined && maySee(this.who, 's', kept, head, this.#population.find)
+      ? head.json
+      : undefined
   }
 }
 
-const nameIn = (reference: string): string => reference.replace(`${BASE}/`, '').replace(/\/_history\/.*$/, '')
+const nameIn = (reference: string): string => reference.replace(`${BASE_URL}/`, '').replace(/\/_history\/.*$/, '')
 export const nameOf = ({ resourceType, id }: Json): string => `${resourceType}/${id}`
 
 /** The names its elements refer to; of some only. */
-export function refersTo(json: Json, elements: readonly string[] = Object.keys(json)): readonly string[] {
+export function referencedNamesOf(json: Json, elements: readonly string[] = Object.keys(json)): readonly string[] {
   const found: string[] = []
   const visit = (tree: Json): void => {
     if (Array.isArray(tree)) for (const each of tree) visit(each)
@@ -55,9 +67,9 @@ export type Search = {
   readonly forAdministrators?: true
   /** Types it looks through; absent: all. */
   readonly types?: readonly string[]
-  readonly match: (json: Json, view: View) => boolean
+  readonly match: (json: Json, view: CallerView) => boolean
   /** The names of what comes along with these. */
-  readonly along?: (matches: readonly Json[], view: View) => readonly Json[]
+  readonly along?: (matches: readonly Json[], view: CallerView) => readonly Json[]
   /** The key of groups a match belongs to. */
   readonly groups?: (json: Json) => readonly string[]
   /** Only the number. */
@@ -68,21 +80,21 @@ const all = () => true
 const subjectIn = ({ subject, performer = [] }: Json, names: readonly string[]): boolean =>
   [subject, ...performer].some((each: Json) => each !== undefined && names.includes(nameIn(each.reference)))
 const isAbout = (json: Json, name: string): boolean => json.subject !== undefined && nameIn(json.subject.reference) === name
-const family = (view: View, name: string): readonly string[] =>
+const family = (view: CallerView, name: string): readonly string[] =>
   view
     .of('Patient')
     .filter((json) => json.name[0].family === name)
     .map(nameOf)
 const isLab = (json: Json): boolean => categoriesOf(json).includes('laboratory')
 
-const referred = (matches: readonly Json[], view: View, elements?: readonly string[]): readonly Json[] =>
-  matches.flatMap((match) => refersTo(match, elements).flatMap((name) => view.at(name) ?? []))
-const referring = (matches: readonly Json[], view: View, type?: string, elements?: readonly string[]): readonly Json[] => {
+const referred = (matches: readonly Json[], view: CallerView, elements?: readonly string[]): readonly Json[] =>
+  matches.flatMap((match) => referencedNamesOf(match, elements).flatMap((name) => view.at(name) ?? []))
+const referring = (matches: readonly Json[], view: CallerView, type?: string, elements?: readonly string[]): readonly Json[] => {
   const names = matches.map(nameOf)
   return view.found
     .filter((kept) => kept.type !== 'Binary' && (type === undefined || kept.type === type))
-    .map((kept) => headOf(kept)!.json)
-    .filter((json) => refersTo(json, elements).some((name) => names.includes(name)))
+    .map((kept) => currentVersionOf(kept)!.json)
+    .filter((json) => referencedNamesOf(json, elements).some((name) => names.includes(name)))
 }
 
 /** What comes along with what comes along, four times over. */
@@ -163,7 +175,7 @@ export function searchesOf(tenant: string): readonly Search[] {
     observations('?_has:Observation:has-member:category=vital-signs', (json, view) =>
       view
         .of('Observation')
-        .some((each) => categoriesOf(each).includes('vital-signs') && refersTo(each, ['hasMember']).includes(nameOf(json))),
+        .some((each) => categoriesOf(each).includes('vital-signs') && referencedNamesOf(each, ['hasMember']).includes(nameOf(json))),
     ),
     ofType(
       'Patient',
@@ -174,12 +186,12 @@ export function searchesOf(tenant: string): readonly Search[] {
     ofType(
       'Patient',
       '?_has:Group:member:_tag=odd&_summary=count',
-      (json, view) => view.of('Group').some((each) => refersTo(each).includes(nameOf(json))),
+      (json, view) => view.of('Group').some((each) => referencedNamesOf(each).includes(nameOf(json))),
       { needs: ['Patient', 'Group'], counts: true },
     ),
     ofType('Patient', '?family:contains=a&_sort=family&_count=1', (json) => /a/i.test(json.name[0].family)),
     ofType('Patient', '?_id=a.id,b.id,linked.id&_elements=id', (json) => ['a.id', 'b.id', 'linked.id'].includes(json.id)),
-    ofType('Group', '?member.name=Baker', (json, view) => refersTo(json).includes(family(view, 'Baker')[0] ?? ''), {
+    ofType('Group', '?member.name=Baker', (json, view) => referencedNamesOf(json).includes(family(view, 'Baker')[0] ?? ''), {
       // The other targets of `member` have no parameter `name`. https://hl7.org/fhir/R4/group.html#search
       oneOf: ['Patient', 'Practitioner'],
     }),
@@ -277,7 +289,7 @@ export function searchesOf(tenant: string): readonly Search[] {
       target: '/Encounter/e-other.id/Observation',
       needs: ['Observation'],
       types: ['Observation'],
-      match: (json) => refersTo(json, ['encounter']).includes('Encounter/e-other.id'),
+      match: (json) => referencedNamesOf(json, ['encounter']).includes('Encounter/e-other.id'),
     },
     { target: '/?_tag=even', needs: [], match: (json) => tagsOf(json).includes('even') },
     { target: '/?_lastUpdated=gt2000&_count=7&_sort=-_lastUpdated', needs: [], match: all },
@@ -294,12 +306,12 @@ export function searchesOf(tenant: string): readonly Search[] {
 }
 
 /** Whether it is in scope at all. */
-export function isAllowed(who: Who, { needs, oneOf = [], types, forAdministrators }: Search, isAdministrator: boolean): boolean {
+export function isAllowed(who: Caller, { needs, oneOf = [], types, forAdministrators }: Search, isAdministrator: boolean): boolean {
   if (forAdministrators && !isAdministrator) return false
   if (
     types === undefined &&
-    !who.scopes.split(' ').some((scope) => inScope({ ...who, scopes: scope.replace(/\/\w+\./, '/*.') }, 'Patient', 's'))
+    !who.scopes.split(' ').some((scope) => isInScope({ ...who, scopes: scope.replace(/\/\w+\./, '/*.') }, 'Patient', 's'))
   )
     return false
-  return needs.every((type) => inScope(who, type, 's')) && (oneOf.length === 0 || oneOf.some((type) => inScope(who, type, 's')))
+  return needs.every((type) => isInScope(who, type, 's')) && (oneOf.length === 0 || oneOf.some((type) => isInScope(who, type, 's')))
 }

@@ -1,7 +1,7 @@
 /** A part of what is too much to try in full: chosen by a seed, and evenly. */
 
 /** Numbers from a seed, each as likely as the others. */
-export function dice(seed: number): <T>(of: readonly T[]) => T {
+export function createDice(seed: number): <T>(of: readonly T[]) => T {
   let state = seed
   return (of) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -10,9 +10,9 @@ export function dice(seed: number): <T>(of: readonly T[]) => T {
 }
 
 /** In an order by chance, but those first that have a part which none before them has: a few of them have every part. */
-export function spread<T>(all: readonly T[], seed: number, partsOf: (each: T) => readonly string[]): readonly T[] {
+export function spreadOverParts<T>(all: readonly T[], seed: number, partsOf: (each: T) => readonly string[]): readonly T[] {
   const rest = [...all]
-  const roll = dice(seed)
+  const roll = createDice(seed)
   const shuffled = all.map(() => {
     const index = roll([...rest.keys()])
     return rest.splice(index, 1)[0]!
@@ -29,5 +29,5 @@ export function spread<T>(all: readonly T[], seed: number, partsOf: (each: T) =>
 }
 
 /** So many pairs: each of the one as often as the others, and each of the other. */
-export const paired = <A, B>(count: number, as: readonly A[], bs: readonly B[]): readonly (readonly [A, B])[] =>
+export const pairEvenly = <A, B>(count: number, as: readonly A[], bs: readonly B[]): readonly (readonly [A, B])[] =>
   Array.from({ length: count }, (_, i) => [as[i % as.length]!, bs[(i + Math.floor(i / as.length)) % bs.length]!] as const)

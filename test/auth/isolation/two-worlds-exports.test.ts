@@ -3,11 +3,11 @@
  * files, is equal.
  */
 import { afterEach, expect, it } from '@jest/globals'
-import { firstSeed, stepOf } from '../../fixtures/long-runs.ts'
-import type { Sent } from '../site.ts'
-import { type Exported, exportedTo } from './exports.ts'
-import type { Who } from './oracle.ts'
-import { twoWorlds, type World } from './worlds.ts'
+import { caseStepOf, firstSeed } from '../../fixtures/long-runs.ts'
+import type { RequestContent } from '../site.ts'
+import { type ExportRun, runExport } from './exports.ts'
+import type { Caller } from './oracle.ts'
+import { openTwoWorlds, type World } from './worlds.ts'
 
 let open: readonly World[] = []
 afterEach(async () => {
@@ -15,18 +15,18 @@ afterEach(async () => {
   open = []
 })
 
-const CLIENTS: readonly (readonly [string, Omit<Who, 'tenant' | 'client'>])[] = [
+const CLIENTS: readonly (readonly [string, Omit<Caller, 'tenant' | 'client'>])[] = [
   ['an app of a patient', { scopes: 'patient/*.rs', patient: 'a.id' }],
   ['a system for what is tagged', { scopes: 'system/*.rs?_tag=even system/Observation.rs?_tag=odd&category=laboratory' }],
   ['a system for some types', { scopes: 'system/Observation.rs?category=laboratory system/Device.rs system/Group.rs' }],
 ]
 
 const filter = (search: string) => `_typeFilter=${encodeURIComponent(search)}`
-const patients = (...names: readonly string[]): Sent => ({
+const patients = (...names: readonly string[]): RequestContent => ({
   body: { resourceType: 'Parameters', parameter: names.map((reference) => ({ name: 'patient', valueReference: { reference } })) },
 })
 
-const REQUESTS: readonly (readonly [target: string, sent?: Sent])[] = [
+const REQUESTS: readonly (readonly [target: string, sent?: RequestContent])[] = [
   ['/$export'],
   ['/Patient/$export'],
   ['/Group/g-own.id/$export'],
@@ -43,7 +43,7 @@ const REQUESTS: readonly (readonly [target: string, sent?: Sent])[] = [
 ]
 
 /** But for ids and proofs by chance, instants of polls, and the order of lines. */
-function shown({ kickOff, poll, files }: Exported): string {
+function shown({ kickOff, poll, files }: ExportRun): string {
   const said = [kickOff, poll].map((answer) => answer && `${answer.status} ${answer.headers['content-type']} ${answer.text}`)
   const lines = files.map(([name, { status, text }]) => `${name} ${status}\n${text.split('\n').toSorted().join('\n')}`)
   return [...said, ...lines.toSorted()]
@@ -53,13 +53,13 @@ function shown({ kickOff, poll, files }: Exported): string {
 }
 
 /** Each export waits a second for its instant to pass: a third for each client, all of them in the long run. */
-const EVERY = stepOf(CLIENTS.length, 1)
+const EVERY = caseStepOf(CLIENTS.length, 1)
 
 it.each(CLIENTS)(
   'hidden resources change no export of %s',
   async (name, more) => {
-    const who: Who = { tenant: 'north', client: 'app', ...more }
-    open = await twoWorlds(who, { FHIR_EXPORT_NEEDS_ASSERTION: 'off', FHIR_USER_EXPORTS: 'on' })
+    const who: Caller = { tenant: 'north', client: 'app', ...more }
+    open = await openTwoWorlds(who, { FHIR_EXPORT_NEEDS_ASSERTION: 'off', FHIR_USER_EXPORTS: 'on' })
     const different: string[] = []
     let lines = 0
     const first = (CLIENTS.findIndex(([each]) => each === name) + firstSeed()) % EVERY
@@ -69,7 +69,7 @@ it.each(CLIENTS)(
         open.map((world) => {
           let instant = i * 1_000
           world.at(instant)
-          return exportedTo(world.ask, who, target, sent, () => world.at(++instant))
+          return runExport(world.ask, who, target, sent, () => world.at(++instant))
         }),
       )
       const [a, b] = [shown(mine!), shown(others!)]

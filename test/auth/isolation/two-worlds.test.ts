@@ -3,13 +3,13 @@
  * the stores are asked. A write to the id of what is hidden is refused: that is another test.
  */
 import { afterEach, expect, it } from '@jest/globals'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
-import type { Answer } from '../site.ts'
-import type { Who } from './oracle.ts'
-import { nextIn, requestsOf } from './world-requests.ts'
-import { twoWorlds, type World } from './worlds.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import type { TestResponse } from '../site.ts'
+import type { Caller } from './oracle.ts'
+import { nextPageOf, requestsOf } from './world-requests.ts'
+import { openTwoWorlds, type World } from './worlds.ts'
 
-const EACH = timesOf(60, 600)
+const EACH = caseCountOf(60, 600)
 
 let open: readonly World[] = []
 afterEach(async () => {
@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g
 /** But for how much is written, which a token for reading one's writes tells, sealed, and ids by chance. */
-function shown({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: Answer): string {
+function shown({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: TestResponse): string {
   return `${status} ${JSON.stringify(headers)} ${text}`.replace(UUID, 'uuid')
 }
 
@@ -29,7 +29,7 @@ const callsOf = (world: World): string => world.calls.splice(0).sort().join('\n'
 /** What a Binary says it belongs to is looked up, where there is one: the one thing that is read besides. */
 const isOfBinary = (asked: string): boolean => asked.includes('Binary/')
 
-const CLIENTS: readonly (readonly [string, Omit<Who, 'tenant' | 'client'>, Readonly<Record<string, string>>])[] = [
+const CLIENTS: readonly (readonly [string, Omit<Caller, 'tenant' | 'client'>, Readonly<Record<string, string>>])[] = [
   ['an app of a patient', { scopes: 'patient/*.cruds', patient: 'a.id' }, {}],
   [
     'an app of a patient user',
@@ -49,8 +49,8 @@ const CLIENTS: readonly (readonly [string, Omit<Who, 'tenant' | 'client'>, Reado
 it.each(CLIENTS)(
   'hidden resources change no response for %s',
   async (_, more, settings) => {
-    const who: Who = { tenant: 'north', client: 'app', ...more }
-    open = await twoWorlds(who, settings)
+    const who: Caller = { tenant: 'north', client: 'app', ...more }
+    open = await openTwoWorlds(who, settings)
     const [whole, other] = open as [World, World]
     const { next, hidden } = requestsOf(who, EACH + JSON.stringify(more).length + firstSeed())
     expect(hidden.size).toBeGreaterThan(5)
@@ -70,7 +70,7 @@ it.each(CLIENTS)(
         if (shown(a) !== shown(b)) different.push(`${asked}\n${shown(a)}\n${shown(b)}`)
         const [callsOfA, callsOfB] = [callsOf(whole), callsOf(other)]
         if (callsOfA !== callsOfB && !isOfBinary(asked)) calls.push(`${asked}\n${callsOfA}\n---\n${callsOfB}`)
-        const [after, afterOthers] = [nextIn(a), nextIn(b)]
+        const [after, afterOthers] = [nextPageOf(a), nextPageOf(b)]
         if (method !== 'GET' || after === undefined || afterOthers === undefined) break
         ;[mine, others] = [after, afterOthers]
       }

@@ -1,5 +1,5 @@
 /** Who asks: forms of scopes × what a token says besides × tenants. */
-import type { Who } from './oracle.ts'
+import type { Caller } from './oracle.ts'
 import { TENANTS } from './population.ts'
 
 const SCOPES = [
@@ -39,7 +39,7 @@ const SCOPES = [
   'system/*.r system/Observation.s system/admin',
 ]
 
-const STANDINGS: readonly Omit<Who, 'tenant' | 'client' | 'scopes'>[] = [
+const STANDINGS: readonly Omit<Caller, 'tenant' | 'client' | 'scopes'>[] = [
   {},
   { patient: 'a.id' },
   { isUser: true },
@@ -56,13 +56,13 @@ const STANDINGS: readonly Omit<Who, 'tenant' | 'client' | 'scopes'>[] = [
   { claim: 'array of two', isUser: true },
 ]
 
-export const WHOS: readonly Who[] = TENANTS.flatMap((tenant) =>
-  STANDINGS.flatMap((standing, i) => SCOPES.map((scopes, j): Who => ({ tenant, client: `app-${i}-${j}`, scopes, ...standing }))),
+export const CALLERS: readonly Caller[] = TENANTS.flatMap((tenant) =>
+  STANDINGS.flatMap((standing, i) => SCOPES.map((scopes, j): Caller => ({ tenant, client: `app-${i}-${j}`, scopes, ...standing }))),
 )
 
-export const nameOfWho = ({ tenant, client: _, ...rest }: Who): string => `${tenant} ${JSON.stringify(rest)}`
+export const nameOfCaller = ({ tenant, client: _, ...rest }: Caller): string => `${tenant} ${JSON.stringify(rest)}`
 
 /** A part of the cells: another one for each who. */
-export function sampled<Cell>(cells: readonly Cell[], of: number, at: number): readonly Cell[] {
+export function sampleCells<Cell>(cells: readonly Cell[], of: number, at: number): readonly Cell[] {
   return cells.filter((_, i) => (i + at) % of === 0)
 }

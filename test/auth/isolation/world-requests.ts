@@ -1,12 +1,12 @@
 /** Requests by chance about what there is, what is hidden and what never was, for two worlds that differ only in what a client may not see. */
 
-import { BASE, type Sent } from '../site.ts'
-import type { Json, Who } from './oracle.ts'
-import { observation, population } from './population.ts'
-import { dice } from './spread.ts'
+import { BASE_URL, type RequestContent } from '../site.ts'
+import type { Caller, Json } from './oracle.ts'
+import { createPopulation, observation } from './population.ts'
+import { createDice } from './spread.ts'
 import { isHidden } from './worlds.ts'
 
-export type Request = readonly [method: string, target: string, sent?: Sent]
+export type Request = readonly [method: string, target: string, sent?: RequestContent]
 
 const to = (reference: string) => ({ reference })
 const applied = (fhirPath: string, resource: Json): Json => ({
@@ -19,9 +19,9 @@ const applied = (fhirPath: string, resource: Json): Json => ({
 const tag = (code: string) => ({ tag: [{ system: 'urn:marks', code }] })
 
 /** Requests about what there is, what is hidden and what never was. `own`: of what the client may do without meeting what is hidden. */
-export function requestsOf(who: Who, seed: number) {
-  const roll = dice(seed)
-  const all = population()
+export function requestsOf(who: Caller, seed: number) {
+  const roll = createDice(seed)
+  const all = createPopulation()
   const kept = all.all(who.tenant)
   const names = kept.map(({ type, id }) => `${type}/${id}`)
   const hidden = new Set(kept.filter((each) => isHidden(who, each, all)).map(({ type, id }) => `${type}/${id}`))
@@ -34,7 +34,7 @@ export function requestsOf(who: Who, seed: number) {
     return roll([`MARK-${who.tenant}-${type}-${id}-v1`, 'odd', 'even', `key-${id}`])
   }
   const patient = () =>
-    roll(['Patient/a.id', 'Patient/b.id', 'Patient/linked.id', `${BASE}/Patient/b.id`, 'Patient/never.id', `Patient?_tag=${mark()}`])
+    roll(['Patient/a.id', 'Patient/b.id', 'Patient/linked.id', `${BASE_URL}/Patient/b.id`, 'Patient/never.id', `Patient?_tag=${mark()}`])
   const body = (id: string | undefined): Json => ({
     ...observation(roll(['laboratory', 'vital-signs']), { subject: to(roll(['Patient/a.id', 'Patient/a.id', patient()])) }),
     ...(id === undefined ? {} : { id }),
@@ -169,5 +169,5 @@ export function requestsOf(who: Who, seed: number) {
 }
 
 /** The page after an answer; below the base. */
-export const nextIn = ({ body }: { readonly body: Json }): string | undefined =>
-  body?.link?.find(({ relation }: Json) => relation === 'next')?.url.slice(BASE.length)
+export const nextPageOf = ({ body }: { readonly body: Json }): string | undefined =>
+  body?.link?.find(({ relation }: Json) => relation === 'next')?.url.slice(BASE_URL.length)

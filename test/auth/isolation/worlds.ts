@@ -1,16 +1,16 @@
 /** Two servers that differ only in what one client may not see: same instants, same cursors, and each call at the ports is written down. */
-import { WatchedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
+import { CheckedClock } from '../../../lambdas/adapters/in-process/checked-clock.ts'
 import type { QueryDigest } from '../../../lambdas/ports/security/query-digest.ts'
 import type { Seal } from '../../../lambdas/ports/security/seal.ts'
 import type { Stores } from '../../../lambdas/runtime/embedded/stores.ts'
 import { openSite, type Site } from '../site.ts'
-import { type Kept, type Letter, mayWrite, sees, type Who } from './oracle.ts'
-import { type Population, population, STEPS, take } from './population.ts'
+import { type Caller, maySee, mayWrite, type ScopeLetter, type StoredResource } from './oracle.ts'
+import { applyStep, createPopulation, type Population, STEPS } from './population.ts'
 
 export type World = Site & { readonly calls: string[]; at: (instant: number) => void }
 
 /** Says all it knows: what differs in a cursor is seen. */
-export const openSeal: Seal & QueryDigest = {
+export const createOpenSeal: Seal & QueryDigest = {
   digest: (query) => query,
   seal: (text, at) => Buffer.from(JSON.stringify([text, at])).toString('base64url'),
   open(sealed) {
@@ -21,31 +21,34 @@ export const openSeal: Seal & QueryDigest = {
   },
 }
 
-const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
+const LETTERS: readonly ScopeLetter[] = ['c', 'r', 'u', 'd', 's']
 
 /** Nothing of it may be seen or changed. */
-export function isHidden(who: Who, kept: Kept, { find }: Population): boolean {
+export function isHidden(who: Caller, kept: StoredResource, { find }: Population): boolean {
   return !kept.versions.some((version) =>
-    LETTERS.some((letter) => sees(who, letter, kept, version, find) || mayWrite(who, letter, kept, version, find)),
+    LETTERS.some((letter) => maySee(who, letter, kept, version, find) || mayWrite(who, letter, kept, version, find)),
   )
 }
 
 /** With everything, and without what is hidden from the client. */
-export async function twoWorlds(who: Who, settings: Readonly<Record<string, string>>): Promise<readonly [World, World]> {
+export async function openTwoWorlds(who: Caller, settings: Readonly<Record<string, string>>): Promise<readonly [World, World]> {
   return [await openWorld(settings, () => true), await openWorld(settings, (kept, all) => !isHidden(who, kept, all))]
 }
 
 const START = Date.now()
 
-async function openWorld(settings: Readonly<Record<string, string>>, isThere: (kept: Kept, all: Population) => boolean): Promise<World> {
+async function openWorld(
+  settings: Readonly<Record<string, string>>,
+  isThere: (kept: StoredResource, all: Population) => boolean,
+): Promise<World> {
   let now = START
-  const clock = new WatchedClock(() => undefined, { wall: () => now, steady: () => now, sinceBoot: () => now })
+  const clock = new CheckedClock(() => undefined, { wall: () => now, steady: () => now, sinceBoot: () => now })
   const calls: string[] = []
-  const site = await openSite({ settings, clock, seal: openSeal, around: (stores) => watched(stores, calls) })
-  const all = population()
+  const site = await openSite({ settings, clock, seal: createOpenSeal, around: (stores) => watched(stores, calls) })
+  const all = createPopulation()
   for (const step of STEPS) {
     now += 1_000
-    if (isThere(all.find(step.tenant, `${step.type}/${step.id}`)!, all)) await take(site.load, step)
+    if (isThere(all.find(step.tenant, `${step.type}/${step.id}`)!, all)) await applyStep(site.load, step)
   }
   calls.length = 0
   return {

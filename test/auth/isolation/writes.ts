@@ -1,19 +1,19 @@
 /** Writes, each on a resource of its own, with what must come of it. */
 
-import { BASE } from '../site.ts'
+import { BASE_URL } from '../site.ts'
 import {
-  findable,
-  headOf,
-  inScope,
+  type Caller,
+  currentVersionOf,
+  isInScope,
   isLive,
   type Json,
-  type Kept,
-  type Letter,
+  mayFind,
+  maySee,
   mayWrite,
-  patientsIn,
-  sees,
-  type Version,
-  type Who,
+  type OracleVersion,
+  patientsOf,
+  type ScopeLetter,
+  type StoredResource,
 } from './oracle.ts'
 import { observation, type Population } from './population.ts'
 
@@ -30,8 +30,8 @@ export const SHAPES: Readonly<Record<string, Json>> = {
   own: lab({ subject: A }),
   other: lab({ subject: B }),
   both: lab({ subject: A, performer: [B] }),
-  'both, by the base': lab({ subject: A, performer: [to(`${BASE}/Patient/b.id`)] }),
-  'other, by the base': lab({ subject: to(`${BASE}/Patient/b.id`) }),
+  'both, by the base': lab({ subject: A, performer: [to(`${BASE_URL}/Patient/b.id`)] }),
+  'other, by the base': lab({ subject: to(`${BASE_URL}/Patient/b.id`) }),
   nobody: lab({ subject: to('Group/g.id') }),
   'own vital': observation('vital-signs', { subject: A }),
   'other vital': observation('vital-signs', { subject: B }),
@@ -51,19 +51,19 @@ export const SHAPES: Readonly<Record<string, Json>> = {
 }
 
 /** What is there before: nothing, one of these shapes, or one that was deleted. */
-export type Before = 'nothing' | 'live' | 'deleted'
+export type PriorState = 'nothing' | 'live' | 'deleted'
 
 /** `as`: what it is now; `becomes`: what is sent. */
-export type Cell = { readonly kind: Kind; readonly before: Before; readonly as: string; readonly becomes: string }
+export type WriteCell = { readonly kind: CellKind; readonly before: PriorState; readonly as: string; readonly becomes: string }
 
 /** `name`: where something is written; undefined: where the server says. `json`: undefined for a deletion. `shows`: the answer has a resource. */
-export type Outcome = {
+export type WriteOutcome = {
   readonly status: number
   readonly wrote?: { readonly name?: string; readonly json?: Json }
   readonly shows?: boolean
 }
 
-export type Written = {
+export type WriteRequest = {
   readonly method: string
   readonly url: string
   readonly resource?: Json
@@ -72,43 +72,49 @@ export type Written = {
 }
 
 /** `id`: of what is there before, and has the tag `key-[id]`; `fresh`: of what is not there. */
-export type Asked = { readonly who: Who; readonly id: string; readonly fresh: string; readonly population: Population; readonly cell: Cell }
+export type WriteCase = {
+  readonly who: Caller
+  readonly id: string
+  readonly fresh: string
+  readonly population: Population
+  readonly cell: WriteCell
+}
 
-type Rule = { readonly sent: (asked: Asked) => Written; readonly outcome: (asked: Asked) => Outcome }
+type Rule = { readonly sent: (asked: WriteCase) => WriteRequest; readonly outcome: (asked: WriteCase) => WriteOutcome }
 
-export const tagged = (json: Json, id: string, mark: string): Json => ({
+export const withTags = (json: Json, id: string, mark: string): Json => ({
   ...json,
   id,
   meta: { tag: [mark, `key-${id}`, 'odd'].map((code) => ({ system: 'urn:marks', code })) },
 })
 
-const typeOf = ({ cell }: Asked): string => SHAPES[cell.as]!.resourceType
-const bodyOf = ({ cell, id, fresh }: Asked, at = id): Json => tagged(SHAPES[cell.becomes]!, at, `sent-${fresh}`)
-const keptOf = (asked: Asked): Kept | undefined => asked.population.find(asked.who.tenant, `${typeOf(asked)}/${asked.id}`)
-const versionOf = (json: Json): Version => ({ json, about: patientsIn(json, BASE) })
-const scoped = (asked: Asked, ...letters: readonly Letter[]): boolean =>
-  letters.every((letter) => inScope(asked.who, typeOf(asked), letter))
-const REFUSED: Outcome = { status: 403 }
+const typeOf = ({ cell }: WriteCase): string => SHAPES[cell.as]!.resourceType
+const bodyOf = ({ cell, id, fresh }: WriteCase, at = id): Json => withTags(SHAPES[cell.becomes]!, at, `sent-${fresh}`)
+const keptOf = (asked: WriteCase): StoredResource | undefined => asked.population.find(asked.who.tenant, `${typeOf(asked)}/${asked.id}`)
+const versionOf = (json: Json): OracleVersion => ({ json, about: patientsOf(json, BASE_URL) })
+const scoped = (asked: WriteCase, ...letters: readonly ScopeLetter[]): boolean =>
+  letters.every((letter) => isInScope(asked.who, typeOf(asked), letter))
+const REFUSED: WriteOutcome = { status: 403 }
 
-function may(asked: Asked, letter: Letter, version: Version, id = asked.id): boolean {
+function may(asked: WriteCase, letter: ScopeLetter, version: OracleVersion, id = asked.id): boolean {
   const { who, population } = asked
   return mayWrite(who, letter, { tenant: who.tenant, type: typeOf(asked), id }, version, population.find)
 }
 
-const showsTo = (asked: Asked, json: Json, id = asked.id): boolean =>
-  sees(asked.who, 'r', { tenant: asked.who.tenant, type: typeOf(asked), id }, versionOf(json), asked.population.find)
+const showsTo = (asked: WriteCase, json: Json, id = asked.id): boolean =>
+  maySee(asked.who, 'r', { tenant: asked.who.tenant, type: typeOf(asked), id }, versionOf(json), asked.population.find)
 
-function created(asked: Asked, at: string): Outcome {
+function created(asked: WriteCase, at: string): WriteOutcome {
   const kept = asked.population.find(asked.who.tenant, `${typeOf(asked)}/${at}`)
-  if (kept !== undefined && !may(asked, 'c', headOf(kept)!, at)) return REFUSED
+  if (kept !== undefined && !may(asked, 'c', currentVersionOf(kept)!, at)) return REFUSED
   if (isLive(kept)) return { status: 409 }
   const json = bodyOf(asked, at)
   return may(asked, 'c', versionOf(json), at) ? { status: 201, wrote: { name: `${typeOf(asked)}/${at}`, json }, shows: true } : REFUSED
 }
 
-function updated(asked: Asked, check: (kept: Kept | undefined) => number | undefined = () => undefined): Outcome {
+function updated(asked: WriteCase, check: (kept: StoredResource | undefined) => number | undefined = () => undefined): WriteOutcome {
   const kept = keptOf(asked)
-  if (kept !== undefined && !may(asked, 'u', headOf(kept)!)) return REFUSED
+  if (kept !== undefined && !may(asked, 'u', currentVersionOf(kept)!)) return REFUSED
   const failed = check(kept)
   if (failed !== undefined) return { status: failed }
   const json = bodyOf(asked)
@@ -116,42 +122,42 @@ function updated(asked: Asked, check: (kept: Kept | undefined) => number | undef
   return { status: isLive(kept) ? 200 : 201, wrote: { name: `${typeOf(asked)}/${asked.id}`, json }, shows: true }
 }
 
-function patched(asked: Asked, change: (json: Json) => Json): Outcome {
+function patched(asked: WriteCase, change: (json: Json) => Json): WriteOutcome {
   const kept = keptOf(asked)
-  const head = headOf(kept)
+  const head = currentVersionOf(kept)
   if (kept === undefined || head === undefined) return { status: 404 }
-  if (!may(asked, 'u', head)) return sees(asked.who, 'r', kept, head, asked.population.find) ? REFUSED : { status: 404 }
+  if (!may(asked, 'u', head)) return maySee(asked.who, 'r', kept, head, asked.population.find) ? REFUSED : { status: 404 }
   if (head.json === undefined) return { status: 404 }
   const json = change(head.json)
   if (!may(asked, 'u', versionOf(json))) return REFUSED
   return { status: 200, wrote: { name: `${typeOf(asked)}/${asked.id}`, json }, shows: showsTo(asked, json) }
 }
 
-function deleted(asked: Asked): Outcome {
+function deleted(asked: WriteCase): WriteOutcome {
   const kept = keptOf(asked)
   if (kept === undefined) return { status: 204 }
-  if (!may(asked, 'd', headOf(kept)!)) return REFUSED
+  if (!may(asked, 'd', currentVersionOf(kept)!)) return REFUSED
   return isLive(kept) ? { status: 204, wrote: { name: `${typeOf(asked)}/${asked.id}` } } : { status: 204 }
 }
 
 /** Found by its key. */
-function isFound(asked: Asked): boolean {
+function isFound(asked: WriteCase): boolean {
   const kept = keptOf(asked)
-  return kept !== undefined && findable(asked.who, kept, asked.population.find)
+  return kept !== undefined && mayFind(asked.who, kept, asked.population.find)
 }
 
 const ifScoped =
-  (letters: readonly Letter[], outcome: (asked: Asked) => Outcome) =>
-  (asked: Asked): Outcome =>
+  (letters: readonly ScopeLetter[], outcome: (asked: WriteCase) => WriteOutcome) =>
+  (asked: WriteCase): WriteOutcome =>
     scoped(asked, ...letters) ? outcome(asked) : REFUSED
 
-const named = (asked: Asked): string => `${typeOf(asked)}/${asked.id}`
-const byKey = (asked: Asked): string => `${typeOf(asked)}?_tag=key-${asked.id}`
+const named = (asked: WriteCase): string => `${typeOf(asked)}/${asked.id}`
+const byKey = (asked: WriteCase): string => `${typeOf(asked)}?_tag=key-${asked.id}`
 const moved = (json: Json, reference: string): Json => ({
   ...json,
   ...(json.resourceType === 'Device' ? { patient: to(reference) } : { subject: to(reference) }),
 })
-const placeOf = (asked: Asked): string => (typeOf(asked) === 'Device' ? 'patient' : 'subject')
+const placeOf = (asked: WriteCase): string => (typeOf(asked) === 'Device' ? 'patient' : 'subject')
 const languaged = (json: Json): Json => ({ ...json, language: 'de' })
 const fhirPathPatch = (type: string): Json => ({
   resourceType: 'Parameters',
@@ -211,7 +217,7 @@ export const RULES = {
       headers: { 'if-none-exist': `_tag=key-${asked.id}` },
     }),
     outcome: ifScoped(['c', 's'], (asked) =>
-      isFound(asked) ? { status: 200, shows: showsTo(asked, headOf(keptOf(asked))!.json) } : created(asked, asked.fresh),
+      isFound(asked) ? { status: 200, shows: showsTo(asked, currentVersionOf(keptOf(asked))!.json) } : created(asked, asked.fresh),
     ),
   },
   'update what is found': {
@@ -237,7 +243,7 @@ export const RULES = {
     sent: (asked) => ({ method: 'POST', url: 'Observation', resource: derived(asked, byKey(asked)) }),
     outcome: (asked) => {
       const { who, population, fresh } = asked
-      if (!inScope(who, 'Observation', 'c') || !scoped(asked, 's')) return REFUSED
+      if (!isInScope(who, 'Observation', 'c') || !scoped(asked, 's')) return REFUSED
       if (!isFound(asked)) return { status: 412 }
       const json = derived(asked, named(asked))
       const isAllowed = mayWrite(who, 'c', { tenant: who.tenant, type: 'Observation', id: fresh }, versionOf(json), population.find)
@@ -246,14 +252,15 @@ export const RULES = {
   },
 } satisfies Record<string, Rule>
 
-export type Kind = keyof typeof RULES
+export type CellKind = keyof typeof RULES
 
-const derived = ({ fresh }: Asked, reference: string): Json => tagged(lab({ subject: A, focus: [to(reference)] }), fresh, `sent-${fresh}`)
+const derived = ({ fresh }: WriteCase, reference: string): Json =>
+  withTags(lab({ subject: A, focus: [to(reference)] }), fresh, `sent-${fresh}`)
 
 const ofOneType = (a: string, b: string): boolean => SHAPES[a]!.resourceType === SHAPES[b]!.resourceType
 
 /** Every kind of write on, and to, every shape. */
-export const CELLS: readonly Cell[] = (Object.keys(RULES) as Kind[]).flatMap((kind) =>
+export const CELLS: readonly WriteCell[] = (Object.keys(RULES) as CellKind[]).flatMap((kind) =>
   (['live', 'nothing', 'deleted'] as const).flatMap((before) =>
     Object.keys(SHAPES).flatMap((as) =>
       Object.keys(SHAPES)
@@ -262,7 +269,7 @@ export const CELLS: readonly Cell[] = (Object.keys(RULES) as Kind[]).flatMap((ki
         .filter((becomes) =>
           kind === 'patch to another patient' ? ['Observation', 'Condition', 'Device'].includes(SHAPES[becomes]!.resourceType) : true,
         )
-        .map((becomes): Cell => ({ kind, before, as, becomes })),
+        .map((becomes): WriteCell => ({ kind, before, as, becomes })),
     ),
   ),
 )

@@ -1,20 +1,20 @@
 /** Writes that are asked for, and what becomes of them, against what the oracle says. */
 import { isDeepStrictEqual } from 'node:util'
-import { type Answer, type Ask, BASE, operatorOf } from '../site.ts'
+import { BASE_URL, type CallerRequest, operatorOf, type TestResponse } from '../site.ts'
 import { LeakCheck } from './leak-check.ts'
-import { headOf, type Json, type Who } from './oracle.ts'
+import { type Caller, currentVersionOf, type Json } from './oracle.ts'
 import { markOf, type Population } from './population.ts'
-import { type Asked, type Cell, type Outcome, RULES, SHAPES, tagged, type Written } from './writes.ts'
+import { RULES, SHAPES, type WriteCase, type WriteCell, type WriteOutcome, type WriteRequest, withTags } from './writes.ts'
 
 /** Knows what was written, as the oracle says. */
-export type Writable = { readonly ask: Ask; readonly population: Population }
+export type WritableSite = { readonly ask: CallerRequest; readonly population: Population }
 
 /** On resources of its own, named by `name`. */
-export const askedAbout = (population: Population, who: Who, cell: Cell, name: string): Asked => ({
+export const writeCaseOf = (population: Population, who: Caller, cell: WriteCell, name: string): WriteCase => ({
   ...{ who, cell, id: `w-${name}.id`, fresh: `n-${name}.id`, population },
 })
 
-export async function prepare(world: Writable, asked: readonly Asked[]): Promise<void> {
+export async function prepareWrites(world: WritableSite, asked: readonly WriteCase[]): Promise<void> {
   for (const tenant of new Set(asked.map(({ who }) => who.tenant))) await prepareIn(world, tenant, asked)
 }
 
@@ -22,10 +22,10 @@ export async function prepare(world: Writable, asked: readonly Asked[]): Promise
 const CARING: Json = { resourceType: 'RelatedPerson', patient: { reference: 'Patient/a.id' } }
 
 /** Everything the writes are about, in a few transactions. */
-async function prepareIn({ ask, population }: Writable, tenant: string, asked: readonly Asked[]): Promise<void> {
+async function prepareIn({ ask, population }: WritableSite, tenant: string, asked: readonly WriteCase[]): Promise<void> {
   const before = asked.filter(({ who, cell }) => who.tenant === tenant && cell.before !== 'nothing')
   const put = (json: Json) => ({ resource: json, request: { method: 'PUT', url: `${json.resourceType}/${json.id}` } })
-  const marked = (id: string, shape: Json) => tagged(shape, id, markOf(tenant, shape.resourceType, id, 1))
+  const marked = (id: string, shape: Json) => withTags(shape, id, markOf(tenant, shape.resourceType, id, 1))
   const { patient, other } = SHAPES
   const resources = [
     marked('a.id', patient),
@@ -45,15 +45,20 @@ async function prepareIn({ ask, population }: Writable, tenant: string, asked: r
   for (const { type, id } of gone) population.add(tenant, type, id, undefined)
 }
 
-async function write(ask: Ask, tenant: string, entry: readonly Json[]): Promise<void> {
+async function write(ask: CallerRequest, tenant: string, entry: readonly Json[]): Promise<void> {
   const { status, text } = await ask(operatorOf(tenant), 'POST', '/', { body: { resourceType: 'Bundle', type: 'transaction', entry } })
   if (status !== 200) throw new Error(text)
 }
 
-export const WAYS = ['alone', 'batch', 'transaction'] as const
-export type WrittenBy = (typeof WAYS)[number]
+export const SEND_MODES = ['alone', 'batch', 'transaction'] as const
+export type SendMode = (typeof SEND_MODES)[number]
 
-async function send(ask: Ask, who: Who, { method, url, resource, patch, headers = {} }: Written, way: WrittenBy): Promise<Answer> {
+async function send(
+  ask: CallerRequest,
+  who: Caller,
+  { method, url, resource, patch, headers = {} }: WriteRequest,
+  way: SendMode,
+): Promise<TestResponse> {
   const patchHeaders = Array.isArray(patch) ? { 'content-type': 'application/json-patch+json' } : {}
   const body = resource ?? patch
   if (way === 'alone')
@@ -76,25 +81,25 @@ async function send(ask: Ask, who: Who, { method, url, resource, patch, headers 
 }
 
 /** The resource an answer has, where it has one: not what went wrong. */
-const shownIn = ({ body, status }: Answer): boolean => status < 300 && body !== undefined && body.resourceType !== 'OperationOutcome'
+const shownIn = ({ body, status }: TestResponse): boolean => status < 300 && body !== undefined && body.resourceType !== 'OperationOutcome'
 
 /** As the oracle says it was written. */
-function take(population: Population, { who }: Asked, { wrote }: Outcome, { headers }: Answer): void {
+function take(population: Population, { who }: WriteCase, { wrote }: WriteOutcome, { headers }: TestResponse): void {
   if (wrote === undefined) return
-  const [type = '', id = ''] = (wrote.name ?? headers.location!.slice(BASE.length + 1)).split('/')
+  const [type = '', id = ''] = (wrote.name ?? headers.location!.slice(BASE_URL.length + 1)).split('/')
   population.add(who.tenant, type, id, wrote.json === undefined ? undefined : { ...wrote.json, id })
 }
 
 /** The status it must have, and what is wrong, one line each. What was written is written down. */
-export async function wrongOfWrite(
-  { ask, population }: Writable,
-  asked: Asked,
-  way: WrittenBy,
+export async function findWriteErrors(
+  { ask, population }: WritableSite,
+  asked: WriteCase,
+  way: SendMode,
 ): Promise<{ readonly status: number; readonly wrong: readonly string[] }> {
   const { who, cell, id } = asked
   const rule = RULES[cell.kind]
   const sent = rule.sent(asked)
-  const expected: Outcome = rule.outcome(asked)
+  const expected: WriteOutcome = rule.outcome(asked)
   const answer = await send(ask, who, sent, way)
   take(population, asked, answer.status === expected.status ? expected : { status: 0 }, answer)
   const check = new LeakCheck(population)
@@ -109,16 +114,16 @@ export async function wrongOfWrite(
 const withoutStamp = ({ meta: { tag }, ...json }: Json): Json => ({ ...json, meta: { tag } })
 
 /** What is there and should not be, or is not as the oracle says: names. */
-export async function wrongInTheEnd({ ask, population }: Writable, tenant: string): Promise<readonly string[]> {
+export async function findFinalErrors({ ask, population }: WritableSite, tenant: string): Promise<readonly string[]> {
   const there = new Map<string, Json>()
   let target: string | undefined = '/?_count=500'
   while (target !== undefined) {
-    const { body }: Answer = await ask(operatorOf(tenant), 'GET', target)
+    const { body }: TestResponse = await ask(operatorOf(tenant), 'GET', target)
     for (const { resource } of body.entry) there.set(`${resource.resourceType}/${resource.id}`, withoutStamp(resource))
-    target = body.link.find(({ relation }: Json) => relation === 'next')?.url.slice(BASE.length)
+    target = body.link.find(({ relation }: Json) => relation === 'next')?.url.slice(BASE_URL.length)
   }
   const expected = population.all(tenant).flatMap((kept) => {
-    const json = headOf(kept)!.json
+    const json = currentVersionOf(kept)!.json
     return json === undefined ? [] : [[`${kept.type}/${kept.id}`, withoutStamp(json)] as const]
   })
   const other = expected.filter(([name, json]) => !isDeepStrictEqual(json, there.get(name))).map(([name]) => name)

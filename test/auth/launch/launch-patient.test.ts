@@ -1,10 +1,10 @@
 /** Whom a launch is about, as the data say. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { launchedFor } from '../../../lambdas/auth/launch/launch-patient.ts'
-import { completing, type Launch } from '../../../lambdas/auth/launch/launches.ts'
+import { findLaunchPatient } from '../../../lambdas/auth/launch/launch-patient.ts'
+import { type Launch, launchCompletion } from '../../../lambdas/auth/launch/launches.ts'
 import type { Client } from '../../../lambdas/ports/rows/clients.ts'
 import type { User } from '../../../lambdas/ports/rows/users.ts'
-import { BASE, openSite, operatorOf, type Site } from '../site.ts'
+import { BASE_URL, openSite, operatorOf, type Site } from '../site.ts'
 
 let site: Site
 
@@ -15,7 +15,7 @@ const encounter = (id: string, subject: object | undefined) => ({
 
 const ENCOUNTERS: Readonly<Record<string, object | undefined>> = {
   ann: { reference: 'Patient/ann' },
-  absolute: { reference: `${BASE}/Patient/ann` },
+  absolute: { reference: `${BASE_URL}/Patient/ann` },
   elsewhere: { reference: 'https://elsewhere.example/fhir/Patient/ann' },
   group: { reference: 'Group/ann' },
   described: { display: 'Ann' },
@@ -51,12 +51,12 @@ it.each<readonly [Pick<Launch, 'patient' | 'encounter'>, readonly string[], obje
   [{ encounter: 'ann' }, ['south'], { fault: 'There is no Encounter/ann' }],
   [{ encounter: 'nobody', patient: 'ann' }, BOTH, { fault: 'Encounter/nobody is not of Patient/ann' }],
 ])('%j in %j resolves to its tenant and patient, or a fault', async (launch, tenants, expected) => {
-  const found = await launchedFor(site.patients, tenants, launch)
+  const found = await findLaunchPatient(site.patients, tenants, launch)
   expect(found).toEqual('fault' in expected ? expected : expect.objectContaining(expected))
 })
 
 it.each(['elsewhere', 'group', 'described', 'nobody'])('an encounter without a local patient yields no patient: %s', async (id) => {
-  expect(await launchedFor(site.patients, ['north'], { encounter: id })).toEqual({ type: 'Encounter', tenant: 'north' })
+  expect(await findLaunchPatient(site.patients, ['north'], { encounter: id })).toEqual({ type: 'Encounter', tenant: 'north' })
 })
 
 describe('A launch by an operator', () => {
@@ -66,7 +66,7 @@ describe('A launch by an operator', () => {
   }
   const CHOICES = { tenancy: true, tenantClaim: 'tenant', pkce: 'accept', organizationName: '' } as const
   const completed = (launch: Omit<Launch, 'client'>, more: Partial<{ client: Client; user: User }> = {}) =>
-    completing({ patients: site.patients, choices: CHOICES })({ client: 'app', ...launch }, { client, user: undefined, ...more })
+    launchCompletion({ patients: site.patients, choices: CHOICES })({ client: 'app', ...launch }, { client, user: undefined, ...more })
 
   it('gets the patient and the tenant that the data determine', async () => {
     expect(await completed({ encounter: 'ann' })).toEqual({ client: 'app', encounter: 'ann', patient: 'ann', tenant: 'north' })

@@ -1,7 +1,7 @@
 /** Guesses are counted by network: who has one address of IPv6 has 2^64. */
 import { expect, it } from '@jest/globals'
 import { networkOf } from '../../../lambdas/auth/login/client-network.ts'
-import { authorization } from '../authorization.ts'
+import { createAuthorization } from '../authorization.ts'
 
 it.each([
   ['192.0.2.1', '192.0.2.1'],
@@ -17,7 +17,7 @@ it.each([
 })
 
 it('guesses from several addresses of one network are throttled together', async () => {
-  const auth = await authorization()
+  const auth = await createAuthorization()
   await auth.addClient('app')
   const form = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'wrong' }
   const guess = async (address: string) => (await auth.ask('POST', '/auth/token', { form, address })).status

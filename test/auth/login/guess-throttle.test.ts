@@ -1,6 +1,6 @@
 /** How guessing is slowed: for one account, one client, one address; and what others behind it notice. */
 import { describe, expect, it } from '@jest/globals'
-import { countingFailures, delayed, type Guesser } from '../../../lambdas/auth/login/guess-throttle.ts'
+import { type Guesser, throttleAttempt, throttleFailedAttempts } from '../../../lambdas/auth/login/guess-throttle.ts'
 import { OAuthError } from '../../../lambdas/auth/oauth-error.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { MemoryGrants } from '../../fixtures/memory/grants.ts'
@@ -14,7 +14,7 @@ function begun() {
     now += milliseconds
   }
   const attempt = (guesser: Guesser, isRight = false): Promise<string> =>
-    delayed(ports, [guesser], async () => (isRight ? true : undefined)).then(
+    throttleAttempt(ports, [guesser], async () => (isRight ? true : undefined)).then(
       (result) => (result === undefined ? 'wrong' : 'right'),
       (error: OAuthError | Overloaded) => (error instanceof Overloaded ? 'overloaded' : `${error.status} ${error.headers['retry-after']}`),
     )
@@ -54,7 +54,7 @@ describe('an account', () => {
 
   it('is not charged for attempts that fail by a machine fault', async () => {
     const { ports, attempt } = begun()
-    const failing = () => delayed(ports, [ANN, HOSPITAL], () => Promise.reject(new Overloaded('busy')))
+    const failing = () => throttleAttempt(ports, [ANN, HOSPITAL], () => Promise.reject(new Overloaded('busy')))
     for (let i = 0; i < 100; i++) await expect(failing()).rejects.toThrow(Overloaded)
     expect([await attempt(ANN), await attempt(HOSPITAL)]).toEqual(['wrong', 'wrong'])
     await times(3, () => attempt(ANN))
@@ -72,7 +72,7 @@ describe('an account', () => {
 describe('attempts that wait for others', () => {
   it('end after some time if a stopped process has left its places behind', async () => {
     const { ports, attempt } = begun()
-    for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise<undefined>(() => undefined))
+    for (let i = 0; i < 5; i++) void throttleAttempt(ports, [ANN], () => new Promise<undefined>(() => undefined))
     await new Promise(setImmediate)
     const { pauses, restore } = shortenPauses(0)
     expect(await attempt(ANN)).toBe('overloaded')
@@ -85,7 +85,7 @@ describe('attempts that wait for others', () => {
     const { ports } = begun()
     const { promise, resolve } = Promise.withResolvers<true>()
     const attempts = (guesser: Guesser, count: number) =>
-      Array.from({ length: count }, () => delayed(ports, [guesser], () => promise).catch((error: Error) => error))
+      Array.from({ length: count }, () => throttleAttempt(ports, [guesser], () => promise).catch((error: Error) => error))
     const ofAnn = attempts(ANN, 80)
     await new Promise(setImmediate)
     const ofBob = attempts({ of: 'account', name: 'bob' }, 10)
@@ -100,7 +100,7 @@ describe('an address', () => {
   it('never refuses right passwords at the same moment, of one account or of many', async () => {
     const { ports } = begun()
     const logIn = (name: string) =>
-      delayed(ports, [HOSPITAL, { of: 'place', name }, { of: 'account', name, spare: { of: 'spare', name } }], async () => {
+      throttleAttempt(ports, [HOSPITAL, { of: 'place', name }, { of: 'account', name, spare: { of: 'spare', name } }], async () => {
         await Promise.resolve()
         return name
       })
@@ -112,7 +112,7 @@ describe('an address', () => {
 
   it('counts every one of many wrong passwords at the same moment', async () => {
     const { ports, later, attempt } = begun()
-    const guess = () => delayed(ports, [HOSPITAL], async () => undefined)
+    const guess = () => throttleAttempt(ports, [HOSPITAL], async () => undefined)
     await Promise.all(Array.from({ length: 50 }, guess))
     expect(await attempt(HOSPITAL)).toBe('429 1')
     later(1_000)
@@ -121,7 +121,7 @@ describe('an address', () => {
 
   it('drops an attempt after a minute if its process died', async () => {
     const { ports, later, attempt } = begun()
-    for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise(() => undefined))
+    for (let i = 0; i < 5; i++) void throttleAttempt(ports, [ANN], () => new Promise(() => undefined))
     later(60_000)
     expect(await attempt(ANN, true)).toBe('right')
   })
@@ -157,8 +157,8 @@ describe('an account under attack', () => {
     { of: 'place', name: `ann ${network}` },
     { of: 'account', name: 'ann', spare: { of: 'spare', name: 'ann' } },
   ]
-  const attempted = (ports: Parameters<typeof delayed>[0], network: string, isRight = false): Promise<string> =>
-    delayed(ports, from(network), async () => (isRight ? true : undefined)).then(
+  const attempted = (ports: Parameters<typeof throttleAttempt>[0], network: string, isRight = false): Promise<string> =>
+    throttleAttempt(ports, from(network), async () => (isRight ? true : undefined)).then(
       (result) => (result === undefined ? 'wrong' : 'right'),
       (error: OAuthError) => String(error.status),
     )
@@ -205,7 +205,7 @@ it('a clock that was set back neither prolongs a wait nor resets the attempts', 
 it('a clock that was set back keeps no wait and no attempt under way', async () => {
   const { ports, attempt, later } = begun()
   await times(50, () => attempt(HOSPITAL))
-  for (let i = 0; i < 5; i++) void delayed(ports, [ANN], () => new Promise(() => undefined))
+  for (let i = 0; i < 5; i++) void throttleAttempt(ports, [ANN], () => new Promise(() => undefined))
   await new Promise(setImmediate)
   later(-3_600_000)
   expect(await times(2, () => attempt(HOSPITAL, true))).toEqual(['right', 'right'])
@@ -215,11 +215,13 @@ it('a clock that was set back keeps no wait and no attempt under way', async () 
 it('a client has only its failures stored, and machine faults do not count', async () => {
   const { ports } = begun()
   const app: Guesser = { of: 'client', name: 'app' }
-  await countingFailures(ports, app, async () => 1)
-  await expect(countingFailures(ports, app, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  await throttleFailedAttempts(ports, app, async () => 1)
+  await expect(throttleFailedAttempts(ports, app, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(ports.grants.size).toBe(0)
-  await expect(countingFailures(ports, app, () => Promise.reject(new OAuthError('invalid_client', 'wrong', 401)))).rejects.toThrow('wrong')
+  await expect(throttleFailedAttempts(ports, app, () => Promise.reject(new OAuthError('invalid_client', 'wrong', 401)))).rejects.toThrow(
+    'wrong',
+  )
   expect(ports.grants.size).toBe(1)
-  await countingFailures(ports, app, async () => 1)
+  await throttleFailedAttempts(ports, app, async () => 1)
   expect(ports.grants.size).toBe(0)
 })

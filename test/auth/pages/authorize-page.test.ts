@@ -3,9 +3,9 @@ import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { AuthRequest } from '../../../lambdas/auth/endpoint.ts'
 import { makeLaunch } from '../../../lambdas/auth/launch/launches.ts'
 import { cookieHeader } from '../../../lambdas/auth/login/cookies.ts'
-import { knownBrowser } from '../../../lambdas/auth/login/known-browsers.ts'
-import { type Answer, type Authorization, authorization, BASE, SECRET } from '../authorization.ts'
-import { allow, backOf, browser, formsOf, logIn } from '../browser.ts'
+import { recognizeBrowser } from '../../../lambdas/auth/login/known-browsers.ts'
+import { BASE_URL, CLIENT_SECRET, createAuthorization, type TestAuthorization, type TestResponse } from '../authorization.ts'
+import { allowAccess, formsOf, logIn, openBrowser, redirectOf } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
 const ASKED = {
@@ -14,14 +14,14 @@ const ASKED = {
   redirect_uri: BACK,
   scope: 'openid fhirUser user/Observation.rs user/Patient.rs',
   state: 'a state & more',
-  aud: BASE,
+  aud: BASE_URL,
 }
 const STANDALONE = { ...ASKED, scope: 'launch/patient patient/*.rs' }
 
-let auth: Authorization
+let auth: TestAuthorization
 
 beforeAll(async () => {
-  auth = await authorization({
+  auth = await createAuthorization({
     patients: [
       { id: '1', name: 'Ann <b>Bell</b>', birthDate: '1970-01-01' },
       { id: '2', name: 'Bob' },
@@ -51,13 +51,13 @@ beforeEach(async () => {
 
 describe('a login', () => {
   it('leads over consent back to the app, with code, state and issuer', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const login = await user.open('/auth/authorize', ASKED)
     expect([login.status, login.text.includes('The &#60;i&#62;App&#60;/i&#62;'), login.text.includes('<i>')]).toEqual([200, true, false])
     const consent = await logIn(user, login, 'ann')
     expect(consent.text).toContain('Read and search measurements and test results that you can see')
-    const { uri, sent } = backOf(await allow(user, consent))
-    expect([uri, sent]).toEqual([BACK, { code: expect.any(String), state: ASKED.state, iss: BASE }])
+    const { uri, sent } = redirectOf(await allowAccess(user, consent))
+    expect([uri, sent]).toEqual([BACK, { code: expect.any(String), state: ASKED.state, iss: BASE_URL }])
     expect(auth.audited.map(({ interaction, client, user, outcome, status }) => [interaction, client, user, outcome, status])).toEqual([
       ['authorize', 'app', undefined, undefined, 200],
       ['login', 'app', 'ann', 'logged in', 303],
@@ -67,7 +67,7 @@ describe('a login', () => {
   })
 
   it('fails alike for a wrong password and an unknown user, without auditing unknown names', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const login = await user.open('/auth/authorize', ASKED)
     const wrong = await logIn(user, login, 'ann', 'wrong')
     const nobody = await logIn(user, login, 'hunter2', 'wrong')
@@ -83,13 +83,13 @@ describe('a login', () => {
   })
 
   it('accepts the name in any case, and is not required again in its session', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), ' Ann ', 'password-of-ann')
     expect((await user.open('/auth/authorize', ASKED)).text).toContain('Allow access for The')
   })
 
   it('can be loaded again by address, as can the consent page', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     expect((await user.open('/auth/login', { ...ASKED, prompt: 'login' })).text).toContain('Sign in')
     expect((await user.open('/auth/login')).text).toContain('Sign in')
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
@@ -100,7 +100,7 @@ describe('a login', () => {
   })
 
   it('renews the cookie, which is HttpOnly, SameSite=Lax and Secure', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const login = await user.open('/auth/authorize', ASKED)
     const [[name, before]] = [...user.cookies] as [[string, string]]
     await logIn(user, login, 'ann')
@@ -113,11 +113,11 @@ describe('a login', () => {
   })
 
   it('ends the previous session of the browser, and expires after twelve hours', async () => {
-    const own = await authorization()
+    const own = await createAuthorization()
     await own.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
     await own.addUser('ann', { fhirUser: 'Practitioner/7' })
     const asked = { ...ASKED, scope: 'user/*.rs' }
-    const user = browser(own)
+    const user = openBrowser(own)
     await logIn(user, await user.open('/auth/authorize', asked), 'ann')
     const [[name, before]] = [...user.cookies] as [[string, string]]
     await logIn(user, await user.open('/auth/authorize', { ...asked, prompt: 'login' }), 'ann')
@@ -134,11 +134,11 @@ describe('a login', () => {
   })
 
   it('is refused from another site, and without the cookie of its page', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const login = await user.open('/auth/authorize', ASKED)
-    const foreign = browser(auth)
+    const foreign = openBrowser(auth)
     await foreign.open('/auth/authorize', ASKED)
-    for (const other of [foreign, browser(auth)]) {
+    for (const other of [foreign, openBrowser(auth)]) {
       const answer = await logIn(other, login, 'ann')
       expect([answer.status, answer.text.includes('Please try again')]).toEqual([403, true])
     }
@@ -146,11 +146,11 @@ describe('a login', () => {
   })
 
   it('is open to a browser in which the user logged in before, whatever others guess', async () => {
-    const slow = await authorization()
+    const slow = await createAuthorization()
     await slow.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
     for (const name of ['ann', 'bob']) await slow.addUser(name)
     const again = { ...ASKED, scope: 'user/*.rs', prompt: 'login' }
-    const begin = async (user = browser(slow)) => ({ user, form: await user.open('/auth/authorize', again) })
+    const begin = async (user = openBrowser(slow)) => ({ user, form: await user.open('/auth/authorize', again) })
     const known = await begin()
     await logIn(known.user, known.form, 'ann')
     const cookie = [...known.user.cookies].find(([name]) => name.endsWith('-browser'))!
@@ -169,13 +169,13 @@ describe('a login', () => {
   })
 
   it('is not open to a browser with a changed, old or foreign cookie', async () => {
-    const slow = await authorization()
-    const request = (value: string) => ({ baseUrl: BASE, headers: { cookie: `${name}=${value}` } }) as unknown as AuthRequest
-    const name = /^[^=]+/.exec(cookieHeader({ baseUrl: BASE } as AuthRequest, 'browser', '')['set-cookie']!)![0]
+    const slow = await createAuthorization()
+    const request = (value: string) => ({ baseUrl: BASE_URL, headers: { cookie: `${name}=${value}` } }) as unknown as AuthRequest
+    const name = /^[^=]+/.exec(cookieHeader({ baseUrl: BASE_URL } as AuthRequest, 'browser', '')['set-cookie']!)![0]
     const sealed = slow.ports.seal.seal('browser id-1 ann', slow.now())
-    const foreign = (await authorization()).ports.seal.seal('browser id-1 ann', slow.now())
+    const foreign = (await createAuthorization()).ports.seal.seal('browser id-1 ann', slow.now())
     const other = slow.ports.seal.seal('["browser id-1 ann"]', slow.now())
-    const known = (value: string, user = 'ann') => knownBrowser(slow.ports, request(value), user)
+    const known = (value: string, user = 'ann') => recognizeBrowser(slow.ports, request(value), user)
     expect([known(sealed), known(sealed, 'bob')]).toEqual(['id-1', undefined])
     expect([known(foreign), known(other), known(`${sealed}A`), known('')]).toEqual(Array(4).fill(undefined))
     slow.later(180 * 24 * 60 * 60 * 1000 - 1)
@@ -185,10 +185,10 @@ describe('a login', () => {
   })
 
   it('is throttled per account and per address, before the password is checked', async () => {
-    const slow = await authorization()
+    const slow = await createAuthorization()
     await slow.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
     await slow.addUser('ann')
-    const user = browser(slow)
+    const user = openBrowser(slow)
     const login = await user.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
     const statuses: number[] = []
     for (let i = 0; i < 7; i++) statuses.push((await logIn(user, login, 'ann', 'wrong')).status)
@@ -198,7 +198,7 @@ describe('a login', () => {
     expect(slow.audited.at(-1)).toMatchObject({ outcome: 'login refused', user: 'ann' })
     slow.later(1_000)
     expect((await logIn(user, login, 'ann')).status).toBe(200)
-    const robot = browser(slow)
+    const robot = openBrowser(slow)
     const form = await robot.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
     const many = await Promise.all(Array.from({ length: 100 }, (_, i) => logIn(robot, form, `user${i}`, 'wrong')))
     expect(many.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(50)
@@ -208,18 +208,20 @@ describe('a login', () => {
 
 describe('consent', () => {
   it('grants only the scopes that the user leaves ticked', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
-    const { sent } = backOf(await allow(user, page, ['user/Patient.rs', 'fhirUser']))
-    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const { sent } = redirectOf(await allowAccess(user, page, ['user/Patient.rs', 'fhirUser']))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: CLIENT_SECRET, code: sent.code!, redirect_uri: BACK }
     expect((await auth.ask('POST', '/auth/token', { form })).body.scope).toBe('openid user/Observation.rs')
   })
 
   it('is remembered, with its exclusions, until the app requests more', async () => {
-    const user = browser(auth)
-    await allow(user, await logIn(user, await user.open('/auth/authorize', ASKED), 'ann'), ['user/Patient.rs'])
-    expect(backOf(await user.open('/auth/authorize', ASKED)).sent.code).toEqual(expect.any(String))
-    expect(backOf(await user.open('/auth/authorize', { ...ASKED, scope: 'user/Observation.rs', prompt: 'none' })).sent.code).toBeDefined()
+    const user = openBrowser(auth)
+    await allowAccess(user, await logIn(user, await user.open('/auth/authorize', ASKED), 'ann'), ['user/Patient.rs'])
+    expect(redirectOf(await user.open('/auth/authorize', ASKED)).sent.code).toEqual(expect.any(String))
+    expect(
+      redirectOf(await user.open('/auth/authorize', { ...ASKED, scope: 'user/Observation.rs', prompt: 'none' })).sent.code,
+    ).toBeDefined()
     const more = await user.open('/auth/authorize', { ...ASKED, scope: `${ASKED.scope} offline_access` })
     expect(
       formsOf(more)[0]!
@@ -230,27 +232,27 @@ describe('consent', () => {
   })
 
   it('is required each time for a public client with a custom scheme', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const asked = { ...ASKED, client_id: 'native', redirect_uri: 'com.example.app:/back' }
     const first = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
-    expect(backOf(await allow(user, first)).uri).toBe('com.example.app:/back')
+    expect(redirectOf(await allowAccess(user, first)).uri).toBe('com.example.app:/back')
     expect((await user.open('/auth/authorize', asked)).text).toContain('Allow access for The')
   })
 
   it('reports access_denied to the app if the user refuses', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
-    const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE }
+    const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE_URL }
     for (const said of [[['decision', 'deny']], [['decision', '']], []] as const)
-      expect([said, backOf(await user.submit(page, said)).sent]).toEqual([said, denied])
+      expect([said, redirectOf(await user.submit(page, said)).sent]).toEqual([said, denied])
     const nothing = { ...ASKED, scope: 'user/Observation.rs' }
-    expect(backOf(await allow(user, await user.open('/auth/authorize', nothing), ['user/Observation.rs'])).sent).toEqual(denied)
+    expect(redirectOf(await allowAccess(user, await user.open('/auth/authorize', nothing), ['user/Observation.rs'])).sent).toEqual(denied)
   })
 
   it('can be refused before the login and before a patient is chosen', async () => {
-    const user = browser(auth)
-    const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE }
-    const cancelled = async (page: Answer, form: number) => backOf(await user.submit(page, [['decision', 'deny']], form))
+    const user = openBrowser(auth)
+    const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE_URL }
+    const cancelled = async (page: TestResponse, form: number) => redirectOf(await user.submit(page, [['decision', 'deny']], form))
     const login = await user.open('/auth/authorize', STANDALONE)
     expect(await cancelled(login, 1)).toEqual({ uri: BACK, sent: denied })
     expect(await cancelled(await logIn(user, login, 'ann', 'wrong'), 1)).toEqual({ uri: BACK, sent: denied })
@@ -261,11 +263,11 @@ describe('consent', () => {
     const forged = await auth.ask('POST', '/auth/consent', { query: STANDALONE, form, headers: { cookie: 'x=y' } })
     expect([forged.status, forged.headers.location]).toEqual([403, undefined])
     // The page of the account has no app to go back to.
-    expect(formsOf(await browser(auth).open('/auth/account'))).toHaveLength(1)
+    expect(formsOf(await openBrowser(auth).open('/auth/account'))).toHaveLength(1)
   })
 
   it('requires a new login first if prompt or max_age demand one', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const { action, fields } = formsOf(page)[0]!
     const cookie = [...user.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
@@ -276,7 +278,7 @@ describe('consent', () => {
     }
     auth.later(61_000)
     expect([await given('&prompt=login'), await given('&prompt=select_account'), await given('&max_age=60')]).toEqual(
-      Array(3).fill(`${BASE}/auth/authorize`),
+      Array(3).fill(`${BASE_URL}/auth/authorize`),
     )
     expect([await given('&max_age=61'), await given('')]).toEqual([BACK, BACK])
     // Who just did is not asked again, however long the page of consent is read.
@@ -286,14 +288,14 @@ describe('consent', () => {
   })
 
   it('names the organization, or the host of the server if no name is set', async () => {
-    const named = await authorization({ choices: { organizationName: 'Klinik <b>am</b> Fluß' } })
+    const named = await createAuthorization({ choices: { organizationName: 'Klinik <b>am</b> Fluß' } })
     await named.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
     await named.addUser('ann', { fhirUser: 'Practitioner/7' })
     for (const [server, name] of [
       [named, 'Klinik &#60;b&#62;am&#60;/b&#62; Fluß'],
       [auth, 'fhir.example'],
     ] as const) {
-      const user = browser(server)
+      const user = openBrowser(server)
       const login = await user.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
       const consent = await logIn(user, login, 'ann')
       const account = await user.open('/auth/account')
@@ -305,18 +307,18 @@ describe('consent', () => {
   })
 
   it('says how long access lasts, and links the account page', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const short = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     expect(short.text).toContain('Access ends 1 hour after you allow it.')
     const long = await user.open('/auth/authorize', { ...ASKED, scope: `${ASKED.scope} offline_access` })
     expect(long.text).toContain('Access ends 1 hour after you allow it, or later if you leave “Keep access” ticked.')
     expect(long.text).toContain('Keep access while you are away, until you end it or the app has not used it for 92 days')
     for (const { text } of [short, long, await user.open('/auth/authorize', STANDALONE)])
-      expect(text).toContain(`<a href="${BASE}/auth/account">Your account</a>`)
+      expect(text).toContain(`<a href="${BASE_URL}/auth/account">Your account</a>`)
   })
 
   it('cannot be given from another site, nor for scopes beyond the request', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const forged = await user.submit(
       page,
@@ -327,22 +329,22 @@ describe('consent', () => {
         .map(([, value]) => value),
     )
     expect([forged.status, forged.headers.location]).toEqual([403, undefined])
-    const { sent } = backOf(
+    const { sent } = redirectOf(
       await user.submit(page, [
         ['decision', 'allow'],
         ['keep', 'user/*.rs'],
         ['keep', 'system/*.rs'],
       ]),
     )
-    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: CLIENT_SECRET, code: sent.code!, redirect_uri: BACK }
     expect((await auth.ask('POST', '/auth/token', { form })).body.scope).toBe(ASKED.scope)
   })
 
   it('can be withdrawn by the user, which revokes its tokens', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs offline_access' }), 'ann')
-    const { sent } = backOf(await allow(user, page))
-    const as = { client_id: 'app', client_secret: SECRET }
+    const { sent } = redirectOf(await allowAccess(user, page))
+    const as = { client_id: 'app', client_secret: CLIENT_SECRET }
     const tokens = await auth.ask('POST', '/auth/token', {
       form: { ...as, grant_type: 'authorization_code', code: sent.code!, redirect_uri: BACK },
     })
@@ -403,9 +405,9 @@ describe('the authorization endpoint', () => {
   })
 
   it('names the scopes that cannot be granted', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'pat')
-    const described = async (scope: string) => backOf(await user.open('/auth/authorize', { ...ASKED, scope })).sent.error_description
+    const described = async (scope: string) => redirectOf(await user.open('/auth/authorize', { ...ASKED, scope })).sent.error_description
     expect(await described('patient/What.rs what')).toBe('The client is registered for none of: patient/What.rs what')
     expect(await described('system/*.rs')).toBe('None of these scopes can be granted: system/*.rs')
     expect(await described('')).toBe('scope is missing')
@@ -438,12 +440,15 @@ describe('the authorization endpoint', () => {
   ]
   it.each(told.filter(([, , error]) => error !== 'told later'))('reports %s to the app', async (_, wrong, error) => {
     const answer = await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })
-    expect(backOf(answer)).toEqual({ uri: BACK, sent: { error, error_description: expect.any(String), state: ASKED.state, iss: BASE } })
+    expect(redirectOf(answer)).toEqual({
+      uri: BACK,
+      sent: { error, error_description: expect.any(String), state: ASKED.state, iss: BASE_URL },
+    })
     expect(auth.audited).toMatchObject([{ interaction: 'authorize', client: 'app', outcome: error }])
   })
 
   it.each([['x'.repeat(2_001)], ['é'.repeat(700)]])('rejects a nonce or state above 2000 characters (%#)', async (long) => {
-    const nonce = backOf(await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, nonce: long } }))
+    const nonce = redirectOf(await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, nonce: long } }))
     expect(nonce.sent).toMatchObject({ error: 'invalid_request', error_description: expect.stringContaining('nonce'), state: ASKED.state })
     for (const path of ['/auth/authorize', '/auth/login', '/auth/consent'])
       for (const sent of [{ query: { ...ASKED, state: long } }, { form: { ...ASKED, state: long }, query: { ...ASKED, state: long } }]) {
@@ -462,7 +467,7 @@ describe('the authorization endpoint', () => {
   })
 
   it('rejects clients and users of other tenants, and names FHIR_TENANCY', async () => {
-    const only = await authorization()
+    const only = await createAuthorization()
     const scopes = ['user/*.rs']
     for (const [id, tenants] of [
       ['of-a', ['a']],
@@ -472,19 +477,22 @@ describe('the authorization endpoint', () => {
     await only.addUser('north', { fhirUser: 'Practitioner/7', tenants: ['a'] })
     await only.addUser('both', { fhirUser: 'Patient/7', tenants: ['a', 'default'], scopes })
     const asked = { ...ASKED, scope: 'user/*.rs', client_id: 'of-both' }
-    const told = { error_description: expect.stringContaining('FHIR_TENANCY'), state: ASKED.state, iss: BASE }
+    const told = { error_description: expect.stringContaining('FHIR_TENANCY'), state: ASKED.state, iss: BASE_URL }
     const client = await only.ask('GET', '/auth/authorize', { query: { ...asked, client_id: 'of-a' } })
-    expect(backOf(client).sent).toEqual({ error: 'unauthorized_client', ...told })
-    const [user, other] = [browser(only), browser(only)]
-    expect(backOf(await logIn(user, await user.open('/auth/authorize', asked), 'north')).sent).toEqual({ error: 'access_denied', ...told })
+    expect(redirectOf(client).sent).toEqual({ error: 'unauthorized_client', ...told })
+    const [user, other] = [openBrowser(only), openBrowser(only)]
+    expect(redirectOf(await logIn(user, await user.open('/auth/authorize', asked), 'north')).sent).toEqual({
+      error: 'access_denied',
+      ...told,
+    })
     expect((await logIn(other, await other.open('/auth/authorize', asked), 'both')).text).toContain('Allow access for The')
   })
 
   it('reports duplicate parameters to the app, and omits a duplicate state', async () => {
     const twice = await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}&scope=a` })
-    expect(backOf(twice).sent.error).toBe('invalid_request')
+    expect(redirectOf(twice).sent.error).toBe('invalid_request')
     const states = await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}&state=other` })
-    expect(backOf(states).sent).toEqual({ error: 'invalid_request', error_description: expect.any(String), iss: BASE })
+    expect(redirectOf(states).sent).toEqual({ error: 'invalid_request', error_description: expect.any(String), iss: BASE_URL })
   })
 
   it('accepts a registered address with a query, and any loopback port', async () => {
@@ -499,17 +507,17 @@ describe('the authorization endpoint', () => {
 
   it('redirects a POST to a GET', async () => {
     const { status, headers } = await auth.ask('POST', '/auth/authorize', { form: ASKED })
-    expect([status, headers.location]).toEqual([303, `${BASE}/auth/authorize?${new URLSearchParams(ASKED)}`])
+    expect([status, headers.location]).toEqual([303, `${BASE_URL}/auth/authorize?${new URLSearchParams(ASKED)}`])
   })
 
   it('requires PKCE if so configured', async () => {
-    const strict = await authorization({ choices: { pkce: 'require' } })
+    const strict = await createAuthorization({ choices: { pkce: 'require' } })
     await strict.addClient('app', { redirectUris: [BACK], scopes: ['openid', 'user/*.rs'] })
-    expect(backOf(await strict.ask('GET', '/auth/authorize', { query: ASKED })).sent.error).toBe('invalid_request')
+    expect(redirectOf(await strict.ask('GET', '/auth/authorize', { query: ASKED })).sent.error).toBe('invalid_request')
   })
 
   it('demands a new login once for prompt=login and an exceeded max_age', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const again = await user.open('/auth/authorize', { ...ASKED, prompt: 'login' })
     expect(again.text).toContain('Sign in')
@@ -521,13 +529,13 @@ describe('the authorization endpoint', () => {
     expect(page.text).toContain('Sign in')
     auth.later(2_000)
     expect((await logIn(user, page, 'ann')).text).toContain('Allow access for The')
-    expect(backOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error).toBe('consent_required')
+    expect(redirectOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error).toBe('consent_required')
   })
 })
 
 describe('a patient', () => {
   it('is chosen from the patients that match, with names as text', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const picker = await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
     expect([picker.text.includes('Choose a patient'), picker.text.includes('Ann &#60;b&#62;Bell'), picker.text.includes('<b>')]).toEqual([
       true,
@@ -540,49 +548,49 @@ describe('a patient', () => {
     expect(consent.text).toContain('Patient: <strong>Bob</strong>')
     const shown = auth.audited.filter(({ interaction }) => interaction === 'authorize').map(({ patients }) => patients)
     expect(shown).toEqual([undefined, ['Patient/1', 'Patient/2'], ['Patient/2'], ['Patient/2']])
-    const { sent } = backOf(await allow(user, consent))
-    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const { sent } = redirectOf(await allowAccess(user, consent))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: CLIENT_SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await auth.ask('POST', '/auth/token', { form })
-    expect(body).toMatchObject({ patient: '2', need_patient_banner: true, smart_style_url: `${BASE}/auth/style` })
+    expect(body).toMatchObject({ patient: '2', need_patient_banner: true, smart_style_url: `${BASE_URL}/auth/style` })
     expect((await user.open('/auth/authorize', { ...STANDALONE, prompt: 'none' })).headers.location).toContain('interaction_required')
   })
 
   it('is shown for consent, even if the client names another one later', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const chosen = { ...STANDALONE, chosen_patient: '1' }
     await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
-    backOf(await allow(user, await user.open('/auth/authorize', chosen)))
+    redirectOf(await allowAccess(user, await user.open('/auth/authorize', chosen)))
     const other = { ...chosen, chosen_patient: '2' }
     expect((await user.open('/auth/authorize', other)).text).toContain('Patient: <strong>Bob</strong>')
-    expect(backOf(await user.open('/auth/authorize', { ...other, prompt: 'none' })).sent).toMatchObject({ error: 'consent_required' })
+    expect(redirectOf(await user.open('/auth/authorize', { ...other, prompt: 'none' })).sent).toMatchObject({ error: 'consent_required' })
   })
 
   it('cannot be chosen if the user may not see it', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
     expect((await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: '3' })).text).toContain('Choose a patient')
   })
 
   it('is the user, if the user is a patient', async () => {
-    const own = await authorization({ patients: [{ id: '2', name: 'Pat' }] })
+    const own = await createAuthorization({ patients: [{ id: '2', name: 'Pat' }] })
     await own.addClient('app', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
     await own.addUser('pat', { fhirUser: 'Patient/2' })
-    const user = browser(own)
+    const user = openBrowser(own)
     expect((await logIn(user, await user.open('/auth/authorize', STANDALONE), 'pat')).text).toContain('Patient: <strong>Pat')
   })
 
   it('comes with an EHR launch, which is valid once, for one client and user', async () => {
     const launched = { client: 'app', user: 'ann', patient: '1', encounter: 'e1', banner: false }
     const ehr = async (of: object) => ({ ...ASKED, scope: 'launch patient/*.rs', launch: await makeLaunch(auth, { ...launched, ...of }) })
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const asked = await ehr({})
     const consent = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
     expect(consent.text).toContain('Ann &#60;b&#62;Bell')
-    const { sent } = backOf(await allow(user, consent))
-    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const { sent } = redirectOf(await allowAccess(user, consent))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: CLIENT_SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await auth.ask('POST', '/auth/token', { form })
     expect(body).toMatchObject({ patient: '1', encounter: 'e1', need_patient_banner: false, scope: 'launch patient/*.rs' })
-    const error = async (query: Record<string, string>) => backOf(await user.open('/auth/authorize', query)).sent.error
+    const error = async (query: Record<string, string>) => redirectOf(await user.open('/auth/authorize', query)).sent.error
     expect(await error(asked)).toBe('invalid_request')
     expect(await error({ ...asked, launch: 'unknown' })).toBe('invalid_request')
     expect(await error(await ehr({ client: 'native' }))).toBe('invalid_request')
@@ -591,7 +599,7 @@ describe('a patient', () => {
       expect([more, await error(await ehr(more))]).toEqual([more, 'access_denied'])
     const brought = await user.open('/auth/authorize', { ...(await ehr({ patient: undefined, encounter: 'e2' })), prompt: 'consent' })
     expect(brought.text).toContain('Patient: <strong>Bob')
-    expect(backOf(await user.open('/auth/authorize', await ehr({}))).sent.code).toBeDefined()
+    expect(redirectOf(await user.open('/auth/authorize', await ehr({}))).sent.code).toBeDefined()
     // Without the scope a launch is nothing: it neither counts nor is used up.
     await auth.addClient('plain', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
     const other = { ...(await ehr({ client: 'plain' })), client_id: 'plain' }
@@ -600,14 +608,14 @@ describe('a patient', () => {
 
   it('comes with a launch once, even for two concurrent consents', async () => {
     const of = await makeLaunch(auth, { client: 'app', user: 'ann', patient: '1', banner: false })
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'launch patient/*.rs', launch: of }), 'ann')
-    const sent = (await Promise.all([allow(user, page), allow(user, page)])).map((answer) => backOf(answer).sent)
+    const sent = (await Promise.all([allowAccess(user, page), allowAccess(user, page)])).map((answer) => redirectOf(answer).sent)
     expect(sent.map(({ code, error }) => error ?? typeof code).toSorted()).toEqual(['invalid_request', 'string'])
   })
 
   it('determines the tenant of the token', async () => {
-    const many = await authorization({
+    const many = await createAuthorization({
       choices: { tenancy: true },
       patients: [
         { id: '1', name: 'Eve', tenant: 'b' },
@@ -618,15 +626,15 @@ describe('a patient', () => {
     await many.addClient('app', { redirectUris: [BACK], scopes: ['patient/*.rs', 'user/*.rs'], tenants: ['*'] })
     await many.addUser('ann', { tenants: ['a', 'b'] })
     await many.addUser('out', { tenants: [] })
-    const user = browser(many)
+    const user = openBrowser(many)
     const picker = await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
     expect([picker.text.includes('Eve'), picker.text.includes('Zoe')]).toEqual([true, false])
     expect(many.audited.at(-1)).toMatchObject({ tenant: '', patients: ['b/Patient/1', 'a/Patient/4'] })
     expect((await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: 'c/1' })).text).toContain('Choose a patient')
     const consent = await user.submit(picker, [['chosen_patient', 'b/1']], 1)
     expect(many.audited.at(-1)).toMatchObject({ tenant: 'b', patients: ['Patient/1'] })
-    const { sent } = backOf(await allow(user, consent))
-    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const { sent } = redirectOf(await allowAccess(user, consent))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: CLIENT_SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await many.ask('POST', '/auth/token', { form })
     expect(JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())).toMatchObject({ tenant: 'b', patient: '1' })
     const rows = [...picker.text.matchAll(/<button class="other row"[^>]*>([^<]*)<span>([^<]*)<\/span> <span class="quiet">([^<]*)</g)]
@@ -655,15 +663,15 @@ describe('a patient', () => {
       return /The data is that of ([^.]*)[.]/.exec((await user.open('/auth/authorize', whole)).text)?.[1]
     }
     expect([await about(['b']), await about(['a', 'b']), await about(['*'])]).toEqual([undefined, 'the tenants a, b', 'all tenants'])
-    const stranger = browser(many)
+    const stranger = openBrowser(many)
     const denied = await logIn(stranger, await stranger.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' }), 'out')
-    expect(backOf(denied).sent.error).toBe('access_denied')
+    expect(redirectOf(denied).sent.error).toBe('access_denied')
   })
 })
 
 describe('every page', () => {
   it('forbids scripts, framing and caching, and allows forms to the app only', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     const pages = [
       await user.open('/auth/authorize', ASKED),
       await logIn(user, user.visited[0]!, 'ann'),
@@ -699,7 +707,7 @@ describe('every page', () => {
   })
 
   it('describes a machine fault with the request id only', async () => {
-    const broken = await authorization()
+    const broken = await createAuthorization()
     broken.clients.get = async () => {
       throw new Error('secret')
     }
@@ -713,7 +721,7 @@ describe('every page', () => {
   })
 
   it('ends the session when the user signs out', async () => {
-    const user = browser(auth)
+    const user = openBrowser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const out = await user.submit(await user.open('/auth/logout'))
     expect([out.text.includes('You are signed out'), (await user.open('/auth/account')).text.includes('Sign in')]).toEqual([true, true])

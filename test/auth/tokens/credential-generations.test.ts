@@ -7,19 +7,19 @@ import {
   changePassword,
   removeClient,
   removeUser,
-  rotateClient,
+  rotateClientCredentials,
 } from '../../../lambdas/auth/administration/administration.ts'
-import { assertion, assertionForm, type KeyPair, keyPair } from '../assertions.ts'
-import { type Authorization, authorization, BASE, SECRET } from '../authorization.ts'
-import { allow, backOf, browser, logIn } from '../browser.ts'
+import { assertionFormOf, createKeyPair, type KeyPair, signAssertion } from '../assertions.ts'
+import { BASE_URL, CLIENT_SECRET, createAuthorization, type TestAuthorization } from '../authorization.ts'
+import { allowAccess, logIn, openBrowser, redirectOf } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
-const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope: 'offline_access user/*.rs' }
+const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE_URL, scope: 'offline_access user/*.rs' }
 const SLOW = 120_000
 const NEW = 'another password'
 
 let key: KeyPair
-let auth: Authorization
+let auth: TestAuthorization
 /** Of the client `app`. */
 let secret: string
 let whileFetched: () => Promise<unknown>
@@ -40,12 +40,12 @@ const operator = (behind = SLOW): AdministrationPorts => {
 }
 
 beforeAll(async () => {
-  key = await keyPair('ES384', 'k')
+  key = await createKeyPair('ES384', 'k')
 })
 
 beforeEach(async () => {
   whileFetched = async () => undefined
-  auth = await authorization({
+  auth = await createAuthorization({
     async keySource() {
       await whileFetched()
       return [key.jwk]
@@ -64,25 +64,25 @@ const given = (grant_type: string, form: Record<string, string>) =>
   auth.ask('POST', '/auth/token', { form: { client_id: 'app', client_secret: secret, grant_type, ...form } })
 const exchange = (code: string) => given('authorization_code', { code, redirect_uri: BACK })
 const isActive = async (token: string): Promise<boolean> =>
-  (await auth.ask('POST', '/auth/introspect', { form: { client_id: 'gateway', client_secret: SECRET, token } })).body.active
+  (await auth.ask('POST', '/auth/introspect', { form: { client_id: 'gateway', client_secret: CLIENT_SECRET, token } })).body.active
 
 async function letIn() {
-  const user = browser(auth)
+  const user = openBrowser(auth)
   const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
-  const { body } = await exchange(backOf(await allow(user, page)).sent.code!)
-  const code = backOf(await user.open('/auth/authorize', ASKED)).sent.code!
+  const { body } = await exchange(redirectOf(await allowAccess(user, page)).sent.code!)
+  const code = redirectOf(await user.open('/auth/authorize', ASKED)).sent.code!
   return { user, code, access: body.access_token as string, refresh: body.refresh_token as string }
 }
 
-const isLoggedIn = async (user: ReturnType<typeof browser>) => (await user.open('/auth/account')).text.includes('You are signed in')
+const isLoggedIn = async (user: ReturnType<typeof openBrowser>) => (await user.open('/auth/account')).text.includes('You are signed in')
 
 describe('A fast clock', () => {
   it('revokes nothing that is issued after the change', async () => {
     await changePassword(operator(-SLOW), 'ann', NEW)
-    secret = (await rotateClient(operator(-SLOW), 'app', 'now')).secret!
-    const user = browser(auth)
+    secret = (await rotateClientCredentials(operator(-SLOW), 'app', 'now')).secret!
+    const user = openBrowser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann', NEW)
-    const { sent } = backOf(await allow(user, page))
+    const { sent } = redirectOf(await allowAccess(user, page))
     expect(await isLoggedIn(user)).toBe(true)
     const { status, body } = await exchange(sent.code!)
     expect([status, await isActive(body.access_token)]).toEqual([200, true])
@@ -94,7 +94,11 @@ describe('A revocation by a slow clock', () => {
   it.each([
     ['a user after a password change', () => changePassword(operator(), 'ann', NEW), false],
     ['a removed user', () => removeUser(operator(), 'ann'), false],
-    ['a client after a rotation of its secret', async () => (secret = (await rotateClient(operator(), 'app', 'now')).secret!), true],
+    [
+      'a client after a rotation of its secret',
+      async () => (secret = (await rotateClientCredentials(operator(), 'app', 'now')).secret!),
+      true,
+    ],
   ])('covers sessions, codes, refresh tokens and access tokens of %s', async (_, change, staysLoggedIn) => {
     const { user, code, access, refresh } = await letIn()
     expect([await isLoggedIn(user), await isActive(access)]).toEqual([true, true])
@@ -108,15 +112,16 @@ describe('A revocation by a slow clock', () => {
 
   it('spares tokens issued afterwards, also to a client that is registered again', async () => {
     await changePassword(operator(), 'ann', 'password-of-ann')
-    secret = (await rotateClient(operator(), 'app', 'now')).secret!
+    secret = (await rotateClientCredentials(operator(), 'app', 'now')).secret!
     const { user, access } = await letIn()
     expect([await isLoggedIn(user), await isActive(access)]).toEqual([true, true])
-    const token = (await auth.ask('POST', '/auth/token', { form: assertionForm(assertion(key, 'keyed', auth.now())) })).body.access_token
+    const token = (await auth.ask('POST', '/auth/token', { form: assertionFormOf(signAssertion(key, 'keyed', auth.now())) })).body
+      .access_token
     const { generation: _, registeredAt: __, changedAt: ___, ...same } = (await auth.clients.get('keyed'))!
     await removeClient(operator(), 'keyed')
     expect(await isActive(token)).toBe(false)
     await addClient(operator(), same)
-    const again = await auth.ask('POST', '/auth/token', { form: assertionForm(assertion(key, 'keyed', auth.now())) })
+    const again = await auth.ask('POST', '/auth/token', { form: assertionFormOf(signAssertion(key, 'keyed', auth.now())) })
     expect([await isActive(again.body.access_token), await isActive(token)]).toEqual([true, false])
   })
 })
@@ -132,20 +137,20 @@ describe('A concurrent revocation', () => {
       auth.later(500)
       return check(typed, user, network)
     })
-    const user = browser(auth)
+    const user = openBrowser(auth)
     await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     expect(await isLoggedIn(user)).toBe(false)
   })
 
   it.each([
     ['removed', () => removeClient(operator(), 'keyed')],
-    ['given other keys', () => rotateClient(operator(), 'keyed', { kind: 'keys', keys: [{ kid: 'other' }] })],
+    ['given other keys', () => rotateClientCredentials(operator(), 'keyed', { kind: 'keys', keys: [{ kid: 'other' }] })],
   ])('prevents a valid token if the client is %s while its keys are fetched', async (_, change) => {
     whileFetched = async () => {
       await change()
       auth.later(2_000)
     }
-    const { body } = await auth.ask('POST', '/auth/token', { form: assertionForm(assertion(key, 'keyed', auth.now())) })
+    const { body } = await auth.ask('POST', '/auth/token', { form: assertionFormOf(signAssertion(key, 'keyed', auth.now())) })
     expect(await isActive(body.access_token)).toBe(false)
   })
 
@@ -178,9 +183,9 @@ it('a change that fails half-way has revoked tokens, and can be repeated', async
   await expect(changePassword(broken as unknown as AdministrationPorts, 'ann', NEW)).rejects.toThrow('down')
   expect(await isActive(access)).toBe(false)
   await changePassword(operator(), 'ann', 'password-of-ann')
-  const user = browser(auth)
+  const user = openBrowser(auth)
   const back = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
-  expect(await isActive((await exchange(backOf(back).sent.code!)).body.access_token)).toBe(true)
+  expect(await isActive((await exchange(redirectOf(back).sent.code!)).body.access_token)).toBe(true)
 })
 
 it('two concurrent rotations revoke the generation of each other', async () => {
@@ -188,11 +193,11 @@ it('two concurrent rotations revoke the generation of each other', async () => {
   const seen = new Set([await kept()])
   const change = auth.clients.change.bind(auth.clients)
   jest.spyOn(auth.clients, 'change').mockImplementationOnce(async (id, how) => {
-    await rotateClient(operator(), 'app', 'now')
+    await rotateClientCredentials(operator(), 'app', 'now')
     seen.add(await kept())
     return change(id, how)
   })
-  await rotateClient(operator(), 'app', 'now')
+  await rotateClientCredentials(operator(), 'app', 'now')
   const ended = await auth.revocations.revoked([...seen].map((generation) => `client:app ${generation}` as const))
   expect([seen.size, ended.size, seen.has(await kept())]).toEqual([2, 2, false])
 })

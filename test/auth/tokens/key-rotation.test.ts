@@ -1,6 +1,12 @@
 /** Rotations of the signing keys: a clock that is walked through them minute by minute finds no token refused, and no minute without a key. */
 import { describe, expect, it } from '@jest/globals'
-import { FOUND_WITHIN, publishedAt, rotate, tendKeys, usedAt } from '../../../lambdas/auth/tokens/key-rotation.ts'
+import {
+  KEY_DISCOVERY_MS,
+  maintainKeys,
+  publishedKeysAt,
+  rotateSigningKeys,
+  signingKeyAt,
+} from '../../../lambdas/auth/tokens/key-rotation.ts'
 import type { SigningKeys } from '../../../lambdas/ports/security/signing-keys.ts'
 import { isSignedWith } from '../../contracts/signing-keys.contract.ts'
 import { MemorySigningKeys } from '../../fixtures/memory/signing-keys.ts'
@@ -22,10 +28,10 @@ const killed = (keys: SigningKeys): SigningKeys =>
   })
 
 const EVENTS: Readonly<Record<Event, (keys: SigningKeys, now: number) => Promise<unknown>>> = {
-  rotate: (keys, now) => rotate(keys, now),
-  'rotate now': (keys, now) => rotate(keys, now, FOUND_WITHIN),
-  'killed rotation': (keys, now) => rotate(killed(keys), now).catch(() => undefined),
-  'two rotations': (keys, now) => Promise.all([rotate(keys, now), rotate(keys, now)]),
+  rotate: (keys, now) => rotateSigningKeys(keys, now),
+  'rotate now': (keys, now) => rotateSigningKeys(keys, now, KEY_DISCOVERY_MS),
+  'killed rotation': (keys, now) => rotateSigningKeys(killed(keys), now).catch(() => undefined),
+  'two rotations': (keys, now) => Promise.all([rotateSigningKeys(keys, now), rotateSigningKeys(keys, now)]),
 }
 
 type Minute = { readonly signedWith: string | undefined; readonly published: ReadonlySet<string> }
@@ -35,11 +41,11 @@ async function walked(events: Readonly<Record<number, Event>>, minutes: number, 
   const walk: Minute[] = []
   for (let minute = 0; minute < minutes; minute++) {
     const now = T + minute * MINUTE
-    if (minute % 60 === 0) await tendKeys(keys, now)
+    if (minute % 60 === 0) await maintainKeys(keys, now)
     const event = events[minute]
     if (event !== undefined) await EVENTS[event](keys, now)
     const known = await keys.list()
-    walk.push({ signedWith: usedAt(known, now)?.key.kid, published: new Set(publishedAt(known, now).map(({ key }) => key.kid)) })
+    walk.push({ signedWith: signingKeyAt(known, now)?.key.kid, published: new Set(publishedKeysAt(known, now).map(({ key }) => key.kid)) })
   }
   return { keys, walk }
 }
@@ -92,11 +98,11 @@ describe('Rotations of the signing keys', () => {
     const keys = new MemorySigningKeys()
     const year = 365 * 24 * 60 * MINUTE
     const future = await keys.make(T + year)
-    expect(usedAt(await keys.list(), T)).toEqual(future)
-    const made = await rotate(keys, T)
-    expect(usedAt(await keys.list(), T + 9 * MINUTE)?.key).toEqual(future.key)
-    expect(usedAt(await keys.list(), T + 10 * MINUTE)).toEqual(made)
-    await tendKeys(keys, T + 100 * MINUTE)
+    expect(signingKeyAt(await keys.list(), T)).toEqual(future)
+    const made = await rotateSigningKeys(keys, T)
+    expect(signingKeyAt(await keys.list(), T + 9 * MINUTE)?.key).toEqual(future.key)
+    expect(signingKeyAt(await keys.list(), T + 10 * MINUTE)).toEqual(made)
+    await maintainKeys(keys, T + 100 * MINUTE)
     expect(await keys.list()).toEqual([made])
   })
 })
@@ -104,17 +110,17 @@ describe('Rotations of the signing keys', () => {
 describe('The first key', () => {
   it('is valid at once, and created only once', async () => {
     const keys = new MemorySigningKeys()
-    expect([usedAt(await keys.list(), T), publishedAt(await keys.list(), T)]).toEqual([undefined, []])
-    for (let i = 0; i < 3; i++) await tendKeys(keys, T + i)
+    expect([signingKeyAt(await keys.list(), T), publishedKeysAt(await keys.list(), T)]).toEqual([undefined, []])
+    for (let i = 0; i < 3; i++) await maintainKeys(keys, T + i)
     const [only, ...others] = await keys.list()
-    expect([usedAt([only!], T), others]).toEqual([only, []])
+    expect([signingKeyAt([only!], T), others]).toEqual([only, []])
     const data = Buffer.from('a')
     expect(isSignedWith(only!, data, await keys.sign(only!.key.kid, data))).toBe(true)
   })
 
   it('is one of several after concurrent starts, and all servers use the same', async () => {
     const keys = new MemorySigningKeys()
-    await Promise.all([T + 1, T, T].map((at) => tendKeys(keys, at)))
+    await Promise.all([T + 1, T, T].map((at) => maintainKeys(keys, at)))
     const known = await keys.list()
     expect(known).toHaveLength(3)
     const { walk } = await walked({}, 400, keys)

@@ -1,31 +1,31 @@
 /** A store of who may do what that was itself set back: nothing counts there that was issued before it was adopted, and everything that is after. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { makeLaunch } from '../../../lambdas/auth/launch/launches.ts'
-import { REFRESH_LIFE } from '../../../lambdas/auth/tokens/lifetimes.ts'
-import { type Adopted, endWhatWasIssued, NOT_ADOPTED } from '../../../lambdas/auth/tokens/restored-state.ts'
-import { ALL } from '../../../lambdas/ports/rows/revocations.ts'
-import type { KeptState } from '../../../lambdas/ports/rows/shared-state.ts'
+import { REFRESH_LIFETIMES_MS } from '../../../lambdas/auth/tokens/lifetimes.ts'
+import { type AdoptedStore, NO_ADOPTED_STORE, revokeAllOnAdoption } from '../../../lambdas/auth/tokens/restored-state.ts'
+import { ALL_TOKENS } from '../../../lambdas/ports/rows/revocations.ts'
+import type { SharedState } from '../../../lambdas/ports/rows/shared-state.ts'
 import { memoryState } from '../../fixtures/memory-state.ts'
-import { type Authorization, authorization, BASE, SECRET, T0 } from '../authorization.ts'
-import { allow, backOf, browser, logIn } from '../browser.ts'
+import { BASE_URL, CLIENT_SECRET, createAuthorization, START_TIME, type TestAuthorization } from '../authorization.ts'
+import { allowAccess, logIn, openBrowser, redirectOf } from '../browser.ts'
 
 const BACK = 'https://app.example/back'
-const AS = { client_id: 'app', client_secret: SECRET }
-const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope: 'offline_access user/*.rs' }
+const AS = { client_id: 'app', client_secret: CLIENT_SECRET }
+const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE_URL, scope: 'offline_access user/*.rs' }
 const INVALID = { status: 400, body: { error: 'invalid_grant' } }
 
-let auth: Authorization
-let adopted: KeptState<Adopted>
+let auth: TestAuthorization
+let adopted: SharedState<AdoptedStore>
 
 beforeEach(async () => {
-  auth = await authorization()
-  adopted = memoryState(NOT_ADOPTED)
+  auth = await createAuthorization()
+  adopted = memoryState(NO_ADOPTED_STORE)
   const scopes = ['launch', 'offline_access', 'user/*.rs', 'system/*.rs']
   await auth.addClient('app', { redirectUris: [BACK], scopes, generation: 'g1' })
   await auth.addUser('ann', { fhirUser: 'Practitioner/7', scopes: ['user/*.rs'], generation: 'g2' })
 })
 
-const adopt = (store: string, wasAway = false) => endWhatWasIssued({ ...auth.ports, adopted }, store, wasAway)
+const adopt = (store: string, wasAway = false) => revokeAllOnAdoption({ ...auth.ports, adopted }, store, wasAway)
 const send = (form: Record<string, string>) => auth.ask('POST', '/auth/token', { form: { ...AS, ...form } })
 const exchange = (code: string) => send({ grant_type: 'authorization_code', code, redirect_uri: BACK })
 const refresh = (refresh_token: string) => send({ grant_type: 'refresh_token', refresh_token })
@@ -34,9 +34,9 @@ const isActive = async (token: string): Promise<boolean> =>
 
 /** A login, and a code that it gave. */
 async function loggedIn() {
-  const user = browser(auth)
+  const user = openBrowser(auth)
   const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, prompt: 'consent' }), 'ann')
-  return { user, code: backOf(await allow(user, page)).sent.code! }
+  return { user, code: redirectOf(await allowAccess(user, page)).sent.code! }
 }
 
 /** One of each that is issued. */
@@ -50,13 +50,13 @@ async function issued() {
 
 /** Whether each counts: those of a service and of a user, a login, a launch of who logs in anew, a code and a refresh token. */
 async function counting({ service, access, refreshing, user, code, launch }: Awaited<ReturnType<typeof issued>>) {
-  const another = browser(auth)
+  const another = openBrowser(auth)
   const launched = await another.open('/auth/authorize', { ...ASKED, scope: 'launch user/*.rs', launch })
   const asked = await logIn(another, launched, 'ann')
   return {
     service: await isActive(service),
     access: await isActive(access),
-    login: backOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error === undefined,
+    login: redirectOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error === undefined,
     launch: asked.status === 200,
     code: await exchange(code),
     refresh: await refresh(refreshing),
@@ -77,22 +77,22 @@ describe('An adopted state', () => {
   })
 
   it('revokes again for another state or a returning one, not for the next deployment', async () => {
-    const ended = async () => (await auth.revocations.revoked([ALL])).get(ALL)
+    const ended = async () => (await auth.revocations.revoked([ALL_TOKENS])).get(ALL_TOKENS)
     await adopt('state-1')
     auth.later(1_000)
     await adopt('state-1')
-    expect(await ended()).toBe(T0)
+    expect(await ended()).toBe(START_TIME)
     await adopt('state-2')
-    expect(await ended()).toBe(T0 + 1_000)
+    expect(await ended()).toBe(START_TIME + 1_000)
     auth.later(1_000)
     await adopt('state-2', true)
-    expect(await ended()).toBe(T0 + 2_000)
+    expect(await ended()).toBe(START_TIME + 2_000)
   })
 
   it('keeps the revocation until the last earlier refresh token has expired', async () => {
     const { refreshing } = await issued()
     await adopt('state-1')
-    auth.later(REFRESH_LIFE.offline_access - 1)
+    auth.later(REFRESH_LIFETIMES_MS.offline_access - 1)
     expect(await refresh(refreshing)).toMatchObject(INVALID)
   })
 
@@ -101,7 +101,7 @@ describe('An adopted state', () => {
       throw new Error('down')
     }
     await expect(adopt('state-1')).rejects.toThrow('down')
-    expect((await auth.revocations.revoked([ALL])).get(ALL)).toBe(T0)
-    expect((await adopted.read()).value).toEqual(NOT_ADOPTED)
+    expect((await auth.revocations.revoked([ALL_TOKENS])).get(ALL_TOKENS)).toBe(START_TIME)
+    expect((await adopted.read()).value).toEqual(NO_ADOPTED_STORE)
   })
 })

@@ -1,14 +1,14 @@
 /** A load whose requests are signed: a server that reckons the signature by itself, from AWS's description, takes them, and no other. */
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { askWith, postTo } from '../../../bin/client/http-post.ts'
-import { linkFrom } from '../../../bin/client/safe-link.ts'
-import { signedFor } from '../../../bin/client/sigv4-signing.ts'
-import { authorizeAs } from '../../../bin/commands/authorize.ts'
-import { authorizationOf, CREDENTIALS, type Got, isSigned, serverThat } from '../../fixtures/signed.ts'
+import { createGet, createPost } from '../../../bin/client/http-post.ts'
+import { resolveSafeLink } from '../../../bin/client/safe-link.ts'
+import { sigv4Authorizer } from '../../../bin/client/sigv4-signing.ts'
+import { resolveAuthorization } from '../../../bin/commands/authorize.ts'
+import { AWS_CREDENTIALS, authorizationOf, isSigned, type ReceivedRequest, startRecordingServer } from '../../fixtures/signed.ts'
 
-const given = async () => CREDENTIALS
-const taken = (got: Got) => ({ status: isSigned(got) ? 200 : 403 })
-const scopeOf = ({ headers }: Got): string => /Credential=([^,]+)/.exec(String(headers.authorization))![1]!
+const given = async () => AWS_CREDENTIALS
+const taken = (got: ReceivedRequest) => ({ status: isSigned(got) ? 200 : 403 })
+const scopeOf = ({ headers }: ReceivedRequest): string => /Credential=([^,]+)/.exec(String(headers.authorization))![1]!
 
 describe('Requests that are signed', () => {
   it('are reckoned here as AWS reckons its own example', () => {
@@ -16,52 +16,54 @@ describe('Requests that are signed', () => {
       'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature='
     const headers = { host: 'example.amazonaws.com', 'x-amz-date': '20150830T123600Z', authorization }
     const example = { method: 'GET', url: '/', headers, body: Buffer.alloc(0) }
-    expect(authorizationOf(example, CREDENTIALS.secretAccessKey)).toBe('5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31')
+    expect(authorizationOf(example, AWS_CREDENTIALS.secretAccessKey)).toBe(
+      '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31',
+    )
   })
 
   it('are taken, with a body and with a query, by credentials of a session too', async () => {
-    const { all, base } = await serverThat(taken)
-    const authorize = signedFor(base, 'eu-central-1', given)
-    const { status } = await postTo(base, authorize)(Buffer.from('{"resourceType":"Bundle","id":"ä"}'))
+    const { all, base } = await startRecordingServer(taken)
+    const authorize = sigv4Authorizer(base, 'eu-central-1', given)
+    const { status } = await createPost(base, authorize)(Buffer.from('{"resourceType":"Bundle","id":"ä"}'))
     const url = `${base}/Patient/$x?name=a%20b&name=%C3%A4&_count=0&code=a|b`
-    const asked = await askWith(authorize)(url, { 'x-consistency': 'eventual' })
+    const asked = await createGet(authorize)(url, { 'x-consistency': 'eventual' })
     expect([status, asked.status]).toEqual([200, 200])
     expect(all.map(scopeOf)).toEqual(Array(2).fill(expect.stringMatching(/^AKIDEXAMPLE\/\d{8}\/eu-central-1\/execute-api\/aws4_request$/)))
     expect(all[0]!.headers['x-amz-security-token']).toBe('session')
   })
 
   it('are refused where one byte of the body is another', async () => {
-    const { base } = await serverThat((got) => taken({ ...got, body: Buffer.from('{}') }))
-    const { status } = await postTo(base, signedFor(base, 'us-east-1', given))(Buffer.from('{ }'))
+    const { base } = await startRecordingServer((got) => taken({ ...got, body: Buffer.from('{}') }))
+    const { status } = await createPost(base, sigv4Authorizer(base, 'us-east-1', given))(Buffer.from('{ }'))
     expect(status).toBe(403)
   })
 
   it('are signed anew each time a busy server is asked again', async () => {
-    const { all, base } = await serverThat((got, number) => (number === 1 ? { status: 503 } : taken(got)))
+    const { all, base } = await startRecordingServer((got, number) => (number === 1 ? { status: 503 } : taken(got)))
     let signed = 0
     const counting = async () => {
       signed++
-      return CREDENTIALS
+      return AWS_CREDENTIALS
     }
-    const authorize = signedFor(base, 'us-east-1', counting)
+    const authorize = sigv4Authorizer(base, 'us-east-1', counting)
     expect(
-      (await postTo(base, async (request) => ({ ...(await authorize(request)), 'x-n': String(signed) }))(Buffer.from('{}'))).status,
+      (await createPost(base, async (request) => ({ ...(await authorize(request)), 'x-n': String(signed) }))(Buffer.from('{}'))).status,
     ).toBe(200)
     expect(all.map(({ headers }) => headers['x-n'])).toEqual(['1', '2'])
   })
 
   it('give nothing of who signs to another server they are led to', async () => {
-    const other = await serverThat(() => ({ status: 200 }))
-    const { base } = await serverThat(() => ({ status: 307, headers: { location: other.base } }))
-    await postTo(base, signedFor(base, 'us-east-1', given))(Buffer.from('{}'))
-    const [{ headers }] = other.all as [Got]
+    const other = await startRecordingServer(() => ({ status: 200 }))
+    const { base } = await startRecordingServer(() => ({ status: 307, headers: { location: other.base } }))
+    await createPost(base, sigv4Authorizer(base, 'us-east-1', given))(Buffer.from('{}'))
+    const [{ headers }] = other.all as [ReceivedRequest]
     expect([headers.authorization, headers['x-amz-security-token']]).toEqual([undefined, undefined])
   })
 
   it('are sent to no other place than the web, and not at all from where nobody listens to where somebody may', async () => {
-    const { base } = await serverThat(() => ({ status: 307, headers: { location: 'ftp://127.0.0.1/fhir' } }))
-    expect(await postTo(base)(Buffer.from('{}'))).toMatchObject({ status: 307 })
-    expect(linkFrom('http://other.example/fhir', 'https://fhir.example/fhir')).toBeUndefined()
+    const { base } = await startRecordingServer(() => ({ status: 307, headers: { location: 'ftp://127.0.0.1/fhir' } }))
+    expect(await createPost(base)(Buffer.from('{}'))).toMatchObject({ status: 307 })
+    expect(resolveSafeLink('http://other.example/fhir', 'https://fhir.example/fhir')).toBeUndefined()
   })
 
   it.each([
@@ -69,11 +71,11 @@ describe('Requests that are signed', () => {
     ['https://a1b2c3.execute-api.cn-north-1.amazonaws.com.cn/fhir', 'us-east-1', 'cn-north-1'],
     ['https://fhir.example.org/fhir', 'us-west-2', 'us-west-2'],
   ])('are for the region of their address, else for that of the environment: %s', async (base, here, region) => {
-    const { authorization } = await signedFor(base, here, given)({ method: 'GET', url: base })
+    const { authorization } = await sigv4Authorizer(base, here, given)({ method: 'GET', url: base })
     expect(authorization).toContain(`/${region}/execute-api/`)
   })
 
-  it('need a region', () => expect(() => signedFor('https://fhir.example.org/fhir', '', given)).toThrow('set AWS_REGION'))
+  it('need a region', () => expect(() => sigv4Authorizer('https://fhir.example.org/fhir', '', given)).toThrow('set AWS_REGION'))
 })
 
 describe('Who loads with --sigv4', () => {
@@ -85,10 +87,10 @@ describe('Who loads with --sigv4', () => {
 
   it('signs with the credentials of the environment', async () => {
     process.env = { ...before, AWS_ACCESS_KEY_ID: 'AKIDOFENV', AWS_SECRET_ACCESS_KEY: 'x' }
-    const { authorize } = await authorizeAs(as)
+    const { authorize } = await resolveAuthorization(as)
     const { authorization } = await authorize!({ method: 'GET', url: as.to })
     expect(authorization).toContain('Credential=AKIDOFENV/')
   })
 
-  it('is nobody else besides', () => expect(authorizeAs({ ...as, tenant: 'a' })).rejects.toThrow('without --client and --tenant'))
+  it('is nobody else besides', () => expect(resolveAuthorization({ ...as, tenant: 'a' })).rejects.toThrow('without --client and --tenant'))
 })

@@ -3,16 +3,16 @@ import { writeFileSync } from 'node:fs'
 import { uptime } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { clientToken } from '../../../bin/client/client-token.ts'
-import { renewed } from '../../../bin/client/token-renewal.ts'
-import { sourcesOf } from '../../../bin/load/file-reader.ts'
+import { requestClientToken } from '../../../bin/client/client-token.ts'
+import { renewingAuthorizer } from '../../../bin/client/token-renewal.ts'
+import { findSourceFiles } from '../../../bin/load/file-reader.ts'
 import { load } from '../../../bin/load/load.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
 import { addClient, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
-import { openEmbedded } from '../../../lambdas/runtime/embedded/server.ts'
+import { openEmbeddedServer } from '../../../lambdas/runtime/embedded/server.ts'
 import { freePort } from '../../engines/engine.ts'
-import { atEnd, newFolder } from '../../fixtures/at-end.ts'
-import { neverReports } from '../../fixtures/never-reports.ts'
+import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
+import { failOnReport } from '../../fixtures/never-reports.ts'
 
 const MINUTE = 60_000
 
@@ -23,7 +23,7 @@ describe('A token', () => {
   /** Which of the tokens is sent at each of these times (ms). */
   async function sent(times: readonly number[], claims: object): Promise<readonly string[]> {
     let [now, made] = [0, 0]
-    const authorize = renewed(
+    const authorize = renewingAuthorizer(
       async () => tokenOf(claims, String(++made)),
       () => now,
     )
@@ -42,7 +42,7 @@ describe('A token', () => {
 
   it('is asked for again where it could not be had, and once by many at a time', async () => {
     let asked = 0
-    const authorize = renewed(async () => {
+    const authorize = renewingAuthorizer(async () => {
       if (++asked === 1) throw new Error('not now')
       return tokenOf({ iat: 0, exp: 3_600 }, 'x')
     })
@@ -73,21 +73,21 @@ describe('A load of hours', () => {
     }
     secret = (await addClient(ports, { ...client, authentication: 'secret' })).secret!
     await ports.close()
-    const embedded = await openEmbedded({
+    const embedded = await openEmbeddedServer({
       ...{ config: readConfig({ FHIR_ACCESS: 'token' }), baseUrl: base, dataFolder: data },
       times: { wall: () => Date.now() + ahead, steady: () => performance.now() + ahead, sinceBoot: () => uptime() * 1000 + ahead },
-      report: neverReports,
+      report: failOnReport,
     })
-    atEnd(() => embedded.close())
+    runAtEnd(() => embedded.close())
     await new Promise<void>((resolve) => embedded.server.listen(Number(new URL(base).port), '127.0.0.1', resolve))
   })
 
   /** Half an hour passes with each file. `now`: of who loads. */
   async function loadedBy(now: () => number) {
     let asked = 0
-    const authorize = renewed(() => {
+    const authorize = renewingAuthorizer(() => {
       asked++
-      return clientToken(base, 'loading', secret)
+      return requestClientToken(base, 'loading', secret)
     }, now)
     const folder = newFolder()
     const resources = Array.from({ length: FILES }, (_, i) => ({ resourceType: 'Basic', id: `b${i}`, code: { text: 'x' } }))
@@ -97,7 +97,7 @@ describe('A load of hours', () => {
     })
     const failures: string[] = []
     for (const source of sources) {
-      const result = await load(sourcesOf([source]), { base, authorize, concurrency: 1, onProgress: () => undefined })
+      const result = await load(findSourceFiles([source]), { base, authorize, concurrency: 1, onProgress: () => undefined })
       failures.push(...result.failures.map(({ reason }) => reason))
       ahead += 30 * MINUTE
     }

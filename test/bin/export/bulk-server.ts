@@ -1,10 +1,10 @@
 /** A small server of Bulk Data that does what a test says: what it was asked, and what it answers. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { atEnd } from '../../fixtures/at-end.ts'
-import { delayed } from '../../fixtures/delays.ts'
+import { runAtEnd } from '../../fixtures/at-end.ts'
+import { waitMs } from '../../fixtures/delays.ts'
 
-export type Asked = {
+export type ReceivedRequest = {
   readonly method: string
   readonly url: string
   readonly headers: IncomingMessage['headers']
@@ -12,7 +12,7 @@ export type Asked = {
 }
 
 /** `breakAfter`: so many bytes of the body are sent, and then the connection is cut. */
-export type Answered = {
+export type PreparedResponse = {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
@@ -21,14 +21,16 @@ export type Answered = {
 
 export type BulkServer = {
   readonly base: string
-  readonly asked: Asked[]
+  readonly asked: ReceivedRequest[]
   /** Those asked by a method and a path. */
   readonly times: (method: string, path: string) => number
 }
 
 /** `answers`: by method and path; of a list the first is taken away, but for the last. `{base}` in bodies and headers is the base. */
-export async function bulkServer(answers: Readonly<Record<string, Answered[] | ((asked: Asked) => Answered)>>): Promise<BulkServer> {
-  const asked: Asked[] = []
+export async function startBulkServer(
+  answers: Readonly<Record<string, PreparedResponse[] | ((asked: ReceivedRequest) => PreparedResponse)>>,
+): Promise<BulkServer> {
+  const asked: ReceivedRequest[] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -39,25 +41,25 @@ export async function bulkServer(answers: Readonly<Record<string, Answered[] | (
     send(response, answer ?? { status: 404 }, base)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => server.closeAllConnections())
-  atEnd(() => server.close())
+  runAtEnd(() => server.closeAllConnections())
+  runAtEnd(() => server.close())
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
   return { base, asked, times: (method, path) => asked.filter((each) => each.method === method && pathOf(each.url) === path).length }
 }
 
 const pathOf = (url: string): string => url.replace(/^\/fhir/, '').replace(/\?.*$/, '')
 
-function send(response: ServerResponse, { status, headers = {}, body = '', breakAfter }: Answered, base: string): void {
+function send(response: ServerResponse, { status, headers = {}, body = '', breakAfter }: PreparedResponse, base: string): void {
   const bytes = Buffer.from(body.replaceAll('{base}', base))
   const named = Object.entries(headers).map(([name, value]) => [name, value.replaceAll('{base}', base)])
   response.writeHead(status, { 'content-length': bytes.length, ...Object.fromEntries(named) })
   if (breakAfter === undefined) return void response.end(bytes)
   // What a client has not taken by then is lost to it.
-  response.write(bytes.subarray(0, breakAfter), () => void delayed(300).then(() => response.destroy()))
+  response.write(bytes.subarray(0, breakAfter), () => void waitMs(300).then(() => response.destroy()))
 }
 
 /** A file that knows ranges. */
-export function rangedFile(text: string, etag: string): (asked: Asked) => Answered {
+export function rangeResponder(text: string, etag: string): (asked: ReceivedRequest) => PreparedResponse {
   return ({ headers }) => {
     const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? Number.NaN)
     const whole = { headers: { etag } }

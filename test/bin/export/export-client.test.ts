@@ -2,24 +2,24 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { linkFrom } from '../../../bin/client/safe-link.ts'
-import { type Exported, type ExportOptions, exportTo } from '../../../bin/export/export-client.ts'
-import type { Wanted } from '../../../bin/export/kick-off.ts'
+import { resolveSafeLink } from '../../../bin/client/safe-link.ts'
+import { type ExportOptions, type ExportResult, runExport } from '../../../bin/export/export-client.ts'
+import type { RequestedExport } from '../../../bin/export/kick-off.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { type Answered, type BulkServer, bulkServer, rangedFile } from './bulk-server.ts'
+import { type BulkServer, type PreparedResponse, rangeResponder, startBulkServer } from './bulk-server.ts'
 
 const PATIENTS = '{"resourceType":"Patient","id":"1"}\n{"resourceType":"Patient","id":"2"}\n'
 const TIME = '2026-11-22T10:00:00.000Z'
 
-const wantedOf = (base: string, more: Partial<Wanted> = {}): Wanted => ({
+const wantedOf = (base: string, more: Partial<RequestedExport> = {}): RequestedExport => ({
   ...{ base, of: 'system', types: [], elements: [], filters: [], patients: [] },
   ...more,
 })
 
-type More = Partial<Omit<ExportOptions, 'wanted'>> & { readonly wanted?: Partial<Wanted> }
+type More = Partial<Omit<ExportOptions, 'wanted'>> & { readonly wanted?: Partial<RequestedExport> }
 
 /** Waits for nothing; `waited`: for how long it would have. */
-function exported(server: BulkServer, folder: string, { wanted = {}, ...more }: More = {}, waited: number[] = []): Promise<Exported> {
+function exported(server: BulkServer, folder: string, { wanted = {}, ...more }: More = {}, waited: number[] = []): Promise<ExportResult> {
   const patience = {
     attempts: 4,
     async wait(milliseconds: number, signal: AbortSignal) {
@@ -27,7 +27,7 @@ function exported(server: BulkServer, folder: string, { wanted = {}, ...more }: 
       signal.throwIfAborted()
     },
   }
-  return exportTo({
+  return runExport({
     ...{ folder, sinceLast: false, keep: false, parallel: 2, patience, signal: new AbortController().signal },
     ...{ onJob: () => undefined, onProgress: () => undefined, onBytes: () => undefined },
     ...more,
@@ -35,8 +35,8 @@ function exported(server: BulkServer, folder: string, { wanted = {}, ...more }: 
   })
 }
 
-const KICKED: Answered = { status: 202, headers: { 'content-location': '{base}/export/1' } }
-const doneWith = (more: object, time = TIME): Answered => ({
+const KICKED: PreparedResponse = { status: 202, headers: { 'content-location': '{base}/export/1' } }
+const doneWith = (more: object, time = TIME): PreparedResponse => ({
   status: 200,
   body: JSON.stringify({ transactionTime: time, request: '', requiresAccessToken: false, output: [], error: [], ...more }),
 })
@@ -53,7 +53,7 @@ const faultOf = (promise: Promise<unknown>): Promise<unknown> =>
 
 describe('An export', () => {
   it('waits for the job, however busy the server is, and takes its files', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [{ status: 429, headers: { 'retry-after': '7' } }, KICKED],
       'GET /export/1': [
         { status: 202, headers: { 'x-progress': '10%', 'retry-after': '3' } },
@@ -61,7 +61,7 @@ describe('An export', () => {
         { status: 500, body: outcome('error', 'transient', 'later') },
         doneWith(PATIENT_FILE),
       ],
-      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
     })
     const folder = newFolder()
     const waited: number[] = []
@@ -84,10 +84,10 @@ describe('An export', () => {
   })
 
   it('shows a token to the files of a server that asks for it', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith({ ...PATIENT_FILE, requiresAccessToken: true })],
-      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
     })
     await exported(server, newFolder(), { authorize: async () => ({ authorization: 'Bearer x' }) })
     expect(server.asked.at(-1)!.headers.authorization).toBe('Bearer x')
@@ -95,13 +95,13 @@ describe('An export', () => {
 
   it('goes on with a file where it broke off, and begins anew where it is another by then', async () => {
     let times = 0
-    const ranged = rangedFile(PATIENTS, '"b"')
-    const server = await bulkServer({
+    const ranged = rangeResponder(PATIENTS, '"b"')
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith(PATIENT_FILE)],
       'GET /files/Patient.ndjson': (asked) => {
         times++
-        if (times === 1) return { ...rangedFile(PATIENTS.replaceAll('Patient', 'Another'), '"a"')(asked), breakAfter: 40 }
+        if (times === 1) return { ...rangeResponder(PATIENTS.replaceAll('Patient', 'Another'), '"a"')(asked), breakAfter: 40 }
         return times === 2 ? { ...ranged(asked), breakAfter: 50 } : ranged(asked)
       },
     })
@@ -116,10 +116,10 @@ describe('An export', () => {
   })
 
   it('takes no file that is not what the manifest says', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith({ output: [{ type: 'Patient', url: '{base}/files/Patient.ndjson', count: 3 }] })],
-      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
     })
     const folder = newFolder()
     await expect(exported(server, folder, { sinceLast: true })).rejects.toThrow(
@@ -131,13 +131,13 @@ describe('An export', () => {
   })
 
   it('leaves nothing of the export before that is not in this one, and touches nothing else', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [
         doneWith({ output: [...PATIENT_FILE.output, { type: 'Device', url: '{base}/files/Patient.ndjson' }] }),
         doneWith(PATIENT_FILE),
       ],
-      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
     })
     const folder = newFolder()
     await exported(server, folder)
@@ -149,10 +149,10 @@ describe('An export', () => {
 
 describe('A server that means ill, or well', () => {
   it.each(['2020-01-01 (/../../../x)', '../../x 2020', '2020', 'now'])('names no folder by its time %s', async (time) => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith(PATIENT_FILE, time)],
-      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
     })
     const folder = newFolder()
     await expect(exported(server, join(folder, 'a/b'), { sinceLast: true })).rejects.toThrow('it has no transactionTime')
@@ -160,20 +160,20 @@ describe('A server that means ill, or well', () => {
   })
 
   it.each(['file:///etc/passwd', 'data:,{}', 'ftp://x/y', 'http://', 7])('leads to no file at %s', async (url) => {
-    const server = await bulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [doneWith({ output: [{ type: 'Patient', url }] })] })
+    const server = await startBulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [doneWith({ output: [{ type: 'Patient', url }] })] })
     expect(await faultOf(exported(server, newFolder()))).toBe('failed')
     expect(server.asked).toHaveLength(2)
   })
 
   it.each(['file:///etc/passwd', ''])('leads to no job at "%s"', async (link) => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [{ status: 202, ...(link === '' ? {} : { headers: { 'content-location': link } }) }],
     })
     await expect(exported(server, newFolder())).rejects.toThrow('leads to no job')
   })
 
   it('that sends the same beginning again and again is given up', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith(PATIENT_FILE)],
       'GET /files/Patient.ndjson': () => ({ status: 200, body: PATIENTS, breakAfter: 40 }),
@@ -184,16 +184,16 @@ describe('A server that means ill, or well', () => {
   })
 
   it('whose answer has no end is not heard to the end', async () => {
-    const server = await bulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [{ status: 200, body: ' '.repeat(64_000_001) }] })
+    const server = await startBulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [{ status: 200, body: ' '.repeat(64_000_001) }] })
     await expect(exported(server, newFolder())).rejects.toThrow('answers with more than 64 MB')
   })
 
   it.each([{}, 'x', [null, 7], [{ details: null }]])('may tell of errors what means nothing: %j', async (issue) => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [doneWith({ ...PATIENT_FILE, error: [{ type: 'OperationOutcome', url: '{base}/files/error' }] })],
-      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
-      'GET /files/error': rangedFile(`${JSON.stringify({ resourceType: 'OperationOutcome', issue })}\n`, '"e"'),
+      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
+      'GET /files/error': rangeResponder(`${JSON.stringify({ resourceType: 'OperationOutcome', issue })}\n`, '"e"'),
     })
     expect(await exported(server, newFolder())).toMatchObject({ files: [{ lines: 2 }, { lines: 1 }] })
   })
@@ -208,13 +208,13 @@ describe('A link', () => {
     ['file:///a', 'https://x/', undefined],
     [undefined, 'https://x/', undefined],
   ])('%s told by %s leads to %s', (link, from, to) => {
-    expect(linkFrom(link, from)).toBe(to)
+    expect(resolveSafeLink(link, from)).toBe(to)
   })
 })
 
 describe('A folder', () => {
   it.each(['Patient.ndjson', 'manifest.json'])('with a %s that is of no export is not touched, and nothing is asked for', async (name) => {
-    const server = await bulkServer({ 'GET /$export': [KICKED] })
+    const server = await startBulkServer({ 'GET /$export': [KICKED] })
     const folder = newFolder()
     writeFileSync(join(folder, name), 'mine')
     await expect(exported(server, folder)).rejects.toThrow(`has a ${name} that is of no export of this program`)
@@ -222,7 +222,7 @@ describe('A folder', () => {
   })
 
   it('whose state says nothing is told', async () => {
-    const server = await bulkServer({ 'GET /$export': [KICKED] })
+    const server = await startBulkServer({ 'GET /$export': [KICKED] })
     for (const text of ['null', '[]', '{']) {
       const folder = newFolder()
       writeFileSync(join(folder, 'export-state.json'), text)
@@ -233,11 +233,11 @@ describe('A folder', () => {
 
 describe('Since the last one', () => {
   const later = '2026-11-23T10:00:00.000Z'
-  const answers = (second: Answered) => ({
+  const answers = (second: PreparedResponse) => ({
     'GET /$export': [KICKED],
     'GET /export/1': [doneWith(PATIENT_FILE), second],
-    'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
-    'GET /files/error': rangedFile(
+    'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
+    'GET /files/error': rangeResponder(
       `${outcome('error', 'exception', 'Patient/3 is damaged')}\n${outcome('fatal', 'value', 'all is lost')}\n${outcome('warning', 'value', 'hm')}\n`,
       '"e"',
     ),
@@ -246,7 +246,7 @@ describe('Since the last one', () => {
     asked.filter(({ url }) => url.includes('$export')).map(({ url }) => new URL(url, 'http://x').searchParams.get('_since'))
 
   it('asks for what was changed after it, and overwrites nothing', async () => {
-    const server = await bulkServer(answers(doneWith(PATIENT_FILE, later)))
+    const server = await startBulkServer(answers(doneWith(PATIENT_FILE, later)))
     const folder = newFolder()
     for (let i = 0; i < 3; i++) await exported(server, folder, { sinceLast: true })
     expect(sinceOf(server)).toEqual([null, TIME, later])
@@ -255,7 +255,7 @@ describe('Since the last one', () => {
   })
 
   it('asks for all of what the last one was not asked for', async () => {
-    const server = await bulkServer(answers(doneWith(PATIENT_FILE, later)))
+    const server = await startBulkServer(answers(doneWith(PATIENT_FILE, later)))
     const folder = newFolder()
     for (const types of [['Patient'], ['Patient', 'Observation'], ['Patient', 'Observation']])
       await exported(server, folder, { sinceLast: true, wanted: { types } })
@@ -265,7 +265,7 @@ describe('Since the last one', () => {
   })
 
   it('asks again for what the server could not export', async () => {
-    const server = await bulkServer(
+    const server = await startBulkServer(
       answers(doneWith({ ...PATIENT_FILE, error: [{ type: 'OperationOutcome', url: '{base}/files/error' }] }, later)),
     )
     const folder = newFolder()
@@ -282,7 +282,7 @@ describe('Since the last one', () => {
 
 describe('A job', () => {
   it('that failed is told, and not gone on with', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [{ status: 500, body: outcome('fatal', 'exception', 'the disk is full') }],
     })
@@ -293,16 +293,16 @@ describe('A job', () => {
   })
 
   it('that nobody takes is told with the reason', async () => {
-    const server = await bulkServer({ 'GET /$export': [{ status: 400, body: outcome('error', 'value', '_type names no type') }] })
+    const server = await startBulkServer({ 'GET /$export': [{ status: 400, body: outcome('error', 'value', '_type names no type') }] })
     await expect(exported(server, newFolder())).rejects.toThrow('The export is refused: 400: _type names no type')
     expect(server.asked).toHaveLength(1)
   })
 
   it('of a server that cannot be reached any more is gone on with by the next run', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [...Array.from({ length: 4 }, () => ({ status: 502 })), doneWith(PATIENT_FILE)],
-      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+      'GET /files/Patient.ndjson': rangeResponder(PATIENTS, '"a"'),
     })
     const folder = newFolder()
     expect(await faultOf(exported(server, folder))).toBe('unreachable')
@@ -313,7 +313,7 @@ describe('A job', () => {
   })
 
   it('that the server has forgotten, or that was asked for something else, is begun anew', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [...Array.from({ length: 8 }, () => ({ status: 502 })), { status: 404 }, doneWith({})],
     })
@@ -333,7 +333,7 @@ describe('A job', () => {
     [true, [], { job: expect.anything() }],
   ])('is taken back when somebody ends it, unless it is kept: %s', async (keep, deleted, state) => {
     const ending = new AbortController()
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [KICKED],
       'GET /export/1': [{ status: 202, headers: { 'x-progress': '10%' } }],
       'DELETE /export/1': [{ status: 202 }],
@@ -354,7 +354,7 @@ describe('Where nobody listens', () => {
   })
 
   it('while a job runs, it is waited for', async () => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /$export': [{ status: 202, headers: { 'content-location': 'http://127.0.0.1:9/export/1' } }],
     })
     const waited: number[] = []

@@ -1,17 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { importJWK, type JWK, jwtVerify } from 'jose'
-import { assertionToken, signingKeyOf } from '../../../bin/client/assertion-token.ts'
-import { requestOf, type Wanted } from '../../../bin/export/kick-off.ts'
-import { bulkServer } from './bulk-server.ts'
+import { parseSigningKey, requestAssertionToken } from '../../../bin/client/assertion-token.ts'
+import { kickOffRequestOf, type RequestedExport } from '../../../bin/export/kick-off.ts'
+import { startBulkServer } from './bulk-server.ts'
 
-const NOTHING: Wanted = { base: 'http://x/fhir', of: 'system', types: [], elements: [], filters: [], patients: [] }
+const NOTHING: RequestedExport = { base: 'http://x/fhir', of: 'system', types: [], elements: [], filters: [], patients: [] }
 
 describe('A kick-off', () => {
   it('goes to the level', () => {
-    expect(requestOf(NOTHING)).toEqual({ url: 'http://x/fhir/$export' })
-    expect(requestOf({ ...NOTHING, of: 'patients' })).toEqual({ url: 'http://x/fhir/Patient/$export' })
-    expect(requestOf({ ...NOTHING, of: { group: 'a/b' } })).toEqual({ url: 'http://x/fhir/Group/a%2Fb/$export' })
+    expect(kickOffRequestOf(NOTHING)).toEqual({ url: 'http://x/fhir/$export' })
+    expect(kickOffRequestOf({ ...NOTHING, of: 'patients' })).toEqual({ url: 'http://x/fhir/Patient/$export' })
+    expect(kickOffRequestOf({ ...NOTHING, of: { group: 'a/b' } })).toEqual({ url: 'http://x/fhir/Group/a%2Fb/$export' })
   })
 
   const all = {
@@ -22,7 +22,7 @@ describe('A kick-off', () => {
   }
 
   it('says what is wanted in the query', () => {
-    const { searchParams } = new URL(requestOf({ ...all, elements: ['id', 'Patient.name'] }).url)
+    const { searchParams } = new URL(kickOffRequestOf({ ...all, elements: ['id', 'Patient.name'] }).url)
     expect([...searchParams]).toEqual([
       ['_type', 'Patient,Observation'],
       ['_since', '2026-01-01T00:00:00+01:00'],
@@ -33,7 +33,7 @@ describe('A kick-off', () => {
   })
 
   it('names patients in a body', () => {
-    const { url, body } = requestOf({ ...all, of: 'patients', patients: ['Patient/1'] })
+    const { url, body } = kickOffRequestOf({ ...all, of: 'patients', patients: ['Patient/1'] })
     expect(url).toBe('http://x/fhir/Patient/$export')
     expect(JSON.parse(body!)).toEqual({
       resourceType: 'Parameters',
@@ -55,13 +55,13 @@ describe('A program that signs', () => {
   }
 
   it.each(['ES384', 'RS384'] as const)('gets a token for what %s proves', async (alg) => {
-    const server = await bulkServer({
+    const server = await startBulkServer({
       'GET /.well-known/smart-configuration': [{ status: 200, body: JSON.stringify({ token_endpoint: '{base}/auth/token' }) }],
       'POST /auth/token': [{ status: 200, body: JSON.stringify({ access_token: 't' }) }],
     })
     const { privateKey, publicKey } = pairs[alg]
-    const key = signingKeyOf(JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'k' }] }))
-    expect(await assertionToken({ base: server.base, client: 'c', key, scope: 'system/*.rs' })).toBe('t')
+    const key = parseSigningKey(JSON.stringify({ keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'k' }] }))
+    expect(await requestAssertionToken({ base: server.base, client: 'c', key, scope: 'system/*.rs' })).toBe('t')
     const form = new URLSearchParams(server.asked.at(-1)!.body)
     expect(form.get('grant_type')).toBe('client_credentials')
     const { payload, protectedHeader } = await jwtVerify(
@@ -84,5 +84,5 @@ describe('A program that signs', () => {
     [JSON.stringify(pairs.ES384.privateKey.export({ format: 'jwk' })), 'Its key has no kid'],
     [JSON.stringify({ kty: 'OKP', d: 'x', kid: 'k' }), 'Its key is neither RSA nor EC of the curve P-384'],
     [JSON.stringify({ kty: 'RSA', d: 'x', kid: 'k' }), 'The numbers of its key are wrong'],
-  ])('with another file is told why', (text, reason) => expect(() => signingKeyOf(text)).toThrow(reason))
+  ])('with another file is told why', (text, reason) => expect(() => parseSigningKey(text)).toThrow(reason))
 })

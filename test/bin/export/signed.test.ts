@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { type Answering, CREDENTIALS, type Got, isSigned, serverThat } from '../../fixtures/signed.ts'
-import { fhirUnder } from '../process.ts'
+import { AWS_CREDENTIALS, isSigned, type PreparedResponse, type ReceivedRequest, startRecordingServer } from '../../fixtures/signed.ts'
+import { runFhirWithEnvironment } from '../process.ts'
 
 const PATIENT = '{"resourceType":"Patient","id":"1"}\n'
-const REFUSED: Answering = { status: 403 }
+const REFUSED: PreparedResponse = { status: 403 }
 
 /** A stage that lets in who signs, and leads to `files` for what it exported. */
-const stageThat = (files: string, more: (got: Got) => Answering | undefined = () => undefined) =>
-  serverThat((got): Answering => {
+const stageThat = (files: string, more: (got: ReceivedRequest) => PreparedResponse | undefined = () => undefined) =>
+  startRecordingServer((got): PreparedResponse => {
     if (!isSigned(got)) return REFUSED
     const told = more(got)
     if (told !== undefined) return told
@@ -23,14 +23,14 @@ const stageThat = (files: string, more: (got: Got) => Answering | undefined = ()
 
 const environment = {
   ...process.env,
-  ...{ AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey },
-  ...{ AWS_SESSION_TOKEN: CREDENTIALS.sessionToken, AWS_REGION: 'eu-central-1' },
+  ...{ AWS_ACCESS_KEY_ID: AWS_CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: AWS_CREDENTIALS.secretAccessKey },
+  ...{ AWS_SESSION_TOKEN: AWS_CREDENTIALS.sessionToken, AWS_REGION: 'eu-central-1' },
 }
 const exporting = (from: string, folder: string, ...more: readonly string[]) =>
-  fhirUnder(environment, 'export', '--from', from, '--to', folder, '--sigv4', ...more)
+  runFhirWithEnvironment(environment, 'export', '--from', from, '--to', folder, '--sigv4', ...more)
 
 it('is taken by a stage that asks for signatures, with a query and with a body, and shows no credentials to where the files are', async () => {
-  const files = await serverThat(() => ({ status: 200, body: PATIENT }))
+  const files = await startRecordingServer(() => ({ status: 200, body: PATIENT }))
   const { all, base } = await stageThat(files.base)
   for (const more of [
     ['--type', 'Patient'],
@@ -41,13 +41,13 @@ it('is taken by a stage that asks for signatures, with a query and with a body, 
     expect(readFileSync(join(folder, 'Patient.ndjson'), 'utf8')).toBe(PATIENT)
   }
   expect(all.map(({ method }) => method)).toEqual(expect.arrayContaining(['GET', 'POST']))
-  expect(all.every(({ headers }) => headers['x-amz-security-token'] === CREDENTIALS.sessionToken)).toBe(true)
+  expect(all.every(({ headers }) => headers['x-amz-security-token'] === AWS_CREDENTIALS.sessionToken)).toBe(true)
   expect(files.all).toHaveLength(2)
   for (const { headers } of files.all) expect([headers.authorization, headers['x-amz-security-token']]).toEqual([undefined, undefined])
 })
 
 it('follows nobody to another address with a signature', async () => {
-  const other = await serverThat(() => ({ status: 200 }))
+  const other = await startRecordingServer(() => ({ status: 200 }))
   const { base } = await stageThat(other.base, ({ url }) =>
     url.includes('$export') ? { status: 307, headers: { location: `${other.base}/$export` } } : undefined,
   )

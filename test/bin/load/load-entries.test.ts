@@ -1,15 +1,15 @@
 /** What a load makes of the text of a file. */
 import { describe, expect, it } from '@jest/globals'
-import { open } from '../../../bin/load/load-entries.ts'
-import { bytesOf, textOf } from '../../../bin/load/patched-bytes.ts'
+import { parseLoadEntries } from '../../../bin/load/load-entries.ts'
+import { patchedBufferOf, sizedTextOf } from '../../../bin/load/patched-bytes.ts'
 import { type Random, randomOf } from '../../contracts/generated-search.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 
 const entries = (text: string | Buffer) =>
-  [...open(Buffer.from(text), 'f').entries(new Map())].map(({ key, place, resource }) => ({
+  [...parseLoadEntries(Buffer.from(text), 'f').entries(new Map())].map(({ key, place, resource }) => ({
     key,
     place,
-    text: bytesOf(resource).toString(),
+    text: patchedBufferOf(resource).toString(),
   }))
 
 const sent = (text: string) => entries(text).map(({ text, ...rest }) => ({ ...rest, resource: JSON.parse(text) }))
@@ -90,7 +90,7 @@ describe('entriesOf', () => {
       fullUrl: 'urn:uuid:b',
       resource: { ...JSON.parse(basic('x')), text: { div: `Organization?x <a href='urn:uuid:p'/>` } },
     })
-    expect([...open(Buffer.from(odd), 'f').entries(new Map())].map(({ searches }) => searches.map(({ to }) => to))).toEqual([
+    expect([...parseLoadEntries(Buffer.from(odd), 'f').entries(new Map())].map(({ searches }) => searches.map(({ to }) => to))).toEqual([
       ['urn:uuid:none'],
     ])
   })
@@ -103,8 +103,8 @@ describe('entriesOf', () => {
       })),
     )
     expect(sent(text).map(({ resource }) => resource.author?.reference)).toEqual([undefined, 'Organization/o', 'Organization/1'])
-    const [other] = [...open(Buffer.from(text), 'f').entries(new Map([['Organization/o', 'Organization/other']]))]
-    expect(JSON.parse(bytesOf(other!.resource).toString()).author).toEqual({ reference: 'Organization/other' })
+    const [other] = [...parseLoadEntries(Buffer.from(text), 'f').entries(new Map([['Organization/o', 'Organization/other']]))]
+    expect(JSON.parse(patchedBufferOf(other!.resource).toString()).author).toEqual({ reference: 'Organization/other' })
   })
   it('takes a reference to the version that an entry says it is, or to any of one that says none, for one to what it will be', () => {
     const focus = ['urn:uuid:p/_history/7', 'urn:uuid:p/_history/6', 'urn:uuid:q/_history/6'].map((reference) => ({ reference }))
@@ -124,7 +124,7 @@ describe('entriesOf', () => {
       ...['a', 'b', 'c'].map((id) => ({ fullUrl: id === 'c' ? 'urn:c' : 'urn:a', resource: { resourceType: 'Basic', id } })),
     )
     const reason = 'has the fullUrl of another entry: references may mean either'
-    expect(open(Buffer.from(text), 'f').refused).toEqual(['a', 'b'].map((id) => ({ place: 'f', key: `Basic/${id}`, reason })))
+    expect(parseLoadEntries(Buffer.from(text), 'f').refused).toEqual(['a', 'b'].map((id) => ({ place: 'f', key: `Basic/${id}`, reason })))
     expect(entries(text).map(({ key }) => key)).toEqual(['Basic/c'])
   })
   it('names the references by search, wherever they stand', () => {
@@ -132,11 +132,11 @@ describe('entriesOf', () => {
     const text = `{"resourceType":"Basic","id":"b","subject":{"reference":"${search}"},"extension":[{"url":"urn:x","valueUri":"${search}"}]}`
     const wanted = 'Organization?identifier=urn:x|é'
     const searchesOf = (text: string) =>
-      [...open(Buffer.from(text), 'f').entries(new Map())].map(({ searches }) => searches.map(({ to }) => to))
+      [...parseLoadEntries(Buffer.from(text), 'f').entries(new Map())].map(({ searches }) => searches.map(({ to }) => to))
     expect(searchesOf(text)).toEqual([[wanted, wanted]])
-    const [entry] = open(Buffer.from(text), 'f').entries(new Map())
-    for (const each of entry!.searches) each.text = textOf('"Organization/1"')
-    expect(bytesOf(entry!.resource).toString()).toBe(text.replaceAll(search, 'Organization/1'))
+    const [entry] = parseLoadEntries(Buffer.from(text), 'f').entries(new Map())
+    for (const each of entry!.searches) each.text = sizedTextOf('"Organization/1"')
+    expect(patchedBufferOf(entry!.resource).toString()).toBe(text.replaceAll(search, 'Organization/1'))
     const canonical = '{"resourceType":"Basic","id":"b","extension":[{"url":"Organization?x=1","valueCanonical":"Organization?x=1"}]}'
     expect(searchesOf(canonical)).toEqual([[]])
   })
@@ -148,9 +148,9 @@ describe('entriesOf', () => {
       custodian: { reference: 'Organization?identifier=1' },
     }
     const text = bundle({ fullUrl: 'urn:uuid:b', resource: { resourceType: 'Binary', id: 'b' } }, { resource: document })
-    const entry = [...open(Buffer.from(text), 'f').entries(new Map())][1]!
-    for (const each of entry.searches) each.text = textOf('"Organization/1"')
-    expect(JSON.parse(bytesOf(entry.resource).toString())).toEqual({
+    const entry = [...parseLoadEntries(Buffer.from(text), 'f').entries(new Map())][1]!
+    for (const each of entry.searches) each.text = sizedTextOf('"Organization/1"')
+    expect(JSON.parse(patchedBufferOf(entry.resource).toString())).toEqual({
       ...document,
       content: [{ attachment: { url: 'Binary/b' } }],
       custodian: { reference: 'Organization/1' },
@@ -168,9 +168,12 @@ describe('entriesOf', () => {
       { id: 'b', entry: [{ resource: inside }], signature: { who: { reference: 'urn:uuid:o' } }, resourceType: 'Bundle' },
     ]) {
       const text = bundle({ fullUrl: 'urn:uuid:o', resource: { resourceType: 'Organization', id: 'o' } }, { resource: document })
-      const entry = [...open(Buffer.from(text), 'f').entries(new Map())][1]!
+      const entry = [...parseLoadEntries(Buffer.from(text), 'f').entries(new Map())][1]!
       expect(entry.searches).toEqual([])
-      expect(JSON.parse(bytesOf(entry.resource).toString())).toEqual({ ...document, signature: { who: { reference: 'Organization/o' } } })
+      expect(JSON.parse(patchedBufferOf(entry.resource).toString())).toEqual({
+        ...document,
+        signature: { who: { reference: 'Organization/o' } },
+      })
     }
     expect(
       sent(bundle({ fullUrl: 'urn:uuid:o', resource: { resourceType: 'List', id: 'l', entry: [{ item: { reference: 'urn:uuid:o' } }] } })),
@@ -188,10 +191,10 @@ describe('entriesOf', () => {
         request: { method: 'POST', url: 'Basic', ifNoneExist: 5 },
       },
     )
-    const opened = open(Buffer.from(text), 'f')
+    const opened = parseLoadEntries(Buffer.from(text), 'f')
     expect(opened.unless).toEqual([{ key: 'Patient/1', search: 'Patient?identifier=1' }])
     const left = [...opened.entries(new Map([['Patient/1', 'Patient/other']]))]
-    expect(left.map(({ place, resource }) => [place, JSON.parse(bytesOf(resource).toString()).subject])).toEqual([
+    expect(left.map(({ place, resource }) => [place, JSON.parse(patchedBufferOf(resource).toString()).subject])).toEqual([
       ['f#1', { reference: 'Patient/other' }],
     ])
   })
@@ -209,7 +212,7 @@ describe('entriesOf', () => {
         resource: { resourceType: 'Basic', id: 'e', subject: { reference: 'urn:a' } },
       },
     )
-    expect(open(Buffer.from(text), 'f').refused).toEqual([
+    expect(parseLoadEntries(Buffer.from(text), 'f').refused).toEqual([
       { place: 'f#1', key: '', reason: 'DELETE is not loaded, resources are' },
       { place: 'f#3', key: '', reason: 'PATCH is not loaded, resources are' },
       { place: 'f', key: 'Basic/a', reason: 'is in the Bundle several times, as in a history: load the one that is meant' },
@@ -311,7 +314,7 @@ function memberOf(random: Random, depth: number): readonly Token[] {
 
 describe('the JSON that is sent', () => {
   it('is that of the file but for white space and references, whatever stands in it', () => {
-    for (let seed = firstSeed(); seed < firstSeed() + timesOf(500, 20_000); seed++) {
+    for (let seed = firstSeed(); seed < firstSeed() + caseCountOf(500, 20_000); seed++) {
       const random = randomOf(seed)
       const inside = Array.from({ length: 1 + random.below(4) }, () => [...same(',', '"x"', ':'), ...jsonOf(random, 0)])
       const resource = [...same('{', '"resourceType"', ':', '"Basic"', ',', '"id"', ':', '"b"'), ...inside.flat(), ...same('}')]

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { sourcesOf } from '../../../bin/load/file-reader.ts'
+import { findSourceFiles } from '../../../bin/load/file-reader.ts'
 import { load } from '../../../bin/load/load.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import type { Tree } from '../../fixtures/resources.ts'
@@ -45,7 +45,7 @@ async function loaded(
     writeFileSync(join(folder, name), text)
   }
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
-  const result = await load(sourcesOf([folder]), { base, concurrency: 1, onProgress: () => undefined, ...(onBehind && { onBehind }) })
+  const result = await load(findSourceFiles([folder]), { base, concurrency: 1, onProgress: () => undefined, ...(onBehind && { onBehind }) })
   const failures = result.failures.map(({ place, ...rest }) => ({ place: place.slice(folder.length + 1), ...rest }))
   const beside = result.beside.map(({ file, what }) => `${file.slice(folder.length + 1)}: ${what}`)
   return { seen, resources: result.resources, failures, beside, isSearchable: result.isSearchable }

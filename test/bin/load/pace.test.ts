@@ -1,10 +1,10 @@
 /** The rate of a load and its estimate, by a clock that the test sets. */
 import { expect, it } from '@jest/globals'
-import { Pace } from '../../../bin/load/pace.ts'
+import { LoadRate } from '../../../bin/load/pace.ts'
 
 function paced() {
   const time = { now: 1_000 }
-  return { time, pace: new Pace(() => time.now) }
+  return { time, pace: new LoadRate(() => time.now) }
 }
 
 it('returns no estimate before ten seconds of data, and no rate before any', () => {

@@ -1,8 +1,8 @@
 /** What a load remembers of the searches it asked for, while several ask at once. */
 import { describe, expect, it } from '@jest/globals'
 import type { Post } from '../../../bin/client/http-post.ts'
-import { lookUpAt } from '../../../bin/load/reference-lookup.ts'
-import { turnsPass } from '../../fixtures/turns.ts'
+import { referenceLookup } from '../../../bin/load/reference-lookup.ts'
+import { waitTurns } from '../../fixtures/turns.ts'
 
 type Asked = { readonly entry: readonly { readonly request: { readonly url: string } }[] }
 
@@ -13,7 +13,7 @@ function answering(): { readonly post: Post; readonly asked: string[] } {
     const { entry } = JSON.parse(body.toString()) as Asked
     const ids = entry.map(({ request }) => /name=([^&]+)/.exec(request.url)![1]!)
     asked.push(...ids)
-    await turnsPass(1)
+    await waitTurns(1)
     const found = ids.map((id) => ({
       response: { status: '200 OK' },
       resource: { entry: [{ resource: { resourceType: 'Patient', id } }] },
@@ -28,14 +28,14 @@ const searches = (from: number, to: number): readonly string[] => Array.from({ l
 describe('looking up', () => {
   it('asks for each search once', async () => {
     const { post, asked } = answering()
-    const { meanings } = lookUpAt(post)
+    const { meanings } = referenceLookup(post)
     const [first, second] = await Promise.all([meanings(searches(0, 3)), meanings(searches(2, 5))])
     expect([first!('Patient?name=2'), second!('Patient?name=2')]).toEqual([{ keys: ['Patient/2'] }, { keys: ['Patient/2'] }])
     expect(asked).toEqual(['0', '1', '2', '3', '4'])
   })
 
   it('answers whoever waits, though so much is known that all of it is forgotten meanwhile', async () => {
-    const { meanings } = lookUpAt(answering().post)
+    const { meanings } = referenceLookup(answering().post)
     const [meaningOf] = await Promise.all([meanings(searches(0, 100_001)), meanings(searches(100_001, 100_002))])
     expect(meaningOf!('Patient?name=100000')).toEqual({ keys: ['Patient/100000'] })
   })

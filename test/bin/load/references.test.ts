@@ -3,15 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { sourcesOf } from '../../../bin/load/file-reader.ts'
+import { findSourceFiles } from '../../../bin/load/file-reader.ts'
 import { type LoadResult, load } from '../../../bin/load/load.ts'
-import { type Client, clientOf, startServer, type Tree } from '../../api/server.ts'
+import { clientOf, startServer, type TestClient, type Tree } from '../../api/server.ts'
 import { hospitalInformation, PER_PATIENT, practitionerInformation, syntheaBundles, syntheaLines } from '../../fixtures/synthea-3.ts'
 
 type Files = Readonly<Record<string, string>>
 
 let home: Awaited<ReturnType<typeof startServer>>
-let client: Client
+let client: TestClient
 let folder: string
 
 beforeEach(async () => {
@@ -33,7 +33,7 @@ async function loaded(files: Files): Promise<LoadResult & { readonly again: numb
   const onProgress = (progress: { readonly again: number }) => {
     again += progress.again
   }
-  const result = await load(sourcesOf([below]), { base: home.base, concurrency: 4, onProgress })
+  const result = await load(findSourceFiles([below]), { base: home.base, concurrency: 4, onProgress })
   const failures = result.failures.map((failure) => ({ ...failure, place: failure.place.slice(below.length + 1) }))
   return { ...result, failures: failures.sort((a, b) => (a.place + a.key + a.reason < b.place + b.key + b.reason ? -1 : 1)), again }
 }

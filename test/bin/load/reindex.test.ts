@@ -1,10 +1,10 @@
 /** `fhir reindex`: of a server that runs here, and of one that wants each request signed. */
 import { describe, expect, it } from '@jest/globals'
-import { signedFor } from '../../../bin/client/sigv4-signing.ts'
-import { type Progress, reindex } from '../../../bin/load/reindex.ts'
+import { sigv4Authorizer } from '../../../bin/client/sigv4-signing.ts'
+import { type ReindexProgress, reindex } from '../../../bin/load/reindex.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { type Answering, CREDENTIALS, type Got, isSigned, serverThat } from '../../fixtures/signed.ts'
-import { fhir, started } from '../process.ts'
+import { AWS_CREDENTIALS, isSigned, type PreparedResponse, type ReceivedRequest, startRecordingServer } from '../../fixtures/signed.ts'
+import { runFhir, startOpenServer } from '../process.ts'
 
 const rebuildOf = (type: string, done: number, total?: number) => ({
   name: 'rebuild',
@@ -14,16 +14,16 @@ const rebuildOf = (type: string, done: number, total?: number) => ({
     ...(total === undefined ? [] : [{ name: 'total', valueInteger: total }]),
   ],
 })
-const statusWith = (...parameter: readonly object[]): Answering => ({
+const statusWith = (...parameter: readonly object[]): PreparedResponse => ({
   status: 200,
   body: JSON.stringify({ resourceType: 'Parameters', parameter: [{ name: 'parameter', part: [] }, ...parameter] }),
 })
 const outcome = (text: string): string => JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ details: { text } }] })
 
-async function asked(answers: (got: Got, number: number) => Answering, types: readonly string[] = []) {
-  const { all, base } = await serverThat((got, number) => (isSigned(got) ? answers(got, number) : { status: 403 }))
-  const progress: (readonly Progress[])[] = []
-  const authorize = signedFor(base, 'eu-west-1', async () => CREDENTIALS)
+async function asked(answers: (got: ReceivedRequest, number: number) => PreparedResponse, types: readonly string[] = []) {
+  const { all, base } = await startRecordingServer((got, number) => (isSigned(got) ? answers(got, number) : { status: 403 }))
+  const progress: (readonly ReindexProgress[])[] = []
+  const authorize = sigv4Authorizer(base, 'eu-west-1', async () => AWS_CREDENTIALS)
   const done = reindex({ base, types, authorize, onProgress: (rebuilds) => progress.push(rebuilds) })
   await done.catch(() => undefined)
   return { done, progress, requests: all.map(({ method, url }) => `${method} ${url}`) }
@@ -51,7 +51,7 @@ describe('Documents that are made again', () => {
     ])
   })
 
-  it.each<readonly [string, (number: number) => Answering, string]>([
+  it.each<readonly [string, (number: number) => PreparedResponse, string]>([
     ['at once', () => ({ status: 400, body: outcome('X is not a resource type') }), '400 X is not a resource type'],
     ['later', (number) => (number === 1 ? { status: 202 } : { status: 403, body: outcome('Ended') }), '403 Ended'],
   ])('are not waited for where the server refuses: %s', async (_, answer, text) => {
@@ -61,11 +61,11 @@ describe('Documents that are made again', () => {
 
   it('are those of the server that runs on the folder', async () => {
     const data = newFolder()
-    const server = await started('--data', data, '--sample')
+    const server = await startOpenServer('--data', data, '--sample')
     const to = ['--data', data, '--to', server.base]
-    expect(await fhir('reindex', 'Patient', ...to)).toMatchObject({ code: 0, out: 'The documents of Patient are indexed again\n' })
-    expect(await fhir('reindex', ...to)).toMatchObject({ code: 0, out: 'The documents of all types are indexed again\n' })
-    expect(await fhir('reindex', 'Patent', ...to)).toMatchObject({
+    expect(await runFhir('reindex', 'Patient', ...to)).toMatchObject({ code: 0, out: 'The documents of Patient are indexed again\n' })
+    expect(await runFhir('reindex', ...to)).toMatchObject({ code: 0, out: 'The documents of all types are indexed again\n' })
+    expect(await runFhir('reindex', 'Patent', ...to)).toMatchObject({
       code: 1,
       err: expect.stringContaining('400 Patent is not a resource type'),
     })

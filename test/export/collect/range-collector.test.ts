@@ -4,41 +4,41 @@ import { DEFAULT_ADDITIONAL_RESOURCES } from '../../../lambdas/export/additional
 import type { Job } from '../../../lambdas/export/job/job.ts'
 import type { ExportParts } from '../../../lambdas/export/step-types.ts'
 import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
-import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
-import { observation, patient, ref } from '../../fixtures/resources.ts'
-import { at } from '../../fixtures/versions.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from '../exported.ts'
-import { decided, expectedOf, linesIn, RacingWorld } from '../racing.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
+import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
+import { observation, patient, referenceTo } from '../../fixtures/resources.ts'
+import { instantAt } from '../../fixtures/versions.ts'
+import { exportPartsOf, kickOff, readFileLines, readJob, runExportJob } from '../exported.ts'
+import { expectedOf, RacingWorld, readAllLines, withLookupChoice } from '../racing.ts'
 
 const PATIENTS = 8
 
 async function exportedBy(parts: ExportParts, job: Job): Promise<readonly string[]> {
   await kickOff(parts, job)
-  await run(parts, job)
-  const done = await jobNow(parts, job.id)
+  await runExportJob(parts, job)
+  const done = await readJob(parts, job.id)
   expect(done.state).toBe('complete')
-  return linesIn(await linesOfFiles(parts.blobs, done))
+  return readAllLines(await readFileLines(parts.blobs, done))
 }
 
-const MANY = timesOf(10_000, 100_000)
+const MANY = caseCountOf(10_000, 100_000)
 
 describe('What many refer to', () => {
   it(`stands once in the files, and is read once: one Organization of ${MANY} resources`, async () => {
     const world = await ExportWorld.open({ isIndexed: false })
-    const group = { resourceType: 'Group', id: 'g', member: [{ entity: ref('Patient/1') }] }
-    const chain = ['1', '2', '3'].map((id) => ({ resourceType: 'Organization', id, partOf: ref(`Organization/${Number(id) + 1}`) }))
+    const group = { resourceType: 'Group', id: 'g', member: [{ entity: referenceTo('Patient/1') }] }
+    const chain = ['1', '2', '3'].map((id) => ({ resourceType: 'Organization', id, partOf: referenceTo(`Organization/${Number(id) + 1}`) }))
     await world.save(1, group, patient('1'), ...chain)
     for (let first = 0; first < MANY; first += 5_000)
       await world.save(
         2,
         ...Array.from({ length: 5_000 }, (_, i) =>
-          observation(`${first + i}`, { subject: 'Patient/1', performer: [ref('Organization/1')] }),
+          observation(`${first + i}`, { subject: 'Patient/1', performer: [referenceTo('Organization/1')] }),
         ),
       )
     const read: string[] = []
-    const rows = new MemoryKeptRows()
-    const parts = partsOf(
+    const rows = new MemoryRows()
+    const parts = exportPartsOf(
       { rows, blobs: world.blobs, index: world.index, resources: world.counted((type, id) => read.push(`${type}/${id}`)) },
       { additionalResources: DEFAULT_ADDITIONAL_RESOURCES },
     )
@@ -57,9 +57,9 @@ describe('What is large', () => {
     'is looked up in small pages, and what is small in larger ones, as many as could be held of the largest: %i of %i bytes',
     async (count, size, expected) => {
       const world = await ExportWorld.open({ isIndexed: false })
-      const group = { resourceType: 'Group', id: 'g', member: [{ entity: ref('Patient/1') }] }
+      const group = { resourceType: 'Group', id: 'g', member: [{ entity: referenceTo('Patient/1') }] }
       const all = Array.from({ length: count }, (_, i) => ({ resourceType: 'Organization', id: `${i}`, name: 'x'.repeat(size) }))
-      const performer = all.map(({ id }) => ref(`Organization/${id}`))
+      const performer = all.map(({ id }) => referenceTo(`Organization/${id}`))
       await world.save(1, group, patient('1'), ...all, observation('1', { subject: 'Patient/1', performer }))
       const pages: number[] = []
       const resources: ExportParts['resources'] = {
@@ -70,7 +70,10 @@ describe('What is large', () => {
         },
       }
       const { blobs, index } = world
-      const parts = partsOf({ rows: new MemoryKeptRows(), blobs, index, resources }, { additionalResources: DEFAULT_ADDITIONAL_RESOURCES })
+      const parts = exportPartsOf(
+        { rows: new MemoryRows(), blobs, index, resources },
+        { additionalResources: DEFAULT_ADDITIONAL_RESOURCES },
+      )
       expect(await exportedBy(parts, jobOf(3, { group: 'g' }))).toHaveLength(count + 2)
       expect(pages).toEqual(expected)
     },
@@ -86,16 +89,16 @@ const ASKED: readonly (readonly [string, (since: number) => Partial<Job['asked']
   ['one member', () => ({ patients: ['Patient/1'] })],
 ]
 
-describe.each(Array.from({ length: timesOf(2, 50) }, (_, i) => firstSeed() + i + 1))('While others write (seed %i)', (seed) => {
+describe.each(Array.from({ length: caseCountOf(2, 50) }, (_, i) => firstSeed() + i + 1))('While others write (seed %i)', (seed) => {
   it.each(ASKED)('a Group is exported as it was, looked up and scanned alike: %s', async (_, asked) => {
     const racing = new RacingWorld(await ExportWorld.open(), seed)
     await racing.fill(PATIENTS, 80)
-    const since = at(racing.now())
+    const since = instantAt(racing.now())
     for (let i = 0; i < 40; i++) await racing.write(PATIENTS)
     const job = jobOf(racing.now(), { group: 'g', asked: asked(since) })
     const parts = racing.parts(PATIENTS)
-    const scanned = await exportedBy(decided(parts, false), { ...job, id: 'scanned' })
-    const lookedUp = await exportedBy(decided(parts, true), { ...job, id: 'looked-up' })
+    const scanned = await exportedBy(withLookupChoice(parts, false), { ...job, id: 'scanned' })
+    const lookedUp = await exportedBy(withLookupChoice(parts, true), { ...job, id: 'looked-up' })
     const expected = expectedOf(racing.log, job)
     expect(scanned).toEqual(expected)
     expect(lookedUp).toEqual(expected)

@@ -1,13 +1,13 @@
 /** The link of a job: how it is polled, by whom, and how it is ended. Specification 3.1, 4.5 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { rangesOf, segmentsOf } from '../../../lambdas/export/job/job.ts'
-import { BASE, NOW, type Requests, requests } from '../requests.ts'
+import { rangeRowsOf, segmentRowsOf } from '../../../lambdas/export/job/job.ts'
+import { BASE_URL, createExportRequests, type ExportRequests, NOW } from '../requests.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-let site: Requests
+let site: ExportRequests
 beforeEach(async () => {
-  site = requests()
+  site = createExportRequests()
   await site.kickOff('/$export?_type=Patient')
   site.audited.length = site.told.length = 0
 })
@@ -25,24 +25,24 @@ describe('A poll', () => {
     expect((await poll()).headers).toMatchObject({ 'x-progress': '0% (preparing)', 'retry-after': '1' })
     await site.change('job-1', { total: 10_000 })
     const note = (shelf: string, name: string, seen: number) => site.rows.change(shelf, name, () => ({ seen }))
-    await note(segmentsOf('job-1'), 's-1', 1_000)
-    await note(segmentsOf('job-1'), 's-2', 1_345)
+    await note(segmentRowsOf('job-1'), 's-1', 1_000)
+    await note(segmentRowsOf('job-1'), 's-2', 1_345)
     const { status, headers, text } = await poll()
     expect([status, headers['x-progress'], text]).toEqual([202, '23% (2,345 of about 10,000 looked at)', ''])
-    await note(rangesOf('job-1'), 'r-1', 3_000)
+    await note(rangeRowsOf('job-1'), 'r-1', 3_000)
     expect((await poll()).headers['x-progress']).toBe('53% (5,345 of about 10,000 looked at)')
-    await note(segmentsOf('job-1'), 's-2', 50_000)
+    await note(segmentRowsOf('job-1'), 's-2', 50_000)
     expect((await poll()).headers['x-progress']).toBe('99% (54,000 of about 54,000 looked at)')
   })
 
   it('that meets the end of a job has the manifest, and no progress that goes back', async () => {
     await site.change('job-1', { total: 10_000 })
-    await site.rows.change(segmentsOf('job-1'), 's-1', () => ({ seen: 9_000 }))
+    await site.rows.change(segmentRowsOf('job-1'), 's-1', () => ({ seen: 9_000 }))
     const { rows } = site
     const list = rows.list.bind(rows)
     rows.list = async function* <Value>(shelf: string) {
       await complete()
-      await rows.remove(segmentsOf('job-1'))
+      await rows.remove(segmentRowsOf('job-1'))
       yield* list<Value>(shelf)
     }
     const { status, headers } = await poll()
@@ -52,7 +52,7 @@ describe('A poll', () => {
   it('tells who may not see all how far it is, and not how much there is', async () => {
     await site.kickOff('/$export', { who: { scopes: ['system/Patient.rs'] } })
     await site.change('job-2', { total: 10_000 })
-    await site.rows.change(segmentsOf('job-2'), 's-1', () => ({ seen: 1_234 }))
+    await site.rows.change(segmentRowsOf('job-2'), 's-1', () => ({ seen: 1_234 }))
     expect((await site.ask('GET', '/export/job-2')).headers['x-progress']).toBe('12%')
   })
 
@@ -73,7 +73,7 @@ describe('A poll', () => {
     expect([status, headers['content-type'], headers.expires]).toEqual([200, 'application/json', new Date(until).toUTCString()])
     expect(body).toEqual({
       transactionTime: '2031-01-01T00:00:00.000Z',
-      request: `${BASE}/$export?_type=Patient`,
+      request: `${BASE_URL}/$export?_type=Patient`,
       requiresAccessToken: false,
       output: [{ type: 'Patient', url: `job-1/Patient for app until ${until}`, count: 2 }],
       error: [{ type: 'OperationOutcome', url: `job-1/error for app until ${until}`, count: 1 }],

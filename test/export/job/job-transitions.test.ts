@@ -1,36 +1,36 @@
 /** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
 import { describe, expect, it } from '@jest/globals'
-import { allOf } from '../../../lambdas/export/job/error-aggregation.ts'
-import { spareOthers } from '../../../lambdas/export/job/failed-attempts.ts'
+import { flattenErrors } from '../../../lambdas/export/job/error-aggregation.ts'
+import { clearOtherAttemptStarts } from '../../../lambdas/export/job/failed-attempts.ts'
 import type { Job } from '../../../lambdas/export/job/job.ts'
-import { fail } from '../../../lambdas/export/job/job-failure.ts'
-import { removeExpired, removeStopped, resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
+import { failJob } from '../../../lambdas/export/job/job-failure.ts'
+import { removeExpiredJobs, removeStoppedJobs, resumeJobs } from '../../../lambdas/export/job/job-sweep.ts'
 import {
-  begun,
-  begunAgain,
   changeJob,
-  completed,
-  died,
-  failed,
-  planned,
+  countFailedAttempt,
+  incrementAttempt,
   readJob,
-  retrieved,
-  stopped,
+  setAttemptStart,
+  setComplete,
+  setError,
+  setPlan,
+  setRetrievalTime,
+  setStopped,
 } from '../../../lambdas/export/job/job-transitions.ts'
-import { filesEnd, manifestEnds } from '../../../lambdas/export/job/lifetimes.ts'
+import { fileExpiryOf, manifestExpiryOf } from '../../../lambdas/export/job/lifetimes.ts'
 import { manifestOf } from '../../../lambdas/export/job/manifest.ts'
-import { packed } from '../../../lambdas/export/plan/plan.ts'
+import { packSegments } from '../../../lambdas/export/plan/plan.ts'
 import type { Workflow } from '../../../lambdas/ports/execution/workflow.ts'
 import { jobOf } from '../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
-import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
-import { at } from '../../fixtures/versions.ts'
+import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
+import { instantAt } from '../../fixtures/versions.ts'
 import { kickOff } from '../exported.ts'
 
 const HOUR = 60 * 60 * 1000
 const DAY = 24 * HOUR
 const job = jobOf(1, { level: 'system' })
-const complete = completed(1, [], at(2))(job)
+const complete = setComplete(1, [], instantAt(2))(job)
 
 class Executions implements Workflow {
   readonly running = new Set<string>()
@@ -49,7 +49,7 @@ class Executions implements Workflow {
   }
 }
 
-const storesAt = (now: number) => ({ rows: new MemoryKeptRows(), blobs: new MemoryBlobs(), now: () => now })
+const storesAt = (now: number) => ({ rows: new MemoryRows(), blobs: new MemoryBlobs(), now: () => now })
 const put = (blobs: MemoryBlobs, key: string) => blobs.put(key, { bytes: new Uint8Array(1), contentType: 'text/plain' })
 
 async function keysOf(blobs: MemoryBlobs): Promise<readonly string[]> {
@@ -60,27 +60,28 @@ async function keysOf(blobs: MemoryBlobs): Promise<readonly string[]> {
 
 describe('A job', () => {
   it('comes to its end once, and only by the attempt it is in', () => {
-    expect(complete).toMatchObject({ state: 'complete', files: [], ended: at(2) })
-    const broken = failed(1, 'why', at(2))(job)
-    expect(broken).toMatchObject({ state: 'error', reason: 'why', ended: at(2) })
-    for (const ended of [complete, broken, stopped(at(2))(job)])
-      for (const change of [completed(1, [], at(3)), failed(1, 'x', at(3)), begunAgain(1), planned(1, 'p', 1)])
+    expect(complete).toMatchObject({ state: 'complete', files: [], ended: instantAt(2) })
+    const broken = setError(1, 'why', instantAt(2))(job)
+    expect(broken).toMatchObject({ state: 'error', reason: 'why', ended: instantAt(2) })
+    for (const ended of [complete, broken, setStopped(instantAt(2))(job)])
+      for (const change of [setComplete(1, [], instantAt(3)), setError(1, 'x', instantAt(3)), incrementAttempt(1), setPlan(1, 'p', 1)])
         expect(change(ended)).toBe(ended)
-    for (const change of [completed(2, [], at(3)), failed(2, 'x', at(3)), begunAgain(2), planned(2, 'p', 1)]) expect(change(job)).toBe(job)
+    for (const change of [setComplete(2, [], instantAt(3)), setError(2, 'x', instantAt(3)), incrementAttempt(2), setPlan(2, 'p', 1)])
+      expect(change(job)).toBe(job)
   })
 
   it('is planned once, and begun again under the next attempt', () => {
-    const first = planned(1, 'first', 10)(job)
+    const first = setPlan(1, 'first', 10)(job)
     expect(first).toMatchObject({ plan: 'first', total: 10 })
-    expect(planned(1, 'second', 20)(first)).toBe(first)
-    expect(begunAgain(1)(first)).toEqual({ ...first, attempt: 2 })
+    expect(setPlan(1, 'second', 20)(first)).toBe(first)
+    expect(incrementAttempt(1)(first)).toEqual({ ...first, attempt: 2 })
   })
 
   it('is stopped whatever it came to, and retrieved when it is complete', () => {
-    expect(stopped(at(3))(complete)).toMatchObject({ state: 'stopped', ended: at(3) })
-    expect(retrieved(at(4))(complete)).toMatchObject({ retrieved: at(4) })
-    expect(retrieved(at(4))(job)).toBe(job)
-    expect(retrieved(at(3))(retrieved(at(4))(complete))).toMatchObject({ retrieved: at(4) })
+    expect(setStopped(instantAt(3))(complete)).toMatchObject({ state: 'stopped', ended: instantAt(3) })
+    expect(setRetrievalTime(instantAt(4))(complete)).toMatchObject({ retrieved: instantAt(4) })
+    expect(setRetrievalTime(instantAt(4))(job)).toBe(job)
+    expect(setRetrievalTime(instantAt(3))(setRetrievalTime(instantAt(4))(complete))).toMatchObject({ retrieved: instantAt(4) })
   })
 
   it('has a manifest that names its files', () => {
@@ -91,7 +92,7 @@ describe('A job', () => {
     ] as const
     const urls = new Map(files.map(({ name }) => [name, `http://files/${name}`]))
     const whole: Job = { ...complete, files }
-    expect(manifestOf({ ...whole, asked: { ...whole.asked, since: at(0) } }, urls)).toEqual({
+    expect(manifestOf({ ...whole, asked: { ...whole.asked, since: instantAt(0) } }, urls)).toEqual({
       transactionTime: '2024-02-29T12:00:01.000Z',
       request: job.request,
       requiresAccessToken: false,
@@ -111,18 +112,18 @@ describe('A job', () => {
     ['after ten days', 10, 17],
     ['after twelve days', 12, 17],
   ])('whose manifest was retrieved %s has files until day %s + …', (_, after, days) => {
-    const ended = at(2)
+    const ended = instantAt(2)
     const of = { ended, ...(after === undefined ? {} : { retrieved: ended + after * DAY }) }
-    expect(manifestEnds(of, 10)).toBe(ended + 10 * DAY)
-    expect(filesEnd(of, 10)).toBe(ended + days * DAY)
+    expect(manifestExpiryOf(of, 10)).toBe(ended + 10 * DAY)
+    expect(fileExpiryOf(of, 10)).toBe(ended + days * DAY)
   })
 
-  it('that is under way has no end', () => expect([manifestEnds(job, 10), filesEnd(job, 10)]).toEqual([undefined, undefined]))
+  it('that is under way has no end', () => expect([manifestExpiryOf(job, 10), fileExpiryOf(job, 10)]).toEqual([undefined, undefined]))
 })
 
 describe('From time to time', () => {
   it('jobs without a living execution are begun again, and others are left alone', async () => {
-    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     await kickOff(stores, { ...job, id: 'died', attempt: 3 })
     await kickOff(stores, { ...job, id: 'lives' })
     await kickOff(stores, { ...complete, id: 'done' })
@@ -134,7 +135,7 @@ describe('From time to time', () => {
   })
 
   it('a job that cannot be helped keeps no other waiting, and is told of when all were looked at', async () => {
-    const [stores, workflow] = [storesAt(at(5) + 40 * DAY), new Executions()]
+    const [stores, workflow] = [storesAt(instantAt(5) + 40 * DAY), new Executions()]
     for (const id of ['a', 'broken', 'c', 'worse']) await kickOff(stores, { ...job, id })
     workflow.isRunning = async (name) => {
       if (name.startsWith('broken') || name.startsWith('worse')) throw new RangeError(name)
@@ -142,35 +143,35 @@ describe('From time to time', () => {
     }
     const thrown = await resumeJobs(stores, workflow).catch((error: unknown) => error)
     expect(workflow.told.map((text) => text.split(' ')[1])).toEqual(['a-2', 'c-2'])
-    expect([(thrown as Error).message, allOf(thrown).map(String)]).toEqual([
+    expect([(thrown as Error).message, flattenErrors(thrown).map(String)]).toEqual([
       '2 of these failed: RangeError, RangeError',
       ['RangeError: broken-1', 'RangeError: worse-1'],
     ])
     for (const id of ['a', 'broken', 'c', 'worse']) {
-      await changeJob(stores.rows, id, completed(id === 'a' || id === 'c' ? 2 : 1, [], at(5)))
+      await changeJob(stores.rows, id, setComplete(id === 'a' || id === 'c' ? 2 : 1, [], instantAt(5)))
       await put(stores.blobs, `exports/${id}/files/Patient.ndjson`)
     }
     await put(stores.blobs, 'exports/nobodys/files/Patient.ndjson')
     const { abortParts } = stores.blobs
     stores.blobs.abortParts = (prefix) =>
       prefix === 'exports/broken/' ? Promise.reject(new Error('no')) : abortParts.call(stores.blobs, prefix)
-    await expect(removeExpired(stores, 10)).rejects.toThrow('no')
+    await expect(removeExpiredJobs(stores, 10)).rejects.toThrow('no')
     expect(await keysOf(stores.blobs)).toEqual(['exports/broken/files/Patient.ndjson'])
     expect(await readJob(stores.rows, 'broken')).toBeDefined()
-    await changeJob(stores.rows, 'broken', stopped(at(5)))
-    await kickOff(stores, { ...stopped(at(5))(job), id: 'stopped' })
-    await expect(removeStopped(stores)).rejects.toThrow('no')
+    await changeJob(stores.rows, 'broken', setStopped(instantAt(5)))
+    await kickOff(stores, { ...setStopped(instantAt(5))(job), id: 'stopped' })
+    await expect(removeStoppedJobs(stores)).rejects.toThrow('no')
     expect(await readJob(stores.rows, 'stopped')).toBeUndefined()
   })
 
   it('one that was begun too often is given up, with its files; not one that has come to its end meanwhile', async () => {
-    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     for (const id of ['broken', 'done']) {
       await kickOff(stores, { ...job, id, attempt: 1_000 })
       await put(stores.blobs, `exports/${id}/files/Patient.ndjson`)
     }
     workflow.isRunning = async (name) => {
-      if (name === 'done-1000') await changeJob(stores.rows, 'done', completed(1_000, [], at(4)))
+      if (name === 'done-1000') await changeJob(stores.rows, 'done', setComplete(1_000, [], instantAt(4)))
       return false
     }
     await resumeJobs(stores, workflow)
@@ -181,12 +182,12 @@ describe('From time to time', () => {
   })
 
   it('one whose work dies ten times without coming further is given up, with what it asked for as the reason', async () => {
-    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     await kickOff(stores, job)
     await put(stores.blobs, 'exports/j/files/Patient.ndjson')
     const die = async (): Promise<Job> => {
       const { attempt } = (await readJob(stores.rows, 'j'))!
-      await changeJob(stores.rows, 'j', begun(attempt))
+      await changeJob(stores.rows, 'j', setAttemptStart(attempt))
       workflow.running.clear()
       await resumeJobs(stores, workflow)
       return (await readJob(stores.rows, 'j'))!
@@ -201,38 +202,38 @@ describe('From time to time', () => {
   })
 
   it('of two who see that one died the later changes nothing', async () => {
-    const once = died(1, 0)(begun(1)(job))
-    expect([once.deaths, died(1, 0)(once)]).toEqual([{ count: 1, came: 0 }, once])
+    const once = countFailedAttempt(1, 0)(setAttemptStart(1)(job))
+    expect([once.deaths, countFailedAttempt(1, 0)(once)]).toEqual([{ count: 1, came: 0 }, once])
   })
 
   it('one that cannot be begun, or others died of, has not died, however often', async () => {
-    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     for (const id of ['waiting', 'beside']) await kickOff(stores, { ...job, id })
     for (let times = 1; times <= 20; times++) {
       workflow.running.clear()
-      await changeJob(stores.rows, 'beside', begun(times))
-      await spareOthers(stores.rows, new Set(['waiting']))
+      await changeJob(stores.rows, 'beside', setAttemptStart(times))
+      await clearOtherAttemptStarts(stores.rows, new Set(['waiting']))
       await resumeJobs(stores, workflow)
     }
     for (const id of ['waiting', 'beside']) expect(await readJob(stores.rows, id)).toMatchObject({ state: 'in-progress', attempt: 21 })
   })
 
   it('one that fails in an attempt that is over leaves the files to the next', async () => {
-    const stores = storesAt(at(5))
+    const stores = storesAt(instantAt(5))
     await kickOff(stores, { ...job, attempt: 2 })
     await put(stores.blobs, 'exports/j/tails/1')
-    await fail(stores, job, 'why')
+    await failJob(stores, job, 'why')
     expect([await readJob(stores.rows, 'j'), await keysOf(stores.blobs)]).toMatchObject([{ state: 'in-progress' }, ['exports/j/tails/1']])
   })
 
   it('what is over is removed, and what is not stays', async () => {
-    const stores = storesAt(at(2) + 10 * DAY)
+    const stores = storesAt(instantAt(2) + 10 * DAY)
     await kickOff(stores, { ...complete, id: 'over' })
-    await kickOff(stores, { ...complete, id: 'linked', retrieved: at(2) + 5 * DAY })
+    await kickOff(stores, { ...complete, id: 'linked', retrieved: instantAt(2) + 5 * DAY })
     await kickOff(stores, { ...job, id: 'going' })
     for (const id of ['over', 'linked', 'going', 'unknown'])
       for (const name of ['files/Patient.ndjson', 'tails/1']) await put(stores.blobs, `exports/${id}/${name}`)
-    await removeExpired(stores, 10)
+    await removeExpiredJobs(stores, 10)
     expect(await keysOf(stores.blobs)).toEqual([
       ...['exports/going/files/Patient.ndjson', 'exports/going/tails/1', 'exports/linked/files/Patient.ndjson'],
     ])
@@ -240,31 +241,31 @@ describe('From time to time', () => {
   })
 
   it('a job that is stopped is gone with its files, its uploads and its rows, and an hour later with what a late step left', async () => {
-    const stores = storesAt(at(5))
+    const stores = storesAt(instantAt(5))
     await kickOff(stores, job)
     await put(stores.blobs, 'exports/j/tails/1')
     const upload = await stores.blobs.openParts('exports/j/files/Patient.ndjson', 'text/plain')
     const leaveRow = () => stores.rows.change('exports/j/files', 'Patient', () => ({ id: upload.id, next: 1 }))
     await leaveRow()
-    await changeJob(stores.rows, 'j', stopped(at(5)))
+    await changeJob(stores.rows, 'j', setStopped(instantAt(5)))
     await kickOff(stores, { ...job, id: 'going' })
     await put(stores.blobs, 'exports/going/tails/1')
-    await removeStopped(stores)
+    await removeStoppedJobs(stores)
     expect([await keysOf(stores.blobs), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([
       ['exports/going/tails/1'],
       undefined,
     ])
     expect(stores.blobs.uploads.get(upload.id)?.isOpen).toBe(false)
     await leaveRow()
-    await removeStopped({ ...stores, now: () => at(5) + HOUR - 1 })
+    await removeStoppedJobs({ ...stores, now: () => instantAt(5) + HOUR - 1 })
     expect(await readJob(stores.rows, 'j')).toMatchObject({ state: 'stopped' })
     await leaveRow()
-    await removeStopped({ ...stores, now: () => at(5) + HOUR })
+    await removeStoppedJobs({ ...stores, now: () => instantAt(5) + HOUR })
     expect([await readJob(stores.rows, 'j'), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([undefined, undefined])
   })
 
   it('what is left of jobs that are no more goes, also where it is an upload alone; not of one that begins meanwhile', async () => {
-    const stores = storesAt(at(5))
+    const stores = storesAt(instantAt(5))
     const upload = await stores.blobs.openParts('exports/gone/files/Patient.ndjson', 'text/plain')
     await put(stores.blobs, 'exports/new/tails/1')
     const list = stores.blobs.list.bind(stores.blobs)
@@ -272,24 +273,24 @@ describe('From time to time', () => {
       if (prefix === 'exports/') await kickOff(stores, { ...job, id: 'new' })
       yield* list(prefix)
     }
-    await removeExpired(stores, 10)
+    await removeExpiredJobs(stores, 10)
     expect(stores.blobs.uploads.get(upload.id)?.isOpen).toBe(false)
     expect(await keysOf(stores.blobs)).toEqual(['exports/new/tails/1'])
   })
 
   it('what a step left of a job that failed goes', async () => {
-    const stores = storesAt(at(5))
-    await kickOff(stores, failed(1, 'why', at(4))(job))
+    const stores = storesAt(instantAt(5))
+    await kickOff(stores, setError(1, 'why', instantAt(4))(job))
     await put(stores.blobs, 'exports/j/tails/1')
-    await removeExpired(stores, 10)
+    await removeExpiredJobs(stores, 10)
     expect([await keysOf(stores.blobs), await readJob(stores.rows, 'j')]).toMatchObject([[], { state: 'error' }])
   })
 
   it('a job that is cancelled while it is begun again is not started', async () => {
-    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    const [stores, workflow] = [storesAt(instantAt(5)), new Executions()]
     await kickOff(stores, job)
     workflow.isRunning = async () => {
-      await changeJob(stores.rows, 'j', stopped(at(5)))
+      await changeJob(stores.rows, 'j', setStopped(instantAt(5)))
       return false
     }
     await resumeJobs(stores, workflow)
@@ -301,7 +302,7 @@ describe('A plan', () => {
   const cut = (type: string, entries: number, ...ends: readonly number[]) => ({ type, entries, ends: [...ends, 1_000] })
 
   it('puts small types together, and cuts large ones', () => {
-    const segments = packed([cut('A', 1), cut('B', 2), cut('C', 30, 100, 200), cut('D', 0)], 10, 100)
+    const segments = packSegments([cut('A', 1), cut('B', 2), cut('C', 30, 100, 200), cut('D', 0)], 10, 100)
     expect(segments.map((pieces) => pieces.map(({ type, since, until }) => [type, since, until]))).toEqual([
       ...[
         [
@@ -320,7 +321,7 @@ describe('A plan', () => {
 
   it('covers each type once, in about as many segments as may be', () => {
     const ends = Array.from({ length: 5_000 }, (_, i) => i + 1)
-    const segments = packed(
+    const segments = packSegments(
       [
         { type: 'A', since: 0, entries: 5_000_000, ends },
         { type: 'B', entries: 7, ends: [9] },

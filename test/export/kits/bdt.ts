@@ -1,78 +1,92 @@
 /** What SMART's Bulk Data Tester asserts. https://github.com/smart-on-fhir/bdt, src/testSuite */
 import { expect } from '@jest/globals'
 import type { Tree } from '../../fixtures/resources.ts'
-import { accepts, begun, entry, exported, LENIENT, outcome, parameters, refuses, text } from './holds.ts'
-import { type Asked, LEVELS, type Level, type Row, URL_OF_SERVER } from './site.ts'
+import {
+  expectAccepted,
+  expectEntry,
+  expectOutcome,
+  expectRejected,
+  expectStarted,
+  LENIENT_HANDLING,
+  parametersContent,
+  textParameter,
+  withExport,
+} from './holds.ts'
+import { EXPORT_PATHS, type ExportLevel, type KitRow, type RequestContent, SERVER_URL } from './site.ts'
 
-const levels = Object.keys(LEVELS) as Level[]
+const levels = Object.keys(EXPORT_PATHS) as ExportLevel[]
 const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 const FUTURE = '2057-01-01T00:00:00+05:00'
 const NO_DATE = '0000-60-01T30:70:80+05:00'
 const FILTER = 'Patient?status=active'
 
 /** By GET and by POST. */
-const bothWays = (name: string, value: string): readonly (readonly [method: string, query: Record<string, string>, asked: Asked])[] => [
+const bothWays = (
+  name: string,
+  value: string,
+): readonly (readonly [method: string, query: Record<string, string>, asked: RequestContent])[] => [
   ['GET', { [name]: value }, {}],
-  ['POST', {}, parameters(name === '_since' ? { name, valueInstant: value } : text(name, value))],
+  ['POST', {}, parametersContent(name === '_since' ? { name, valueInstant: value } : textParameter(name, value))],
 ]
 
-const rowsOf = (level: Level): readonly Row[] => {
+const rowsOf = (level: ExportLevel): readonly KitRow[] => {
   const kit = (test: string) => `bdt/${level}: ${test}`
-  const both = (test: string, holds: string, name: string, value: string, check: typeof refuses): readonly Row[] =>
+  const both = (test: string, holds: string, name: string, value: string, check: typeof expectRejected): readonly KitRow[] =>
     bothWays(name, value).map(
-      ([method, query, asked]): Row => [kit(test), `${holds}, by ${method}`, (site) => check(site, level, query, asked)],
+      ([method, query, asked]): KitRow => [kit(test), `${holds}, by ${method}`, (site) => check(site, level, query, asked)],
     )
   return [
-    ...(['accept', 'prefer'] as const).flatMap((header): readonly Row[] => [
+    ...(['accept', 'prefer'] as const).flatMap((header): readonly KitRow[] => [
       [
         kit(`Requires ${header}`),
         'by GET',
-        (site) => refuses(site, level, {}, { headers: { [header]: header === 'accept' ? '' : undefined } }),
+        (site) => expectRejected(site, level, {}, { headers: { [header]: header === 'accept' ? '' : undefined } }),
       ],
       [
         kit(`Requires ${header}`),
         'by POST',
-        (site) => refuses(site, level, {}, { ...parameters(), headers: { [header]: header === 'accept' ? '' : undefined } }),
+        (site) => expectRejected(site, level, {}, { ...parametersContent(), headers: { [header]: header === 'accept' ? '' : undefined } }),
       ],
     ]),
-    [kit('Allows handling=lenient'), 'beside respond-async', (site) => accepts(site, level, { _type: 'Patient' }, LENIENT)],
+    [kit('Allows handling=lenient'), 'beside respond-async', (site) => expectAccepted(site, level, { _type: 'Patient' }, LENIENT_HANDLING)],
     ...['application/fhir+ndjson', 'application/ndjson', 'ndjson'].flatMap((format) =>
-      both('Accepts _outputFormat', format, '_outputFormat', format, accepts),
+      both('Accepts _outputFormat', format, '_outputFormat', format, expectAccepted),
     ),
     ...['application/xml', 'text/html', 'x-custom'].flatMap((format) =>
-      both('Rejects unsupported format', format, '_outputFormat', format, refuses),
+      both('Rejects unsupported format', format, '_outputFormat', format, expectRejected),
     ),
-    ...both('Rejects _since', 'that is no date', '_since', NO_DATE, refuses),
-    ...both('Rejects _since', 'in the future', '_since', FUTURE, refuses),
-    ...both('Validates _type', 'a type that is none', '_type', 'MissingType', refuses),
-    [kit('Accepts multiple _type parameters'), 'by GET', (site) => accepts(site, level, { _type: ['Patient', 'Observation'] })],
+    ...both('Rejects _since', 'that is no date', '_since', NO_DATE, expectRejected),
+    ...both('Rejects _since', 'in the future', '_since', FUTURE, expectRejected),
+    ...both('Validates _type', 'a type that is none', '_type', 'MissingType', expectRejected),
+    [kit('Accepts multiple _type parameters'), 'by GET', (site) => expectAccepted(site, level, { _type: ['Patient', 'Observation'] })],
     [
       kit('Accepts includeAssociatedData'),
       'says that it does not, and goes on without it leniently',
       async (site) => {
-        await refuses(site, level, { includeAssociatedData: 'LatestProvenanceResources' })
-        await accepts(site, level, { includeAssociatedData: 'LatestProvenanceResources' }, LENIENT)
+        await expectRejected(site, level, { includeAssociatedData: 'LatestProvenanceResources' })
+        await expectAccepted(site, level, { includeAssociatedData: 'LatestProvenanceResources' }, LENIENT_HANDLING)
       },
     ],
     ...[FILTER, [FILTER, 'Patient?gender=male']].map(
-      (filter): Row => [
+      (filter): KitRow => [
         kit('Handles _typeFilter'),
         `${filter}: one it cannot use is refused, or told leniently`,
         async (site) => {
-          await refuses(site, level, { _typeFilter: filter })
-          await accepts(site, level, { _typeFilter: filter }, LENIENT)
+          await expectRejected(site, level, { _typeFilter: filter })
+          await expectAccepted(site, level, { _typeFilter: filter }, LENIENT_HANDLING)
         },
       ],
     ),
-    ...both('Handles _typeFilter', 'one it can use', '_typeFilter', 'Patient?gender=male', accepts),
+    ...both('Handles _typeFilter', 'one it can use', '_typeFilter', 'Patient?gender=male', expectAccepted),
     ...bothWays('_elements', 'id,Patient.meta').map(
-      ([method, query, asked]): Row => [
+      ([method, query, asked]): KitRow => [
         kit('Accepts _elements'),
         `each line has them, and says that it is not all, by ${method}`,
         (site) => {
-          const more = asked.body === undefined ? asked : parameters(...(asked.body as Tree).parameter, text('_type', 'Patient'))
+          const more =
+            asked.body === undefined ? asked : parametersContent(...(asked.body as Tree).parameter, textParameter('_type', 'Patient'))
           const type = asked.body === undefined ? { _type: 'Patient' } : {}
-          return exported(site, level, { ...query, ...type }, more, async (manifest) => subsetted(await site.lines(manifest)))
+          return withExport(site, level, { ...query, ...type }, more, async (manifest) => subsetted(await site.lines(manifest)))
         },
       ],
     ),
@@ -80,21 +94,21 @@ const rowsOf = (level: Level): readonly Row[] => {
       kit('Accepts multiple _elements parameters'),
       'each line has them',
       (site) =>
-        exported(site, level, { _elements: ['id', 'Patient.meta'], _type: 'Patient' }, {}, async (manifest) =>
+        withExport(site, level, { _elements: ['id', 'Patient.meta'], _type: 'Patient' }, {}, async (manifest) =>
           subsetted(await site.lines(manifest)),
         ),
     ],
-    [kit('Can start an export'), 'by GET', (site) => accepts(site, level)],
-    [kit('Can start an export'), 'by POST', (site) => accepts(site, level, {}, parameters())],
+    [kit('Can start an export'), 'by GET', (site) => expectAccepted(site, level)],
+    [kit('Can start an export'), 'by POST', (site) => expectAccepted(site, level, {}, parametersContent())],
     [
       kit('Requires authorization header'),
       'who sends none is refused',
-      async (site) => outcome(await site.kickOff(level, {}, { headers: { authorization: undefined } }), 401, 406),
+      async (site) => expectOutcome(await site.kickOff(level, {}, { headers: { authorization: undefined } }), 401, 406),
     ],
     [
       kit('Rejects invalid token'),
       'whatever it is',
-      async (site) => outcome(await site.kickOff(level, {}, { headers: { authorization: 'Bearer invalidToken' } }), 401, 406),
+      async (site) => expectOutcome(await site.kickOff(level, {}, { headers: { authorization: 'Bearer invalidToken' } }), 401, 406),
     ],
   ]
 }
@@ -106,28 +120,32 @@ function subsetted(lines: readonly Tree[]): void {
 }
 
 const patients = (...ids: readonly string[]) =>
-  parameters(...ids.map((id) => ({ name: 'patient', valueReference: { reference: `Patient/${id}` } })))
+  parametersContent(...ids.map((id) => ({ name: 'patient', valueReference: { reference: `Patient/${id}` } })))
 
-const PATIENTS: readonly Row[] = [
-  ...(['patient', 'group'] as const).flatMap((level): readonly Row[] => [
+const PATIENTS: readonly KitRow[] = [
+  ...(['patient', 'group'] as const).flatMap((level): readonly KitRow[] => [
     [
       `bdt/${level}: Supports the patient parameter`,
       'only that patient is exported',
       (site) =>
-        exported(site, level, { _type: 'Patient' }, patients('2'), async (manifest) =>
+        withExport(site, level, { _type: 'Patient' }, patients('2'), async (manifest) =>
           expect((await site.lines(manifest)).map(({ id }) => id)).toEqual(['2']),
         ),
     ],
     [
       `bdt/${level}: Can start an export with patient parameter`,
       'of whoever it is',
-      (site) => accepts(site, level, {}, patients('123', '456')),
+      (site) => expectAccepted(site, level, {}, patients('123', '456')),
     ],
   ]),
-  ['bdt/system: Rejects the patient parameter', 'as it is of all there is', (site) => refuses(site, 'system', {}, patients('123', '456'))],
+  [
+    'bdt/system: Rejects the patient parameter',
+    'as it is of all there is',
+    (site) => expectRejected(site, 'system', {}, patients('123', '456')),
+  ],
 ]
 
-const STATUS: readonly Row[] = [
+const STATUS: readonly KitRow[] = [
   [
     'bdt/Responds with 202 for active exports',
     'with a progress that is short and a time to wait, until it is complete',
@@ -151,11 +169,11 @@ const STATUS: readonly Row[] = [
     'bdt/Generates valid status response',
     'what was asked, when, and files with links and counts',
     (site) =>
-      exported(site, 'system', { _type: 'Patient' }, {}, async ({ transactionTime, request, requiresAccessToken, output, error }) => {
+      withExport(site, 'system', { _type: 'Patient' }, {}, async ({ transactionTime, request, requiresAccessToken, output, error }) => {
         expect(transactionTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/)
-        expect([request, requiresAccessToken]).toEqual([`${URL_OF_SERVER}/$export?_type=Patient`, false])
+        expect([request, requiresAccessToken]).toEqual([`${SERVER_URL}/$export?_type=Patient`, false])
         expect(output.length).toBeGreaterThan(0)
-        for (const item of output) entry(item, 'Patient')
+        for (const item of output) expectEntry(item, 'Patient')
         expect(error).toEqual([])
       }),
   ],
@@ -174,32 +192,38 @@ const STATUS: readonly Row[] = [
     'and are found no more',
     async (site) => {
       const kickOff = await site.kickOff('system')
-      begun(kickOff)
+      expectStarted(kickOff)
       const first = await site.cancel(kickOff)
       expect([first.status, first.text]).toEqual([202, ''])
-      outcome(await site.cancel(kickOff), 404)
+      expectOutcome(await site.cancel(kickOff), 404)
     },
   ],
   [
     'bdt/Includes lenient errors in the payload errors array',
     'what was not understood is named there',
     (site) =>
-      exported(site, 'system', { includeAssociatedData: 'LatestProvenanceResources', _type: 'Patient' }, LENIENT, async ({ error }) => {
-        expect(error.length).toBeGreaterThan(0)
-        for (const item of error) entry(item, 'OperationOutcome')
-        const lines = await site.lines({ output: error })
-        expect(lines.map(({ resourceType }) => resourceType)).toEqual(lines.map(() => 'OperationOutcome'))
-        expect(JSON.stringify(lines)).toContain('includeAssociatedData')
-      }),
+      withExport(
+        site,
+        'system',
+        { includeAssociatedData: 'LatestProvenanceResources', _type: 'Patient' },
+        LENIENT_HANDLING,
+        async ({ error }) => {
+          expect(error.length).toBeGreaterThan(0)
+          for (const item of error) expectEntry(item, 'OperationOutcome')
+          const lines = await site.lines({ output: error })
+          expect(lines.map(({ resourceType }) => resourceType)).toEqual(lines.map(() => 'OperationOutcome'))
+          expect(JSON.stringify(lines)).toContain('includeAssociatedData')
+        },
+      ),
   ],
 ]
 
-const DOWNLOAD: readonly Row[] = [
+const DOWNLOAD: readonly KitRow[] = [
   [
     'bdt/Does not require access token if the requiresAccessToken field in the status body is not true',
     'a file is read without one',
     (site) =>
-      exported(site, 'system', { _type: 'Patient' }, {}, async ({ requiresAccessToken, output }) => {
+      withExport(site, 'system', { _type: 'Patient' }, {}, async ({ requiresAccessToken, output }) => {
         expect(requiresAccessToken).toBe(false)
         expect((await site.ask('GET', output[0].url)).status).toBe(200)
       }),
@@ -208,7 +232,7 @@ const DOWNLOAD: readonly Row[] = [
     'bdt/Generates valid file response',
     'NDJSON, each line JSON',
     (site) =>
-      exported(site, 'system', { _type: 'Patient' }, {}, async (manifest) => {
+      withExport(site, 'system', { _type: 'Patient' }, {}, async (manifest) => {
         const { headers } = await site.ask('GET', manifest.output[0].url)
         expect(headers.get('content-type')).toBe('application/fhir+ndjson')
         expect((await site.lines(manifest)).map(({ id }) => id).toSorted()).toEqual(['1', '2'])
@@ -218,13 +242,13 @@ const DOWNLOAD: readonly Row[] = [
     'bdt/Supports binary file attachments in DocumentReference resources',
     'data, or an absolute url that can be downloaded',
     (site) =>
-      exported(site, 'system', { _type: 'DocumentReference' }, {}, async (manifest) => {
+      withExport(site, 'system', { _type: 'DocumentReference' }, {}, async (manifest) => {
         const attachments = (await site.lines(manifest)).flatMap(({ content }) => content.map(({ attachment }: Tree) => attachment))
         expect(attachments.filter(({ data, url }: Tree) => (data === undefined) === (url === undefined))).toEqual([])
         const [{ url }] = attachments.filter(({ url }: Tree) => url !== undefined)
-        expect(url).toBe(`${URL_OF_SERVER}/Binary/scan`)
+        expect(url).toBe(`${SERVER_URL}/Binary/scan`)
         expect((await site.ask('GET', url, {}, await site.tokenFor('system/Binary.rs'))).status).toBe(200)
-        outcome(await site.ask('GET', url), 401)
+        expectOutcome(await site.ask('GET', url), 401)
       }),
   ],
   [
@@ -235,14 +259,14 @@ const DOWNLOAD: readonly Row[] = [
       const { body } = await site.finished(kickOff)
       expect((await site.ask('GET', body.output[0].url)).status).toBe(200)
       await site.cancel(kickOff)
-      outcome(await site.ask('GET', body.output[0].url), 404)
+      expectOutcome(await site.ask('GET', body.output[0].url), 404)
     },
   ],
 ]
 
 const names = (operation: readonly Tree[] = []): readonly string[] => operation.map(({ name }) => name)
 
-const METADATA: readonly Row[] = [
+const METADATA: readonly KitRow[] = [
   [
     'bdt/The CapabilityStatement instantiates the bulk-data CapabilityStatement',
     'by its canonical URL',
@@ -257,7 +281,7 @@ const METADATA: readonly Row[] = [
     async (site) => {
       const { security } = (await site.ask('GET', 'metadata')).body.rest[0]
       const uris = security.extension.find(({ url }: Tree) => url.endsWith('/oauth-uris')).extension
-      expect(uris).toContainEqual({ url: 'token', valueUri: `${URL_OF_SERVER}/auth/token` })
+      expect(uris).toContainEqual({ url: 'token', valueUri: `${SERVER_URL}/auth/token` })
     },
   ],
   [
@@ -275,4 +299,4 @@ const METADATA: readonly Row[] = [
   ],
 ]
 
-export const BDT: readonly Row[] = [...levels.flatMap(rowsOf), ...PATIENTS, ...STATUS, ...DOWNLOAD, ...METADATA]
+export const BDT: readonly KitRow[] = [...levels.flatMap(rowsOf), ...PATIENTS, ...STATUS, ...DOWNLOAD, ...METADATA]

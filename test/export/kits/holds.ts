@@ -1,9 +1,9 @@
 /** What both kits assert of answers. */
 import { expect } from '@jest/globals'
 import type { Tree } from '../../fixtures/resources.ts'
-import type { Answer, Asked, Level, Site } from './site.ts'
+import type { ExportLevel, RequestContent, Site, TestResponse } from './site.ts'
 
-export function outcome(answer: Answer, ...statuses: readonly number[]): void {
+export function expectOutcome(answer: TestResponse, ...statuses: readonly number[]): void {
   expect(statuses).toContain(answer.status)
   expect(answer.headers.get('content-type')).toMatch(/^application\/(?:fhir\+)?json/)
   expect(answer.body.resourceType).toBe('OperationOutcome')
@@ -11,35 +11,35 @@ export function outcome(answer: Answer, ...statuses: readonly number[]): void {
 }
 
 /** It did not begin; should it have, it is ended. */
-export async function refuses(site: Site, level: Level, query = {}, asked: Asked = {}): Promise<void> {
+export async function expectRejected(site: Site, level: ExportLevel, query = {}, asked: RequestContent = {}): Promise<void> {
   const answer = await site.kickOff(level, query, asked)
   if (answer.status === 202) await site.cancel(answer)
-  outcome(answer, 400, 401, 403, 406)
+  expectOutcome(answer, 400, 401, 403, 406)
 }
 
 /** It began, and is ended. */
-export async function accepts(site: Site, level: Level, query = {}, asked: Asked = {}): Promise<void> {
+export async function expectAccepted(site: Site, level: ExportLevel, query = {}, asked: RequestContent = {}): Promise<void> {
   const answer = await site.kickOff(level, query, asked)
   await site.cancel(answer)
-  begun(answer)
+  expectStarted(answer)
 }
 
-export function begun({ status, headers, text }: Answer): void {
+export function expectStarted({ status, headers, text }: TestResponse): void {
   expect([status, text]).toEqual([202, ''])
   expect(headers.get('content-location')).toMatch(/^http:\/\/127\.0\.0\.1\/fhir\/export\/[\w-]+$/)
 }
 
 /** The manifest of an export that is made for it, and ended afterwards. */
-export async function exported(
+export async function withExport(
   site: Site,
-  level: Level,
+  level: ExportLevel,
   query = {},
-  asked: Asked = {},
+  asked: RequestContent = {},
   use?: (manifest: Tree) => Promise<void>,
 ): Promise<void> {
   const answer = await site.kickOff(level, query, asked)
   try {
-    begun(answer)
+    expectStarted(answer)
     const { status, headers, body } = await site.finished(answer)
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json'])
     await use?.(body)
@@ -48,11 +48,11 @@ export async function exported(
   }
 }
 
-const WHOLE = new WeakMap<Site, Map<Level, Promise<Tree>>>()
+const WHOLE = new WeakMap<Site, Map<ExportLevel, Promise<Tree>>>()
 
 /** The manifest of everything of a level, which is exported once for all who look at it. */
-export async function whole(site: Site, level: Level, use: (manifest: Tree) => Promise<void>): Promise<void> {
-  const known = WHOLE.get(site) ?? new Map<Level, Promise<Tree>>()
+export async function withLevelExport(site: Site, level: ExportLevel, use: (manifest: Tree) => Promise<void>): Promise<void> {
+  const known = WHOLE.get(site) ?? new Map<ExportLevel, Promise<Tree>>()
   WHOLE.set(site, known)
   if (!known.has(level))
     known.set(
@@ -62,12 +62,12 @@ export async function whole(site: Site, level: Level, use: (manifest: Tree) => P
   await use((await known.get(level))!)
 }
 
-export const parameters = (...parameter: readonly Tree[]): Asked => ({ body: { resourceType: 'Parameters', parameter } })
-export const text = (name: string, valueString: string): Tree => ({ name, valueString })
-export const LENIENT: Asked = { headers: { prefer: 'respond-async,handling=lenient' } }
+export const parametersContent = (...parameter: readonly Tree[]): RequestContent => ({ body: { resourceType: 'Parameters', parameter } })
+export const textParameter = (name: string, valueString: string): Tree => ({ name, valueString })
+export const LENIENT_HANDLING: RequestContent = { headers: { prefer: 'respond-async,handling=lenient' } }
 
 /** One entry of a manifest. */
-export function entry(item: Tree, type?: string): void {
+export function expectEntry(item: Tree, type?: string): void {
   expect(item).toEqual({ type: expect.any(String), url: expect.stringMatching(/^https?:\/\//), count: expect.any(Number) })
   expect(item.count).toBeGreaterThan(0)
   if (type !== undefined) expect(item.type).toBe(type)

@@ -4,34 +4,42 @@
  */
 import { addClient, openAdministration } from '../../../lambdas/runtime/control/administration.ts'
 import { startServer } from '../../api/server.ts'
-import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
+import { assertionFormOf, createKeyPair, signAssertion } from '../../auth/assertions.ts'
 import { RECORD } from '../../auth/inferno/record.ts'
-import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import { newFolder, runAtEnd } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 
 /** `by`: the kit's test, as kit/test. `holds`: what must. */
-export type Row = readonly [by: string, holds: string, check: (site: Site) => Promise<void>]
+export type KitRow = readonly [by: string, holds: string, check: (site: Site) => Promise<void>]
 
 /** Where the server says it is: a port of this machine stands behind it. */
-export const URL_OF_SERVER = 'http://127.0.0.1/fhir'
+export const SERVER_URL = 'http://127.0.0.1/fhir'
 
-export type Level = 'system' | 'patient' | 'group'
-export const LEVELS: Readonly<Record<Level, string>> = { system: '$export', patient: 'Patient/$export', group: 'Group/all/$export' }
+export type ExportLevel = 'system' | 'patient' | 'group'
+export const EXPORT_PATHS: Readonly<Record<ExportLevel, string>> = {
+  system: '$export',
+  patient: 'Patient/$export',
+  group: 'Group/all/$export',
+}
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: Tree }
+export type TestResponse = { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: Tree }
 
 /** `headers`: undefined leaves one out. */
-export type Asked = { readonly headers?: Readonly<Record<string, string | undefined>>; readonly body?: unknown }
+export type RequestContent = { readonly headers?: Readonly<Record<string, string | undefined>>; readonly body?: unknown }
 
 export type Site = {
   /** `url`: absolute, or below the base. Without a token it asks as nobody. */
-  readonly ask: (method: string, url: string, asked?: Asked, token?: string) => Promise<Answer>
+  readonly ask: (method: string, url: string, asked?: RequestContent, token?: string) => Promise<TestResponse>
   /** As the kits do; what they leave out or change stands in `asked`. By POST where there is a body. */
-  readonly kickOff: (level: Level, query?: Readonly<Record<string, string | readonly string[]>>, asked?: Asked) => Promise<Answer>
+  readonly kickOff: (
+    level: ExportLevel,
+    query?: Readonly<Record<string, string | readonly string[]>>,
+    asked?: RequestContent,
+  ) => Promise<TestResponse>
   /** Polls until the export is no longer under way. */
-  readonly finished: (kickOff: Answer) => Promise<Answer>
-  readonly cancel: (kickOff: Answer) => Promise<Answer>
+  readonly finished: (kickOff: TestResponse) => Promise<TestResponse>
+  readonly cancel: (kickOff: TestResponse) => Promise<TestResponse>
   /** All resources of the output of a type; without one of all. */
   readonly lines: (manifest: Tree, type?: string) => Promise<readonly Tree[]>
   /** Of the client; with fewer scopes than it is registered for. */
@@ -53,18 +61,18 @@ const MORE: readonly Tree[] = [
 
 export async function openSite(): Promise<Site> {
   const folder = newFolder()
-  const pair = await keyPair('ES384', 'es')
+  const pair = await createKeyPair('ES384', 'es')
   const ports = await openAdministration(folder, { isNew: true })
-  atEnd(() => ports.close())
+  runAtEnd(() => ports.close())
   const common = { name: 'a kit', redirectUris: [], tenants: ['default'], mayIntrospect: false }
   await addClient(ports, { id: 'kit', ...common, authentication: { kind: 'keys', keys: [pair.jwk] }, scopes: ['system/*.cruds'] })
   const { embedded, base } = await startServer({ FHIR_ACCESS: 'token' }, folder)
-  atEnd(() => embedded.close())
+  runAtEnd(() => embedded.close())
   const ask: Site['ask'] = async (method, url, { headers = {}, body } = {}, token) => {
-    const absolute = url.startsWith('http') ? url : `${URL_OF_SERVER}/${url}`
-    if (!absolute.startsWith(`${URL_OF_SERVER}/`)) throw new Error(`${url} is not of the server`)
+    const absolute = url.startsWith('http') ? url : `${SERVER_URL}/${url}`
+    if (!absolute.startsWith(`${SERVER_URL}/`)) throw new Error(`${url} is not of the server`)
     const sent = Object.entries({ ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers })
-    const answer = await fetch(absolute.replace(URL_OF_SERVER, base), {
+    const answer = await fetch(absolute.replace(SERVER_URL, base), {
       method,
       headers: sent.filter((each): each is [string, string] => each[1] !== undefined),
       ...(body === undefined ? {} : { body: body instanceof URLSearchParams ? body : JSON.stringify(body) }),
@@ -74,12 +82,12 @@ export async function openSite(): Promise<Site> {
     return { status: answer.status, headers: answer.headers, text, body: isJson ? JSON.parse(text) : undefined }
   }
   const tokenFor = async (scope: string): Promise<string> => {
-    const claims = { aud: `${URL_OF_SERVER}/auth/token`, exp: Math.floor(Date.now() / 1000) + 300 }
-    const form = { ...assertionForm(assertion(pair, 'kit', Date.now(), { claims })), scope }
+    const claims = { aud: `${SERVER_URL}/auth/token`, exp: Math.floor(Date.now() / 1000) + 300 }
+    const form = { ...assertionFormOf(signAssertion(pair, 'kit', Date.now(), { claims })), scope }
     return (await ask('POST', 'auth/token', { body: new URLSearchParams(form) })).body.access_token
   }
   const token = await tokenFor('system/*.cruds')
-  const loaded = await ask('POST', `${URL_OF_SERVER}/`, { headers: JSON_BODY, body: bundleOf([...RECORD, ...MORE]) }, token)
+  const loaded = await ask('POST', `${SERVER_URL}/`, { headers: JSON_BODY, body: bundleOf([...RECORD, ...MORE]) }, token)
   if (loaded.status !== 200) throw new Error(`The record was not loaded: ${loaded.text}`)
   return siteOf(ask, tokenFor, token)
 }
@@ -92,7 +100,7 @@ const bundleOf = (resources: readonly Tree[]): Tree => ({
 })
 
 export function siteOf(ask: Site['ask'], tokenFor: Site['tokenFor'], token: string): Site {
-  const locationOf = ({ headers }: Answer): string => headers.get('content-location') ?? `${URL_OF_SERVER}/export/none`
+  const locationOf = ({ headers }: TestResponse): string => headers.get('content-location') ?? `${SERVER_URL}/export/none`
   const site: Site = {
     ask,
     tokenFor,
@@ -100,7 +108,7 @@ export function siteOf(ask: Site['ask'], tokenFor: Site['tokenFor'], token: stri
       const search = new URLSearchParams(
         Object.entries(query).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),
       )
-      const url = search.size === 0 ? LEVELS[level] : `${LEVELS[level]}?${search}`
+      const url = search.size === 0 ? EXPORT_PATHS[level] : `${EXPORT_PATHS[level]}?${search}`
       const usual = { accept: 'application/fhir+json', prefer: 'respond-async', ...(body === undefined ? {} : JSON_BODY) }
       const sent = { headers: { ...usual, ...headers }, ...(body === undefined ? {} : { body }) }
       const isAnonymous = Object.hasOwn(headers, 'authorization')
@@ -113,7 +121,7 @@ export function siteOf(ask: Site['ask'], tokenFor: Site['tokenFor'], token: stri
     cancel: (kickOff) => ask('DELETE', locationOf(kickOff), { headers: { accept: 'application/json' } }, token),
     async lines({ output }, type) {
       const wanted = output.filter((file: Tree) => type === undefined || file.type === type)
-      const files: Answer[] = await Promise.all(wanted.map(({ url }: Tree) => ask('GET', url)))
+      const files: TestResponse[] = await Promise.all(wanted.map(({ url }: Tree) => ask('GET', url)))
       return files.flatMap(({ text }) =>
         text
           .split('\n')

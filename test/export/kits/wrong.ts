@@ -1,7 +1,7 @@
 /** Servers that are wrong throughout: one refuses everything, and one takes everything and exports nothing. A row that holds of both would hold of any. */
-import { type Answer, type Site, siteOf, URL_OF_SERVER } from './site.ts'
+import { SERVER_URL, type Site, siteOf, type TestResponse } from './site.ts'
 
-const answerOf = (status: number, body: object | undefined, headers: Record<string, string> = {}): Answer => ({
+const answerOf = (status: number, body: object | undefined, headers: Record<string, string> = {}): TestResponse => ({
   status,
   headers: new Headers({ 'content-type': 'application/json', ...headers }),
   text: body === undefined ? '' : JSON.stringify(body),
@@ -18,8 +18,8 @@ const refusing: Site['ask'] = async () => answerOf(400, REFUSAL)
 
 const taking: Site['ask'] = async (method, url) =>
   url.includes('$export') || method === 'DELETE'
-    ? answerOf(202, undefined, { 'content-location': `${URL_OF_SERVER}/export/any` })
+    ? answerOf(202, undefined, { 'content-location': `${SERVER_URL}/export/any` })
     : answerOf(200, NOTHING)
 
 /** Made anew for each row. */
-export const WRONG: readonly (() => Site)[] = [refusing, taking].map((ask) => () => siteOf(ask, async () => 'token', 'token'))
+export const FAULTY_SITES: readonly (() => Site)[] = [refusing, taking].map((ask) => () => siteOf(ask, async () => 'token', 'token'))

@@ -2,15 +2,15 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../../lambdas/access/access.ts'
 import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
-import { type Members, membersOf } from '../../../lambdas/export/plan/group-members.ts'
-import { keepPlanned, plannedOf } from '../../../lambdas/export/plan/stored-plan.ts'
+import { type ExportPatients, findExportPatients } from '../../../lambdas/export/plan/group-members.ts'
+import { readPlan, storePlan } from '../../../lambdas/export/plan/stored-plan.ts'
 import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
 import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
-import { patient, ref, type Tree } from '../../fixtures/resources.ts'
-import { at } from '../../fixtures/versions.ts'
+import { patient, referenceTo, type Tree } from '../../fixtures/resources.ts'
+import { instantAt } from '../../fixtures/versions.ts'
 
-const member = (reference: string, fields: object = {}): Tree => ({ entity: ref(reference), ...fields })
+const member = (reference: string, fields: object = {}): Tree => ({ entity: referenceTo(reference), ...fields })
 const group = (id: string, ...members: readonly Tree[]): Tree => ({
   resourceType: 'Group',
   id,
@@ -26,8 +26,8 @@ beforeEach(async () => {
   world = await ExportWorld.open()
 })
 
-const membersAt = (when: number, asked: object = {}): Promise<Members | undefined> =>
-  membersOf(world.store, world.judge(), jobOf(when, { group: 'g', asked }))
+const membersAt = (when: number, asked: object = {}): Promise<ExportPatients | undefined> =>
+  findExportPatients(world.store, world.judge(), jobOf(when, { group: 'g', asked }))
 const patientsAt = async (when: number, asked: object = {}): Promise<readonly string[]> => (await membersAt(when, asked))!.patients
 
 describe('The members of a Group', () => {
@@ -71,8 +71,8 @@ describe('The members of a Group', () => {
   it('are active, in a period that covers the transaction time', async () => {
     const period = (start?: number, end?: number) => ({
       period: {
-        ...(start === undefined ? {} : { start: new Date(at(start)).toISOString() }),
-        ...(end === undefined ? {} : { end: new Date(at(end)).toISOString() }),
+        ...(start === undefined ? {} : { start: new Date(instantAt(start)).toISOString() }),
+        ...(end === undefined ? {} : { end: new Date(instantAt(end)).toISOString() }),
       },
     })
     await world.save(
@@ -119,9 +119,9 @@ describe('The members of a Group', () => {
   it('who came after _since are told apart', async () => {
     await world.save(1, group('g', member('Patient/1'), member('Group/1')), group('1', member('Patient/2')))
     await world.save(3, group('1', member('Patient/2'), member('Patient/3')))
-    expect((await membersAt(4, { since: at(2) }))!.added).toEqual(['Patient/3'])
-    expect((await membersAt(4, { since: at(3) }))!.added).toEqual([])
-    expect((await membersAt(4, { since: at(0) }))!.added).toEqual(['Patient/1', 'Patient/2', 'Patient/3'])
+    expect((await membersAt(4, { since: instantAt(2) }))!.added).toEqual(['Patient/3'])
+    expect((await membersAt(4, { since: instantAt(3) }))!.added).toEqual([])
+    expect((await membersAt(4, { since: instantAt(0) }))!.added).toEqual(['Patient/1', 'Patient/2', 'Patient/3'])
   })
 
   it('are narrowed to those asked for; others are named', async () => {
@@ -144,12 +144,12 @@ describe('The members of a Group', () => {
       versions: world.store.versions,
       history: world.store.history,
     }
-    const members = await membersOf(counted, world.judge(), jobOf(2, { group: 'g' }))
+    const members = await findExportPatients(counted, world.judge(), jobOf(2, { group: 'g' }))
     expect([members!.patients.length, reads]).toEqual([50_000, 1])
     const blobs = new MemoryBlobs()
-    await keepPlanned(blobs, { job: 'j', plan: 'p' }, members)
-    const setOf = ({ patients }: Members): ReadonlySet<string> => new Set(patients)
-    const [one, other] = await Promise.all([1, 2].map(() => plannedOf(blobs, { job: 'j', plan: 'p' }, setOf)))
+    await storePlan(blobs, { job: 'j', plan: 'p' }, members)
+    const setOf = ({ patients }: ExportPatients): ReadonlySet<string> => new Set(patients)
+    const [one, other] = await Promise.all([1, 2].map(() => readPlan(blobs, { job: 'j', plan: 'p' }, setOf)))
     expect([one, one!.size, blobs.gets]).toEqual([other, 50_000, 1])
   })
 })
@@ -160,9 +160,9 @@ describe('A Group out of scope of the token', () => {
     await world.save(1, group('in', member('Patient/2')), group('other', member('Patient/3')))
     const judge = world.judge(ofClient('system/Observation.rs'))
     const job = jobOf(2, { group: 'g' })
-    await expect(membersOf(world.store, judge, job)).rejects.toThrow('The Group is not there any more')
+    await expect(findExportPatients(world.store, judge, job)).rejects.toThrow('The Group is not there any more')
     const groupAccess = ofClient('system/Group.r?_id=g,in')
-    expect(await membersOf(world.store, judge, { ...job, groupAccess })).toEqual({
+    expect(await findExportPatients(world.store, judge, { ...job, groupAccess })).toEqual({
       patients: ['Patient/1', 'Patient/2'],
       added: [],
       passedOver: ['Group/other, a member, is not known'],
@@ -175,12 +175,12 @@ describe('Patients that are asked for by name', () => {
     await world.save(1, patient('1'), patient('2'), patient('3'))
     await world.remove(2, 'Patient/2')
     const job = jobOf(3, { level: 'patient', asked: { patients: ['Patient/1', 'Patient/2', 'Patient/9'] } })
-    expect(await membersOf(world.store, world.judge(), job)).toEqual({
+    expect(await findExportPatients(world.store, world.judge(), job)).toEqual({
       patients: ['Patient/1'],
       added: [],
       passedOver: ['Patient/2 is not known', 'Patient/9 is not known'],
     })
-    const hidden = await membersOf(world.store, world.judge(ofClient('system/Observation.rs')), job)
+    const hidden = await findExportPatients(world.store, world.judge(ofClient('system/Observation.rs')), job)
     expect(hidden).toMatchObject({
       patients: [],
       passedOver: ['Patient/1 is not known', 'Patient/2 is not known', 'Patient/9 is not known'],
@@ -195,11 +195,11 @@ describe('Patients that are asked for by name', () => {
       return world.store.heads(keys)
     }
     const { versions, history } = world.store
-    await membersOf({ heads, versions, history }, world.judge(), jobOf(3, { level: 'patient', asked: { patients } }))
+    await findExportPatients({ heads, versions, history }, world.judge(), jobOf(3, { level: 'patient', asked: { patients } }))
     expect([asked.reduce((sum, count) => sum + count), Math.max(...asked)]).toEqual([45, 10])
   })
 
   it('are all where none is named', async () => {
-    expect(await membersOf(world.store, world.judge(), jobOf(3, { level: 'patient' }))).toBeUndefined()
+    expect(await findExportPatients(world.store, world.judge(), jobOf(3, { level: 'patient' }))).toBeUndefined()
   })
 })

@@ -2,26 +2,26 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../../lambdas/access/access.ts'
 import { ExportFault } from '../../../lambdas/export/job/export-fault.ts'
-import { checkFilters, type Filters, resolveFilters, searcherOf } from '../../../lambdas/export/plan/type-filters.ts'
+import { checkFilters, type FilterPredicates, resolveFilters, searchAccessOf } from '../../../lambdas/export/plan/type-filters.ts'
 import type { Matching, Plan, Predicate } from '../../../lambdas/ports/search/plan.ts'
 import type { HitPage } from '../../../lambdas/ports/search/search-index.ts'
 import { extract } from '../../../lambdas/search/documents/extract.ts'
-import { evaluate } from '../../../lambdas/search/evaluate.ts'
-import { ofTenant } from '../../../lambdas/search/query/condition.ts'
-import { ExportWorld, jobOf, READING } from '../../fixtures/exporting.ts'
-import { observation, patient, ref, type Tree } from '../../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { matchesPredicate } from '../../../lambdas/search/evaluate.ts'
+import { unrestrictedSearchAccess } from '../../../lambdas/search/query/condition.ts'
+import { ExportWorld, jobOf, TEST_SEARCH_CONTEXT } from '../../fixtures/exporting.ts'
+import { observation, patient, referenceTo, type Tree } from '../../fixtures/resources.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const filtersOf = (...searches: readonly string[]) =>
   searches.map((search) => ({ type: search.split('?')[0]!, query: search.split('?')[1]! }))
 const documentOf = (resource: Tree) =>
-  extract(versionOf(writeOf(keyOf('t', resource.resourceType, resource.id), { body: resource })), resource, READING)
+  extract(versionOf(writeOf(resourceKeyOf('t', resource.resourceType, resource.id), { body: resource })), resource, TEST_SEARCH_CONTEXT)
 const ofClient = (...scopes: readonly string[]) =>
   accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' })
 
 const ALL: readonly Tree[] = [
-  patient('1', { family: 'A', birthDate: '1970-01-01', generalPractitioner: [ref('Practitioner/1')] }),
-  patient('2', { family: 'B', birthDate: '2024-02-28', generalPractitioner: [ref('Practitioner/2')] }),
+  patient('1', { family: 'A', birthDate: '1970-01-01', generalPractitioner: [referenceTo('Practitioner/1')] }),
+  patient('2', { family: 'B', birthDate: '2024-02-28', generalPractitioner: [referenceTo('Practitioner/2')] }),
   { resourceType: 'Practitioner', id: '1', name: [{ family: 'X' }] },
   { resourceType: 'Practitioner', id: '2', name: [{ family: 'Y' }] },
   observation('1', { subject: 'Patient/1', code: 'a' }),
@@ -35,11 +35,11 @@ beforeAll(async () => {
   await world.save(1, ...ALL)
 })
 
-const resolve = (searches: readonly string[], access = jobOf(2).access): Promise<Filters> =>
-  resolveFilters(world.index, READING, jobOf(2, { access, asked: { filters: filtersOf(...searches) } }))
+const resolve = (searches: readonly string[], access = jobOf(2).access): Promise<FilterPredicates> =>
+  resolveFilters(world.index, TEST_SEARCH_CONTEXT, jobOf(2, { access, asked: { filters: filtersOf(...searches) } }))
 const found = async (...searches: readonly string[]): Promise<readonly string[]> => {
   const filters = await resolve(searches)
-  return ALL.filter((each) => filters[each.resourceType]?.some((where) => evaluate(where, documentOf(each)))).map(
+  return ALL.filter((each) => filters[each.resourceType]?.some((where) => matchesPredicate(where, documentOf(each)))).map(
     (each) => `${each.resourceType}/${each.id}`,
   )
 }
@@ -63,7 +63,7 @@ describe('A _typeFilter', () => {
   it('that is about a date is so as of the transaction time', async () => {
     const widthAt = async (when: number): Promise<number> => {
       const asked = { filters: filtersOf('Patient?birthdate=ap2000-01-01') }
-      const [where] = (await resolveFilters(world.index, READING, jobOf(when, { asked }))).Patient!
+      const [where] = (await resolveFilters(world.index, TEST_SEARCH_CONTEXT, jobOf(when, { asked }))).Patient!
       if (where?.kind !== 'span') throw new Error('not an interval')
       return where.high - where.low
     }
@@ -76,10 +76,11 @@ describe('A _typeFilter', () => {
     const where = await resolve(['Observation?patient.name=a,b'], some)
     expect(where.Observation).toEqual([{ kind: 'key', field: 'patient', oneOf: ['Patient/2'] }])
     const none = ofClient('system/Observation.rs')
-    const looking = () => checkFilters(filtersOf('Observation?patient.name=a'), searcherOf('t', none, READING), READING)
+    const looking = () =>
+      checkFilters(filtersOf('Observation?patient.name=a'), searchAccessOf('t', none, TEST_SEARCH_CONTEXT), TEST_SEARCH_CONTEXT)
     expect(looking).toThrow('_typeFilter looks at Patient: this needs a scope for Patient.s')
     await expect(resolve(['Observation?patient.name=a'], none)).rejects.toThrow(ExportFault)
-    checkFilters(filtersOf('Observation?patient.name=a'), ofTenant('t'), READING)
+    checkFilters(filtersOf('Observation?patient.name=a'), unrestrictedSearchAccess('t'), TEST_SEARCH_CONTEXT)
   })
 
   it('that is not understood any more is a fault that lasts', async () => {
@@ -93,7 +94,7 @@ describe('A _typeFilter', () => {
     const job = jobOf(2, {
       asked: { filters: filtersOf('Observation?patient.general-practitioner.name=x', 'Patient?_has:Observation:patient:code=a') },
     })
-    const filters = await resolveFilters(index, READING, job)
+    const filters = await resolveFilters(index, TEST_SEARCH_CONTEXT, job)
     const sizes = [filters.Observation, filters.Patient].map((each) => each![0]!.kind === 'key' && new Set(each![0]!.oneOf).size)
     expect(sizes).toEqual([150_000, 150_000])
     expect(index.largest).toBe(10_000)
@@ -102,7 +103,7 @@ describe('A _typeFilter', () => {
   it('whose chains lead to more than a writer can hold is a fault that lasts', async () => {
     const searches = Array.from({ length: 7 }, (_, i) => `Observation?patient.name=${i}`)
     const job = jobOf(2, { asked: { filters: filtersOf(...searches) } })
-    await expect(resolveFilters(new ManyPatients(150_000), READING, job)).rejects.toThrow('lead to more than 1000000 resources')
+    await expect(resolveFilters(new ManyPatients(150_000), TEST_SEARCH_CONTEXT, job)).rejects.toThrow('lead to more than 1000000 resources')
   })
 
   it('judges by a set of what its chains led to', () => {
@@ -112,7 +113,7 @@ describe('A _typeFilter', () => {
     }
     const where: Predicate = { kind: 'key', field: 'patient', oneOf }
     const subjects = ['Patient/5', 'Patient/99999', 'Patient/100000']
-    expect(subjects.map((subject) => evaluate(where, documentOf(observation('o', { subject }))))).toEqual([true, true, false])
+    expect(subjects.map((subject) => matchesPredicate(where, documentOf(observation('o', { subject }))))).toEqual([true, true, false])
   })
 })
 

@@ -1,20 +1,20 @@
 /** Files of scheduled exports in the buckets of others: all of them, the manifest last, once, wherever somebody dies. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { blobOf, JOBS, type Job, type JobFile } from '../../../lambdas/export/job/job.ts'
+import { fileKeyOf, JOB_ROWS, type Job, type JobFile } from '../../../lambdas/export/job/job.ts'
 import { copyExports, folderOf } from '../../../lambdas/export/schedules/bucket-copies.ts'
 import {
-  goesOnFrom,
-  type KeptSchedule,
-  noteRun,
-  type Run,
-  runOf,
-  SCHEDULES,
-  watchSchedules,
+  ensureRun,
+  findScheduleProblems,
+  nextSinceOf,
+  SCHEDULE_ROWS,
+  type ScheduledRun,
+  type StoredSchedule,
+  updateRun,
 } from '../../../lambdas/export/schedules/schedules.ts'
 import { jobOf } from '../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 import { MemoryCopier } from '../../fixtures/memory/copier.ts'
-import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 
 const NOW = Date.UTC(2031, 0, 1, 3)
 const MINUTE = 60_000
@@ -30,7 +30,7 @@ const textOf = (name: string, size: number): Uint8Array => new TextEncoder().enc
 type Site = ReturnType<typeof site>
 
 function site() {
-  const [rows, blobs] = [new MemoryKeptRows(), new MemoryBlobs()]
+  const [rows, blobs] = [new MemoryRows(), new MemoryBlobs()]
   const here = {
     ...{ rows, blobs, copier: new MemoryCopier(blobs, EACH, ['lake']), now: NOW, reported: [] as string[] },
     /** ms each look at the clock takes. */
@@ -43,19 +43,19 @@ function site() {
     /** A run that is complete, with its files. */
     async run(days: number, bucket: string | null = 'lake'): Promise<Job> {
       const at = NOW + days * DAY
-      const { job: id } = (await runOf(rows, 'nightly', { at, now: at }))!
+      const { job: id } = (await ensureRun(rows, 'nightly', { at, now: at }))!
       const job: Job = { ...jobOf(1, { level: 'system' }), id, tenant: 'north', transactionTime: at, state: 'complete', ended: at }
       const files = Object.entries(SIZES).map(fileOf)
-      await rows.change<Job>(JOBS, id, () => ({ ...job, files }))
+      await rows.change<Job>(JOB_ROWS, id, () => ({ ...job, files }))
       for (const { name, size } of files)
-        await blobs.put(blobOf(id, name), { bytes: textOf(name, size), contentType: 'application/fhir+ndjson' })
-      await noteRun(rows, 'nightly', at, { of: 'all', state: 'begun', ...(bucket === null ? {} : { bucket }) })
+        await blobs.put(fileKeyOf(id, name), { bytes: textOf(name, size), contentType: 'application/fhir+ndjson' })
+      await updateRun(rows, 'nightly', at, { of: 'all', state: 'begun', ...(bucket === null ? {} : { bucket }) })
       return job
     },
-    runs: async () => (await rows.read<KeptSchedule>(SCHEDULES, 'nightly'))!.runs,
+    runs: async () => (await rows.read<StoredSchedule>(SCHEDULE_ROWS, 'nightly'))!.runs,
     states: async () => (await here.runs()).map(({ state }) => state),
-    last: () => goesOnFrom(rows, 'nightly', 'all'),
-    watch: () => watchSchedules(rows, [NIGHTLY], here.now),
+    last: () => nextSinceOf(rows, 'nightly', 'all'),
+    watch: () => findScheduleProblems(rows, [NIGHTLY], here.now),
   }
   return here
 }
@@ -122,7 +122,7 @@ describe('The files of a run that is complete', () => {
 
   it('may be none: then the manifest says so', async () => {
     const { id } = await here.run(0)
-    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, files: [] }))
+    await here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, files: [] }))
     await here.copy()
     expect([keysThere(), await here.states(), await here.last()]).toEqual([[`lake/${FOLDER}manifest.json`], ['complete'], NOW])
   })
@@ -139,7 +139,7 @@ describe('The files of a run that is complete', () => {
 
   it('are not copied while the job is under way, nor where none was asked for, nor to another bucket than the one that is set', async () => {
     const { id } = await here.run(0)
-    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'in-progress' }))
+    await here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state: 'in-progress' }))
     await here.run(1, null)
     await here.run(2, 'pond')
     await here.copy()
@@ -193,12 +193,12 @@ describe('A copy that fails', () => {
     await here.copy()
     expectWhole()
     expect([await here.last(), (await here.watch()).failed]).toEqual([NOW, []])
-    for (const name of Object.keys(SIZES)) expect(await here.blobs.get(blobOf('nightly-20310101T030000Z', name))).toBeDefined()
+    for (const name of Object.keys(SIZES)) expect(await here.blobs.get(fileKeyOf('nightly-20310101T030000Z', name))).toBeDefined()
   })
 
   it('keeps no other schedule waiting', async () => {
     await here.run(0)
-    await here.rows.change<KeptSchedule>(SCHEDULES, 'weekly', () => ({ known: 0, runs: [] }))
+    await here.rows.change<StoredSchedule>(SCHEDULE_ROWS, 'weekly', () => ({ known: 0, runs: [] }))
     const { read } = here.rows
     here.rows.read = ((shelf: string, name: string) =>
       name === 'weekly' ? Promise.reject(new Error('unreadable')) : read.call(here.rows, shelf, name)) as typeof read
@@ -212,7 +212,7 @@ describe('A copy that fails', () => {
     await here.copy()
     expect(here.copier.uploads.size).toBe(1)
     here.step = 0
-    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'stopped' }))
+    await here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state: 'stopped' }))
     for (let n = 0; n < 2; n++) await here.copy()
     expect([here.copier.uploads.size, here.copier.calls.filter((call) => call.startsWith('abandon')).length]).toEqual([0, 1])
     expect([await here.states(), await here.last()]).toEqual([['stopped'], undefined])
@@ -224,9 +224,9 @@ describe('A copy that fails', () => {
     here.step = MINUTE / 4
     await here.copy()
     here.step = 0
-    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'stopped' }))
-    const [{ at, copy }] = (await here.runs()) as [Run]
-    await noteRun(here.rows, 'nightly', at, { copy: { ...copy!, until: here.now + 1 } })
+    await here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state: 'stopped' }))
+    const [{ at, copy }] = (await here.runs()) as [ScheduledRun]
+    await updateRun(here.rows, 'nightly', at, { copy: { ...copy!, until: here.now + 1 } })
     await here.copy()
     expect(here.copier.uploads.size).toBe(1)
     here.now++
@@ -239,7 +239,7 @@ describe('A copy that fails', () => {
     here.step = MINUTE / 4
     await here.copy()
     here.step = 0
-    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'stopped' }))
+    await here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state: 'stopped' }))
     await here.run(1)
     here.copier.abandon = () => Promise.reject(new Error('AccessDenied'))
     await expect(here.copy()).rejects.toThrow('AccessDenied')
@@ -250,6 +250,6 @@ describe('A copy that fails', () => {
     await here.run(0)
     here.copier.buckets.clear()
     await here.copy()
-    expect((await watchSchedules(here.rows, [{ ...NIGHTLY, bucket: 'pond' }], here.now)).failed).toEqual([])
+    expect((await findScheduleProblems(here.rows, [{ ...NIGHTLY, bucket: 'pond' }], here.now)).failed).toEqual([])
   })
 })

@@ -1,24 +1,24 @@
 /** Exports that begin on schedules: as whom, once, from where they go on, and what is said of those that do not. Specification 4.5, 5.2 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
-import { JOBS, type Job } from '../../../lambdas/export/job/job.ts'
-import { BROKEN, SET_BACK } from '../../../lambdas/export/job/job-failure.ts'
+import { JOB_ROWS, type Job } from '../../../lambdas/export/job/job.ts'
+import { RESTORED_STORE_REASON, UNAVAILABLE_REASON } from '../../../lambdas/export/job/job-failure.ts'
 import {
-  forgetSchedules,
-  type KeptSchedule,
-  SCHEDULES,
+  findScheduleProblems,
+  removeObsoleteSchedules,
+  SCHEDULE_ROWS,
   type ScheduledExport,
   type ScheduleEvent,
-  watchSchedules,
+  type StoredSchedule,
 } from '../../../lambdas/export/schedules/schedules.ts'
 import { exportingSteps } from '../../../lambdas/http/pipelines/exporting.ts'
-import { seenThrough } from '../../../lambdas/interactions/visible-store.ts'
+import { visibleStoreOf } from '../../../lambdas/interactions/visible-store.ts'
 import type { Client } from '../../../lambdas/ports/rows/clients.ts'
 import type { AuditRecord } from '../../../lambdas/ports/security/audit-log.ts'
 import type { ResourceKey } from '../../../lambdas/ports/store/resource-store.ts'
-import { scheduledExport } from '../../../lambdas/runtime/aws/scheduled-export.ts'
+import { scheduledExportStarter } from '../../../lambdas/runtime/aws/scheduled-export.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
-import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../../fixtures/memory/kept-rows.ts'
 
 const BASE = 'https://fhir.example.org/fhir'
 const NOW = Date.UTC(2031, 0, 1)
@@ -34,7 +34,7 @@ const ETL: Client = {
 type Site = ReturnType<typeof site>
 
 function site(environment: Record<string, string> = {}) {
-  const rows = new MemoryKeptRows()
+  const rows = new MemoryRows()
   const it = {
     rows,
     now: NOW,
@@ -54,11 +54,11 @@ function site(environment: Record<string, string> = {}) {
     },
     jobs: async () => {
       const jobs: Job[] = []
-      for await (const { value } of rows.list<Job>(JOBS)) jobs.push(value)
+      for await (const { value } of rows.list<Job>(JOB_ROWS)) jobs.push(value)
       return jobs
     },
-    end: (id: string, state: Job['state']) => rows.change<Job>(JOBS, id, (job) => ({ ...job!, state, ended: it.now })),
-    watch: (late = 48 * HOUR) => watchSchedules(rows, [{ name: 'nightly', late }], it.now),
+    end: (id: string, state: Job['state']) => rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state, ended: it.now })),
+    watch: (late = 48 * HOUR) => findScheduleProblems(rows, [{ name: 'nightly', late }], it.now),
   }
   const clock = { now: () => (it.now += it.step), newId: () => 'request-id' }
   const choices = readConfig({ FHIR_TENANCY: 'on', ...environment })
@@ -72,7 +72,7 @@ function site(environment: Record<string, string> = {}) {
   }
   const nothing = async () => []
   const current = async (keys: readonly ResourceKey[]) => keys.map(() => undefined)
-  const begin = scheduledExport({
+  const begin = scheduledExportStarter({
     clients: {
       async get(id) {
         await it.waits.shift()
@@ -80,7 +80,7 @@ function site(environment: Record<string, string> = {}) {
       },
     },
     isDecidable: async (_, __, query) => query !== 'subject.name=x',
-    resources: seenThrough({ current, versions: nothing, history: async () => ({ versions: [], more: false }) }, () => ({
+    resources: visibleStoreOf({ current, versions: nothing, history: async () => ({ versions: [], more: false }) }, () => ({
       evaluate: () => Promise.reject(new Error('not asked')),
     })),
     ...{ clock, choices },
@@ -144,14 +144,14 @@ describe('A schedule', () => {
 describe('A run that was ended because the store was set back', () => {
   const AGAIN = { only: 'set-back' } as const
   const ended = (id: string, reason: string) =>
-    here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'error', reason, ended: here.now }))
+    here.rows.change<Job>(JOB_ROWS, id, (job) => ({ ...job!, state: 'error', reason, ended: here.now }))
 
   it('is begun anew, once, with everything', async () => {
     await here.call(3)
     await here.end(FIRST, 'complete')
     await here.call(27)
     const second = 'nightly-20310102T030000Z'
-    await ended(second, SET_BACK)
+    await ended(second, RESTORED_STORE_REASON)
     const restored = { ...DAILY, epoch: 1 }
     here.epoch = 1
     for (const hours of [28, 28, 28.5]) await here.call(hours, restored, AGAIN)
@@ -161,7 +161,7 @@ describe('A run that was ended because the store was set back', () => {
 
   it('is begun anew also where that was refused at first', async () => {
     await here.call(3)
-    await ended(FIRST, SET_BACK)
+    await ended(FIRST, RESTORED_STORE_REASON)
     here.client = undefined
     for (const hours of [4, 5]) await expect(here.call(hours, DAILY, AGAIN)).rejects.toThrow('not registered')
     here.client = ETL
@@ -174,7 +174,7 @@ describe('A run that was ended because the store was set back', () => {
     expect(await here.jobs()).toEqual([])
     await here.call(3)
     await here.call(4, DAILY, AGAIN)
-    await ended(FIRST, BROKEN)
+    await ended(FIRST, UNAVAILABLE_REASON)
     await here.call(5, DAILY, AGAIN)
     await here.end(FIRST, 'complete')
     await here.call(6, DAILY, AGAIN)
@@ -225,7 +225,7 @@ describe('A call that comes twice', () => {
 
   it('begins none after its job was removed, and none after a later one', async () => {
     await here.call(3)
-    await here.rows.remove(JOBS, FIRST)
+    await here.rows.remove(JOB_ROWS, FIRST)
     await here.call(3)
     expect(await here.jobs()).toEqual([])
     await here.call(27)
@@ -235,13 +235,13 @@ describe('A call that comes twice', () => {
 
   it('goes on with what the first began, and what the first could not begin', async () => {
     await here.call(3)
-    await here.rows.change<KeptSchedule>(SCHEDULES, 'nightly', (kept) => ({
+    await here.rows.change<StoredSchedule>(SCHEDULE_ROWS, 'nightly', (kept) => ({
       ...kept!,
       runs: kept!.runs.map((run) => ({ ...run, state: 'called' as const })),
     }))
     await here.call(3)
     expect(here.told).toHaveLength(1)
-    expect((await here.rows.read<KeptSchedule>(SCHEDULES, 'nightly'))!.runs).toMatchObject([{ job: FIRST, state: 'begun' }])
+    expect((await here.rows.read<StoredSchedule>(SCHEDULE_ROWS, 'nightly'))!.runs).toMatchObject([{ job: FIRST, state: 'begun' }])
     here.client = undefined
     await expect(here.call(27)).rejects.toThrow('the client "etl" is not registered')
     here.client = ETL
@@ -303,7 +303,7 @@ describe('A schedule goes on from the last export that is complete', () => {
     const { transactionTime } = (await here.jobs())[0]!
     await here.end(FIRST, 'complete')
     await here.watch()
-    await here.rows.remove(JOBS, FIRST)
+    await here.rows.remove(JOB_ROWS, FIRST)
     await here.call(27)
     expect(await sinceOf(SECOND)).toBe(transactionTime)
   })
@@ -374,7 +374,7 @@ describe('What is said of a schedule', () => {
     await here.call(3)
     await here.end(FIRST, 'error')
     expect(await here.watch()).toEqual({ failed: ['nightly'], late: [] })
-    await here.rows.remove(JOBS, FIRST)
+    await here.rows.remove(JOB_ROWS, FIRST)
     expect(await here.watch()).toEqual({ failed: ['nightly'], late: [] })
     await here.call(27)
     expect(await here.watch()).toEqual({ failed: [], late: [] })
@@ -383,7 +383,7 @@ describe('What is said of a schedule', () => {
   it.each<[string, (site: Site) => Promise<unknown>]>([
     ['was never called', async () => undefined],
     ['failed', (site) => site.call(3).then(() => site.end(FIRST, 'error'))],
-    ['was taken back', (site) => site.call(3).then(() => site.rows.remove(JOBS, FIRST))],
+    ['was taken back', (site) => site.call(3).then(() => site.rows.remove(JOB_ROWS, FIRST))],
     ['does not end', (site) => site.call(3)],
   ])('is that it is late where it %s for longer than it may', async (_, happens) => {
     await here.watch()
@@ -396,8 +396,8 @@ describe('What is said of a schedule', () => {
 })
 
 describe('A schedule that is set no more', () => {
-  const forget = (names?: readonly string[]) => forgetSchedules({ rows: here.rows, now: () => here.now }, names)
-  const kept = async () => (await here.rows.read(SCHEDULES, 'nightly')) !== undefined
+  const forget = (names?: readonly string[]) => removeObsoleteSchedules({ rows: here.rows, now: () => here.now }, names)
+  const kept = async () => (await here.rows.read(SCHEDULE_ROWS, 'nightly')) !== undefined
 
   it('is forgotten, and begins with everything when it is set again', async () => {
     await here.call(3)
@@ -424,5 +424,5 @@ it('A schedule with a bucket says so of its runs, which are complete when somebo
   await here.call(3, { ...DAILY, bucket: 'lake' })
   await here.end(FIRST, 'complete')
   await here.watch()
-  expect((await here.rows.read<KeptSchedule>(SCHEDULES, 'nightly'))!.runs).toMatchObject([{ state: 'begun', bucket: 'lake' }])
+  expect((await here.rows.read<StoredSchedule>(SCHEDULE_ROWS, 'nightly'))!.runs).toMatchObject([{ state: 'begun', bucket: 'lake' }])
 })

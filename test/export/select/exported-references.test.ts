@@ -5,18 +5,20 @@ import {
   DEFAULT_ADDITIONAL_RESOURCES,
   parseAdditionalResources,
 } from '../../../lambdas/export/additional-resources.ts'
-import type { Level } from '../../../lambdas/export/export-request.ts'
-import { referencesOf } from '../../../lambdas/export/select/exported-references.ts'
+import type { ExportLevel } from '../../../lambdas/export/export-request.ts'
+import { referenceFinder } from '../../../lambdas/export/select/exported-references.ts'
 import { readData } from '../../fixtures/count-synthea.ts'
-import { observation, ref, type Tree } from '../../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { observation, referenceTo, type Tree } from '../../fixtures/resources.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const BASE = 'http://a.example/fhir'
-const version = (resource: Tree) => versionOf(writeOf(keyOf('t', resource.resourceType, resource.id), { body: resource }))
+const version = (resource: Tree) => versionOf(writeOf(resourceKeyOf('t', resource.resourceType, resource.id), { body: resource }))
 
-const found = (resource: Tree, level: Level = 'group', rules: AdditionalResources = DEFAULT_ADDITIONAL_RESOURCES): readonly string[] => [
-  ...new Set(referencesOf(level, rules, { baseUrl: BASE })(version(resource))),
-]
+const found = (
+  resource: Tree,
+  level: ExportLevel = 'group',
+  rules: AdditionalResources = DEFAULT_ADDITIONAL_RESOURCES,
+): readonly string[] => [...new Set(referenceFinder(level, rules, { baseUrl: BASE })(version(resource)))]
 const ruled = (path: string, ...resourceTypes: readonly string[]): AdditionalResources => ({
   Observation: [{ allowedForGroupExport: true, allowedForPatientExport: true, path, resourceTypes }],
 })
@@ -24,14 +26,14 @@ const ruled = (path: string, ...resourceTypes: readonly string[]): AdditionalRes
 const encounter = {
   resourceType: 'Encounter',
   id: 'e',
-  subject: ref('Patient/1'),
-  serviceProvider: ref(`${BASE}/Organization/1`),
+  subject: referenceTo('Patient/1'),
+  serviceProvider: referenceTo(`${BASE}/Organization/1`),
   participant: [
-    { individual: ref('Practitioner/1/_history/2') },
-    { individual: ref('PractitionerRole/1') },
-    { individual: ref('http://b/Practitioner/9') },
+    { individual: referenceTo('Practitioner/1/_history/2') },
+    { individual: referenceTo('PractitionerRole/1') },
+    { individual: referenceTo('http://b/Practitioner/9') },
   ],
-  location: [{ location: ref('Location/1') }, { location: ref('#contained') }],
+  location: [{ location: referenceTo('Location/1') }, { location: referenceTo('#contained') }],
 }
 
 describe('A resource takes along', () => {
@@ -45,8 +47,13 @@ describe('A resource takes along', () => {
   it('Patients, wherever a reference stands, and nothing that only looks like one', () => {
     const narrative = { status: 'generated', div: '<div>{"reference":"Patient/9"} Patient/9</div>' }
     const fields = { text: narrative, note: [{ text: '\\"reference":"Patient/9"' }], valueString: 'Patient/9' }
-    const contained = [{ resourceType: 'Specimen', id: 's', subject: ref(`${BASE}/Patient/4/_history/1`) }]
-    const performer = [ref('Patient/2'), ref('http://b.example/fhir/Patient/9'), ref('#Patient/9'), ref('Patient/?identifier=9')]
+    const contained = [{ resourceType: 'Specimen', id: 's', subject: referenceTo(`${BASE}/Patient/4/_history/1`) }]
+    const performer = [
+      referenceTo('Patient/2'),
+      referenceTo('http://b.example/fhir/Patient/9'),
+      referenceTo('#Patient/9'),
+      referenceTo('Patient/?identifier=9'),
+    ]
     const extension = [{ url: 'http://e/Patient/9', valueReference: { display: 'd', reference: 'Patient/3' } }]
     expect(found(observation('o', { subject: 'Patient/1', ...fields, contained, performer, extension }), 'patient', {})).toEqual([
       ...['Patient/1', 'Patient/4', 'Patient/2', 'Patient/3'],
@@ -54,7 +61,7 @@ describe('A resource takes along', () => {
   })
 
   it('nothing, of a deletion', () => {
-    expect(referencesOf('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })({ ...version(encounter), deleted: true })).toEqual([])
+    expect(referenceFinder('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })({ ...version(encounter), deleted: true })).toEqual([])
   })
 
   it.each<[string, string, readonly string[]]>([
@@ -66,14 +73,18 @@ describe('A resource takes along', () => {
     ['nothing', '$.nothing[*].reference', []],
     ['what is no reference', '$.status', []],
   ])('what a path leads to: %s', (_, path, expected) => {
-    const performer = [{ ...ref('Organization/1'), type: 'Organization' }, ref('Organization/2'), ref('Practitioner/1')]
+    const performer = [
+      { ...referenceTo('Organization/1'), type: 'Organization' },
+      referenceTo('Organization/2'),
+      referenceTo('Practitioner/1'),
+    ]
     expect(found(observation('o', { performer }), 'patient', ruled(path, 'Organization'))).toEqual(expected)
   })
 
   it('is found without parsing what refers to nothing of interest', () => {
-    const one = version(observation('o', { subject: 'Patient/1', performer: [ref('PractitionerRole/1')] }))
+    const one = version(observation('o', { subject: 'Patient/1', performer: [referenceTo('PractitionerRole/1')] }))
     const broken = { ...one, body: Buffer.concat([one.body, Buffer.from('{')]) }
-    expect(referencesOf('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })(broken)).toEqual(['Patient/1'])
+    expect(referenceFinder('group', DEFAULT_ADDITIONAL_RESOURCES, { baseUrl: BASE })(broken)).toEqual(['Patient/1'])
   })
 
   it('of real records, what loops over the raw JSON find', () => {

@@ -1,32 +1,34 @@
 /** Which versions an export holds, rule by rule. */
 import { describe, expect, it } from '@jest/globals'
 import { type Access, accessOf, WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
-import type { Level } from '../../../lambdas/export/export-request.ts'
-import { typesOf } from '../../../lambdas/export/plan/exported-types.ts'
-import { type Selection, selected } from '../../../lambdas/export/select/selection.ts'
+import type { ExportLevel } from '../../../lambdas/export/export-request.ts'
+import { exportTypesOf } from '../../../lambdas/export/plan/exported-types.ts'
+import { type Selection, selectVersions } from '../../../lambdas/export/select/selection.ts'
 import { compartmentsOf } from '../../../lambdas/fhir/compartment.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
-import { jobOf, READING } from '../../fixtures/exporting.ts'
+import { jobOf, TEST_SEARCH_CONTEXT } from '../../fixtures/exporting.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { observation, patient, type Tree } from '../../fixtures/resources.ts'
-import { at, deletionOf, keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { deletionOf, instantAt, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const versionAt = (when: number, body: Tree): ResourceVersion =>
-  versionOf(writeOf(keyOf('t', body.resourceType, body.id), { body, lastUpdated: at(when), compartments: compartmentsOf(body) }))
+  versionOf(
+    writeOf(resourceKeyOf('t', body.resourceType, body.id), { body, lastUpdated: instantAt(when), compartments: compartmentsOf(body) }),
+  )
 const deletionAt = (when: number, { type, id, compartments }: ResourceVersion): ResourceVersion =>
-  versionOf(deletionOf(keyOf('t', type, id), { expected: 1, lastUpdated: at(when), compartments }))
+  versionOf(deletionOf(resourceKeyOf('t', type, id), { expected: 1, lastUpdated: instantAt(when), compartments }))
 
 const A = versionAt(1, patient('a'))
 const B = versionAt(3, patient('b'))
 const OF_A = versionAt(2, observation('of-a', { subject: 'Patient/a', code: 'x' }))
 const OF_B = versionAt(4, observation('of-b', { subject: 'Patient/b', code: 'y' }))
 const OF_NOBODY = versionAt(2, observation('of-nobody'))
-const DEVICE = versionAt(2, { resourceType: 'Device', id: 'd', patient: { reference: `${READING.baseUrl}/Patient/a` } })
+const DEVICE = versionAt(2, { resourceType: 'Device', id: 'd', patient: { reference: `${TEST_SEARCH_CONTEXT.baseUrl}/Patient/a` } })
 const SETTINGS = { groupTypes: ['Patient', 'Observation', 'Device'], additionalResources: {} }
 const ALL = [A, B, OF_A, OF_B, OF_NOBODY, DEVICE]
 
 type Asked = {
-  readonly level?: Level
+  readonly level?: ExportLevel
   readonly patients?: readonly string[]
   readonly added?: readonly string[]
   readonly filters?: Selection['narrowed']['filters']
@@ -39,20 +41,20 @@ async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL, b
   const job = jobOf(5, { level: of.level ?? 'system', access, ...(of.asked === undefined ? {} : { asked: of.asked }) })
   const selection: Selection = {
     job,
-    types: new Set(typesOf(job, SETTINGS).types),
+    types: new Set(exportTypesOf(job, SETTINGS).types),
     narrowed: {
       ...(of.patients === undefined ? {} : { patients: new Set(of.patients) }),
       ...{ added: new Set(of.added), filters: of.filters ?? new Map(), told: [], isLookedUp: false },
     },
-    judge: { access, reading: READING, expressions: () => EXPRESSIONS, current: async () => undefined },
+    judge: { access, reading: TEST_SEARCH_CONTEXT, expressions: () => EXPRESSIONS, current: async () => undefined },
     whose: {
-      bases: READING,
+      bases: TEST_SEARCH_CONTEXT,
       levelTypes: new Set(SETTINGS.groupTypes),
       before: async ({ id }) => before.find((version) => version.id === id),
       asOf: async () => [],
     },
   }
-  return (await selected(selection, versions, nobody)).map(({ id, deleted }) => (deleted ? `-${id}` : id))
+  return (await selectVersions(selection, versions, nobody)).map(({ id, deleted }) => (deleted ? `-${id}` : id))
 }
 
 const nobody = (): never => {
@@ -83,23 +85,23 @@ describe('An export', () => {
   it('is of the types asked for', async () => expect(await exported({ asked: { types: ['Device', 'Patient'] } })).toEqual(['a', 'b', 'd']))
 
   it('is of what was written after an instant, and before one', async () => {
-    expect(await exported({ asked: { since: at(2) } })).toEqual(['b', 'of-b'])
-    expect(await exported({ asked: { until: at(2) } })).toEqual(['a'])
-    expect(await exported({ asked: { since: at(1), until: at(4) } })).toEqual(['b', 'of-a', 'of-nobody', 'd'])
+    expect(await exported({ asked: { since: instantAt(2) } })).toEqual(['b', 'of-b'])
+    expect(await exported({ asked: { until: instantAt(2) } })).toEqual(['a'])
+    expect(await exported({ asked: { since: instantAt(1), until: instantAt(4) } })).toEqual(['b', 'of-a', 'of-nobody', 'd'])
     expect(await exported({}, [versionAt(6, patient('late'))])).toEqual([])
   })
 
   it('has all data of who became a member since', async () =>
-    expect(await exported({ level: 'group', patients: ['Patient/a', 'Patient/b'], added: ['Patient/a'], asked: { since: at(3) } })).toEqual(
-      [...['a', 'of-a', 'of-b', 'd']],
-    ))
+    expect(
+      await exported({ level: 'group', patients: ['Patient/a', 'Patient/b'], added: ['Patient/a'], asked: { since: instantAt(3) } }),
+    ).toEqual([...['a', 'of-a', 'of-b', 'd']]))
 
   it('tells of deletions where it is of a time, by compartments and types, whatever its filters say', async () => {
     const gone = [A, OF_A, OF_B, OF_NOBODY, DEVICE].map((version) => deletionAt(4, version))
     const never = { kind: 'some', of: [] } as const
     expect(await exported({}, gone)).toEqual([])
-    expect(await exported({ asked: { since: at(4) } }, gone)).toEqual([])
-    const since = at(3)
+    expect(await exported({ asked: { since: instantAt(4) } }, gone)).toEqual([])
+    const since = instantAt(3)
     expect(await exported({ asked: { since } }, gone)).toEqual(['-a', '-of-a', '-of-b', '-of-nobody', '-d'])
     expect(await exported({ level: 'patient', asked: { since } }, gone)).toEqual(['-a', '-of-a', '-of-b', '-d'])
     expect(await exported({ level: 'group', patients: ['Patient/a'], asked: { since } }, gone)).toEqual(['-a', '-of-a', '-d'])
@@ -113,7 +115,7 @@ describe('An export', () => {
     const binary = versionAt(2, { resourceType: 'Binary', id: 'binary', ...context })
     const all = [OF_A, OF_B, binary]
     const gone = all.map((version) => deletionAt(4, version))
-    const told = (...scopes: readonly string[]) => exported({ asked: { since: at(3) }, access: accessBy(...scopes) }, gone, all)
+    const told = (...scopes: readonly string[]) => exported({ asked: { since: instantAt(3) }, access: accessBy(...scopes) }, gone, all)
     expect(await told('system/Observation.rs?code=x')).toEqual(['-of-a'])
     expect(await told('system/Observation.rs')).toEqual(['-of-a', '-of-b'])
     expect(await told('system/Binary.rs')).toEqual([])
@@ -136,8 +138,8 @@ describe('An export', () => {
 
 describe('The types of an export', () => {
   it('are those of its level, and what is left out of those asked for is told', () => {
-    const of = (level: Level, types?: readonly string[], access = WHOLE_ACCESS) =>
-      typesOf(jobOf(5, { level, access, ...(types === undefined ? {} : { asked: { types } }) }), {
+    const of = (level: ExportLevel, types?: readonly string[], access = WHOLE_ACCESS) =>
+      exportTypesOf(jobOf(5, { level, access, ...(types === undefined ? {} : { asked: { types } }) }), {
         ...SETTINGS,
         groupTypes: ['Patient', 'Device'],
       })
@@ -161,8 +163,11 @@ describe('The types of an export', () => {
   })
 
   it('leave Group out of exports of single patients', () => {
-    const of = (level: Level, fields: object = {}, types?: readonly string[]) =>
-      typesOf(jobOf(5, { level, ...fields, ...(types === undefined ? {} : { asked: { types } }) }), { ...SETTINGS, groupTypes: ['all'] })
+    const of = (level: ExportLevel, fields: object = {}, types?: readonly string[]) =>
+      exportTypesOf(jobOf(5, { level, ...fields, ...(types === undefined ? {} : { asked: { types } }) }), {
+        ...SETTINGS,
+        groupTypes: ['all'],
+      })
     for (const { types, levelTypes } of [of('group'), of('patient', { patients: 1 })])
       expect([types, levelTypes].map((each) => each.includes('Group'))).toEqual([false, false])
     expect(of('patient').types).toContain('Group')
@@ -174,7 +179,7 @@ describe('The types of an export', () => {
 
   it('name those that a setting keeps out, as far as they are in scope and no types were requested', () => {
     const of = (groupTypes: readonly string[], fields: Parameters<typeof jobOf>[1] = {}) =>
-      typesOf(jobOf(5, { level: 'group', ...fields }), { ...SETTINGS, groupTypes }).omittedTypes
+      exportTypesOf(jobOf(5, { level: 'group', ...fields }), { ...SETTINGS, groupTypes }).omittedTypes
     expect(of(['Patient'])).toEqual(expect.arrayContaining(['Claim', 'Coverage', 'Device', 'Observation']))
     expect(of(['Patient'])).not.toContain('Group')
     expect(of(['Patient'], { access: accessBy('system/Claim.rs', 'system/Device.r') })).toEqual(['Claim'])

@@ -1,11 +1,11 @@
 /** What writers meet and others look for: keys in blobs, of which each collector reads its buckets. */
 import { describe, expect, it } from '@jest/globals'
-import { BUCKETS, type Buckets, keysIn, putKeys } from '../../../lambdas/export/write/key-buckets.ts'
+import { BUCKET_COUNT, type BucketRange, putKeys, readKeys } from '../../../lambdas/export/write/key-buckets.ts'
 import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
 
 const keys = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `Practitioner/${i}`)
-const cut = (parts: number): readonly Buckets[] =>
-  Array.from({ length: parts }, (_, i): Buckets => [(i * BUCKETS) / parts, ((i + 1) * BUCKETS) / parts])
+const cut = (parts: number): readonly BucketRange[] =>
+  Array.from({ length: parts }, (_, i): BucketRange => [(i * BUCKET_COUNT) / parts, ((i + 1) * BUCKET_COUNT) / parts])
 
 describe('Keys that were met', () => {
   it.each([
@@ -17,7 +17,7 @@ describe('Keys that were met', () => {
   ])('%i of them come back, each once, in %i parts', async (count, parts) => {
     const blobs = new MemoryBlobs()
     await putKeys(blobs, 'b', new Set(keys(count)))
-    const read = await Promise.all(cut(parts).map((buckets) => keysIn(blobs, 'b', buckets)))
+    const read = await Promise.all(cut(parts).map((buckets) => readKeys(blobs, 'b', buckets)))
     expect(read.flat().sort()).toEqual([...keys(count)].sort())
   })
 
@@ -26,8 +26,8 @@ describe('Keys that were met', () => {
     await putKeys(blobs, 'one', keys(6_400))
     await putKeys(blobs, 'other', [...keys(6_400), ...keys(100).map((key) => `${key}x`)].reverse())
     for (const buckets of cut(64)) {
-      const one = await keysIn(blobs, 'one', buckets)
-      const other = new Set(await keysIn(blobs, 'other', buckets))
+      const one = await readKeys(blobs, 'one', buckets)
+      const other = new Set(await readKeys(blobs, 'other', buckets))
       expect(one.filter((key) => !other.has(key))).toEqual([])
       expect(one.length).toBeGreaterThan(50)
       expect(one.length).toBeLessThan(150)
@@ -38,13 +38,13 @@ describe('Keys that were met', () => {
     const blobs = new MemoryBlobs()
     await putKeys(blobs, 'small', keys(1_000))
     await putKeys(blobs, 'large', keys(100_000))
-    await keysIn(blobs, 'small', [8, 16])
+    await readKeys(blobs, 'small', [8, 16])
     expect(blobs.gets).toBe(1)
-    await keysIn(blobs, 'large', [8, 16])
+    await readKeys(blobs, 'large', [8, 16])
     expect(blobs.gets).toBe(3)
   })
 
   it('that are not there are an error', async () => {
-    await expect(keysIn(new MemoryBlobs(), 'b', [0, 64])).rejects.toThrow('is not there')
+    await expect(readKeys(new MemoryBlobs(), 'b', [0, 64])).rejects.toThrow('is not there')
   })
 })

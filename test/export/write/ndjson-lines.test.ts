@@ -1,14 +1,15 @@
 /** Versions as lines: their bytes as they are, attachments that find the way back, and elements that were asked for. */
 import { describe, expect, it } from '@jest/globals'
-import { deletionsLine, lineOf, linesOf } from '../../../lambdas/export/write/ndjson-lines.ts'
+import { deletionLineOf, lineOf, lineOptionsOf } from '../../../lambdas/export/write/ndjson-lines.ts'
 import { observation, patient } from '../../fixtures/resources.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const baseUrl = 'http://a.example/fhir'
-const ALL = linesOf({ baseUrl, asked: { elements: [] } })
+const ALL = lineOptionsOf({ baseUrl, asked: { elements: [] } })
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
-const lined = (body: string | object, lines = ALL): string => text(lineOf(versionOf(writeOf(keyOf('t', 'Any', 'a'), { body })), lines))
+const lined = (body: string | object, lines = ALL): string =>
+  text(lineOf(versionOf(writeOf(resourceKeyOf('t', 'Any', 'a'), { body })), lines))
 
 describe('A line', () => {
   it('is the body, byte for byte', () => {
@@ -42,7 +43,7 @@ describe('A line', () => {
   })
 
   it('has the elements that were asked for, what must be there, and says so', () => {
-    const lines = linesOf({ baseUrl, asked: { elements: [{ type: 'Patient', element: 'gender' }, { element: 'value[x]' }] } })
+    const lines = lineOptionsOf({ baseUrl, asked: { elements: [{ type: 'Patient', element: 'gender' }, { element: 'value[x]' }] } })
     const shown = JSON.parse(lined(patient('a', { family: 'Abt', gender: 'female' }), lines))
     expect(Object.keys(shown).toSorted()).toEqual(['gender', 'id', 'meta', 'resourceType'])
     expect(shown.meta.tag).toMatchObject([{ code: 'SUBSETTED' }])
@@ -51,7 +52,7 @@ describe('A line', () => {
   })
 
   it('of deletions is a transaction that deletes', () =>
-    expect(JSON.parse(text(deletionsLine([versionOf(writeOf(patientOf('a')))])))).toEqual({
+    expect(JSON.parse(text(deletionLineOf([versionOf(writeOf(patientKeyOf('a')))])))).toEqual({
       resourceType: 'Bundle',
       type: 'transaction',
       entry: [{ request: { method: 'DELETE', url: 'Patient/a' } }],

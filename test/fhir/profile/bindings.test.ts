@@ -1,8 +1,8 @@
 /** Bindings: in, out or unknown, and what that means by strength; codes of systems that are known. https://hl7.org/fhir/R4/terminologies.html */
 import { expect, it } from '@jest/globals'
-import { packageOf } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
+import { buildPackage } from '../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { finding, profile, URL } from '../../fixtures/profiles/checking.ts'
+import { PROFILE_URL, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const set = (url: string, more: object): Resource => ({ resourceType: 'ValueSet', url, ...more })
 const SYSTEM = {
@@ -37,8 +37,8 @@ const coded = (code: string, system = 's'): Resource => ({
 })
 
 async function severities(valueSet: string, resource: Resource, strength = 'required'): Promise<readonly string[]> {
-  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength, valueSet } }]), ...SETS])
-  const { issues } = await find(resource, [URL])
+  const find = profileCheckerOf([profile([{ id: 'Observation.value[x]', binding: { strength, valueSet } }]), ...SETS])
+  const { issues } = await find(resource, [PROFILE_URL])
   return issues
     .filter(({ expression, text }) => expression === 'Observation.value' && text.includes('value set'))
     .map(({ severity }) => severity)
@@ -83,8 +83,12 @@ it.each([
     set('elsewhere', { compose: { include: [{ system: 't', filter: [{ property: 'concept', op: 'is-a', value: 'a' }] }] } }),
     set('circle', { compose: { include: [{ valueSet: ['circle'] }] } }),
   ]
-  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet } }]), ...SETS, ...others])
-  const { issues } = await find(coded('z', valueSet === 'elsewhere' ? 't' : 's'), [URL])
+  const find = profileCheckerOf([
+    profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet } }]),
+    ...SETS,
+    ...others,
+  ])
+  const { issues } = await find(coded('z', valueSet === 'elsewhere' ? 't' : 's'), [PROFILE_URL])
   expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity, text }) => [severity, text])).toEqual([
     ['information', `Whether the code is in the value set ${valueSet} is not known: ${reason}`],
   ])
@@ -113,9 +117,13 @@ it('what is above a code may stand in its properties, or what is below it in the
   const below = set('under a', {
     compose: { include: [{ system: 'flat', filter: [{ property: 'concept', op: 'descendent-of', value: 'a' }] }] },
   })
-  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'under a' } }]), flat, below])
+  const find = profileCheckerOf([
+    profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'under a' } }]),
+    flat,
+    below,
+  ])
   const isIn = async (code: string): Promise<boolean> => {
-    const { issues } = await find(coded(code, 'flat'), [URL])
+    const { issues } = await find(coded(code, 'flat'), [PROFILE_URL])
     return !issues.some(({ text }) => text.includes('value set'))
   }
   const codes = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'nowhere']
@@ -127,7 +135,7 @@ it('what is above a code may stand in its properties, or what is below it in the
 it('of a system too deep to say it is unknown what is below what', async () => {
   const concept = Array.from({ length: 2_000 }, (_, i) => ({ code: `c${i}`, property: [{ code: 'parent', valueCode: `c${i + 1}` }] }))
   const deep: Resource = { ...SYSTEM, url: 'deep', concept }
-  const { leftOut } = packageOf({ name: 'own', version: '1' }, [deep], () => false)
+  const { leftOut } = buildPackage({ name: 'own', version: '1' }, [deep], () => false)
   expect(leftOut).toEqual([{ url: 'deep', reason: 'Its codes have more than 1000000 codes above them, in sum' }])
 })
 
@@ -184,7 +192,7 @@ it.each([
   ['http://snomed.info/sct', '22298006', []],
   ['http://snomed.info/sct', '22298007', ['warning']],
 ])('%s has %s: %j', async (system, code, expected) => {
-  const { issues } = await finding([profile([{ id: 'Observation.value[x]' }])])(coded(code, system), [URL])
+  const { issues } = await profileCheckerOf([profile([{ id: 'Observation.value[x]' }])])(coded(code, system), [PROFILE_URL])
   expect(issues.filter(({ expression }) => expression === 'Observation.value.coding[0]').map(({ severity }) => severity)).toEqual(expected)
 })
 
@@ -202,14 +210,14 @@ it.each([
   'what two profiles bind, %s to %s and %s to %s, is told once, as strictly as one of them has it',
   async (first, set, second, other, expected) => {
     const versioned = SETS.map((each) => (each.url === 'listed' ? { ...each, version: '1' } : each))
-    const find = finding([boundAs('first', first, set), boundAs('second', second, other), ...versioned])
+    const find = profileCheckerOf([boundAs('first', first, set), boundAs('second', second, other), ...versioned])
     const { issues } = await find(coded('c'), ['first', 'second'])
     expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity }) => severity)).toEqual(expected)
   },
 )
 
 it('what a second profile says more strictly counts once among the findings that are listed', async () => {
-  const find = finding([boundAs('first', 'preferred', 'listed', CODE), boundAs('second', 'extensible', 'listed', CODE), ...SETS])
+  const find = profileCheckerOf([boundAs('first', 'preferred', 'listed', CODE), boundAs('second', 'extensible', 'listed', CODE), ...SETS])
   const component = Array.from({ length: 60 }, () => ({ code: { coding: [{ system: 's', code: 'c' }] } }))
   const { issues } = await find({ resourceType: 'Observation', component }, ['first', 'second'])
   expect(issues.filter(({ text }) => /value set|more findings/.test(text)).map(({ severity }) => severity)).toEqual(
@@ -227,7 +235,7 @@ it.each([
   ['example', 'c', ['error']],
 ])('beside a %s binding, nothing is allowed beyond the greatest value set: %s', async (strength, code, expected) => {
   const extension = [{ url: 'http://hl7.org/fhir/StructureDefinition/elementdefinition-maxValueSet', valueCanonical: 'below' }]
-  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength, valueSet: 'listed', extension } }]), ...SETS])
-  const { issues } = await find(coded(code), [URL])
+  const find = profileCheckerOf([profile([{ id: 'Observation.value[x]', binding: { strength, valueSet: 'listed', extension } }]), ...SETS])
+  const { issues } = await find(coded(code), [PROFILE_URL])
   expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity }) => severity)).toEqual(expected)
 })

@@ -1,28 +1,28 @@
 /** What profiles may ask for without end: each ends with a finding that says so, and a tenth of it is checked to its end. */
 import { expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { BASE, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+import { PROFILE_URL, type ProfileElement, profile, profileCheckerOf, R4_CANONICAL_BASE } from '../../fixtures/profiles/checking.ts'
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const patient = (more: object): Resource => ({ resourceType: 'Patient', ...more })
 const identifiers = (count: number): Resource => patient({ identifier: many(count, (i) => ({ system: `x${i}` })) })
 const names = (count: number, name: object): Resource => patient({ name: many(count, () => name) })
 const value = (path: string) => ({ type: 'value', path })
-const sliced = (count: number, discriminator: readonly object[]): Said[] => [
+const sliced = (count: number, discriminator: readonly object[]): ProfileElement[] => [
   { id: 'Patient.identifier', slicing: { discriminator, rules: 'open' } },
-  ...many(count, (i): Said[] => [
+  ...many(count, (i): ProfileElement[] => [
     { id: `Patient.identifier:s${i}`, max: '1' },
     { id: `Patient.identifier:s${i}.system`, fixedUri: `s${i}` },
   ]).flat(),
 ]
-const constrained = (id: string, count: number, expression: (i: number) => string): Said[] => [
+const constrained = (id: string, count: number, expression: (i: number) => string): ProfileElement[] => [
   { id, constraint: many(count, (i) => ({ key: `k${i}`, severity: 'error', human: 'Said', expression: expression(i) })) },
 ]
 const bound = [{ id: 'Patient.communication.language', binding: { strength: 'extensible', valueSet: 'http://example.org/v' } }]
 const spoken = (count: number): Resource =>
   patient({ communication: many(count, (i) => ({ language: { coding: [{ system: 's', code: `c${i}` }] } })) })
 const valueSet = (include: readonly object[]): Resource => ({ resourceType: 'ValueSet', url: 'http://example.org/v', compose: { include } })
-const extension = { ...profile([{ id: 'Extension.url', fixedUri: URL }]), kind: 'complex-type', type: 'Extension' }
+const extension = { ...profile([{ id: 'Extension.url', fixedUri: PROFILE_URL }]), kind: 'complex-type', type: 'Extension' }
 
 /** `size`: of the resource and of the profile. */
 // biome-ignore format: a table
@@ -38,15 +38,15 @@ const ROWS: readonly (readonly [string, (size: number) => readonly [Resource, re
   ['constraints on long texts', (size) => [names(1, { text: 'a '.repeat(100_000), family: 'b '.repeat(100_000) }), [profile(constrained('Patient.name', 100 * size, (i) => `text !~ family or ${i} = 1`))]]],
   ['parts of a value set', (size) => [spoken(100 * size), [profile(bound), valueSet(many(1_000 * size, (i) => ({ system: `s${i}`, concept: [{ code: 'x' }] })))]]],
   ['filters of a value set', (size) => [spoken(100 * size), [profile(bound), valueSet([{ system: 's', filter: many(1_000 * size, () => ({ property: 'concept', op: 'in', value: many(100, String).join() })) }])]]],
-  ['contexts of an extension', (size) => [patient({ extension: many(90 * size, () => ({ url: URL, valueString: 'x' })) }), [{ ...extension, context: many(2_000 * size, (i) => ({ type: 'element', expression: i === 0 ? 'Patient' : `Patient.x${i}` })) }]]],
-  ['targets of references', (size) => [patient({ generalPractitioner: many(200 * size, () => ({ reference: 'Practitioner/1' })) }), [profile([{ id: 'Patient.generalPractitioner', type: [{ code: 'Reference', targetProfile: many(900 * size, (i) => `${BASE}${i === 0 ? 'Practitioner' : 'Organization'}`) }] }])]]],
+  ['contexts of an extension', (size) => [patient({ extension: many(90 * size, () => ({ url: PROFILE_URL, valueString: 'x' })) }), [{ ...extension, context: many(2_000 * size, (i) => ({ type: 'element', expression: i === 0 ? 'Patient' : `Patient.x${i}` })) }]]],
+  ['targets of references', (size) => [patient({ generalPractitioner: many(200 * size, () => ({ reference: 'Practitioner/1' })) }), [profile([{ id: 'Patient.generalPractitioner', type: [{ code: 'Reference', targetProfile: many(900 * size, (i) => `${R4_CANONICAL_BASE}${i === 0 ? 'Practitioner' : 'Organization'}`) }] }])]]],
 ]
 
 it('definitions that are named', async () => {
   const named = (count: number): Resource =>
     patient({ extension: many(count, (i) => ({ url: `http://example.org/${i}`, valueString: 'x' })) })
   const costly = async (count: number, isEnforced: boolean): Promise<readonly string[]> => {
-    const { issues } = await finding([])(named(count), [], { isEnforced })
+    const { issues } = await profileCheckerOf([])(named(count), [], { isEnforced })
     return issues.filter(({ code }) => code === 'too-costly').map(({ severity, expression }) => `${severity} ${expression}`)
   }
   expect(await costly(2_500, false)).toEqual(['warning Patient'])
@@ -57,7 +57,7 @@ it('definitions that are named', async () => {
 it.each(ROWS)('%s', async (_name, made) => {
   const [[resource, definitions], [less, fewer]] = [made(1), made(0.1)]
   const costly = async (of: Resource, by: readonly Resource[]): Promise<readonly string[]> => {
-    const { issues } = await finding(by)(of, [URL])
+    const { issues } = await profileCheckerOf(by)(of, [PROFILE_URL])
     return issues.filter(({ code }) => code === 'too-costly').map(({ severity, expression }) => `${severity} ${expression}`)
   }
   expect(await costly(resource, definitions)).toEqual(['error Patient'])
@@ -75,7 +75,7 @@ it('a large Bundle of the smallest Patients that name their profile is checked t
     name: [{ family: 'A', given: ['B'] }],
   }
   const entry = [...many(3_000, () => ({ resource: { ...resource, gender: 'female' } })), { resource }]
-  const { issues } = await finding([])({ resourceType: 'Bundle', type: 'collection', entry }, [])
+  const { issues } = await profileCheckerOf([])({ resourceType: 'Bundle', type: 'collection', entry }, [])
   expect(issues.filter(({ severity }) => severity === 'error')).toEqual([
     expect.objectContaining({ code: 'required', expression: 'Bundle.entry[3000].resource' }),
   ])

@@ -5,16 +5,16 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { BASE, errorsIn, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
-import { example, found, US_CORE } from '../../fixtures/us-core/findings.ts'
+import { findErrors, type ProfileElement, profile, profileCheckerOf, R4_CANONICAL_BASE } from '../../fixtures/profiles/checking.ts'
+import { copyExample, findIssueTexts, US_CORE } from '../../fixtures/us-core/findings.ts'
 
 const untitled = { resourceType: 'Composition', section: [{ title: 'x', section: [{ text: { status: 'generated', div: '' } }] }] }
-const TITLED: Said = { id: 'Composition.section.title', min: 1 }
-const nested = (contentReference: string): Said => ({ id: 'Composition.section.section', contentReference })
+const TITLED: ProfileElement = { id: 'Composition.section.title', min: 1 }
+const nested = (contentReference: string): ProfileElement => ({ id: 'Composition.section.section', contentReference })
 
 const member = { resourceType: 'Parameters', parameter: [{ name: 'MemberBundle', part: [{ name: 'Key', valueString: 'x' }] }] }
-const NO_VALUE: Said = { id: 'Parameters.parameter.value[x]', max: '0' }
-const part = (contentReference: string): Said => ({ id: 'Parameters.parameter.part', contentReference })
+const NO_VALUE: ProfileElement = { id: 'Parameters.parameter.value[x]', max: '0' }
+const part = (contentReference: string): ProfileElement => ({ id: 'Parameters.parameter.part', contentReference })
 
 const OTHER = 'http://example.org/titled'
 const other = profile([TITLED, nested('#Composition.section')], 'snapshot', OTHER)
@@ -25,26 +25,26 @@ const NESTED_JUDGED = 'Composition.section[0].section[0] Composition.section.tit
 type Row = readonly [title: string, definition: Resource, resource: object, found: readonly string[], judged: string | undefined]
 
 const ROWS: readonly Row[] = [
-  ['the base definition, in a snapshot', profile([TITLED, nested(`${BASE}Composition#Composition.section`)], 'snapshot'), untitled, [], undefined],
+  ['the base definition, in a snapshot', profile([TITLED, nested(`${R4_CANONICAL_BASE}Composition#Composition.section`)], 'snapshot'), untitled, [], undefined],
   ['the same snapshot', profile([TITLED, nested('#Composition.section')], 'snapshot'), untitled, [NESTED], NESTED_JUDGED],
   ['the base definition, from a differential', profile([TITLED]), untitled, [], undefined],
   ['another profile', profile([nested(`${OTHER}#Composition.section`)], 'snapshot'), untitled, [NESTED], NESTED_JUDGED],
-  ['parameters of the base definition', profile([NO_VALUE, part(`${BASE}Parameters#Parameters.parameter`)], 'snapshot'), member, [], undefined],
+  ['parameters of the base definition', profile([NO_VALUE, part(`${R4_CANONICAL_BASE}Parameters#Parameters.parameter`)], 'snapshot'), member, [], undefined],
   ['parameters of the same snapshot', profile([NO_VALUE, part('#Parameters.parameter')], 'snapshot'), member, ['Parameters.parameter[0].part[0].value: value is not allowed'],
     'Parameters.parameter[0].part[0] Parameters.parameter.value[x]: max allowed = 0, but found 1'],
 ] // biome-ignore format: a table
 
 describe('a content reference', () => {
   it.each(ROWS)('applies the element that HAPI applies: %s', async (_, definition, resource, expected, judged) => {
-    expect(await errorsIn(finding([definition, other]), resource)).toEqual(expected)
+    expect(await findErrors(profileCheckerOf([definition, other]), resource)).toEqual(expected)
     expect(expected.length > 0).toBe(judged !== undefined)
   })
 
   it('applies the element of the base profile without additions of the derived profile', async () => {
     const derived = profile([{ id: 'Composition.section.text', min: 1 }], 'differential', undefined, OTHER)
-    const find = finding([derived, other])
+    const find = profileCheckerOf([derived, other])
     const section = { title: 'x', text: {}, section: [{ title: 'x', section: [{}] }] }
-    expect(await errorsIn(find, { resourceType: 'Composition', section: [section] })).toEqual([
+    expect(await findErrors(find, { resourceType: 'Composition', section: [section] })).toEqual([
       'Composition.section[0].section[0].section[0]: title is required',
     ])
   })
@@ -53,16 +53,16 @@ describe('a content reference', () => {
 describe('agents of a US Core Provenance', () => {
   const PROVENANCE = `${US_CORE}us-core-provenance`
   const agent = { type: { text: 'x' }, who: { reference: 'Practitioner/p' } }
-  const provenance = (more: object) => ({ ...example('Provenance/example-targeted-provenance'), ...more }) as Resource
+  const provenance = (more: object) => ({ ...copyExample('Provenance/example-targeted-provenance'), ...more }) as Resource
   const entity = { role: 'source', what: { reference: 'Observation/o' }, agent: [agent] }
 
   /** HAPI finds no error, and binds the type to R4's provenance-agent-type, not to US Core's value set. */
   it('follow R4 within an entity', async () => {
-    expect(await found(provenance({ entity: [entity] }), 'error', [PROVENANCE])).toEqual([])
+    expect(await findIssueTexts(provenance({ entity: [entity] }), 'error', [PROVENANCE])).toEqual([])
   })
 
   it('follow US Core elsewhere', async () => {
-    const errors = await found(provenance({ agent: [agent] }), 'error', [PROVENANCE])
+    const errors = await findIssueTexts(provenance({ agent: [agent] }), 'error', [PROVENANCE])
     expect(errors).toEqual([expect.stringContaining('(provenance-1, ')])
   })
 })

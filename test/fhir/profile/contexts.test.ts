@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
-import { finding } from '../../fixtures/profiles/checking.ts'
+import { profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const URL = 'http://example.org/mark'
 const mark = { url: URL, valueString: 'x' }
@@ -60,7 +60,7 @@ const ROWS: readonly (readonly [string, string, readonly object[], readonly obje
 ] // biome-ignore format: a table
 
 it.each(ROWS)('on %s %s', async (type, expression, allowed, others) => {
-  const find = finding([definition(type, expression)])
+  const find = profileCheckerOf([definition(type, expression)])
   const told = async (resource: object): Promise<boolean> => {
     const { issues } = await find(resource as Resource, [])
     return issues.some(({ severity, text }) => severity === 'error' && text.startsWith('This extension may stand only on'))
@@ -71,7 +71,7 @@ it.each(ROWS)('on %s %s', async (type, expression, allowed, others) => {
 
 /** What is found on the extension, by its place. */
 async function told(definitions: readonly Resource[], resource: object, expressions = EXPRESSIONS): Promise<readonly string[]> {
-  const { issues } = await finding(definitions, expressions)(resource as Resource, [])
+  const { issues } = await profileCheckerOf(definitions, expressions)(resource as Resource, [])
   return issues
     .filter(({ text }) => text.includes(URL))
     .map(({ severity, expression, text }) => `${severity} ${expression}: ${text.replace(` ${URL}`, '')}`)
@@ -169,7 +169,7 @@ it('rules of R4’s own extensions hold, but for one that says the opposite of w
     item: [{ linkId: '1', type, extension: [{ url: `http://hl7.org/fhir/StructureDefinition/${name}`, ...value }] }],
   })
   const errors = async (resource: object): Promise<readonly string[]> => {
-    const { issues } = await finding([], EXPRESSIONS)(resource as Resource, [])
+    const { issues } = await profileCheckerOf([], EXPRESSIONS)(resource as Resource, [])
     return issues.filter(({ severity }) => severity === 'error').map(({ text }) => text.replace(/ \(.*/, ''))
   }
   const unit = { valueCoding: { system: 'http://unitsofmeasure.org', code: 'kg' } }
@@ -189,7 +189,7 @@ it.each([
 ] as const)('an unknown %s at %s is information', async (key, expression, resource) => {
   const unknown = { [key]: [{ url: 'http://unknown.test/x', valueString: 'x' }] }
   const extended = 'contact' in resource ? { ...resource, contact: [{ ...resource.contact[0], ...unknown }] } : { ...resource, ...unknown }
-  const { issues } = await finding([])(extended as Resource, [])
+  const { issues } = await profileCheckerOf([])(extended as Resource, [])
   const found = issues.filter((issue) => issue.expression === expression)
   expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['information not-supported'])
 })
@@ -197,7 +197,7 @@ it.each([
 describe('errata of R4’s extensions', () => {
   const EXPECTATION = 'capabilitystatement-expectation'
   const errors = async (resource: object): Promise<readonly string[]> => {
-    const { issues } = await finding([], EXPRESSIONS)(resource as Resource, [])
+    const { issues } = await profileCheckerOf([], EXPRESSIONS)(resource as Resource, [])
     return issues.filter(({ severity }) => severity === 'error').map(({ expression, text }) => `${expression} ${text.replace(/ \(.*/, '')}`)
   }
   const own = (name: string, value: object) => ({ extension: [{ url: `http://hl7.org/fhir/StructureDefinition/${name}`, ...value }] })

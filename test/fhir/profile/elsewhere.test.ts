@@ -3,11 +3,11 @@ import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
-import { errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+import { findErrors, PROFILE_URL, type ProfileElement, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const url = (name: string): string => `http://example.org/${name}`
 /** Only fhirpath.js evaluates it. */
-const matching = (id: string, path: string, pattern: string, key = 'own-1'): Said => ({
+const matching = (id: string, path: string, pattern: string, key = 'own-1'): ProfileElement => ({
   id,
   constraint: [{ key, severity: 'error', human: `Matches ${pattern}`, expression: `${path}.matches('${pattern}')` }],
 })
@@ -19,14 +19,14 @@ const reference = (...targetProfile: readonly string[]) => [{ code: 'Reference',
 describe('a rule that is evaluated elsewhere', () => {
   it('decides what a reference refers to', async () => {
     const about = profile([{ id: 'Observation.subject', type: reference(url('m')) }])
-    const find = finding([about, named(url('m'), '^m')], EXPRESSIONS)
+    const find = profileCheckerOf([about, named(url('m'), '^m')], EXPRESSIONS)
     const observation = (gender: string): object => ({
       resourceType: 'Observation',
       subject: { reference: '#p' },
       contained: [patient(gender, { id: 'p' })],
     })
-    expect(await errorsIn(find, observation('male'))).toEqual([])
-    expect(await errorsIn(find, observation('female'))).toEqual([
+    expect(await findErrors(find, observation('male'))).toEqual([])
+    expect(await findErrors(find, observation('female'))).toEqual([
       'Observation.subject: What is referred to is not as it must be: http://example.org/m',
     ])
   })
@@ -34,54 +34,54 @@ describe('a rule that is evaluated elsewhere', () => {
   it('decides which of several profiles fits', async () => {
     const either = [url('m'), url('f')]
     const entries = profile([{ id: 'Bundle.entry.resource', type: [{ code: 'Patient', profile: either }] }])
-    const find = finding([entries, named(url('m'), '^m'), named(url('f'), '^f')], EXPRESSIONS)
+    const find = profileCheckerOf([entries, named(url('m'), '^m'), named(url('f'), '^f')], EXPRESSIONS)
     const bundle = (gender: string): object => ({ resourceType: 'Bundle', type: 'collection', entry: [{ resource: patient(gender) }] })
-    expect(await errorsIn(find, bundle('male'))).toEqual([])
-    expect(await errorsIn(find, bundle('female'))).toEqual([])
-    expect(await errorsIn(find, bundle('other'))).toEqual(['Bundle.entry[0].resource: Matches ^m (own-1)'])
+    expect(await findErrors(find, bundle('male'))).toEqual([])
+    expect(await findErrors(find, bundle('female'))).toEqual([])
+    expect(await findErrors(find, bundle('other'))).toEqual(['Bundle.entry[0].resource: Matches ^m (own-1)'])
   })
 
   it('decides which slice something is of', async () => {
-    const sliced: readonly Said[] = [
+    const sliced: readonly ProfileElement[] = [
       { id: 'Bundle.entry', slicing: { discriminator: [{ type: 'profile', path: 'resource' }], rules: 'open' } },
       { id: 'Bundle.entry:m', min: 1, max: '1' },
       { id: 'Bundle.entry:m.resource', type: [{ code: 'Patient', profile: [url('m')] }] },
       { id: 'Bundle.entry:f', max: '1' },
       { id: 'Bundle.entry:f.resource', type: [{ code: 'Patient', profile: [url('f')] }] },
     ]
-    const find = finding([profile(sliced), named(url('m'), '^m'), named(url('f'), '^f')], EXPRESSIONS)
+    const find = profileCheckerOf([profile(sliced), named(url('m'), '^m'), named(url('f'), '^f')], EXPRESSIONS)
     const bundle = (...genders: readonly string[]): object => ({
       resourceType: 'Bundle',
       type: 'collection',
       entry: genders.map((gender) => ({ resource: patient(gender) })),
     })
-    expect(await errorsIn(find, bundle('female', 'male', 'other'))).toEqual([])
-    expect(await errorsIn(find, bundle('female', 'other'))).toEqual(['Bundle.entry: m<1'])
-    expect(await errorsIn(find, bundle('male', 'female', 'female'))).toEqual(['Bundle.entry: f>1'])
+    expect(await findErrors(find, bundle('female', 'male', 'other'))).toEqual([])
+    expect(await findErrors(find, bundle('female', 'other'))).toEqual(['Bundle.entry: m<1'])
+    expect(await findErrors(find, bundle('male', 'female', 'female'))).toEqual(['Bundle.entry: f>1'])
     const byFit = sliced.map((said) => ('slicing' in said ? { ...said, slicing: { rules: 'open' } } : said))
-    const fitting = finding([profile(byFit), named(url('m'), '^m'), named(url('f'), '^f')], EXPRESSIONS)
-    expect(await errorsIn(fitting, bundle('female', 'other'))).toEqual(['Bundle.entry: m<1'])
-    expect(await errorsIn(fitting, bundle('other', 'male'))).toEqual([])
+    const fitting = profileCheckerOf([profile(byFit), named(url('m'), '^m'), named(url('f'), '^f')], EXPRESSIONS)
+    expect(await findErrors(fitting, bundle('female', 'other'))).toEqual(['Bundle.entry: m<1'])
+    expect(await findErrors(fitting, bundle('other', 'male'))).toEqual([])
   })
 
   it('is of the profile that says it, though others have one under the same key', async () => {
     const [m, a] = [named(url('m'), '^m'), named(url('a'), 'a')]
-    const find = finding([m, a, named(URL, 'x', 'own-2')], EXPRESSIONS)
+    const find = profileCheckerOf([m, a, named(PROFILE_URL, 'x', 'own-2')], EXPRESSIONS)
     const errors = async (gender: string, ...profiles: readonly string[]): Promise<readonly string[]> => {
       const { issues } = await find(patient(gender) as Resource, profiles)
       return issues.filter(({ severity }) => severity === 'error').map(({ text }) => text.replace(/ \(.*/, ''))
     }
     expect(await errors('other', url('m'), url('a'))).toEqual(['Matches ^m', 'Matches a'])
     expect(await errors('female', url('m'), url('a'))).toEqual(['Matches ^m'])
-    expect(await errors('male', url('m'), url('a'), URL)).toEqual(['Matches x'])
+    expect(await errors('male', url('m'), url('a'), PROFILE_URL)).toEqual(['Matches x'])
     expect(await errors('male', url('m'), url('a'))).toEqual([])
   })
 
   it('holds for what has the content of another element', async () => {
     const nested = { id: 'Questionnaire.item.item', contentReference: '#Questionnaire.item' }
-    const find = finding([profile([matching('Questionnaire.item', 'linkId', '^[a-z]+$'), nested])], EXPRESSIONS)
+    const find = profileCheckerOf([profile([matching('Questionnaire.item', 'linkId', '^[a-z]+$'), nested])], EXPRESSIONS)
     const item = (linkId: string, ...below: readonly object[]): object => ({ linkId, ...(below.length === 0 ? {} : { item: below }) })
-    expect(await errorsIn(find, { resourceType: 'Questionnaire', item: [item('a', item('b'), item('2', item('3')))] })).toEqual([
+    expect(await findErrors(find, { resourceType: 'Questionnaire', item: [item('a', item('b'), item('2', item('3')))] })).toEqual([
       'Questionnaire.item[0].item[1]: Matches ^[a-z]+$ (own-1)',
       'Questionnaire.item[0].item[1].item[0]: Matches ^[a-z]+$ (own-1)',
     ])
@@ -97,9 +97,9 @@ describe('a rule that is evaluated elsewhere', () => {
     }
     const either = (canonical: string): Resource =>
       profile([{ id: 'Bundle.entry.resource', type: [{ code: 'Patient', profile: [url('m'), url('f')] }] }], 'differential', canonical)
-    const find = finding([either(URL), either(url('again')), named(url('m'), '^m'), named(url('f'), '^f')], expressions)
+    const find = profileCheckerOf([either(PROFILE_URL), either(url('again')), named(url('m'), '^m'), named(url('f'), '^f')], expressions)
     const entry = ['male', 'female'].map((gender) => ({ resource: patient(gender) }))
-    await find({ resourceType: 'Bundle', type: 'collection', entry }, [URL, url('again')])
+    await find({ resourceType: 'Bundle', type: 'collection', entry }, [PROFILE_URL, url('again')])
     const evaluated = given.map(({ expression, resource }) => `${JSON.parse(resource).gender}.${expression.split('.')[1]}`)
     expect(evaluated).toEqual(["male.matches('^m')", "female.matches('^m')", "female.matches('^f')"])
   })

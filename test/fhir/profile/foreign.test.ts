@@ -1,11 +1,16 @@
 /** What definitions that are not built in let be evaluated: here what is linear in the resource, all else where it can be ended. */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
+import type {
+  Evaluation,
+  EvaluationResult,
+  ExpressionBudget,
+  ExpressionRunner,
+} from '../../../lambdas/ports/execution/expression-runner.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
-import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
+import { DEFAULT_TENANT } from '../../../lambdas/ports/store/tenants.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
-import { errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+import { findErrors, PROFILE_URL, type ProfileElement, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const constraint = (expression: string, key = 'own-1') => [{ key, severity: 'error', human: 'Said', expression }]
@@ -14,7 +19,7 @@ const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xht
 const patient = (more: object): Resource => ({ resourceType: 'Patient', text, ...more })
 
 /** Remembers what it was given, and answers each the same. */
-function recording(outcome: Evaluated) {
+function recording(outcome: EvaluationResult) {
   const given: Evaluation[] = []
   const expressions: ExpressionRunner = {
     evaluate: async (evaluations) => {
@@ -25,9 +30,9 @@ function recording(outcome: Evaluated) {
   return { given, expressions }
 }
 
-const TRUE: Evaluated = { ms: 0, values: [{ type: 'boolean', value: true }] }
-const FALSE: Evaluated = { ms: 0, values: [{ type: 'boolean', value: false }] }
-const COSTLY: Evaluated = { ms: 300, failure: 'too-costly', name: 'TookTooLong', reason: '' }
+const TRUE: EvaluationResult = { ms: 0, values: [{ type: 'boolean', value: true }] }
+const FALSE: EvaluationResult = { ms: 0, values: [{ type: 'boolean', value: false }] }
+const COSTLY: EvaluationResult = { ms: 300, failure: 'too-costly', name: 'TookTooLong', reason: '' }
 
 describe('where a rule is evaluated', () => {
   // biome-ignore format: a table
@@ -43,8 +48,8 @@ describe('where a rule is evaluated', () => {
     ['what is linear', "given.exists() and family.startsWith('x') and given.where($this = 'y').empty()", 'here'],
   ])('%s: %s', async (_name, expression, where) => {
     const { given, expressions } = recording(TRUE)
-    const find = finding([profile([{ id: 'Patient.name', constraint: constraint(expression) }])], expressions)
-    const { issues } = await find(patient({ name: [{ family: 'x', given: ['z'] }] }), [URL])
+    const find = profileCheckerOf([profile([{ id: 'Patient.name', constraint: constraint(expression) }])], expressions)
+    const { issues } = await find(patient({ name: [{ family: 'x', given: ['z'] }] }), [PROFILE_URL])
     expect(issues).toEqual([])
     expect(given.map(({ expression }) => expression)).toEqual(where === 'here' ? [] : [expression])
   })
@@ -53,7 +58,9 @@ describe('where a rule is evaluated', () => {
     const { given, expressions } = recording(TRUE)
     const canonical = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-practitioner'
     const identifier = [{ system: 'http://hl7.org/fhir/sid/us-npi', value: '12' }]
-    const { issues } = await finding([], expressions)({ resourceType: 'Practitioner', identifier, name: [{ family: 'x' }] }, [canonical])
+    const { issues } = await profileCheckerOf([], expressions)({ resourceType: 'Practitioner', identifier, name: [{ family: 'x' }] }, [
+      canonical,
+    ])
     expect(issues.map(({ text }) => text)).toContainEqual(expect.stringContaining('us-core-16'))
     expect(given.map(({ expression }) => expression)).not.toContainEqual(expect.stringContaining('matches('))
   })
@@ -61,12 +68,12 @@ describe('where a rule is evaluated', () => {
 
 describe('a pattern of text', () => {
   const PATTERN = String.raw`it's \d+\\|é{2}`
-  const find = finding([profile([{ id: 'Patient.name.text', extension: regex(PATTERN) }])], EXPRESSIONS)
+  const find = profileCheckerOf([profile([{ id: 'Patient.name.text', extension: regex(PATTERN) }])], EXPRESSIONS)
 
   it('has to match the whole text', async () => {
-    for (const kept of [String.raw`it's 12\ `.trim(), 'éé']) expect(await errorsIn(find, patient({ name: [{ text: kept }] }))).toEqual([])
+    for (const kept of [String.raw`it's 12\ `.trim(), 'éé']) expect(await findErrors(find, patient({ name: [{ text: kept }] }))).toEqual([])
     for (const broken of ["it's 12", 'éée', 'its 12\\'])
-      expect(await errorsIn(find, patient({ name: [{ text: broken }] }))).toEqual([
+      expect(await findErrors(find, patient({ name: [{ text: broken }] }))).toEqual([
         `Patient.name[0].text: text must match ${PATTERN} (regex)`,
       ])
   })
@@ -76,7 +83,9 @@ describe('a pattern of text', () => {
       { id: 'Patient.language', extension: regex('(a+)+b') },
       { id: 'Patient.gender', extension: regex('(') },
     ]
-    const { issues } = await finding([profile(elements)], EXPRESSIONS)(patient({ language: 'a'.repeat(40), gender: 'x' }), [URL])
+    const { issues } = await profileCheckerOf([profile(elements)], EXPRESSIONS)(patient({ language: 'a'.repeat(40), gender: 'x' }), [
+      PROFILE_URL,
+    ])
     expect(issues.filter(({ severity }) => severity === 'warning').map(({ code, expression }) => [code, expression])).toEqual([
       ['too-costly', 'Patient.language'],
       ['not-supported', 'Patient.gender'],
@@ -85,14 +94,14 @@ describe('a pattern of text', () => {
 })
 
 describe('rules that are evaluated elsewhere', () => {
-  const own: Said[] = [{ id: 'Patient.name', constraint: constraint("text.matches('a')") }]
+  const own: ProfileElement[] = [{ id: 'Patient.name', constraint: constraint("text.matches('a')") }]
   const named = (count: number): Resource => patient({ name: many(count, (i) => ({ text: `${i}` })) })
 
   it('are a warning where they take too long, and an error where that is enforced', async () => {
-    const find = finding([profile(own)], recording(COSTLY).expressions)
+    const find = profileCheckerOf([profile(own)], recording(COSTLY).expressions)
     for (const [isEnforced, severity] of [[false, 'warning'], [true, 'error']] as const) // biome-ignore format: two
-      expect((await find(named(1), [URL], { isEnforced })).issues).toEqual([
-        { severity, code: 'too-costly', expression: 'Patient.name[0]', text: `The rule own-1 takes too long to evaluate (${URL})` },
+      expect((await find(named(1), [PROFILE_URL], { isEnforced })).issues).toEqual([
+        { severity, code: 'too-costly', expression: 'Patient.name[0]', text: `The rule own-1 takes too long to evaluate (${PROFILE_URL})` },
       ])
   })
 
@@ -103,44 +112,51 @@ describe('rules that are evaluated elsewhere', () => {
       ['own-3', "given.matches('x')"],
       ['own-4', `${' '.repeat(20_000)}text.matches('x')`],
     ].map(([key, expression]) => constraint(expression!, key)[0]!)
-    const find = finding([profile([{ id: 'Patient.name', constraint: rules }])], EXPRESSIONS)
-    const { issues } = await find(patient({ name: [{ text: 'SECRET', given: ['SECRET', 'SECRET'] }] }), [URL])
+    const find = profileCheckerOf([profile([{ id: 'Patient.name', constraint: rules }])], EXPRESSIONS)
+    const { issues } = await find(patient({ name: [{ text: 'SECRET', given: ['SECRET', 'SECRET'] }] }), [PROFILE_URL])
     expect(issues.map(({ severity, code, text }) => `${severity} ${code} ${text}`)).toEqual([
       expect.stringMatching(/^warning not-supported The rule own-1 could not be evaluated: it is no FHIRPath, .* \(line 1, column 18\) \(/),
-      `warning not-supported The rule own-2 could not be evaluated: it is no FHIRPath, there is no function shout (line 2, column 11) (${URL})`,
-      `warning not-supported The rule own-3 could not be evaluated: it fails on this element (${URL})`,
-      `warning not-supported The rule own-4 could not be evaluated: it has more than 10000 characters (${URL})`,
+      `warning not-supported The rule own-2 could not be evaluated: it is no FHIRPath, there is no function shout (line 2, column 11) (${PROFILE_URL})`,
+      `warning not-supported The rule own-3 could not be evaluated: it fails on this element (${PROFILE_URL})`,
+      `warning not-supported The rule own-4 could not be evaluated: it has more than 10000 characters (${PROFILE_URL})`,
     ])
     expect(JSON.stringify(issues)).not.toContain('SECRET')
   })
 
   it('may be broken more often than is listed', async () => {
-    const { issues } = await finding([profile(own)], recording(FALSE).expressions)(named(300), [URL])
+    const { issues } = await profileCheckerOf([profile(own)], recording(FALSE).expressions)(named(300), [PROFILE_URL])
     expect(issues).toHaveLength(101)
   })
 
   it('are told where they are too many, or too long', async () => {
     const { given, expressions } = recording(TRUE)
-    const { issues } = await finding([profile(own)], expressions)(named(1_005), [URL])
+    const { issues } = await profileCheckerOf([profile(own)], expressions)(named(1_005), [PROFILE_URL])
     expect(given).toHaveLength(1_000)
     expect(issues.map(({ code, expression }) => `${code} ${expression}`)).toEqual(many(5, (i) => `too-costly Patient.name[${1_000 + i}]`))
-    const long = finding([profile([{ id: 'Patient', constraint: constraint(`${' '.repeat(20_000)}name.matches('a')`) }])], EXPRESSIONS)
-    expect((await long(named(1), [URL])).issues.map(({ code }) => code)).toEqual(['not-supported'])
+    const long = profileCheckerOf(
+      [profile([{ id: 'Patient', constraint: constraint(`${' '.repeat(20_000)}name.matches('a')`) }])],
+      EXPRESSIONS,
+    )
+    expect((await long(named(1), [PROFILE_URL])).issues.map(({ code }) => code)).toEqual(['not-supported'])
   })
 
   it('have a budget that the resources of a request share, and others have their own', async () => {
-    const budgets: Budget[] = []
+    const budgets: ExpressionBudget[] = []
     const expressions: ExpressionRunner = {
       evaluate: async (evaluations, budget) => {
         budgets.push(budget)
         return evaluations.map(() => ({ ...TRUE, ms: 800 }))
       },
     }
-    const find = finding([profile(own)], expressions)
+    const find = profileCheckerOf([profile(own)], expressions)
     const asked = (requestId: string, count: number, isEnforced: boolean) =>
-      Promise.all(many(count, () => find(named(1), [URL], { requestId, isEnforced })))
+      Promise.all(many(count, () => find(named(1), [PROFILE_URL], { requestId, isEnforced })))
     const findings = await asked('one', 8, true)
-    expect(budgets.map(({ all, whose }) => [all, whose])).toEqual([...many(5, () => [1_000, TENANT]), [1_000, TENANT], [200, TENANT]])
+    expect(budgets.map(({ all, whose }) => [all, whose])).toEqual([
+      ...many(5, () => [1_000, DEFAULT_TENANT]),
+      [1_000, DEFAULT_TENANT],
+      [200, DEFAULT_TENANT],
+    ])
     expect(findings.map(({ issues }) => issues)).toEqual([
       ...many(7, () => []),
       [expect.objectContaining({ severity: 'error', code: 'too-costly' })],
@@ -153,21 +169,24 @@ describe('rules that are evaluated elsewhere', () => {
 
   it('know no names that only JavaScript has', async () => {
     const rules = ['repeat(constructor).empty()', 'name.__proto__.repeat($this).empty()', '%resource.toString.repeat($this).empty()']
-    const find = finding([profile([{ id: 'Patient', constraint: rules.flatMap((rule, i) => constraint(rule, `k${i}`)) }])], EXPRESSIONS)
-    expect((await find(named(1), [URL])).issues).toEqual([])
+    const find = profileCheckerOf(
+      [profile([{ id: 'Patient', constraint: rules.flatMap((rule, i) => constraint(rule, `k${i}`)) }])],
+      EXPRESSIONS,
+    )
+    expect((await find(named(1), [PROFILE_URL])).issues).toEqual([])
   })
 
   it('wait for nobody where too many wait already', async () => {
     const busy: ExpressionRunner = { evaluate: () => Promise.reject(new Overloaded('busy')) }
-    await expect(finding([profile(own)], busy)(named(1), [URL])).rejects.toThrow(Overloaded)
+    await expect(profileCheckerOf([profile(own)], busy)(named(1), [PROFILE_URL])).rejects.toThrow(Overloaded)
   })
 })
 
 /** As HL7's validator takes it. */
 describe('a rule that yields nothing is broken', () => {
   it.each(['birthDate <= @2000', 'gender', '{}', "name.given.first() = 'x'", "name.repeat(given) = 'x'"])('%s', async (expression) => {
-    const find = finding([profile([{ id: 'Patient', constraint: constraint(expression) }])], EXPRESSIONS)
-    const { issues } = await find(patient({}), [URL])
+    const find = profileCheckerOf([profile([{ id: 'Patient', constraint: constraint(expression) }])], EXPRESSIONS)
+    const { issues } = await find(patient({}), [PROFILE_URL])
     expect(issues.map(({ severity, code }) => [severity, code])).toEqual([['error', 'invariant']])
   })
 })

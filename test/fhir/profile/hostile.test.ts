@@ -1,25 +1,25 @@
 /** Profiles and resources that are meant to hurt: nothing throws, the work is bounded, and no finding says a value. */
 import { expect, it } from '@jest/globals'
-import { Faults } from '../../../lambdas/fhir/profile/profile-issues.ts'
+import { ProfileIssues } from '../../../lambdas/fhir/profile/profile-issues.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { Enough } from '../../../lambdas/fhir/validate/findings.ts'
-import { finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+import { IssueLimitReached } from '../../../lambdas/fhir/validate/findings.ts'
+import { PROFILE_URL, type ProfileElement, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const patient = (more: object): Resource => ({ resourceType: 'Patient', ...more })
 const onSystem = { discriminator: [{ type: 'value', path: 'system' }], rules: 'open' }
 
 it('is no longer looked at after one error more than are listed', () => {
-  const faults = new Faults(['Patient'])
+  const faults = new ProfileIssues(['Patient'])
   const report = (i: number): void => faults.report('error', 'invalid', `rule-${i}`, 'wrong')
   for (let i = 0; i < 100; i++) report(i)
-  expect(() => report(100)).toThrow(Enough)
+  expect(() => report(100)).toThrow(IssueLimitReached)
   expect([faults.issues.length, faults.issues.at(-1)?.code]).toEqual([101, 'informational'])
 })
 
 it('lists a hundred findings of hundreds of thousands, errors first', async () => {
-  const find = finding([profile([{ id: 'Patient.name.family', min: 1 }])])
-  const { issues } = await find(patient({ name: many(200_000, () => ({ text: 'x' })) }), [URL])
+  const find = profileCheckerOf([profile([{ id: 'Patient.name.family', min: 1 }])])
+  const { issues } = await find(patient({ name: many(200_000, () => ({ text: 'x' })) }), [PROFILE_URL])
   expect(issues).toHaveLength(101)
   expect(issues.slice(0, 100).every(({ severity }) => severity === 'error')).toBe(true)
   expect(issues[100]?.text).toBe('There are more findings; the first 100 are listed')
@@ -27,12 +27,12 @@ it('lists a hundred findings of hundreds of thousands, errors first', async () =
 
 /** None of these items is of one of these slices. */
 async function slicing(sliceCount: number, itemCount: number) {
-  const slices = many(sliceCount, (i): Said[] => [
+  const slices = many(sliceCount, (i): ProfileElement[] => [
     { id: `Patient.identifier:s${i}`, max: '1' },
     { id: `Patient.identifier:s${i}.system`, fixedUri: `s${i}` },
   ])
-  const find = finding([profile([{ id: 'Patient.identifier', slicing: onSystem }, ...slices.flat()])])
-  const { issues } = await find(patient({ identifier: many(itemCount, (i) => ({ system: `x${i}` })) }), [URL])
+  const find = profileCheckerOf([profile([{ id: 'Patient.identifier', slicing: onSystem }, ...slices.flat()])])
+  const { issues } = await find(patient({ identifier: many(itemCount, (i) => ({ system: `x${i}` })) }), [PROFILE_URL])
   return issues.filter(({ severity }) => severity === 'error').map(({ code, expression }) => [code, expression])
 }
 
@@ -47,18 +47,18 @@ it('counts what it takes to tell apart: as much as looking at some elements', as
 
 it('takes names of objects for names', async () => {
   const hostile = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
-  const elements = hostile.flatMap((name): Said[] => [
+  const elements = hostile.flatMap((name): ProfileElement[] => [
     { id: `Patient.identifier:${name}`, max: '0' },
     { id: `Patient.identifier:${name}.system`, fixedUri: name },
   ])
-  const find = finding([profile([{ id: 'Patient.identifier', slicing: onSystem }, ...elements])])
+  const find = profileCheckerOf([profile([{ id: 'Patient.identifier', slicing: onSystem }, ...elements])])
   const body = JSON.parse(`{"resourceType":"Patient",${hostile.map((name) => `"${name}":{"a":[{"b":1}]}`).join()}}`)
-  const { issues } = await find({ ...body, identifier: hostile.map((system) => ({ system })) }, [URL, ...hostile])
+  const { issues } = await find({ ...body, identifier: hostile.map((system) => ({ system })) }, [PROFILE_URL, ...hostile])
   expect(issues.filter(({ severity }) => severity === 'error')).toHaveLength(4)
 })
 
 it('says no value, and no canonical in all its length', async () => {
-  const find = finding([
+  const find = profileCheckerOf([
     profile([
       { id: 'Patient.name', max: '0' },
       { id: 'Patient.gender', fixedCode: 'x' },
@@ -72,7 +72,7 @@ it('says no value, and no canonical in all its length', async () => {
     birthDate: '2000-SECRET',
     extension: [{ url: long, valueString: 'SECRET' }],
   })
-  const { issues, missing } = await find(secret, [URL, long])
+  const { issues, missing } = await find(secret, [PROFILE_URL, long])
   expect(missing).toEqual([long])
   expect(JSON.stringify(issues)).not.toContain('SECRET')
   expect(Math.max(...issues.map(({ text }) => text.length))).toBeLessThan(1_000)
@@ -86,9 +86,9 @@ it('ends where value sets go in a circle, and where each holds the next twice', 
   })
   const bound = profile([{ id: 'Patient.gender', binding: { strength: 'required', valueSet: 'http://example.org/0' } }])
   const circle = [set('http://example.org/0', 'http://example.org/1'), set('http://example.org/1', 'http://example.org/0')]
-  const { issues } = await finding([bound, ...circle])(patient({ gender: 'male' }), [URL])
+  const { issues } = await profileCheckerOf([bound, ...circle])(patient({ gender: 'male' }), [PROFILE_URL])
   expect(issues.filter(({ severity }) => severity === 'error')).toEqual([])
   const doubled = many(40, (i) => set(`http://example.org/${i}`, `http://example.org/${i + 1}`, `http://example.org/${i + 1}`))
-  const found = await finding([bound, ...doubled])(patient({ gender: 'male' }), [URL])
+  const found = await profileCheckerOf([bound, ...doubled])(patient({ gender: 'male' }), [PROFILE_URL])
   expect(found.issues.filter(({ severity }) => severity === 'error').map(({ code }) => code)).toEqual(['too-costly'])
 })

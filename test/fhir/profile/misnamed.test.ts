@@ -1,7 +1,7 @@
 /** Elements, types and slices of a profile that there are not: told, and none of those that there are. */
 import { describe, expect, it } from '@jest/globals'
 import type { Profile } from '../../../lambdas/fhir/profile/definition.ts'
-import { misnamedIn } from '../../../lambdas/fhir/profile/definitions/unknown-names.ts'
+import { findUnknownNames } from '../../../lambdas/fhir/profile/definitions/unknown-names.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 
 const of = (type: string, elements: readonly object[], more: object = {}): Resource =>
@@ -9,7 +9,8 @@ const of = (type: string, elements: readonly object[], more: object = {}): Resou
     resourceType: 'StructureDefinition', url: 'http://example.org/p', type, derivation: 'constraint',
     baseDefinition: `http://hl7.org/fhir/StructureDefinition/${type}`, differential: { element: elements }, ...more,
   }) as Resource // biome-ignore format: one resource
-const told = (definition: Resource, base?: Profile) => misnamedIn(definition, base).map(({ expression, text }) => `${expression}: ${text}`)
+const told = (definition: Resource, base?: Profile) =>
+  findUnknownNames(definition, base).map(({ expression, text }) => `${expression}: ${text}`)
 
 describe('What a profile names', () => {
   it('and R4 does not have is told, by place', () => {

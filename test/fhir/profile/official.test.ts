@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { archived } from '../../../search-mappings/generate/archive.ts'
-import { stepOf } from '../../fixtures/long-runs.ts'
-import { found } from '../../fixtures/us-core/findings.ts'
-import { OFFICIAL, textOf } from '../../fixtures/validation/official.ts'
+import { readDefinitionArchive } from '../../../search-mappings/generate/archive.ts'
+import { caseStepOf } from '../../fixtures/long-runs.ts'
+import { findIssueTexts } from '../../fixtures/us-core/findings.ts'
+import { exampleTextOf, OFFICIAL_EXAMPLES } from '../../fixtures/validation/official.ts'
 
 /** Real faults, which HAPI's validator 8.8.1 reports as errors too. Of several the first. */
 const FAULTY: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const FAULTY: Readonly<Record<string, string>> = {
 }
 
 /** Definitions are many and alike. */
-const STEP = stepOf(20, 1)
+const STEP = caseStepOf(20, 1)
 const isDefinition = (name: string): boolean => /^(?:SearchParameter|ValueSet|CodeSystem|StructureDefinition|Bundle)-/.test(name)
 const isChosen = (name: string, index: number): boolean => name in FAULTY || !isDefinition(name) || index % STEP === 0
 
@@ -26,10 +26,10 @@ const withoutProfile = (text: string): string => text.replace(/^\S+ /, '').repla
 describe('validation', () => {
   it('finds no error in definitions and examples of R4 but the listed ones', async () => {
     const faulty: Record<string, string> = {}
-    for (const name of OFFICIAL.filter(isChosen)) {
-      const resource = parseJson(textOf(name)) as Resource
+    for (const name of OFFICIAL_EXAMPLES.filter(isChosen)) {
+      const resource = parseJson(exampleTextOf(name)) as Resource
       if (typeof resource.resourceType !== 'string') continue
-      const [first] = await found(resource, 'error')
+      const [first] = await findIssueTexts(resource, 'error')
       if (first !== undefined) faulty[name] = withoutProfile(first)
     }
     expect(faulty).toEqual(FAULTY)
@@ -42,9 +42,10 @@ describe('validation', () => {
   const checking = reason === undefined ? it : it.skip
 
   checking(`finds no error in definitions of US Core${reason === undefined ? '' : `: ${reason}`}`, async () => {
-    const { definitions } = await archived(archive)
+    const { definitions } = await readDefinitionArchive(archive)
     const faulty: string[] = []
-    for (const definition of definitions) for (const each of await found(definition, 'error')) faulty.push(`${definition.id} ${each}`)
+    for (const definition of definitions)
+      for (const each of await findIssueTexts(definition, 'error')) faulty.push(`${definition.id} ${each}`)
     expect(faulty).toEqual([])
     expect(definitions.length).toBeGreaterThan(180)
   })

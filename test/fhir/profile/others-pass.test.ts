@@ -1,9 +1,9 @@
 /** A large resource is checked in pieces, between which others pass, however it is nested and whatever its profiles try on it. */
 import { afterEach, expect, it, jest } from '@jest/globals'
-import { Known } from '../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
+import { LoadingLibrary } from '../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
-import { turnsDuring } from '../../fixtures/turns.ts'
+import { PROFILE_URL, type ProfileElement, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
+import { countTurnsDuring } from '../../fixtures/turns.ts'
 
 const OTHER = 'http://example.org/other'
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
@@ -20,7 +20,7 @@ const referring: Resource = {
   contained: [{ ...patient, id: 'a' }],
   link: [{ type: 'seealso', other: { reference: '#a' } }],
 }
-const sliced = (discriminator: readonly object[]): Said[] => [
+const sliced = (discriminator: readonly object[]): ProfileElement[] => [
   { id: 'Patient.identifier', slicing: { discriminator, rules: 'open' } },
   { id: 'Patient.identifier:a', max: '1' },
   { id: 'Patient.identifier:a.system', fixedUri: 'a' },
@@ -58,30 +58,30 @@ it.each<readonly [what: string, resource: Resource, definitions: readonly Resour
   ['rules', { resourceType: 'Patient', identifier: identifiers.slice(0, ITEMS / 10) }, [profile([{ id: 'Patient', constraint }])], 20],
 ])('%s', async (_what, resource, definitions, pieces) => {
   await everyPieceIsLong()
-  const find = finding(definitions)
-  const check = () => find(resource, definitions.length === 0 ? [] : [URL])
+  const find = profileCheckerOf(definitions)
+  const check = () => find(resource, definitions.length === 0 ? [] : [PROFILE_URL])
   // What it looks up is loaded.
   await check()
-  expect(await turnsDuring(check)).toBeGreaterThan(pieces)
+  expect(await countTurnsDuring(check)).toBeGreaterThan(pieces)
 })
 
 afterEach(() => void jest.restoreAllMocks())
 
 it('content that is its own is checked once', async () => {
-  const find = finding([
+  const find = profileCheckerOf([
     profile([
       { id: 'Patient', contentReference: '#Patient' },
       { id: 'Patient.name', min: 1 },
     ]),
   ])
-  expect((await find({ resourceType: 'Patient' }, [URL])).issues).toContainEqual(
-    expect.objectContaining({ text: `name is required (${URL})` }),
+  expect((await find({ resourceType: 'Patient' }, [PROFILE_URL])).issues).toContainEqual(
+    expect.objectContaining({ text: `name is required (${PROFILE_URL})` }),
   )
 })
 
 it('of several checks at a time each has what it wants loaded, and sees what another has loaded', async () => {
   const found = { url: OTHER, include: [] }
-  const known = new Known({ profile: async () => undefined, valueSet: async () => found, codeSystem: async () => undefined })
+  const known = new LoadingLibrary({ profile: async () => undefined, valueSet: async () => found, codeSystem: async () => undefined })
   const [one, other] = [known.forCheck(), known.forCheck()]
   for (const each of [one, other]) expect(each.valueSet(OTHER)).toBeUndefined()
   expect(await one.load()).toBe(1)
@@ -92,13 +92,13 @@ it('of several checks at a time each has what it wants loaded, and sees what ano
 it('a small one that is checked meanwhile takes nothing from a large one', async () => {
   const elements = [{ id: 'Patient.identifier.type', binding: { strength: 'required', valueSet: 'http://example.org/v' } }]
   const include = [{ system: 's', concept: [{ code: 'a' }] }]
-  const find = finding([profile(elements), { resourceType: 'ValueSet', url: 'http://example.org/v', compose: { include } }])
+  const find = profileCheckerOf([profile(elements), { resourceType: 'ValueSet', url: 'http://example.org/v', compose: { include } }])
   const coded = { type: { coding: [{ system: 's', code: 'b' }] } }
   // All but the value set is loaded.
-  await find({ resourceType: 'Patient' }, [URL])
+  await find({ resourceType: 'Patient' }, [PROFILE_URL])
   await find({ resourceType: 'Patient', identifier: [coded] }, [])
   await everyPieceIsLong()
-  const both = [[coded, ...identifiers], [coded]].map((identifier) => find({ resourceType: 'Patient', identifier }, [URL]))
+  const both = [[coded, ...identifiers], [coded]].map((identifier) => find({ resourceType: 'Patient', identifier }, [PROFILE_URL]))
   for (const { issues } of await Promise.all(both))
     expect(issues).toContainEqual(expect.objectContaining({ severity: 'error', code: 'code-invalid' }))
 })

@@ -2,16 +2,27 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { BASE, CLOCK, errorsIn, FORMS, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
+import {
+  FIXED_CLOCK,
+  findErrors,
+  PROFILE_FORMS,
+  type ProfileElement,
+  profile,
+  profileCheckerOf,
+  R4_CANONICAL_BASE,
+} from '../../fixtures/profiles/checking.ts'
 
 const observation = (more: object): object => ({ resourceType: 'Observation', ...more })
 const quantity = (value: number, code: string): object =>
   observation({ valueQuantity: { value, code, system: 'http://unitsofmeasure.org' } })
 
 /** What it is about, what the profile says, resources that break it with what is found, and resources that keep it. */
-type Row = readonly [string, readonly Said[], readonly (readonly [object, string])[], readonly object[]]
+type Row = readonly [string, readonly ProfileElement[], readonly (readonly [object, string])[], readonly object[]]
 
-const reference = (...names: readonly string[]): object => ({ code: 'Reference', targetProfile: names.map((name) => `${BASE}${name}`) })
+const reference = (...names: readonly string[]): object => ({
+  code: 'Reference',
+  targetProfile: names.map((name) => `${R4_CANONICAL_BASE}${name}`),
+})
 const contained = { contained: [{ resourceType: 'Patient', id: 'p' }] }
 
 const ROWS: readonly Row[] = [
@@ -27,7 +38,7 @@ const ROWS: readonly Row[] = [
   ['types of a choice', [{ id: 'Observation.value[x]', type: [{ code: 'Quantity' }, { code: 'string' }] }],
     [[observation({ valueBoolean: true }), 'Observation.value: value must be of the type Quantity or string']],
     [observation({ valueString: 'x' }), observation({ valueQuantity: { value: 1 } }), observation({})]],
-  ['the type of a choice, and its profile', [{ id: 'Observation.value[x]', type: [{ code: 'Quantity', profile: [`${BASE}SimpleQuantity`] }] }],
+  ['the type of a choice, and its profile', [{ id: 'Observation.value[x]', type: [{ code: 'Quantity', profile: [`${R4_CANONICAL_BASE}SimpleQuantity`] }] }],
     [[observation({ valueString: 'x' }), 'Observation.value: value must be of the type Quantity']],
     [observation({ valueQuantity: { value: 1 } })]],
   ['the type of a resource within', [{ id: 'Bundle.entry.resource', type: [{ code: 'Patient' }, { code: 'Group' }] }],
@@ -86,17 +97,17 @@ const ROWS: readonly Row[] = [
     [{ resourceType: 'Questionnaire', item: [{ text: 'x', item: [{ text: 'x', item: [{ text: 'x' }] }] }] }]],
 ] // biome-ignore format: a table
 
-describe.each(FORMS.flatMap((form) => ROWS.map(([name, ...row]) => [`${name}, as a ${form}`, ...row, form] as const)))(
+describe.each(PROFILE_FORMS.flatMap((form) => ROWS.map(([name, ...row]) => [`${name}, as a ${form}`, ...row, form] as const)))(
   '%s',
   (_name, elements, broken, kept, form) => {
-    const find = finding([profile(elements, form)])
+    const find = profileCheckerOf([profile(elements, form)])
 
     it('is found where it is broken', async () => {
-      for (const [resource, expected] of broken) expect(await errorsIn(find, resource)).toEqual([expected])
+      for (const [resource, expected] of broken) expect(await findErrors(find, resource)).toEqual([expected])
     })
 
     it('is not found where it is kept', async () => {
-      for (const resource of kept) expect(await errorsIn(find, resource)).toEqual([])
+      for (const resource of kept) expect(await findErrors(find, resource)).toEqual([])
     })
   },
 )
@@ -107,7 +118,7 @@ describe('profiles that refer to profiles', () => {
   it('hold on the types they are said of', async () => {
     const short = profile([{ id: 'HumanName.family', min: 1 }], 'differential', url('name'))
     const whole = profile([{ id: 'Patient.name', type: [{ code: 'HumanName', profile: [url('name')] }] }])
-    expect(await errorsIn(finding([short, whole]), { resourceType: 'Patient', name: [{ family: 'x' }, {}] })).toEqual([
+    expect(await findErrors(profileCheckerOf([short, whole]), { resourceType: 'Patient', name: [{ family: 'x' }, {}] })).toEqual([
       'Patient.name[1]: family is required',
     ])
   })
@@ -115,10 +126,10 @@ describe('profiles that refer to profiles', () => {
   it('are looked at in what is contained, and in the same Bundle', async () => {
     const named = profile([{ id: 'Patient.name', min: 1 }], 'differential', url('named'))
     const about = profile([{ id: 'Observation.subject', type: [{ code: 'Reference', targetProfile: [url('named')] }] }])
-    const find = finding([named, about])
+    const find = profileCheckerOf([named, about])
     const own = observation({ subject: { reference: '#p' }, ...contained })
-    expect(await errorsIn(find, own)).toEqual(['Observation.subject: What is referred to is not as it must be: http://example.org/named'])
-    expect(await errorsIn(find, observation({ subject: { reference: 'Patient/1' } }))).toEqual([])
+    expect(await findErrors(find, own)).toEqual(['Observation.subject: What is referred to is not as it must be: http://example.org/named'])
+    expect(await findErrors(find, observation({ subject: { reference: 'Patient/1' } }))).toEqual([])
   })
 
   it('may come back to themselves', async () => {
@@ -132,7 +143,7 @@ describe('profiles that refer to profiles', () => {
       name: [{ text: 'x' }],
       contained: [{ resourceType: 'Patient', id: 'p', link: [{ other: { reference: '#p' } }] }],
     }
-    expect(await errorsIn(finding([own]), { ...patient, link: [{ other: { reference: '#p' } }] })).toHaveLength(1)
+    expect(await findErrors(profileCheckerOf([own]), { ...patient, link: [{ other: { reference: '#p' } }] })).toHaveLength(1)
   })
 
   it('cannot be used where they differ from themselves, or from what is not loaded', async () => {
@@ -141,7 +152,11 @@ describe('profiles that refer to profiles', () => {
       profile([{ id: 'Patient.name', min: 1 }], 'differential', url('b'), url('a')),
     ]
     const lost = profile([{ id: 'Patient.name', min: 1 }], 'differential', url('c'), url('nowhere'))
-    const { issues, missing, unusable } = await finding([...circle, lost])({ resourceType: 'Patient' }, [url('a'), url('c'), url('d')])
+    const { issues, missing, unusable } = await profileCheckerOf([...circle, lost])({ resourceType: 'Patient' }, [
+      url('a'),
+      url('c'),
+      url('d'),
+    ])
     expect({ missing, unusable, errors: issues.filter(({ severity }) => severity === 'error') }).toEqual({
       missing: [url('d')],
       unusable: [
@@ -158,12 +173,12 @@ it('a constraint under the key of one of R4 is the profile’s own, unless it is
     { key: 'inv-1', severity: 'error', human: 'Own', expression: 'name.exists()', ...(source === undefined ? {} : { source }) },
   ]
   const errors = (form: 'snapshot' | 'differential', source?: string) =>
-    errorsIn(finding([profile([{ id: 'Patient', constraint: own(source) }], form)]), { resourceType: 'Patient' })
+    findErrors(profileCheckerOf([profile([{ id: 'Patient', constraint: own(source) }], form)]), { resourceType: 'Patient' })
   const told = ['Patient: Own (inv-1)']
   expect(await errors('differential')).toEqual(told)
   expect(await errors('differential', 'http://example.org/profile')).toEqual(told)
   expect(await errors('snapshot', 'http://example.org/profile')).toEqual(told)
-  expect(await errors('snapshot', `${BASE}Patient`)).toEqual([])
+  expect(await errors('snapshot', `${R4_CANONICAL_BASE}Patient`)).toEqual([])
   expect(await errors('snapshot')).toEqual([])
 })
 
@@ -171,7 +186,7 @@ it('what is contained is not to have narrative', async () => {
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
   const bundle = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient' } }] }
   const warnings = async (resource: object): Promise<readonly (string | undefined)[]> => {
-    const { issues } = await finding([])(resource as Resource, [])
+    const { issues } = await profileCheckerOf([])(resource as Resource, [])
     return issues.filter(({ text: told }) => told.includes('dom-6')).map(({ expression }) => expression)
   }
   expect(await warnings(observation({ text, ...contained }))).toEqual([])
@@ -182,9 +197,9 @@ it('what is contained is not to have narrative', async () => {
 describe('limits from now', () => {
   const DAY = 86_400_000
   const UCUM = 'http://unitsofmeasure.org'
-  const day = (days: number): string => new Date(CLOCK.now() + days * DAY).toISOString().slice(0, 10)
-  const moment = (hours: number): string => new Date(CLOCK.now() + (hours * DAY) / 24).toISOString()
-  const limited = (id: string, name: string, limit: object) => finding([profile([{ id, [name]: limit }])])
+  const day = (days: number): string => new Date(FIXED_CLOCK.now() + days * DAY).toISOString().slice(0, 10)
+  const moment = (hours: number): string => new Date(FIXED_CLOCK.now() + (hours * DAY) / 24).toISOString()
+  const limited = (id: string, name: string, limit: object) => profileCheckerOf([profile([{ id, [name]: limit }])])
   const patient = (birthDate: string): object => ({ resourceType: 'Patient', birthDate })
 
   it.each([
@@ -196,17 +211,17 @@ describe('limits from now', () => {
   ] as const)('%s of %d %s', async (name, value, code, outs, ins, text) => {
     const find = limited('Patient.birthDate', name, { value, system: UCUM, code })
     const dateOf = (each: number | string): string => (typeof each === 'string' ? each : day(each))
-    for (const each of outs) expect(await errorsIn(find, patient(dateOf(each)))).toEqual([`Patient.birthDate: ${text}`])
-    for (const each of ins) expect(await errorsIn(find, patient(dateOf(each)))).toEqual([])
+    for (const each of outs) expect(await findErrors(find, patient(dateOf(each)))).toEqual([`Patient.birthDate: ${text}`])
+    for (const each of ins) expect(await findErrors(find, patient(dateOf(each)))).toEqual([])
   })
 
   it('are of moments exact, and of days wherever they may be', async () => {
     const find = limited('Observation.issued', 'minValueQuantity', { value: 2, system: UCUM, code: 'h' })
-    expect(await errorsIn(find, observation({ issued: moment(-3) }))).toEqual(['Observation.issued: issued must be at least now - 2 h'])
-    expect(await errorsIn(find, observation({ issued: moment(-1) }))).toEqual([])
+    expect(await findErrors(find, observation({ issued: moment(-3) }))).toEqual(['Observation.issued: issued must be at least now - 2 h'])
+    expect(await findErrors(find, observation({ issued: moment(-1) }))).toEqual([])
     const today = limited('Patient.birthDate', 'minValueQuantity', { value: 1, system: UCUM, code: 'min' })
-    expect(await errorsIn(today, patient(day(0)))).toEqual([])
-    expect(await errorsIn(today, patient(day(-2)))).toEqual(['Patient.birthDate: birthDate must be at least now - 1 min'])
+    expect(await findErrors(today, patient(day(0)))).toEqual([])
+    expect(await findErrors(today, patient(day(-2)))).toEqual(['Patient.birthDate: birthDate must be at least now - 1 min'])
   })
 
   it.each([

@@ -1,23 +1,30 @@
 /** Slicing in all its forms: ten resources that are wrong and ten that are right for each. https://hl7.org/fhir/R4/profiling.html#slicing */
 import { describe, expect, it } from '@jest/globals'
-import { BASE, errorsIn, FORMS, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
-import { SECTIONS } from '../../fixtures/profiles/slicings.ts'
+import {
+  findErrors,
+  PROFILE_FORMS,
+  type ProfileElement,
+  profile,
+  profileCheckerOf,
+  R4_CANONICAL_BASE,
+} from '../../fixtures/profiles/checking.ts'
+import { SLICING_SECTIONS } from '../../fixtures/profiles/slicings.ts'
 
-for (const section of SECTIONS)
+for (const section of SLICING_SECTIONS)
   describe(`slicing: ${section.name}`, () => {
     it('has ten of each', () => {
       expect([section.faulty.length, section.valid.length]).toEqual([10, 10])
     })
 
-    describe.each(FORMS)('as a %s', (form) => {
-      const find = finding([profile(section.elements, form), ...(section.others ?? [])])
+    describe.each(PROFILE_FORMS)('as a %s', (form) => {
+      const find = profileCheckerOf([profile(section.elements, form), ...(section.others ?? [])])
 
       it.each(section.faulty)('%s is wrong', async (words, ...expected) => {
-        expect(await errorsIn(find, section.resourceOf(wordsIn(words)))).toEqual(expected)
+        expect(await findErrors(find, section.resourceOf(wordsIn(words)))).toEqual(expected)
       })
 
       it.each(section.valid.map((words) => [words]))('%s is right', async (words) => {
-        expect(await errorsIn(find, section.resourceOf(wordsIn(words)))).toEqual([])
+        expect(await findErrors(find, section.resourceOf(wordsIn(words)))).toEqual([])
       })
     })
   })
@@ -25,45 +32,45 @@ for (const section of SECTIONS)
 const wordsIn = (words: string): readonly string[] => words.split(' ').filter((word) => word !== '')
 
 describe('slices without a slicing', () => {
-  const choice: readonly Said[] = [
+  const choice: readonly ProfileElement[] = [
     { id: 'Observation.valueQuantity', min: 1 },
     { id: 'Observation.valueQuantity.code', min: 1 },
   ]
 
   it('are those of a choice by their types', async () => {
-    const find = finding([profile(choice)])
-    expect(await errorsIn(find, { resourceType: 'Observation', valueString: 'x' })).toEqual(['Observation.value: valueQuantity<1'])
-    expect(await errorsIn(find, { resourceType: 'Observation', valueQuantity: {} })).toEqual(['Observation.value: code is required'])
-    expect(await errorsIn(find, { resourceType: 'Observation', valueQuantity: { code: 'x' } })).toEqual([])
+    const find = profileCheckerOf([profile(choice)])
+    expect(await findErrors(find, { resourceType: 'Observation', valueString: 'x' })).toEqual(['Observation.value: valueQuantity<1'])
+    expect(await findErrors(find, { resourceType: 'Observation', valueQuantity: {} })).toEqual(['Observation.value: code is required'])
+    expect(await findErrors(find, { resourceType: 'Observation', valueQuantity: { code: 'x' } })).toEqual([])
   })
 
   it('are those of extensions by their definitions', async () => {
-    const elements: readonly Said[] = [
+    const elements: readonly ProfileElement[] = [
       { id: 'Patient.extension:own', min: 1, type: [{ code: 'Extension', profile: ['http://example.org/own'] }] },
     ]
-    const own: readonly Said[] = [
+    const own: readonly ProfileElement[] = [
       { id: 'Extension.url', fixedUri: 'http://example.org/own' },
       { id: 'Extension.value[x]', min: 1 },
     ]
-    const find = finding([profile(elements), profile(own, 'differential', 'http://example.org/own')])
-    expect(await errorsIn(find, { resourceType: 'Patient' })).toEqual(['Patient: own<1'])
-    expect(await errorsIn(find, { resourceType: 'Patient', extension: [{ url: 'http://example.org/own' }] })).toEqual([
+    const find = profileCheckerOf([profile(elements), profile(own, 'differential', 'http://example.org/own')])
+    expect(await findErrors(find, { resourceType: 'Patient' })).toEqual(['Patient: own<1'])
+    expect(await findErrors(find, { resourceType: 'Patient', extension: [{ url: 'http://example.org/own' }] })).toEqual([
       'Patient.extension[0]: value is required',
     ])
-    expect(await errorsIn(find, { resourceType: 'Patient', extension: [{ url: 'http://example.org/own', valueCode: 'x' }] })).toEqual([])
+    expect(await findErrors(find, { resourceType: 'Patient', extension: [{ url: 'http://example.org/own', valueCode: 'x' }] })).toEqual([])
   })
 })
 
 it('a slice is narrowed by a profile that differs from the one that names it', async () => {
-  const first = profile(SECTIONS[0]!.elements, 'differential', 'http://example.org/first')
+  const first = profile(SLICING_SECTIONS[0]!.elements, 'differential', 'http://example.org/first')
   const second = profile(
     [{ id: 'Patient.identifier:ssn', min: 1 }],
     'differential',
     'http://example.org/second',
     'http://example.org/first',
   )
-  const find = finding([first, second])
-  expect(await errorsIn(find, SECTIONS[0]!.resourceOf(['m']), 'http://example.org/second')).toEqual(['Patient.identifier: ssn<1'])
-  expect(await errorsIn(find, SECTIONS[0]!.resourceOf(['m', 's']), 'http://example.org/second')).toEqual([])
-  expect(first.baseDefinition).toBe(`${BASE}Patient`)
+  const find = profileCheckerOf([first, second])
+  expect(await findErrors(find, SLICING_SECTIONS[0]!.resourceOf(['m']), 'http://example.org/second')).toEqual(['Patient.identifier: ssn<1'])
+  expect(await findErrors(find, SLICING_SECTIONS[0]!.resourceOf(['m', 's']), 'http://example.org/second')).toEqual([])
+  expect(first.baseDefinition).toBe(`${R4_CANONICAL_BASE}Patient`)
 })

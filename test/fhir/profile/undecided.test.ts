@@ -1,7 +1,7 @@
 /** What is not loaded, or not at hand, may say either: that is told, and is never an error. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { BASE, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+import { PROFILE_URL, type ProfileElement, profile, profileCheckerOf, R4_CANONICAL_BASE } from '../../fixtures/profiles/checking.ts'
 
 const NOWHERE = 'http://example.org/nowhere'
 const FITS = 'http://example.org/fits'
@@ -11,16 +11,16 @@ const targets = (...targetProfile: readonly string[]) => [{ code: 'Reference', t
 const notLoaded = (canonical: string): string => `the profile ${canonical} is not loaded`
 
 /** Severity, place and text of what is found, but for R4's advice. */
-async function told(elements: readonly Said[], resource: object, others: readonly Resource[] = []): Promise<readonly string[]> {
-  const { issues } = await finding([profile(elements), ...others])(resource as Resource, [URL])
+async function told(elements: readonly ProfileElement[], resource: object, others: readonly Resource[] = []): Promise<readonly string[]> {
+  const { issues } = await profileCheckerOf([profile(elements), ...others])(resource as Resource, [PROFILE_URL])
   const ours = issues.filter(({ text }) => !text.includes('dom-6') && (text.includes('http://example.org') || text.includes('not at hand')))
-  return ours.map(({ severity, expression, text }) => `${severity} ${expression}: ${text.replace(` (${URL})`, '')}`)
+  return ours.map(({ severity, expression, text }) => `${severity} ${expression}: ${text.replace(` (${PROFILE_URL})`, '')}`)
 }
 
 const toWhich = (list: string, reason: string): string => `To which slice of ${list} this belongs is not known: ${reason}`
 
 describe('a slice of extensions', () => {
-  const elements: readonly Said[] = [
+  const elements: readonly ProfileElement[] = [
     { id: 'Patient.extension', slicing: on('value', 'url') },
     { id: 'Patient.extension:own', min: 1, max: '1', type: [{ code: 'Extension', profile: [NOWHERE] }] },
   ]
@@ -39,7 +39,7 @@ describe('a slice of extensions', () => {
 })
 
 describe('a slice by a profile that is not loaded', () => {
-  const byProfile: readonly Said[] = [
+  const byProfile: readonly ProfileElement[] = [
     { id: 'Bundle.entry', slicing: { ...on('profile', 'resource'), rules: 'closed' } },
     { id: 'Bundle.entry:own', min: 1, max: '1' },
     { id: 'Bundle.entry:own.resource', min: 1, type: [{ code: 'Patient', profile: [NOWHERE] }] },
@@ -67,7 +67,7 @@ describe('a slice by a profile that is not loaded', () => {
   })
 
   it('may be told apart by what only that profile says', async () => {
-    const within: readonly Said[] = [
+    const within: readonly ProfileElement[] = [
       { id: 'Patient.contact', slicing: on('value', 'name.family') },
       { id: 'Patient.contact:own', min: 1 },
       { id: 'Patient.contact:own.name', type: [{ code: 'HumanName', profile: [NOWHERE] }] },
@@ -75,7 +75,7 @@ describe('a slice by a profile that is not loaded', () => {
     expect(await told(within, { resourceType: 'Patient', contact: [{ name: { family: 'x' } }] })).toEqual([
       `information Patient.contact[0]: ${toWhich('contact', notLoaded(NOWHERE))}`,
     ])
-    const said: readonly Said[] = [...within, { id: 'Patient.contact:own.name.family', patternString: 'x' }]
+    const said: readonly ProfileElement[] = [...within, { id: 'Patient.contact:own.name.family', patternString: 'x' }]
     expect(await told(said, { resourceType: 'Patient', contact: [{ name: { text: 'x' } }] })).toEqual([
       'error Patient.contact: contact:own is required, with name.family x',
     ])
@@ -84,7 +84,7 @@ describe('a slice by a profile that is not loaded', () => {
 
 it('a slice by two elements is not known where one of them fits and nobody knows of the other, and is not meant where one does not', async () => {
   const discriminator = ['gender', 'name.family'].map((path) => ({ type: 'value', path }))
-  const elements: readonly Said[] = [
+  const elements: readonly ProfileElement[] = [
     { id: 'Patient.contact', slicing: { discriminator, rules: 'open' } },
     { id: 'Patient.contact:own', min: 1 },
     { id: 'Patient.contact:own.gender', patternCode: 'male' },
@@ -96,7 +96,7 @@ it('a slice by two elements is not known where one of them fits and nobody knows
 })
 
 describe('a slice by what a reference refers to', () => {
-  const sliced = (type: string, path: string, canonical: string, more: readonly Said[] = []): readonly Said[] => [
+  const sliced = (type: string, path: string, canonical: string, more: readonly ProfileElement[] = []): readonly ProfileElement[] => [
     { id: 'Patient.generalPractitioner', slicing: on(type, path) },
     { id: 'Patient.generalPractitioner:own', min: 1, max: '1', type: targets(canonical) },
     ...more,
@@ -135,12 +135,12 @@ describe('a slice by what a reference refers to', () => {
     const missing = 'error Patient.generalPractitioner: generalPractitioner:own is required'
     expect(await told(sliced('profile', 'resolve()', FITS), patient('#c', { resourceType: 'Patient' }), [named])).toEqual([missing])
     expect(await told(sliced('profile', 'resolve()', FITS), patient('Organization/1'), [named])).toEqual([missing])
-    expect(await told(sliced('type', 'resolve()', `${BASE}Practitioner`), patient('Practitioner/1'))).toEqual([])
+    expect(await told(sliced('type', 'resolve()', `${R4_CANONICAL_BASE}Practitioner`), patient('Practitioner/1'))).toEqual([])
   })
 })
 
 describe('what a reference refers to', () => {
-  const about = (...profiles: readonly string[]): readonly Said[] => [{ id: 'Observation.subject', type: targets(...profiles) }]
+  const about = (...profiles: readonly string[]): readonly ProfileElement[] => [{ id: 'Observation.subject', type: targets(...profiles) }]
   const observation = (contained: object): object => ({
     resourceType: 'Observation',
     subject: { reference: '#c' },
@@ -153,7 +153,7 @@ describe('what a reference refers to', () => {
     expect(await told(about(NOWHERE, FITS), observation({ resourceType: 'Patient' }), [named])).toEqual(unknown)
     expect(await told(about(FITS, NOWHERE), observation({ resourceType: 'Group' }), [named])).toEqual(unknown)
     expect(await told(about(FITS, NOWHERE), observation({ resourceType: 'Patient', name: [{ text: 'x' }] }), [named])).toEqual([])
-    expect(await told(about(FITS, `${BASE}Device`), observation({ resourceType: 'Patient' }), [named])).toHaveLength(1)
+    expect(await told(about(FITS, `${R4_CANONICAL_BASE}Device`), observation({ resourceType: 'Patient' }), [named])).toHaveLength(1)
   })
 
   it('may name what is not loaded itself', async () => {

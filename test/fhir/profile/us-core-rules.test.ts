@@ -1,24 +1,24 @@
 /** What is asked beyond US Core's own rules: a lab result's unit in UCUM, and when a procedure was performed. Specification 2.2, 2.3 */
 import { afterEach, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { findInProfiles } from '../../../lambdas/interactions/validation/profile-findings.ts'
+import { profileChecker } from '../../../lambdas/interactions/validation/profile-findings.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
-import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
+import { DEFAULT_TENANT } from '../../../lambdas/ports/store/tenants.ts'
 import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
-import { CLOCK, HOLDS } from '../../fixtures/profiles/checking.ts'
-import { EXAMPLES } from '../../fixtures/us-core/examples.ts'
-import { example, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
+import { FIXED_CLOCK, PASSING_RUNNER } from '../../fixtures/profiles/checking.ts'
+import { US_CORE_EXAMPLES } from '../../fixtures/us-core/examples.ts'
+import { copyExample, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
 
 /** What would have to leave the process. */
 const sent: Evaluation[] = []
 const expressions: ExpressionRunner = {
   async evaluate(evaluations, how) {
     sent.push(...evaluations)
-    return HOLDS.evaluate(evaluations, how)
+    return PASSING_RUNNER.evaluate(evaluations, how)
   },
 }
 const packages = definitionsOf()
-const find = findInProfiles({ conformance: async () => packages, expressions, clock: CLOCK })
+const find = profileChecker({ conformance: async () => packages, expressions, clock: FIXED_CLOCK })
 
 // The process evaluates these rules itself.
 afterEach(() => {
@@ -27,7 +27,7 @@ afterEach(() => {
 
 /** `severity expression key` of those about these rules, and about us-core-7. */
 async function told(resource: Resource, profile: string): Promise<readonly string[]> {
-  const { issues } = await find(resource, [`${US_CORE}${profile}`], { tenant: TENANT })
+  const { issues } = await find(resource, [`${US_CORE}${profile}`], { tenant: DEFAULT_TENANT })
   return issues.flatMap(({ severity, expression, text }) => {
     const key = /\((beyond-us-core-\d|us-core-7), /.exec(text)?.[1]
     return key === undefined ? [] : [`${severity} ${expression} ${key}`]
@@ -62,13 +62,13 @@ it.each<readonly [string, Tree, readonly string[]]>([
     ['warning Observation.component[1].value beyond-us-core-1'],
   ],
 ])('a lab result with %s', async (_, value, expected) => {
-  const resource: Tree = example('Observation/serum-sodium')
+  const resource: Tree = copyExample('Observation/serum-sodium')
   delete resource.valueQuantity
   expect(await told({ ...resource, ...value } as Resource, 'us-core-observation-lab')).toEqual(expected)
 })
 
 it('another observation may have a unit of any kind', async () => {
-  const resource = { ...example('Observation/serum-sodium'), valueQuantity: { value: 1, unit: 'mmol' } }
+  const resource = { ...copyExample('Observation/serum-sodium'), valueQuantity: { value: 1, unit: 'mmol' } }
   expect(await told(resource, 'us-core-observation-clinical-result')).toEqual([])
 })
 
@@ -77,7 +77,7 @@ const UNTOLD = 'warning Procedure beyond-us-core-2'
 const STATUSES = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed', 'entered-in-error', 'unknown']
 
 it.each(STATUSES)('a procedure that is %s always has a finding when it is not told when it was', async (status) => {
-  const { performedDateTime, performedPeriod, ...untold } = example('Procedure/rehab')
+  const { performedDateTime, performedPeriod, ...untold } = copyExample('Procedure/rehab')
   expect([performedDateTime, performedPeriod].filter((each) => each !== undefined)).toHaveLength(1)
   const expected = status === 'completed' || status === 'in-progress' ? MISSING : UNTOLD
   expect(await told({ ...untold, status } as Resource, 'us-core-procedure')).toEqual([expected])
@@ -88,10 +88,10 @@ it.each(STATUSES)('a procedure that is %s always has a finding when it is not to
 it('of the examples of US Core, those have such a finding whose unit has no code', async () => {
   const isLab = (resource: Resource): boolean => profilesOf(resource).includes(`${US_CORE}us-core-observation-lab`)
   const isWithout = ({ valueQuantity }: Tree): boolean => valueQuantity !== undefined && valueQuantity.code === undefined
-  const wanted = EXAMPLES.filter((resource) => isLab(resource) && isWithout(resource)).map(({ id }) => id)
+  const wanted = US_CORE_EXAMPLES.filter((resource) => isLab(resource) && isWithout(resource)).map(({ id }) => id)
   expect(wanted).toContain('serum-sodium')
   const found: unknown[] = []
-  for (const resource of EXAMPLES)
+  for (const resource of US_CORE_EXAMPLES)
     for (const profile of profilesOf(resource))
       if ((await told(resource, profile.slice(US_CORE.length))).length > 0) found.push(resource.id)
   expect(found).toEqual(wanted)

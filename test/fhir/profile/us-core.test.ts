@@ -1,23 +1,25 @@
 /** US Core 6.1.0: its own examples hold, and what is wrong is found where it is. https://hl7.org/fhir/us/core/STU6.1/ */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { EXAMPLES, example, findIn, found, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
+import { checkProfiles, copyExample, findIssueTexts, profilesOf, US_CORE, US_CORE_EXAMPLES } from '../../fixtures/us-core/findings.ts'
 
 describe('the examples of US Core', () => {
   it('are 183, and name its profiles 174 times', () => {
-    const named = EXAMPLES.flatMap(profilesOf).filter((url) => url.startsWith(US_CORE))
-    expect([EXAMPLES.length, named.length]).toEqual([183, 174])
+    const named = US_CORE_EXAMPLES.flatMap(profilesOf).filter((url) => url.startsWith(US_CORE))
+    expect([US_CORE_EXAMPLES.length, named.length]).toEqual([183, 174])
   })
 
   it('differ from none of the profiles they name', async () => {
     const differing: string[] = []
-    for (const resource of EXAMPLES) for (const text of await found(resource, 'error')) differing.push(`${resource.id} ${text}`)
+    for (const resource of US_CORE_EXAMPLES)
+      for (const text of await findIssueTexts(resource, 'error')) differing.push(`${resource.id} ${text}`)
     expect(differing).toEqual([])
   })
 
   it('name no profile of US Core that is not loaded', async () => {
     const missing = new Set<string>()
-    for (const resource of EXAMPLES) for (const url of (await findIn(resource, profilesOf(resource))).missing) missing.add(url)
+    for (const resource of US_CORE_EXAMPLES)
+      for (const url of (await checkProfiles(resource, profilesOf(resource))).missing) missing.add(url)
     expect([...missing]).toEqual(['http://hl7.org/fhir/uv/sdc/StructureDefinition/sdc-questionnaire'])
   })
 })
@@ -61,16 +63,16 @@ const FAULTS: readonly (readonly [string, string, Change, string])[] = [
 
 describe('what is wrong is told where it is', () => {
   it.each(FAULTS)('%s as %s (%#)', async (id, profile, change, expected) => {
-    const resource: Tree = example(id)
-    expect(await found(resource as Resource, 'error', [`${US_CORE}${profile}`])).toEqual([])
+    const resource: Tree = copyExample(id)
+    expect(await findIssueTexts(resource as Resource, 'error', [`${US_CORE}${profile}`])).toEqual([])
     change(resource)
-    const texts = await found(JSON.parse(JSON.stringify(resource)), 'error', [`${US_CORE}${profile}`])
+    const texts = await findIssueTexts(JSON.parse(JSON.stringify(resource)), 'error', [`${US_CORE}${profile}`])
     expect(texts.filter((text) => text.includes(expected))).toHaveLength(1)
   })
 })
 
 it('a profile of another type is one the resource is not as', async () => {
-  expect(await found(example('Patient/example'), 'error', [`${US_CORE}us-core-procedure`])).toEqual([
+  expect(await findIssueTexts(copyExample('Patient/example'), 'error', [`${US_CORE}us-core-procedure`])).toEqual([
     `Patient The profile is about Procedure, and this is a Patient (${US_CORE}us-core-procedure|6.1.0)`,
   ])
 })

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { FOLDER } from '../../../search-mappings/generate/packages.ts'
+import { PACKAGES_FOLDER } from '../../../search-mappings/generate/packages.ts'
 import { US_VALUE_SETS } from '../../../search-mappings/generate/us-value-sets.ts'
-import { example, findIn, US_CORE } from '../../fixtures/us-core/findings.ts'
+import { checkProfiles, copyExample, US_CORE } from '../../fixtures/us-core/findings.ts'
 
 const CDCREC = 'urn:oid:2.16.840.1.113883.6.238'
 const NULL_FLAVOR = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor'
@@ -20,7 +20,7 @@ const coded = (name: string, valueCode: string) => ({ url: `${US_CORE}us-core-${
 
 /** `severity code` of the findings of one extension of a patient. */
 async function found(extension: object): Promise<readonly string[]> {
-  const { issues } = await findIn({ ...example('Patient/example'), extension: [extension] }, [`${US_CORE}us-core-patient`])
+  const { issues } = await checkProfiles({ ...copyExample('Patient/example'), extension: [extension] }, [`${US_CORE}us-core-patient`])
   return issues
     .filter(({ expression }) => expression?.startsWith('Patient.extension[0]'))
     .map(({ severity, code }) => `${severity} ${code}`)
@@ -56,5 +56,5 @@ describe('a code', () => {
 it('names the public sources of each value set, and its codes in NOTICE', () => {
   for (const { oid, sources } of US_VALUE_SETS)
     expect([oid, sources.filter((source) => /https:|CFR/.test(source)).length > 0]).toEqual([oid, true])
-  expect(readFileSync(join(import.meta.dirname, '../../../NOTICE'), 'utf8')).toContain(`${FOLDER}/us-value-sets-1.0.0`)
+  expect(readFileSync(join(import.meta.dirname, '../../../NOTICE'), 'utf8')).toContain(`${PACKAGES_FOLDER}/us-value-sets-1.0.0`)
 })

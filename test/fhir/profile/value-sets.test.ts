@@ -1,7 +1,7 @@
 /** What decides whether a code is in a value set: its letters, the version of its system, and what the value set expands to. https://hl7.org/fhir/R4/valueset.html */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { finding, profile, URL } from '../../fixtures/profiles/checking.ts'
+import { PROFILE_URL, profile, profileCheckerOf } from '../../fixtures/profiles/checking.ts'
 
 const set = (url: string, more: object): Resource => ({ resourceType: 'ValueSet', url, ...more })
 const SYSTEM = {
@@ -18,7 +18,7 @@ const coded = (code: string, system = 's'): Resource => ({
 /** Whether what is bound to a value set is in it. */
 async function found(definitions: readonly Resource[], code: string, system = 's'): Promise<string> {
   const bound = profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'bound' } }])
-  const { issues } = await finding([bound, ...definitions])(coded(code, system), [URL])
+  const { issues } = await profileCheckerOf([bound, ...definitions])(coded(code, system), [PROFILE_URL])
   const told = issues.filter(({ text }) => text.includes('value set'))
   return told.length === 0 ? 'in' : told.map(({ severity }) => (severity === 'error' ? 'out' : 'unknown')).join()
 }
@@ -87,8 +87,12 @@ describe('a value set of a version of a code system', () => {
 
   it('tells which version is not there', async () => {
     const bound = set('bound', { compose: { include: [pinned('1')] } })
-    const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'bound' } }]), system, bound])
-    const { issues } = await find(coded('Low'), [URL])
+    const find = profileCheckerOf([
+      profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'bound' } }]),
+      system,
+      bound,
+    ])
+    const { issues } = await find(coded('Low'), [PROFILE_URL])
     expect(issues.map(({ text }) => text)).toContain(
       'Whether the code is in the value set bound is not known: the code system s|1 is not loaded',
     )

@@ -2,16 +2,16 @@
 import { expect, it } from '@jest/globals'
 import { checkProfiles } from '../../../lambdas/fhir/profile/check/profile-check.ts'
 import type { ProfileElement } from '../../../lambdas/fhir/profile/definition.ts'
-import { type Tree, treeOf } from '../../../lambdas/fhir/profile/profile-tree.ts'
+import { type ProfileTree, treeOf } from '../../../lambdas/fhir/profile/profile-tree.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
-const treeWith = (elements: readonly ProfileElement[]): Tree =>
+const treeWith = (elements: readonly ProfileElement[]): ProfileTree =>
   treeOf({ url: 'http://example.org/profile', type: 'Patient', isWhole: true, elements })
 const MOST = 1_000_000
 const nothing = (): undefined => undefined
 
-function workOf(resource: Resource, tree: Tree): number {
+function workOf(resource: Resource, tree: ProfileTree): number {
   const work = { left: MOST }
   const pieces = checkProfiles(resource, [tree], { tree: nothing, valueSet: nothing, codeSystem: nothing }, work)
   while (pieces.next().done !== true);
@@ -20,7 +20,7 @@ function workOf(resource: Resource, tree: Tree): number {
 
 const identified = (count: number): Resource => ({ resourceType: 'Patient', identifier: many(count, (i) => ({ system: `x${i}` })) })
 
-const sliced = (count: number, path: string): Tree =>
+const sliced = (count: number, path: string): ProfileTree =>
   treeWith([
     { id: 'Patient.identifier', slicing: { discriminators: [{ type: 'value', path }], rules: 'open' } },
     ...many(count, (i): ProfileElement[] => [

@@ -2,28 +2,33 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
-import { isWhole } from '../../fixtures/long-runs.ts'
+import { isFullRun } from '../../fixtures/long-runs.ts'
 import { validatedInPieces } from '../../fixtures/validation/in-pieces.ts'
-import { OFFICIAL, REFUSED, textOf } from '../../fixtures/validation/official.ts'
+import { exampleTextOf, INVALID_EXAMPLES, OFFICIAL_EXAMPLES } from '../../fixtures/validation/official.ts'
 
 /** Definitions are many and alike: a twentieth of them, all other examples, and everything in whole loops. */
 function isChosen(name: string, index: number): boolean {
-  return isWhole || name in REFUSED || !/^(SearchParameter|ValueSet|CodeSystem|StructureDefinition|Bundle)-/.test(name) || index % 20 === 0
+  return (
+    isFullRun ||
+    name in INVALID_EXAMPLES ||
+    !/^(SearchParameter|ValueSet|CodeSystem|StructureDefinition|Bundle)-/.test(name) ||
+    index % 20 === 0
+  )
 }
 
 describe('the official examples', () => {
   it('are valid, but for the faults listed here', () => {
-    const refused = OFFICIAL.filter(isChosen).flatMap((name) => {
-      const resource = parseJson(textOf(name))
+    const refused = OFFICIAL_EXAMPLES.filter(isChosen).flatMap((name) => {
+      const resource = parseJson(exampleTextOf(name))
       const found = validate(resource)
       expect(validatedInPieces(resource)).toEqual(found)
       const [first] = found
       return first === undefined ? [] : [[name, [first.code, first.expression?.replace(/^\w+\.?/, ''), first.text]] as const]
     })
-    expect(Object.fromEntries(refused)).toEqual(REFUSED)
+    expect(Object.fromEntries(refused)).toEqual(INVALID_EXAMPLES)
   })
 
   it('are 5,306', () => {
-    expect(OFFICIAL).toHaveLength(5306)
+    expect(OFFICIAL_EXAMPLES).toHaveLength(5306)
   })
 })

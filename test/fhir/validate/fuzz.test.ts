@@ -1,11 +1,11 @@
 /** The validator answers whatever the tree is: resources with parts exchanged, taken away, or replaced by something else. */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
-import { firstSeed, timesOf } from '../../fixtures/long-runs.ts'
+import { caseCountOf, firstSeed } from '../../fixtures/long-runs.ts'
 import { validatedInPieces } from '../../fixtures/validation/in-pieces.ts'
 import { seeds } from '../../fixtures/validation/seeds.ts'
 
-const ROUNDS = timesOf(5_000, 200_000)
+const ROUNDS = caseCountOf(5_000, 200_000)
 
 /** A small generator of numbers, so that a failure can be repeated. */
 function numbers(seed: number): (below: number) => number {

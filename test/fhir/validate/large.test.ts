@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Issue } from '../../../lambdas/fhir/outcome.ts'
 import type { Element } from '../../../lambdas/fhir/resource.ts'
-import { isLarge, PIECE } from '../../../lambdas/fhir/validate/incremental-walk.ts'
+import { isLargeTree, MEMBERS_PER_PIECE } from '../../../lambdas/fhir/validate/incremental-walk.ts'
 import { validate, validateInPieces } from '../../../lambdas/fhir/validate/validate.ts'
 
 const found = (resource: object): readonly string[] =>
@@ -68,7 +68,7 @@ describe('what is large is validated in pieces', () => {
 
   it('which are as many as its size asks for, and one before each rule', () => {
     const count = (resource: object, kind: string) => [...validateInPieces(resource as Element)].filter((pause) => pause === kind).length
-    expect(count({ ...large, item: items(10_000) }, 'piece')).toBeGreaterThanOrEqual((10_000 * 4) / PIECE)
+    expect(count({ ...large, item: items(10_000) }, 'piece')).toBeGreaterThanOrEqual((10_000 * 4) / MEMBERS_PER_PIECE)
     expect(count({ ...large, item: items(10_000) }, 'rule')).toBe(count({ resourceType: 'Questionnaire' }, 'rule'))
     expect(count({ resourceType: 'StructureDefinition' }, 'rule')).toBeGreaterThan(10)
   })
@@ -104,10 +104,10 @@ describe('what is large is validated in pieces', () => {
 
   it('is more than some thousand members and items', () => {
     expect([
-      isLarge(items(PIECE / 5)),
-      isLarge(items(PIECE)),
-      isLarge({ a: 'x'.repeat(1_000_000) }),
-      isLarge(many(PIECE, () => null)),
+      isLargeTree(items(MEMBERS_PER_PIECE / 5)),
+      isLargeTree(items(MEMBERS_PER_PIECE)),
+      isLargeTree({ a: 'x'.repeat(1_000_000) }),
+      isLargeTree(many(MEMBERS_PER_PIECE, () => null)),
     ]).toEqual([false, true, false, true])
   })
 })

@@ -1,7 +1,7 @@
 /** FHIR R4, validation: structure, cardinality, value domains, bindings and invariants. https://hl7.org/fhir/R4/validation.html */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../../lambdas/fhir/validate/validate.ts'
-import { changed } from '../../fixtures/validation/changed.ts'
+import { changeSeed } from '../../fixtures/validation/changed.ts'
 import { invalid } from '../../fixtures/validation/invalid.ts'
 import { seeds } from '../../fixtures/validation/seeds.ts'
 import { valid } from '../../fixtures/validation/valid.ts'
@@ -14,14 +14,14 @@ describe('a valid resource', () => {
   it.each(valid.map((row) => [...row, (JSON.stringify(row[2]) ?? 'nothing').slice(0, 60)] as const))(
     'may be unusual: %s %s',
     (seed, pointers, value) => {
-      expect(validate(changed(seed, pointers, value))).toEqual([])
+      expect(validate(changeSeed(seed, pointers, value))).toEqual([])
     },
   )
 })
 
 describe.each(Object.entries(invalid))('%s', (_category, rows) => {
   it.each(rows)('%s %s is found', (seed, pointers, value, code, expression) => {
-    const issues = validate(changed(seed, pointers, value))
+    const issues = validate(changeSeed(seed, pointers, value))
     expect(issues).toContainEqual(expect.objectContaining({ severity: 'error', code, expression }))
     expect(issues.length).toBeLessThanOrEqual(3)
   })
@@ -38,7 +38,7 @@ describe('the corpus', () => {
 
 describe('findings', () => {
   it('names every one of them', () => {
-    const issues = validate(changed('patient', '/gender /birthDate /foo', ['M', '1974-13', 1]))
+    const issues = validate(changeSeed('patient', '/gender /birthDate /foo', ['M', '1974-13', 1]))
     expect(issues.map(({ code, expression }) => `${code} ${expression}`).sort()).toEqual([
       'code-invalid Patient.gender',
       'structure Patient.foo',
@@ -47,14 +47,14 @@ describe('findings', () => {
   })
 
   it('names the codes of a small value set, and never the value itself', () => {
-    const [issue] = validate(changed('patient', '/gender', 'SECRET'))
+    const [issue] = validate(changeSeed('patient', '/gender', 'SECRET'))
     expect(issue?.text).toBe(
       'The code is not in the value set http://hl7.org/fhir/ValueSet/administrative-gender: male, female, other, unknown',
     )
   })
 
   it('tells a day there is none of from what does not look like one', () => {
-    const told = (birthDate: string) => validate(changed('patient', '/birthDate', birthDate)).map(({ text }) => text)
+    const told = (birthDate: string) => validate(changeSeed('patient', '/birthDate', birthDate)).map(({ text }) => text)
     expect(told('1970-02-30')).toEqual(['There is no such day'])
     expect(told('30.2.1970')).toEqual(['A date looks like 2024, 2024-05 or 2024-05-31'])
   })
@@ -81,7 +81,7 @@ describe('findings', () => {
 
 describe('references', () => {
   it('may be to any type when the targets are not checked', () => {
-    const resource = changed('patient', '/managingOrganization/reference', 'Patient/1')
+    const resource = changeSeed('patient', '/managingOrganization/reference', 'Patient/1')
     expect(validate(resource, { referenceTargets: false })).toEqual([])
     expect(validate(resource)).toHaveLength(1)
   })

@@ -1,15 +1,15 @@
 /** What a client is told when the machine cannot do what it asks, and what a person is told. */
 import { describe as about, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
-import { Refused } from '../../../lambdas/adapters/dynamodb/retry.ts'
-import { Failed } from '../../../lambdas/adapters/opensearch/cluster.ts'
+import { RefusedCall } from '../../../lambdas/adapters/dynamodb/retry.ts'
+import { OpenSearchError } from '../../../lambdas/adapters/opensearch/cluster.ts'
 import { fhirError } from '../../../lambdas/fhir/outcome.ts'
-import { openToAll } from '../../../lambdas/http/authenticators.ts'
-import { ENDLESS, performer } from '../../../lambdas/http/entry-runner.ts'
+import { openAuthenticator } from '../../../lambdas/http/authenticators.ts'
+import { entryRunner, NO_TIME_LIMIT } from '../../../lambdas/http/entry-runner.ts'
 import { searchingSteps } from '../../../lambdas/http/pipelines/searching.ts'
-import { describe } from '../../../lambdas/http/steps/describe-errors.ts'
+import { describeError } from '../../../lambdas/http/steps/describe-errors.ts'
 import { batch } from '../../../lambdas/interactions/bundle/batch.ts'
-import { BundleAnswers } from '../../../lambdas/interactions/bundle/entry-responses.ts'
+import { EntryResponses } from '../../../lambdas/interactions/bundle/entry-responses.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { ClockJumped } from '../../../lambdas/ports/faults/clock-jumped.ts'
 import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
@@ -17,7 +17,7 @@ import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
 import { IndexAhead } from '../../../lambdas/ports/faults/index-ahead.ts'
 import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
 import { IndexOutdated } from '../../../lambdas/ports/faults/index-outdated.ts'
-import { MachineError, type MachineFault } from '../../../lambdas/ports/faults/machine-error.ts'
+import { type FaultKind, MachineFault } from '../../../lambdas/ports/faults/machine-error.ts'
 import { NotApplied } from '../../../lambdas/ports/faults/not-applied.ts'
 import { NotBegun } from '../../../lambdas/ports/faults/not-begun.ts'
 import { NotRecorded } from '../../../lambdas/ports/faults/not-recorded.ts'
@@ -29,17 +29,17 @@ import { WritesStopped } from '../../../lambdas/ports/faults/writes-stopped.ts'
 
 const SECRET = 'Erika Mustermann'
 
-const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
+const ERRORS: Readonly<Record<FaultKind, MachineFault>> = {
   overloaded: new Overloaded(SECRET),
-  refused: new Refused(SECRET),
+  refused: new RefusedCall(SECRET),
   'too-costly': new SearchTooCostly(SECRET),
   'index-behind': new IndexBehind(),
   'writes-hidden': new WritesHidden(SECRET),
   'too-many-groups': new TooManyGroups(SECRET),
   'not-recorded': new NotRecorded(SECRET),
   'not-applied': new NotApplied([], new Error(SECRET)),
-  failed: new Failed(500, SECRET, SECRET),
-  unavailable: new Failed(503, SECRET, SECRET),
+  failed: new OpenSearchError(500, SECRET, SECRET),
+  unavailable: new OpenSearchError(503, SECRET, SECRET),
   'disk-full': new DiskFull(SECRET),
   'store-damaged': new Damaged('store', SECRET),
   'index-damaged': new Damaged('index', SECRET),
@@ -55,7 +55,7 @@ type Told = { readonly severity: string; readonly code: string; readonly details
 
 const described = (error: unknown) => {
   const reported: unknown[] = []
-  const { status, headers, body } = describe(error, 'id-1', (...told) => void reported.push(told))
+  const { status, headers, body } = describeError(error, 'id-1', (...told) => void reported.push(told))
   const { severity, code, details } = (body as unknown as { issue: Told[] }).issue[0]!
   return { status, retryAfter: headers?.['retry-after'], severity, code, text: details.text, reported }
 }
@@ -89,7 +89,7 @@ about('a machine fault', () => {
     expect(described(error)).toEqual({ status: 500, retryAfter: undefined, severity: 'fatal', code: 'exception', text, reported })
   })
   it.each([undefined, 408, 502, 503, 504])('is reported to operator and client: unavailable (%s)', (status) => {
-    const error = new Failed(status, SECRET, SECRET)
+    const error = new OpenSearchError(status, SECRET, SECRET)
     const { text, ...answer } = described(error)
     expect(answer).toEqual({ status: 503, retryAfter: '5', severity: 'error', code: 'no-store', reported: [[error, 'id-1']] })
     expect(text).toMatch(/does not answer: nothing was done/)
@@ -107,7 +107,7 @@ about('a machine fault', () => {
     expect(text).toMatch(/may have been done/)
   })
   it('has the name of its class', () => {
-    for (const [fault, error] of Object.entries(ERRORS)) expect([error instanceof MachineError, error.fault]).toEqual([true, fault])
+    for (const [fault, error] of Object.entries(ERRORS)) expect([error instanceof MachineFault, error.fault]).toEqual([true, fault])
   })
 })
 
@@ -127,7 +127,7 @@ about('a batch', () => {
     origins: '*',
     maxBody: 1,
     loopbackOnly: true,
-    authenticator: openToAll,
+    authenticator: openAuthenticator,
     report: () => undefined,
     tokens: {
       seal: { seal: () => '', open: () => undefined },
@@ -149,10 +149,10 @@ about('a batch', () => {
   const answers = async (thrown: unknown) => {
     const reported: unknown[] = []
     const interactions = { read: async () => ({ status: 200 }), 'search-type': () => Promise.reject(thrown) }
-    const perform = performer(interactions, steps, (...told) => void reported.push(told), ENDLESS)
+    const perform = entryRunner(interactions, steps, (...told) => void reported.push(told), NO_TIME_LIMIT)
     const urls = ['Patient/1', 'Patient?name=a', 'Patient/2']
     const entries = urls.map((url, index) => ({ index, method: 'GET' as const, url, headers: {} }))
-    const answers = new BundleAnswers(outer, clock)
+    const answers = new EntryResponses(outer, clock)
     await batch(perform)(entries, outer, answers)
     const responses = answers.entries.map(({ more }) => (more as { response: { status: string; outcome?: { issue: unknown[] } } }).response)
     return { statuses: responses.map(({ status }) => status), issues: responses[1]!.outcome!.issue, reported }
@@ -178,7 +178,7 @@ about('a batch', () => {
 })
 
 it('includes Retry-After and the number of versions left in the 503 of an index that is behind', () => {
-  const { status, headers, body } = describe(new IndexBehind({ retryAfter: 17, versions: 12_345 }), 'r1', () => undefined)
+  const { status, headers, body } = describeError(new IndexBehind({ retryAfter: 17, versions: 12_345 }), 'r1', () => undefined)
   expect([status, headers]).toEqual([503, { 'retry-after': '17' }])
   expect(JSON.stringify(body)).toContain('12,345 versions are not indexed yet')
 })

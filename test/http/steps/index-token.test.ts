@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { sealOfEpoch } from '../../../lambdas/adapters/in-process/epoch-seal.ts'
 import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
 import type { Exchange, HttpResponse } from '../../../lambdas/http/exchange.ts'
-import { awaitIndexToken, type TokenParts, tellIndexToken } from '../../../lambdas/http/steps/index-token.ts'
+import { awaitIndexToken, returnIndexToken, type TokenParts } from '../../../lambdas/http/steps/index-token.ts'
 import type { FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 import type { Blob } from '../../../lambdas/ports/blobs/blob-store.ts'
 import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
@@ -39,7 +39,7 @@ function world(isVisible: boolean | 'down' = true, consistency: TokenParts['cons
     reports,
     async tell(written: readonly VersionKey[], headers: Record<string, string> = {}, token?: object): Promise<Record<string, string>> {
       const request = { event: { ...exchange('a', headers), token }, response: { status: 201, written } as FhirResponse | HttpResponse }
-      await tellIndexToken(parts, (error) => reports.push(error)).after!(request as never)
+      await returnIndexToken(parts, (error) => reports.push(error)).after!(request as never)
       return request.response.headers as Record<string, string>
     },
     wait: async (token: string, tenant = 'a'): Promise<unknown> =>

@@ -5,7 +5,7 @@ import { type Access, WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { fhirError } from '../../../lambdas/fhir/outcome.ts'
 import type { Exchange, HttpResponse } from '../../../lambdas/http/exchange.ts'
 import { describeErrors } from '../../../lambdas/http/steps/describe-errors.ts'
-import { levelTime } from '../../../lambdas/http/steps/level-time.ts'
+import { levelResponseTime } from '../../../lambdas/http/steps/level-time.ts'
 import type { FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 
 const OF_ONE: Access = {
@@ -35,7 +35,7 @@ async function waited(access: Access | undefined, taken: number, status: number,
     return { status }
   }
   const handler = middy<Exchange, FhirResponse | HttpResponse>(answer)
-  handler.use(levelTime({ now: () => now, wait })).use(describeErrors(() => undefined))
+  handler.use(levelResponseTime({ now: () => now, wait })).use(describeErrors(() => undefined))
   expect(await handler(exchange, {} as never)).toMatchObject({ status })
   return waits
 }

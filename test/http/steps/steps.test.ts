@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { shapeBody } from '../../../lambdas/http/steps/shape-body.ts'
 import type { FhirRequest, FhirResponse } from '../../../lambdas/interactions/interaction.ts'
-import { turnsDuring } from '../../fixtures/turns.ts'
-import { type Front, patientOf, startFront } from '../front.ts'
+import { countTurnsDuring } from '../../fixtures/turns.ts'
+import { patientTextOf, startTestServer, type TestServer } from '../front.ts'
 
 const LIMIT = 1_000
 const WARNINGS = {
@@ -11,12 +11,12 @@ const WARNINGS = {
   issue: [{ severity: 'warning', code: 'not-supported', details: { text: 'There is no parameter x' } }],
 }
 
-let front: Front
+let front: TestServer
 let reached: FhirRequest | undefined
 let answer: FhirResponse = { status: 200 }
 
 beforeAll(async () => {
-  front = await startFront(
+  front = await startTestServer(
     async (request) => {
       reached = request
       return answer
@@ -70,15 +70,15 @@ describe('the limit of a body', () => {
     [LIMIT - 1, 200],
     [LIMIT, 200],
     [LIMIT + 1, 413],
-  ])('accepts %i bytes with %i', async (bytes, status) => expect((await put(patientOf(bytes))).status).toBe(status))
+  ])('accepts %i bytes with %i', async (bytes, status) => expect((await put(patientTextOf(bytes))).status).toBe(status))
 })
 
 describe('the charset of a body', () => {
   it.each(['utf-8', 'UTF-8', 'utf8', '"utf-8"'])('is accepted: %s', async (charset) =>
-    expect((await put(patientOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(200),
+    expect((await put(patientTextOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(200),
   )
   it.each(['latin1', 'utf-16', '""'])('is rejected: %s', async (charset) =>
-    expect((await put(patientOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(415),
+    expect((await put(patientTextOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(415),
   )
 })
 
@@ -99,7 +99,7 @@ describe('a large resource with _summary', () => {
   const resource = (length: number) => Buffer.from(JSON.stringify({ resourceType: 'Patient', photo: 'x'.repeat(length), active: true }))
   const page = (...resources: readonly Uint8Array[]) => ({ kind: 'bundle', entries: resources.map((each) => ({ resource: each })) })
   const turnsOf = (body: unknown): Promise<number> =>
-    turnsDuring(async () => shapeBody.after!({ event: { part: { summary: 'true' } }, response: { status: 200, body } } as never))
+    countTurnsDuring(async () => shapeBody.after!({ event: { part: { summary: 'true' } }, response: { status: 200, body } } as never))
   it('is processed in three turns of the event loop, a small one in none', async () => {
     // More on a busy machine.
     expect(await turnsOf(resource(1_500_000))).toBeGreaterThanOrEqual(2)

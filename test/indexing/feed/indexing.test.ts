@@ -1,13 +1,13 @@
 /** How many documents are in memory while an index follows a store. */
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
-import { type FollowedFeed, Follower } from '../../../lambdas/indexing/feed/follower.ts'
-import { byWeight, indexChanges } from '../../../lambdas/indexing/feed/indexing.ts'
-import { NOTHING_READ } from '../../../lambdas/indexing/parameter-prefetch.ts'
-import { whole } from '../../../lambdas/ports/execution/generator-driver.ts'
+import { FeedFollower, type FollowedFeed } from '../../../lambdas/indexing/feed/follower.ts'
+import { indexChanges, splitByWeight } from '../../../lambdas/indexing/feed/indexing.ts'
+import { NO_PREFETCHED_RESOURCES } from '../../../lambdas/indexing/parameter-prefetch.ts'
+import { runToEnd } from '../../../lambdas/ports/execution/generator-driver.ts'
 import type { Plan } from '../../../lambdas/ports/search/plan.ts'
 import { feedOf } from '../../fixtures/feed.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 function* inOnePiece(work: () => void): Generator<undefined, void> {
   work()
@@ -19,7 +19,7 @@ function appliedOf(texts: readonly string[]): readonly number[] {
   const applied: number[] = []
   const changes = texts.map((text, i) => ({
     position: i + 1,
-    version: versionOf(writeOf(patientOf(`${i}`), { body: { resourceType: 'Patient', text } })),
+    version: versionOf(writeOf(patientKeyOf(`${i}`), { body: { resourceType: 'Patient', text } })),
   }))
   const index = {
     applying: ({ length }: { readonly length: number }) => inOnePiece(() => applied.push(length)),
@@ -31,8 +31,8 @@ function appliedOf(texts: readonly string[]): readonly number[] {
   }
   const following = { reading: () => ({}), onPoison: () => undefined }
   for (let position = 0; position < texts.length; ) {
-    const part = { changes: changes.slice(position), upTo: texts.length, read: NOTHING_READ }
-    position = whole(indexChanges(index, part, following))
+    const part = { changes: changes.slice(position), upTo: texts.length, read: NO_PREFETCHED_RESOURCES }
+    position = runToEnd(indexChanges(index, part, following))
   }
   return applied.filter((length) => length > 0)
 }
@@ -48,12 +48,12 @@ it('a document that fills the index memory is written in steps before others fol
   const identifier = Array.from({ length: 1_500 }, (_, i) => ({ system: 'urn:s', value: `${i}` }))
   const versions = [...Array(15).keys(), 'large', ...Array(20).keys()].map((name, i) => {
     const body = { resourceType: 'Patient', id: `${i}`, ...(name === 'large' ? { identifier } : {}) }
-    return versionOf(writeOf(patientOf(`${i}`), { body }))
+    return versionOf(writeOf(patientKeyOf(`${i}`), { body }))
   })
   const index = new SqliteSearchIndex(':memory:', { pending: 2_000 })
   const feed = feedOf(versions)
   const more = { reading: {}, expressions: { evaluate: async () => [] }, onPoison: () => undefined, onChange: () => undefined }
-  const follower = new Follower({ feed, index, commitEvery: 10_000, ...more })
+  const follower = new FeedFollower({ feed, index, commitEvery: 10_000, ...more })
   const positions: number[] = []
   while (follower.follow(128)) positions.push(follower.position)
   expect(positions.slice(0, 3)).toEqual([16, 16, 16])
@@ -66,7 +66,7 @@ it('a document that fills the index memory is written in steps before others fol
 const CONCEPTS = Array.from({ length: 15_000 }, (_, i) => ({ code: `code-${i}`, display: 'x'.repeat(60) }))
 const quiet = { reading: {}, expressions: { evaluate: async () => [] }, onPoison: () => undefined, onChange: () => undefined }
 const ask = (type: string, field: string, key: string): Plan => ({
-  tenant: patientOf('1').tenant,
+  tenant: patientKeyOf('1').tenant,
   types: [type],
   where: { kind: 'key', field, oneOf: [key] },
   access: 'everything',
@@ -77,7 +77,7 @@ const ask = (type: string, field: string, key: string): Plan => ({
 
 /** A store of versions, which counts those it hands out one by one. */
 function storeOf(bodies: readonly { readonly resourceType: string; readonly id: string }[]) {
-  const versions = bodies.map((body) => versionOf(writeOf(keyOf(patientOf('1').tenant, body.resourceType, body.id), { body })))
+  const versions = bodies.map((body) => versionOf(writeOf(resourceKeyOf(patientKeyOf('1').tenant, body.resourceType, body.id), { body })))
   const read: string[] = []
   const stored = feedOf(versions)
   const feed: FollowedFeed = {
@@ -94,7 +94,7 @@ it('a large code system is indexed in pieces, without a commit before it is comp
   const patients = ['a', 'b'].map((id) => ({ resourceType: 'Patient', id, gender: 'female' }))
   const { feed } = storeOf([patients[0]!, { resourceType: 'CodeSystem', id: 'large', concept: CONCEPTS } as never, patients[1]!])
   const index = new SqliteSearchIndex(':memory:')
-  const follower = new Follower({ feed, index, commitEvery: 10_000, ...quiet })
+  const follower = new FeedFollower({ feed, index, commitEvery: 10_000, ...quiet })
   const seen: string[] = []
   while (follower.follow(128)) {
     const [women, systems] = [ask('Patient', 'gender:code', '\u0001female'), ask('CodeSystem', 'code:code', '\u0001code-7')].map(
@@ -117,9 +117,9 @@ it('a rebuild reads each version once, and fewer heavy versions at once', () => 
   const text = 'x'.repeat(600_000)
   const { feed, read } = storeOf(Array.from({ length: 7 }, (_, i) => ({ resourceType: 'Patient', id: `${i}`, gender: 'male', text })))
   const index = new SqliteSearchIndex(':memory:')
-  const follower = new Follower({ feed, index, commitEvery: 10_000, ...quiet })
+  const follower = new FeedFollower({ feed, index, commitEvery: 10_000, ...quiet })
   while (follower.follow(128));
-  follower.requestRebuild(patientOf('1').tenant, ['Patient'])
+  follower.requestRebuild(patientKeyOf('1').tenant, ['Patient'])
   const slices: number[] = []
   while (follower.rebuilds.length > 0) {
     const before = read.length
@@ -134,9 +134,9 @@ it('a rebuild reads each version once, and fewer heavy versions at once', () => 
 it('a large code system is rebuilt in pieces, from the start after another request', () => {
   const { feed, read } = storeOf(['one', 'two'].map((id) => ({ resourceType: 'CodeSystem', id, concept: CONCEPTS }) as never))
   const index = new SqliteSearchIndex(':memory:')
-  const follower = new Follower({ feed, index, commitEvery: 10_000, ...quiet })
+  const follower = new FeedFollower({ feed, index, commitEvery: 10_000, ...quiet })
   while (follower.follow(128));
-  const { tenant } = patientOf('1')
+  const { tenant } = patientKeyOf('1')
   follower.requestRebuild(tenant, ['CodeSystem'])
   follower.rebuild(128)
   follower.rebuild(128)
@@ -151,13 +151,13 @@ it('a large code system is rebuilt in pieces, from the start after another reque
 
 it('versions are grouped by weight, and none is left out', () => {
   const versions = [5, 400_000, 700_000, 5, 2_000_000, 3, 4].map((length) => ({
-    ...versionOf(writeOf(patientOf('1'))),
+    ...versionOf(writeOf(patientKeyOf('1'))),
     body: new Uint8Array(length),
   }))
-  expect([...byWeight(versions)].map((some) => some.map(({ body }) => body.length))).toEqual([
+  expect([...splitByWeight(versions)].map((some) => some.map(({ body }) => body.length))).toEqual([
     [5, 400_000, 700_000],
     [5, 2_000_000],
     [3, 4],
   ])
-  expect([...byWeight([])]).toEqual([])
+  expect([...splitByWeight([])]).toEqual([])
 })

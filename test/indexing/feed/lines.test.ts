@@ -1,6 +1,6 @@
 /** The lines in which an index follows a feed. */
 import { describe, expect, it } from '@jest/globals'
-import { FeedLines, notePositions, positionOf, positionsIn } from '../../../lambdas/indexing/feed/lines.ts'
+import { FeedLines, positionOf, readPositions, writePositions } from '../../../lambdas/indexing/feed/lines.ts'
 
 const linesAt = (all: number, apart: readonly (readonly [string, number])[] = []) => new FeedLines({ all, apart: new Map(apart) })
 
@@ -22,37 +22,37 @@ describe('positions', () => {
 
   it('are noted so that an earlier version of the server misses no version', () => {
     const index = notesOf()
-    notePositions(index, linesAt(7, [['behind', 3]]).positions)
+    writePositions(index, linesAt(7, [['behind', 3]]).positions)
     expect(index.notes.get('position')).toBe(3)
-    expect(positionsIn(index)).toEqual({ all: 7, apart: new Map([['behind', 3]]) })
+    expect(readPositions(index)).toEqual({ all: 7, apart: new Map([['behind', 3]]) })
   })
 
   it('are noted so that an earlier version of the server does not take an index with documents for an empty one', () => {
     const index = notesOf()
-    notePositions(index, linesAt(0).positions)
+    writePositions(index, linesAt(0).positions)
     expect(index.notes.get('position')).toBe(0)
-    notePositions(index, linesAt(7, [['behind', 0]]).positions)
+    writePositions(index, linesAt(7, [['behind', 0]]).positions)
     expect(index.notes.get('position')).toBe(0.5)
-    expect(positionsIn(index)).toEqual({ all: 7, apart: new Map([['behind', 0]]) })
+    expect(readPositions(index)).toEqual({ all: 7, apart: new Map([['behind', 0]]) })
   })
 
   it('are at least where an earlier version of the server has followed to', () => {
     const index = notesOf()
-    notePositions(index, linesAt(7, [['behind', 3]]).positions)
+    writePositions(index, linesAt(7, [['behind', 3]]).positions)
     index.setNote('position', 5)
-    expect(positionsIn(index)).toEqual({ all: 7, apart: new Map([['behind', 5]]) })
+    expect(readPositions(index)).toEqual({ all: 7, apart: new Map([['behind', 5]]) })
     index.setNote('position', 20)
-    expect(positionsIn(index)).toEqual({ all: 20, apart: new Map([['behind', 20]]) })
+    expect(readPositions(index)).toEqual({ all: 20, apart: new Map([['behind', 20]]) })
   })
 
   it('need one note only, while all tenants share a line', () => {
     const index = notesOf({ position: 4 })
-    notePositions(index, linesAt(6).positions)
+    writePositions(index, linesAt(6).positions)
     expect([...index.notes]).toEqual([['position', 6]])
-    notePositions(index, linesAt(8, [['behind', 6]]).positions)
-    notePositions(index, linesAt(9).positions)
-    expect(positionsIn(index)).toEqual({ all: 9, apart: new Map() })
-    expect(positionsIn(notesOf())).toEqual({ all: 0, apart: new Map() })
+    writePositions(index, linesAt(8, [['behind', 6]]).positions)
+    writePositions(index, linesAt(9).positions)
+    expect(readPositions(index)).toEqual({ all: 9, apart: new Map() })
+    expect(readPositions(notesOf())).toEqual({ all: 0, apart: new Map() })
   })
 })
 

@@ -1,21 +1,21 @@
 /** A tenant whose parameters take long, or that writes much, does not hold back the index of other tenants. */
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
-import { Follower } from '../../../lambdas/indexing/feed/follower.ts'
+import { FeedFollower } from '../../../lambdas/indexing/feed/follower.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
 import { type Random, randomOf } from '../../contracts/generated-search.ts'
 import { feedOf } from '../../fixtures/feed.ts'
 import { patient } from '../../fixtures/resources.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const person = (tenant: string, id: string, family: string, expected = 0): ResourceVersion =>
-  versionOf(writeOf(patientOf(id, tenant), { expected, body: patient(id, { family }) }))
+  versionOf(writeOf(patientKeyOf(id, tenant), { expected, body: patient(id, { family }) }))
 
 /** It is indexed in pieces. */
 const heavyPerson = (tenant: string, id: string): ResourceVersion => {
   const names = Array.from({ length: 5_000 }, (_, i) => ({ family: i === 0 ? 'F' : `Family ${i}` }))
-  return versionOf(writeOf(patientOf(id, tenant), { body: patient(id, { name: names }) }))
+  return versionOf(writeOf(patientKeyOf(id, tenant), { body: patient(id, { name: names }) }))
 }
 
 /** `expression`: one that is interpreted is evaluated ahead. */
@@ -30,7 +30,7 @@ const parameter = (tenant: string, code: string, expression: string, expected = 
     type: 'string',
     expression,
   }
-  return versionOf(writeOf(keyOf(tenant, 'SearchParameter', code), { expected, body }))
+  return versionOf(writeOf(resourceKeyOf(tenant, 'SearchParameter', code), { expected, body }))
 }
 const INTERPRETED = 'Patient.name.repeat(family)'
 const COMPILED = 'Patient.name.family'
@@ -61,7 +61,7 @@ type Followed = { readonly index?: SqliteSearchIndex; readonly defining?: readon
 
 function followed(versions: readonly ResourceVersion[], { index = new SqliteSearchIndex(':memory:'), defining = [] }: Followed = {}) {
   const { runner, held, evaluated, callers, release } = heldExpressions()
-  const follower = new Follower({
+  const follower = new FeedFollower({
     ...{ feed: feedOf(versions), index, defining, reading: {}, expressions: runner, commitEvery: 1_000 },
     onPoison: (version, error) => {
       throw new Error(`${version.id} was not indexed`, { cause: error })

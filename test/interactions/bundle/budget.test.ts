@@ -7,8 +7,8 @@ import type { InteractionCode } from '../../../lambdas/catalogue/routes.ts'
 import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
 import { fhirError } from '../../../lambdas/fhir/outcome.ts'
 import { batch } from '../../../lambdas/interactions/bundle/batch.ts'
-import type { EntryRequest, Perform } from '../../../lambdas/interactions/bundle/entry.ts'
-import { BundleAnswers } from '../../../lambdas/interactions/bundle/entry-responses.ts'
+import type { EntryRequest, EntryRunner } from '../../../lambdas/interactions/bundle/entry.ts'
+import { EntryResponses } from '../../../lambdas/interactions/bundle/entry-responses.ts'
 import { transaction } from '../../../lambdas/interactions/bundle/transaction.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import type { WritePorts } from '../../../lambdas/interactions/writing/write-loop.ts'
@@ -22,16 +22,16 @@ const reads = Array.from({ length: 10 }, (_, i) => entry('GET', `Patient/${i}`, 
 function slowly() {
   let now = 0
   const clock = { now: () => now, newId: () => 'id' }
-  const run: Perform['run'] = async ({ method, url }, _, begins) => {
+  const run: EntryRunner['run'] = async ({ method, url }, _, begins) => {
     begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', NOTHING)
     now += 5_000
     return { status: 200 }
   }
-  const perform: Perform = { run, prepare: async () => request }
-  return { clock, perform, answers: new BundleAnswers(request, clock) }
+  const perform: EntryRunner = { run, prepare: async () => request }
+  return { clock, perform, answers: new EntryResponses(request, clock) }
 }
 
-const statuses = ({ entries }: BundleAnswers) => entries.map(({ more }) => (more as { response: { status: string } }).response.status)
+const statuses = ({ entries }: EntryResponses) => entries.map(({ more }) => (more as { response: { status: string } }).response.status)
 
 describe('after twenty seconds', () => {
   it('the remaining reads of a batch are rejected', async () => {
@@ -62,7 +62,7 @@ it('a transaction holds no answer of the reads before its commit', async () => {
   const collectGarbage = runInNewContext('gc') as () => void
   const bodies: WeakRef<Uint8Array>[] = []
   let held = 0
-  const run: Perform['run'] = async () => {
+  const run: EntryRunner['run'] = async () => {
     await new Promise((resolve) => setImmediate(resolve))
     collectGarbage()
     held = bodies.filter((body) => body.deref() !== undefined).length
@@ -71,14 +71,14 @@ it('a transaction holds no answer of the reads before its commit', async () => {
     bodies.push(new WeakRef(body))
     return { status: 200, body }
   }
-  const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
+  const answers = new EntryResponses(request, { now: () => 0, newId: () => 'id' })
   const ended = transaction({} as never, { run, prepare: async () => request })(reads, request, answers)
   await expect(ended).rejects.toMatchObject({ status: 404 })
   expect(held).toBeLessThanOrEqual(1)
 })
 
 it('a page counts while it is written', async () => {
-  const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
+  const answers = new EntryResponses(request, { now: () => 0, newId: () => 'id' })
   const resource = new Uint8Array(1_000_000)
   const page: BundlePage = { kind: 'bundle', type: 'history', link: [], entries: Array.from({ length: 51 }, () => ({ resource })) }
   const begin = (code: InteractionCode) => answers.beginning(reads[0]!)(code, NOTHING)
@@ -91,15 +91,15 @@ it('a page counts while it is written', async () => {
 })
 
 it('concurrent reads stay within the size limit: later ones are 403, writes are reported', async () => {
-  const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
+  const answers = new EntryResponses(request, { now: () => 0, newId: () => 'id' })
   const body = new Uint8Array(6_000_000)
-  const run: Perform['run'] = async ({ method, url }, _, begins) => {
+  const run: EntryRunner['run'] = async ({ method, url }, _, begins) => {
     begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read', NOTHING)
     await new Promise((resolve) => setImmediate(resolve))
     return { status: 200, body }
   }
   const entries = [...Array.from({ length: 20 }, (_, i) => entry('GET', `Patient/${i}`, i)), entry('POST', 'Patient/_search', 20)]
-  const perform: Perform = { run, prepare: async () => request }
+  const perform: EntryRunner = { run, prepare: async () => request }
   await Promise.all([...entries, entry('POST', 'Patient', 21)].map((each) => answers.runAlone(perform, each)))
   expect(statuses(answers)).toEqual([...Array(9).fill('200 OK'), ...Array(12).fill('403 Forbidden'), '200 OK'])
   expect(JSON.stringify(answers.entries[20])).toContain('Bundle.entry[20]')
@@ -107,8 +107,8 @@ it('concurrent reads stay within the size limit: later ones are 403, writes are 
 
 it('answers of writes have no resource above the size limit', async () => {
   const asked = { ...request, preferences: { return: 'representation' } } as FhirRequest
-  const answers = new BundleAnswers(asked, { now: () => 0, newId: () => 'id' })
-  const run: Perform['run'] = async () => ({ status: 201, headers: { etag: 'W/"1"' }, body: new Uint8Array(6_000_000) })
+  const answers = new EntryResponses(asked, { now: () => 0, newId: () => 'id' })
+  const run: EntryRunner['run'] = async () => ({ status: 201, headers: { etag: 'W/"1"' }, body: new Uint8Array(6_000_000) })
   const writes = Array.from({ length: 20 }, (_, i) => entry('POST', 'Patient', i))
   await batch({ run, prepare: async () => request })(writes, asked, answers)
   expect(statuses(answers)).toEqual(Array(20).fill('201 Created'))
@@ -151,9 +151,9 @@ it('a transaction holds resources that match conditional creates up to the size 
     preconditions: {},
     resource: { resourceType: 'Patient', id: 'p' },
   } as FhirRequest
-  const perform: Perform = { run: async () => ({ status: 200 }), prepare: async ({ method }) => (method === 'PUT' ? last : creating) }
+  const perform: EntryRunner = { run: async () => ({ status: 200 }), prepare: async ({ method }) => (method === 'PUT' ? last : creating) }
   const entries = [...Array.from({ length: 20 }, (_, i) => entry('POST', 'Patient', i)), entry('PUT', 'Patient/p', 20)]
-  const ended = transaction(ports, perform)(entries, request, new BundleAnswers(request, clock))
+  const ended = transaction(ports, perform)(entries, request, new EntryResponses(request, clock))
   await expect(ended).rejects.toMatchObject({ status: 404 })
   expect([bodies.length, held]).toEqual([20, 8])
 })

@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
 import { ROUTES } from '../../../lambdas/catalogue/routes.ts'
-import { SEARCH_GROUP, SEARCH_PARAMETER_STATE } from '../../../lambdas/fhir/own-extensions.ts'
+import { PARAMETER_STATE_EXTENSION, SEARCH_GROUP_EXTENSION } from '../../../lambdas/fhir/own-extensions.ts'
 import type { Element } from '../../../lambdas/fhir/resource.ts'
 import { capabilities } from '../../../lambdas/interactions/capabilities/capabilities.ts'
 import type { FhirRequest, Ports } from '../../../lambdas/interactions/interaction.ts'
 import type { CustomMapping } from '../../../lambdas/search/custom-mapping.ts'
-import { searchParameter } from '../../../lambdas/search/parameters.ts'
+import { findSearchParameter } from '../../../lambdas/search/parameters.ts'
 import type { Tree } from '../../fixtures/resources.ts'
 
 it('the statement names added profiles after those of the server, each once', async () => {
@@ -110,7 +110,7 @@ it('the statement names itself, and the parameters of every search that R4 does 
 it('the statement contains the extensions of this server under their fixed URLs, and refers to them', async () => {
   const { contained, ...whole } = await statement()
   const extensions = contained.filter(({ resourceType }: Tree) => resourceType === 'StructureDefinition')
-  expect(extensions.map(({ url }: Tree) => url)).toEqual([SEARCH_GROUP, SEARCH_PARAMETER_STATE])
+  expect(extensions.map(({ url }: Tree) => url)).toEqual([SEARCH_GROUP_EXTENSION, PARAMETER_STATE_EXTENSION])
   for (const { id } of extensions) expect(JSON.stringify(whole)).toContain(`"#${id}"`)
 })
 
@@ -134,5 +134,5 @@ it('the statement names the one parameter of a code by which searches go', async
   const request = { baseUrl: 'http://x.y/fhir', reading: { custom } } as unknown as FhirRequest
   const { body } = await capabilities({ clock: { now: () => 0, newId: () => 'x' }, choices })(request)
   const shoes = typeIn(body as Tree, 'Patient').searchParam.filter((each: Tree) => each.name === 'shoe')
-  expect(shoes).toEqual([{ name: 'shoe', definition: searchParameter('Patient', 'shoe', custom)!.url, type: 'token' }])
+  expect(shoes).toEqual([{ name: 'shoe', definition: findSearchParameter('Patient', 'shoe', custom)!.url, type: 'token' }])
 })

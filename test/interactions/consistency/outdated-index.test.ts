@@ -1,18 +1,22 @@
 /** What is asked of an index that another release made: conditional interactions are refused, searches are told, chains too. */
 import { expect, it } from '@jest/globals'
-import { KnownReading } from '../../../lambdas/indexing/cached-search-contexts.ts'
-import { extractionOf } from '../../../lambdas/indexing/document-format.ts'
+import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
+import { documentFormatOf } from '../../../lambdas/indexing/document-format.ts'
 import { type IndexState, NO_STATE } from '../../../lambdas/indexing/index-state.ts'
 import { NO_INDICES } from '../../../lambdas/indexing/serving-indices.ts'
 import { responseEntry } from '../../../lambdas/interactions/bundle/entry.ts'
-import { outdatedTold, refusingOutdated, tellingOutdated } from '../../../lambdas/interactions/consistency/outdated-index.ts'
+import {
+  outdatedRejectingIndex,
+  outdatedReportingIndex,
+  outdatedWarningIndex,
+} from '../../../lambdas/interactions/consistency/outdated-index.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { IndexOutdated } from '../../../lambdas/ports/faults/index-outdated.ts'
-import { all, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
+import { and, type GroupPlan, type Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
 import { memoryState } from '../../fixtures/memory-state.ts'
 
-const ASKED = { tenant: 't', types: ['Patient'], where: all(), access: 'everything', order: [], limit: 1 } as const
+const ASKED = { tenant: 't', types: ['Patient'], where: and(), access: 'everything', order: [], limit: 1 } as const
 const PLAN: Plan = { ...ASKED, total: 'none' }
 const GROUPS: GroupPlan = { ...ASKED, field: 'gender:code', hits: 1 }
 const NOTHING: SearchIndex = {
@@ -27,21 +31,21 @@ const asking = async ({ types, field }: { readonly types: readonly string[]; rea
   types.includes('Patient') ? [field ?? 'name'] : []
 
 it('conditional interactions are rejected for every search of an outdated index', async () => {
-  const index = refusingOutdated(NOTHING, asking)
+  const index = outdatedRejectingIndex(NOTHING, asking)
   for (const look of [() => index.find(PLAN), () => index.groups(GROUPS), () => index.distinct(PLAN, 'name', 1)])
     await expect(look()).rejects.toThrow(IndexOutdated)
   expect(await index.find({ ...PLAN, types: ['Basic'] })).toEqual({ hits: [], more: false })
 })
 
 it('a search reports all outdated parameters, and none if nothing is outdated', async () => {
-  const { index, headers } = outdatedTold(tellingOutdated(NOTHING, asking))
+  const { index, headers } = outdatedWarningIndex(outdatedReportingIndex(NOTHING, asking))
   await index.find({ ...PLAN, types: ['Basic'] })
   expect(headers()).toEqual({})
   await index.find(PLAN)
   await index.groups(GROUPS)
   await index.distinct(PLAN, 'birthdate', 1)
   expect(headers()).toEqual({ 'x-index-outdated': 'birthdate, gender:code, name' })
-  const plain = outdatedTold(NOTHING)
+  const plain = outdatedWarningIndex(NOTHING)
   expect([plain.index, plain.headers()]).toEqual([NOTHING, {}])
 })
 
@@ -58,11 +62,11 @@ it('a search in a Bundle reports them in the outcome of its entry', () => {
 })
 
 it('a type is outdated from a deployment until its rebuild, or with mixed document formats', async () => {
-  const own = extractionOf({})
+  const own = documentFormatOf({})
   const older = own.replace(/^\d+/, '8')
   const live = { ...NO_INDICES, types: { Patient: 'a', Basic: 'a' } }
   const changesOf = async (state: Partial<IndexState>) => {
-    const known = new KnownReading(memoryState<IndexState>({ ...NO_STATE, live, ...state }), {})
+    const known = new CachedSearchContexts(memoryState<IndexState>({ ...NO_STATE, live, ...state }), {})
     const changes = await known.changes(0)
     return ['Patient', 'Basic'].map((type) => changes(type) && (changes(type) === 'all' ? 'all' : 'some'))
   }

@@ -2,22 +2,22 @@
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
 import type { FhirError } from '../../../lambdas/fhir/outcome.ts'
-import { latestIndex } from '../../../lambdas/interactions/consistency/recent-writes-index.ts'
+import { recentWritesIndex } from '../../../lambdas/interactions/consistency/recent-writes-index.ts'
 import { IndexBehind } from '../../../lambdas/ports/faults/index-behind.ts'
 import type { Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { HitPage, SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
 import type { RecentWrites } from '../../../lambdas/ports/store/recent-writes.ts'
 import type { ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
-import { customMappings } from '../../../lambdas/search/custom/custom-parameters.ts'
+import { customMappingsOf } from '../../../lambdas/search/custom/custom-parameters.ts'
 import { extract } from '../../../lambdas/search/documents/extract.ts'
-import { atEnd } from '../../fixtures/at-end.ts'
+import { runAtEnd } from '../../fixtures/at-end.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { patient } from '../../fixtures/resources.ts'
-import { deletionOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { deletionOf, patientKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const NOW = 1_000_000
 const named = (id: string, family: string, versionId = 1, lastUpdated = NOW - 1_000): ResourceVersion =>
-  versionOf(writeOf(patientOf(id, 'a'), { expected: versionId - 1, lastUpdated, body: patient(id, { family }) }))
+  versionOf(writeOf(patientKeyOf(id, 'a'), { expected: versionId - 1, lastUpdated, body: patient(id, { family }) }))
 const treeOf = ({ body, deleted }: ResourceVersion) => (deleted ? undefined : JSON.parse(new TextDecoder().decode(body)))
 
 /** Of what is searched in a regular minute. */
@@ -47,14 +47,14 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     },
   }
   const clock = { now: () => NOW, newId: () => 'id' }
-  const latest = latestIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}) })
+  const latest = recentWritesIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}) })
   const find = async (limit = 2): Promise<readonly string[]> => {
     const where = { kind: 'keyRange', field: 'family', from: 'a', to: 'b' } as const
     const plan: Plan = { tenant: 'a', types: ['Patient'], where, access: 'everything', order: [], limit, total: 'none' }
     const { hits, more } = await latest.find(plan)
     return [...hits.map(({ id, version }) => `${id}/${version}`), ...(more ? ['…'] : [])]
   }
-  atEnd(() => sqlite.close())
+  runAtEnd(() => sqlite.close())
   return { find, asked, found }
 }
 
@@ -70,13 +70,13 @@ describe('the latest writes', () => {
       resourceType: 'SearchParameter', id: 'own', url: 'own', status: 'active', code: 'own', base: ['Patient'], type: 'string',
       expression: 'Patient.repeat(name).given.where($this is string).single()',
     } // biome-ignore format: one resource
-    const custom = customMappings(definition, 'a')
+    const custom = customMappingsOf(definition, 'a')
     const index = new SqliteSearchIndex(':memory:')
-    atEnd(() => index.close())
+    runAtEnd(() => index.close())
     const several = versionOf(
-      writeOf(patientOf('several', 'a'), { body: { resourceType: 'Patient', id: 'several', name: [{ given: ['A', 'B'] }] } }),
+      writeOf(patientKeyOf('several', 'a'), { body: { resourceType: 'Patient', id: 'several', name: [{ given: ['A', 'B'] }] } }),
     )
-    const latest = latestIndex({
+    const latest = recentWritesIndex({
       index,
       resources: { recent: async function* () { yield several } },
       clock: { now: () => NOW, newId: () => 'id' },
@@ -110,7 +110,7 @@ describe('the latest writes', () => {
   it('replace older versions of the index', async () => {
     const known = [named('p', 'Adams'), named('q', 'Abel'), named('r', 'Baker')]
     const renamed = named('p', 'Baker', 2)
-    const gone = versionOf(deletionOf(patientOf('q', 'a'), { expected: 1, lastUpdated: NOW - 500 }))
+    const gone = versionOf(deletionOf(patientKeyOf('q', 'a'), { expected: 1, lastUpdated: NOW - 500 }))
     const married = named('r', 'Adams', 2)
     expect(await (await world(known, [...known, renamed, gone, married])).find()).toEqual(['r/2'])
   })

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import type { Caller, FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { applyFhirPath } from '../../../lambdas/interactions/operations/apply-fhirpath.ts'
-import type { Budget, Evaluated, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
+import type { EvaluationResult, ExpressionBudget, ExpressionRunner } from '../../../lambdas/ports/execution/expression-runner.ts'
 import { Overloaded } from '../../../lambdas/ports/faults/overloaded.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
@@ -14,8 +14,8 @@ const parameter = [
 
 /** `release`: answers all evaluations that wait. */
 function site() {
-  const budgets: Budget[] = []
-  const waiting: ((outcomes: readonly Evaluated[]) => void)[] = []
+  const budgets: ExpressionBudget[] = []
+  const waiting: ((outcomes: readonly EvaluationResult[]) => void)[] = []
   const expressions: ExpressionRunner = {
     evaluate: (_, budget) => {
       budgets.push(budget)

@@ -2,11 +2,11 @@
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
-import { keptVersions, type RequestStore } from '../../../lambdas/interactions/resources/version-cache.ts'
+import { type RequestStore, versionCache } from '../../../lambdas/interactions/resources/version-cache.ts'
 import type { ResourceVersion, VersionKey } from '../../../lambdas/ports/store/resource-store.ts'
 import { randomOf } from '../../contracts/generated-search.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { deletionOf, keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
+import { deletionOf, patientKeyOf, resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
 let files = 0
@@ -30,18 +30,18 @@ async function storeOf(read: (key: VersionKey) => void = () => undefined): Promi
 async function readingOf(room?: number) {
   const read: string[] = []
   const { store, told } = await storeOf(({ tenant, type, id, versionId }) => read.push(`${tenant}/${type}/${id}/${versionId}`))
-  return { store, kept: keptVersions(told, room), taken: () => read.splice(0) }
+  return { store, kept: versionCache(told, room), taken: () => read.splice(0) }
 }
 
-const a = patientOf('a')
+const a = patientKeyOf('a')
 const versionOf = (key: typeof a, versionId = 1): VersionKey => ({ ...key, versionId })
 const textOf = (version: ResourceVersion | undefined): string | undefined => version && Buffer.from(version.body).toString()
 
 describe('A cached version', () => {
   it('is read again once superseded, and its successor is read once', async () => {
     const { store, kept, taken } = await readingOf()
-    await kept.commit([writeOf(a), writeOf(patientOf('b'))], [])
-    const both = [versionOf(a), versionOf(patientOf('b'))]
+    await kept.commit([writeOf(a), writeOf(patientKeyOf('b'))], [])
+    const both = [versionOf(a), versionOf(patientKeyOf('b'))]
     await kept.versions(both)
     expect((await kept.versions(both)).map(textOf)).toEqual(['a 1', 'b 1'])
     expect(taken()).toEqual(['t/Patient/a/1', 't/Patient/b/1'])
@@ -65,7 +65,7 @@ describe('A cached version', () => {
 
   it('is separate per tenant, type and version', async () => {
     const { store, kept } = await readingOf()
-    const keys = ['t', 'u'].flatMap((tenant) => ['Patient', 'Group'].map((type) => keyOf(tenant, type, 'a')))
+    const keys = ['t', 'u'].flatMap((tenant) => ['Patient', 'Group'].map((type) => resourceKeyOf(tenant, type, 'a')))
     for (const key of keys.slice(0, 3)) await kept.commit([writeOf(key, { body: `${key.tenant} ${key.type}` })], [])
     for (let i = 0; i < 2; i++) {
       const found = await kept.versions(keys.map((key) => versionOf(key)))
@@ -77,7 +77,7 @@ describe('A cached version', () => {
 
   it('is retained within the limit of bytes, and large versions displace no others', async () => {
     const { store, kept, taken } = await readingOf(8_000)
-    const keys = ['a', 'b', 'c', 'd', 'e'].map((id) => patientOf(id))
+    const keys = ['a', 'b', 'c', 'd', 'e'].map((id) => patientKeyOf(id))
     await kept.commit(
       keys.map((key) => writeOf(key, { body: 'x'.repeat(key.id === 'e' ? 65_537 : 2_000) })),
       [],
@@ -100,8 +100,8 @@ it('reads among random writes return the same as without the cache', async () =>
   for (let seed = 1; seed <= 3; seed++) {
     const random = randomOf(seed)
     const { store, told } = await storeOf()
-    const kept = keptVersions(told, 4_000)
-    const keys = ['t', 'u'].flatMap((tenant) => ['a', 'b', 'c', 'd'].map((id) => patientOf(id, tenant)))
+    const kept = versionCache(told, 4_000)
+    const keys = ['t', 'u'].flatMap((tenant) => ['a', 'b', 'c', 'd'].map((id) => patientKeyOf(id, tenant)))
     const heads = keys.map(() => 0)
     const write = async () => {
       const n = random.below(keys.length)

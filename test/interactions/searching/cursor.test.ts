@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { sealOfEpoch } from '../../../lambdas/adapters/in-process/epoch-seal.ts'
 import { AesSeal } from '../../../lambdas/adapters/in-process/seal.ts'
 import { openCursor, sealCursor } from '../../../lambdas/interactions/searching/cursor.ts'
-import { keepQuery, keptQuery } from '../../../lambdas/interactions/searching/stored-query.ts'
+import { readStoredQuery, storeQuery } from '../../../lambdas/interactions/searching/stored-query.ts'
 import type { Blob, BlobStore } from '../../../lambdas/ports/blobs/blob-store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -53,11 +53,11 @@ it('a stored query is found by its caller, and unknown to other tenants and clie
   const kept = new Map<string, Blob>()
   const blobs = { get: async (key: string) => kept.get(key), put: async (key: string, blob: Blob) => void kept.set(key, blob) }
   const store = blobs as unknown as BlobStore
-  const key = await keepQuery(store, clockAt(DAY), caller, [['name', 'x']])
-  expect(await keptQuery(store, caller, key)).toEqual([['name', 'x']])
+  const key = await storeQuery(store, clockAt(DAY), caller, [['name', 'x']])
+  expect(await readStoredQuery(store, caller, key)).toEqual([['name', 'x']])
   for (const other of OTHERS) {
-    expect(await keptQuery(store, other, key)).toBeUndefined()
-    expect(await keepQuery(store, clockAt(DAY), other, [['name', 'x']])).not.toBe(key)
+    expect(await readStoredQuery(store, other, key)).toBeUndefined()
+    expect(await storeQuery(store, clockAt(DAY), other, [['name', 'x']])).not.toBe(key)
   }
-  expect(await keptQuery(store, caller, `${key}x`)).toBeUndefined()
+  expect(await readStoredQuery(store, caller, `${key}x`)).toBeUndefined()
 })

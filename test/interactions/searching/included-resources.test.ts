@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { resourceTypes } from '../../../lambdas/fhir/resource-types.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
-import { included } from '../../../lambdas/interactions/searching/included-resources.ts'
+import { readIncludedEntries } from '../../../lambdas/interactions/searching/included-resources.ts'
 import type { SearchPorts } from '../../../lambdas/interactions/searching/page-entries.ts'
 import type { Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { ResourceKey, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
@@ -50,7 +50,8 @@ const ports = {
 } as unknown as SearchPorts
 
 const LIMITS = { most: 10_000, room: 4_500_000 }
-const names = ({ entries }: Awaited<ReturnType<typeof included>>) => entries.map(({ fullUrl }) => fullUrl?.replace('http://x/', ''))
+const names = ({ entries }: Awaited<ReturnType<typeof readIncludedEntries>>) =>
+  entries.map(({ fullUrl }) => fullUrl?.replace('http://x/', ''))
 const includes = (...given: readonly (readonly [string, string])[]) => given.map(([name, value]) => includeOf(name, value, []))
 const observations = (count: number) =>
   Array.from({ length: count }, (_, i) =>
@@ -64,7 +65,7 @@ const observations = (count: number) =>
 
 it('a resource is read once for all includes, and its references in a few readings', async () => {
   const asked = includes(['_include', '*'], ['_include', '*'], ['_include', 'Observation:subject'], ['_include', 'Observation:*'])
-  expect(names(await included(ports, request, asked, observations(150), LIMITS))).toHaveLength(300)
+  expect(names(await readIncludedEntries(ports, request, asked, observations(150), LIMITS))).toHaveLength(300)
   expect(counts).toEqual({ texts: 150, reads: 2, most: 200 })
 })
 
@@ -77,25 +78,28 @@ it.each([
   ['297 of 300', MANY_MISSING, 300, ['Patient/p1', 'Patient/p3', 'Patient/p4'], false],
 ] as const)('missing resources take no place of others: %s', async (_, gone, count, shown, isCut) => {
   missing = new Set(gone)
-  const found = await included(ports, request, includes(['_include', 'Observation:subject']), observations(count), { ...LIMITS, most: 3 })
+  const found = await readIncludedEntries(ports, request, includes(['_include', 'Observation:subject']), observations(count), {
+    ...LIMITS,
+    most: 3,
+  })
   expect([names(found), found.isCut]).toEqual([shown, isCut])
   expect(counts.reads).toBeLessThanOrEqual(3)
 })
 
 it('each of several includes has its own types', async () => {
   const asked = includes(['_include', 'Observation:subject:Patient'], ['_include', 'Observation:performer:Organization'])
-  expect(names(await included(ports, request, asked, observations(1), LIMITS))).toEqual(['Patient/p0'])
+  expect(names(await readIncludedEntries(ports, request, asked, observations(1), LIMITS))).toEqual(['Patient/p0'])
   const all = includes(['_include', 'Observation:subject'], ['_include', 'Observation:subject:Group'])
-  expect(names(await included(ports, request, all, observations(1), LIMITS))).toEqual(['Patient/p0'])
+  expect(names(await readIncludedEntries(ports, request, all, observations(1), LIMITS))).toEqual(['Patient/p0'])
 })
 
 it('referring resources are searched once per type, for all includes together', async () => {
   const patients = [versionOf('Patient', 'p', {}, counts)]
-  await included(ports, request, includes(...Array<readonly [string, string]>(50).fill(['_revinclude', '*'])), patients, LIMITS)
+  await readIncludedEntries(ports, request, includes(...Array<readonly [string, string]>(50).fill(['_revinclude', '*'])), patients, LIMITS)
   expect(new Set(plans.map(({ types }) => types[0])).size).toBe(plans.length)
   expect(plans.length).toBeLessThanOrEqual(resourceTypes.length)
   plans = []
-  await included(ports, request, includes(['_revinclude', 'Observation:performer:Practitioner']), patients, LIMITS)
+  await readIncludedEntries(ports, request, includes(['_revinclude', 'Observation:performer:Practitioner']), patients, LIMITS)
   expect(plans).toEqual([])
   const some = includes(
     ['_revinclude', 'Observation:subject'],
@@ -103,7 +107,7 @@ it('referring resources are searched once per type, for all includes together', 
     ['_revinclude', 'Observation:performer'],
     ['_revinclude', 'Condition:patient'],
   )
-  await included(ports, request, some, patients, LIMITS)
+  await readIncludedEntries(ports, request, some, patients, LIMITS)
   expect(plans.map(({ types, where }) => [types[0], JSON.stringify(where).match(/"oneOf":\["Patient\/p"\]/g)?.length])).toEqual([
     ['Observation', 2],
     ['Condition', 1],

@@ -6,12 +6,12 @@ import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
 import type { FhirRequest, FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 import { docref } from '../../../lambdas/interactions/operations/docref.ts'
 import { everything } from '../../../lambdas/interactions/operations/everything.ts'
-import { keptVersions, type RequestStore } from '../../../lambdas/interactions/resources/version-cache.ts'
+import { type RequestStore, versionCache } from '../../../lambdas/interactions/resources/version-cache.ts'
 import { history } from '../../../lambdas/interactions/rest/history.ts'
 import { search } from '../../../lambdas/interactions/rest/search.ts'
 import type { SearchPorts } from '../../../lambdas/interactions/searching/page-entries.ts'
-import { HEAVIEST_PAGE } from '../../../lambdas/interactions/searching/page-limits.ts'
-import { seenThrough } from '../../../lambdas/interactions/visible-store.ts'
+import { MAX_PAGE_BYTES } from '../../../lambdas/interactions/searching/page-limits.ts'
+import { visibleStoreOf } from '../../../lambdas/interactions/visible-store.ts'
 import type { GroupPlan, Plan } from '../../../lambdas/ports/search/plan.ts'
 import type { Hit } from '../../../lambdas/ports/search/search-index.ts'
 import type { ResourceKey, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
@@ -33,7 +33,7 @@ let ports: SearchPorts & Parameters<typeof history>[0]
 beforeEach(() => {
   size = 14 * MB
   unpacked = 0
-  ports = portsOf(keptVersions(store))
+  ports = portsOf(versionCache(store))
 })
 
 const idOf = (i: number): string => `d${String(i).padStart(3, '0')}`
@@ -99,7 +99,7 @@ const portsOf = (requests: RequestStore) =>
         total: DOCUMENTS,
       }),
     },
-    resources: seenThrough(requests, () => ({ evaluate: async () => [] })),
+    resources: visibleStoreOf(requests, () => ({ evaluate: async () => [] })),
     clock: { now: () => 0, newId: () => 'id' },
     seal: { seal: (text: string) => text },
     blobs: { get: async () => undefined, put: async () => undefined },
@@ -163,7 +163,7 @@ describe('A page', () => {
     size = bytes
     const page = pageOf(await search(ports)(requestOf('DocumentReference', '_count=100')))
     expect(page.entries).toHaveLength(shown)
-    expect(unpacked).toBeLessThanOrEqual(HEAVIEST_PAGE + size)
+    expect(unpacked).toBeLessThanOrEqual(MAX_PAGE_BYTES + size)
   })
 })
 
@@ -175,7 +175,7 @@ describe('Included resources', () => {
       const page = pageOf(await search(ports)(requestOf('DocumentReference', `_count=1&${include}`)))
       expect(modes(page)).toEqual(['match', 'include', 'include', 'include', 'outcome'])
       expect(cutOf(page)).toMatch(/4500000 bytes/)
-      expect(unpacked).toBeLessThanOrEqual(HEAVIEST_PAGE + 2 * size)
+      expect(unpacked).toBeLessThanOrEqual(MAX_PAGE_BYTES + 2 * size)
     },
   )
 

@@ -1,8 +1,8 @@
 /** Kept queries take no more room than they may: the oldest go, and nobody's push out those of others. */
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
-import { forgetQueries, keepQuery, keptQuery } from '../../../lambdas/interactions/searching/stored-query.ts'
-import { BoundedQueries } from '../../../lambdas/interactions/searching/stored-query-quota.ts'
+import { readStoredQuery, storeQuery, sweepStoredQueries } from '../../../lambdas/interactions/searching/stored-query.ts'
+import { QuotaBlobStore } from '../../../lambdas/interactions/searching/stored-query-quota.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 
 const BOUNDS = { ofTenant: 50_000, inAll: 120_000 }
@@ -13,15 +13,15 @@ const LONG = 'x'.repeat(9_900)
 describe('stored queries', () => {
   const world = () => {
     const folder = newFolder()
-    const open = () => new BoundedQueries(new FilesystemBlobStore(folder), BOUNDS)
-    const keep = (blobs: BoundedQueries, tenant: string, name: string, text = LONG) =>
-      keepQuery(blobs, clock, { tenant, client: 'c' }, [[name, text]])
-    const left = async (blobs: BoundedQueries, tenant: string, keys: readonly string[]) => {
+    const open = () => new QuotaBlobStore(new FilesystemBlobStore(folder), BOUNDS)
+    const keep = (blobs: QuotaBlobStore, tenant: string, name: string, text = LONG) =>
+      storeQuery(blobs, clock, { tenant, client: 'c' }, [[name, text]])
+    const left = async (blobs: QuotaBlobStore, tenant: string, keys: readonly string[]) => {
       const found: number[] = []
-      for (const [i, key] of keys.entries()) if ((await keptQuery(blobs, { tenant, client: 'c' }, key)) !== undefined) found.push(i)
+      for (const [i, key] of keys.entries()) if ((await readStoredQuery(blobs, { tenant, client: 'c' }, key)) !== undefined) found.push(i)
       return found
     }
-    const many = async (blobs: BoundedQueries, tenant: string, count: number, text?: string) => {
+    const many = async (blobs: QuotaBlobStore, tenant: string, count: number, text?: string) => {
       const keys: string[] = []
       for (let i = 0; i < count; i++) keys.push(await keep(blobs, tenant, `n${i}`, text))
       return keys
@@ -60,7 +60,7 @@ describe('stored queries', () => {
     const { open, many, left } = world()
     const blobs = open()
     await many(blobs, 'a', 5)
-    await forgetQueries(blobs, 20 * DAY)
+    await sweepStoredQueries(blobs, 20 * DAY)
     expect(await left(blobs, 'a', await many(blobs, 'a', 5, `${LONG}y`))).toEqual([0, 1, 2, 3, 4])
   })
 

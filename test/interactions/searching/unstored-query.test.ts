@@ -7,20 +7,20 @@ import type { BundlePage } from '../../../lambdas/fhir/bundle.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
 import { search } from '../../../lambdas/interactions/rest/search.ts'
 import type { SearchPorts } from '../../../lambdas/interactions/searching/page-entries.ts'
-import { seenThrough } from '../../../lambdas/interactions/visible-store.ts'
+import { visibleStoreOf } from '../../../lambdas/interactions/visible-store.ts'
 import { DiskFull } from '../../../lambdas/ports/faults/disk-full.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { patientOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const store = await SqliteResourceStore.open({ file: join(newFolder(), 'store.db') })
 afterAll(() => store.close())
-await store.commit([writeOf(patientOf('a'))], [])
+await store.commit([writeOf(patientKeyOf('a'))], [])
 
 /** One match, and more after it. */
 const portsWith = (put: () => Promise<void>): SearchPorts =>
   ({
     index: { find: async () => ({ hits: [{ type: 'Patient', id: 'a', version: 1, position: {} }], more: true }) },
-    resources: seenThrough(store, () => ({ evaluate: async () => [] })),
+    resources: visibleStoreOf(store, () => ({ evaluate: async () => [] })),
     clock: { now: () => 0, newId: () => 'id' },
     seal: { seal: () => 'sealed' },
     blobs: { get: async () => undefined, put },
@@ -28,7 +28,7 @@ const portsWith = (put: () => Promise<void>): SearchPorts =>
 
 const requestOf = (posted: boolean, id: string) =>
   ({
-    ...{ tenant: patientOf('a').tenant, access: WHOLE_ACCESS, baseUrl: 'http://x', type: 'Patient', parameters: [['_id', id]], posted },
+    ...{ tenant: patientKeyOf('a').tenant, access: WHOLE_ACCESS, baseUrl: 'http://x', type: 'Patient', parameters: [['_id', id]], posted },
     ...{ preferences: {}, reading: { baseUrl: 'http://x' }, requestId: 'r' },
   }) as unknown as FhirRequest
 

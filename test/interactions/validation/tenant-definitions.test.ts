@@ -2,8 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import type { Profile, Slicing } from '../../../lambdas/fhir/profile/definition.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { DefinitionReader, LARGEST } from '../../../lambdas/interactions/validation/definition-reader.ts'
-import { ownDefinitions, toldOfDefinition } from '../../../lambdas/interactions/validation/tenant-definitions.ts'
+import { DefinitionReader, MAX_DEFINITION_BYTES } from '../../../lambdas/interactions/validation/definition-reader.ts'
+import { definitionIssuesOf, tenantDefinitions } from '../../../lambdas/interactions/validation/tenant-definitions.ts'
 import type { Conformance } from '../../../lambdas/ports/definitions/conformance.ts'
 import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
 import type { ResourceKey, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
@@ -32,7 +32,7 @@ function of(heads: readonly ResourceVersion[], packages: Partial<Conformance> = 
   }
   const current = async (keys: readonly ResourceKey[]) => keys.map(({ id }) => heads.find((head) => head.id === id))
   const canonicals = { carrying, state: async () => (heads.length === 0 ? '' : '1') }
-  return ownDefinitions({ packages: { ...NOTHING, ...packages }, canonicals, resources: { current } })('t')
+  return tenantDefinitions({ packages: { ...NOTHING, ...packages }, canonicals, resources: { current } })('t')
 }
 
 describe('A canonical', () => {
@@ -76,24 +76,24 @@ it('the state covers packages and the tenant', async () => {
 
 describe('A definition', () => {
   it('is unused if it is too large, with a warning', async () => {
-    const large = valueSet({ description: 'x'.repeat(LARGEST) })
+    const large = valueSet({ description: 'x'.repeat(MAX_DEFINITION_BYTES) })
     expect(await (await of([version('a', large)])).valueSet(url)).toBeUndefined()
     expect((await new DefinitionReader().read(version('a', large))).content()).toBeUndefined()
-    const told = await toldOfDefinition(NOTHING, large)
+    const told = await definitionIssuesOf(NOTHING, large)
     expect(told.map(({ severity, text }) => `${severity} ${text}`)).toEqual([
-      `warning It takes no part in validation: It is larger than ${LARGEST} bytes`,
+      `warning It takes no part in validation: It is larger than ${MAX_DEFINITION_BYTES} bytes`,
     ])
   })
 
   it('is written while packages are unavailable, with a warning', async () => {
     const failing = (error: Error) => ({ ...NOTHING, valueSet: async () => Promise.reject(error) })
-    const told = await toldOfDefinition(failing(new Unavailable('no bucket')), valueSet())
+    const told = await definitionIssuesOf(failing(new Unavailable('no bucket')), valueSet())
     expect(told.map(({ severity, code, expression }) => `${severity} ${code} ${expression}`)).toEqual(['warning incomplete ValueSet.url'])
-    await expect(toldOfDefinition(failing(new Error('no disk')), valueSet())).rejects.toThrow('no disk')
+    await expect(definitionIssuesOf(failing(new Error('no disk')), valueSet())).rejects.toThrow('no disk')
   })
 
   it('has a warning without a url or codes', async () => {
-    const told = async (more: object) => (await toldOfDefinition(NOTHING, valueSet(more))).map(({ text }) => text)
+    const told = async (more: object) => (await definitionIssuesOf(NOTHING, valueSet(more))).map(({ text }) => text)
     expect(await told({ url: undefined })).toEqual(['It has no url: it takes no part in validation'])
     expect(await told({ compose: undefined })).toEqual(['It takes no part in validation: It does not say which codes it has'])
     expect(await told({})).toEqual([])
@@ -101,7 +101,7 @@ describe('A definition', () => {
 
   it('has a warning for a url that is too long, alone or with its version', async () => {
     const told = async (more: object) =>
-      (await toldOfDefinition(NOTHING, valueSet(more))).map(({ expression, text }) => `${expression}: ${text}`)
+      (await definitionIssuesOf(NOTHING, valueSet(more))).map(({ expression, text }) => `${expression}: ${text}`)
     const long = (length: number) => `http://example.org/${'x'.repeat(length - 19)}`
     expect(await told({ url: long(2_001) })).toEqual(['ValueSet.url: It is longer than 2000 characters: it takes no part in validation'])
     expect(await told({ url: long(1_995), version: '1.0.0' })).toEqual([
@@ -120,7 +120,7 @@ describe('A definition', () => {
     }
     const slicing: Slicing = { discriminators: [{ type: 'value', path: 'use' }], rules: 'open' }
     const base: Profile = { url: `${url}/base`, type: 'Patient', isWhole: true, elements: [{ id: 'Patient.name', slicing }] }
-    const told = await toldOfDefinition({ ...NOTHING, profile: async (asked) => (asked === base.url ? base : undefined) }, over)
+    const told = await definitionIssuesOf({ ...NOTHING, profile: async (asked) => (asked === base.url ? base : undefined) }, over)
     expect(told.map(({ expression, text }) => `${expression}: ${text}`)).toEqual([
       expect.stringMatching(/^StructureDefinition.differential.element\[1\]: Nothing says what tells slices of Patient.contact apart/),
     ])
@@ -152,7 +152,7 @@ describe('A definition', () => {
   ])('is unused if it is a code system with %s above others, with a warning', async (_, concept, reason) => {
     const system: Resource = { resourceType: 'CodeSystem', url, content: 'complete', concept }
     expect(await (await of([version('a', system)])).codeSystem(url)).toBeUndefined()
-    const told = (await toldOfDefinition(NOTHING, system)).map(({ text }) => text)
+    const told = (await definitionIssuesOf(NOTHING, system)).map(({ text }) => text)
     expect(told).toEqual([`It takes no part in validation: ${reason}, in sum`])
   })
 
@@ -166,7 +166,7 @@ describe('A definition', () => {
     }
     const { codes } = (await (await of([version('a', system)])).codeSystem(url))!
     expect([new Set(codes.c7), codes[long.toLowerCase()]]).toEqual([new Set(few.filter((code) => code !== 'c7')), []])
-    expect(await toldOfDefinition(NOTHING, system)).toEqual([])
+    expect(await definitionIssuesOf(NOTHING, system)).toEqual([])
   })
 
   it('is read once per version and tenant, within the cache limit', async () => {

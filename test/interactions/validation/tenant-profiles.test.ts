@@ -1,6 +1,6 @@
 /** Which profiles of a tenant's own are named: which count, how much is looked at, how often, and what happens where something cannot be read. */
 import { describe, expect, it } from '@jest/globals'
-import { ownProfiles, together } from '../../../lambdas/interactions/validation/tenant-profiles.ts'
+import { mergeProfiles, tenantProfiles } from '../../../lambdas/interactions/validation/tenant-profiles.ts'
 import { Damaged } from '../../../lambdas/ports/faults/damaged.ts'
 import { Unavailable } from '../../../lambdas/ports/faults/unavailable.ts'
 import type { DamagedVersion, ResourceVersion, ScanPage } from '../../../lambdas/ports/store/resource-store.ts'
@@ -57,7 +57,7 @@ function of(pages: Given['pages'], more: Partial<Given> = {}) {
     state: async () => given.packages,
   }
   const parts = { packages, canonicals: { state: async () => given.state }, resources: { scan }, warn: (line: string) => warned.push(line) }
-  const asked = ownProfiles(parts)
+  const asked = tenantProfiles(parts)
   const named = async (type = 'Patient', tenant = 't'): Promise<readonly string[]> =>
     [...((await asked(tenant)).get(type) ?? [])].map((url) => url.replace(urlOf(''), '')).toSorted()
   return { given, named, warned, read, scans: () => scans }
@@ -163,7 +163,7 @@ describe('Profiles of a tenant’s own', () => {
         ['Basic', new Set(['d'])],
       ]),
     ]
-    const both = await together(
+    const both = await mergeProfiles(
       async () => some,
       async () => own,
     )('t')

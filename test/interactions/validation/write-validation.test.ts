@@ -1,11 +1,11 @@
 /** A profile that is loaded and cannot be used: nothing was checked against it. */
 import { describe, expect, it } from '@jest/globals'
 import { FhirError } from '../../../lambdas/fhir/outcome.ts'
-import { profilesOnWrite } from '../../../lambdas/interactions/validation/write-validation.ts'
+import { writeValidator } from '../../../lambdas/interactions/validation/write-validation.ts'
 import type { Conformance } from '../../../lambdas/ports/definitions/conformance.ts'
-import { TENANT } from '../../../lambdas/ports/store/tenants.ts'
+import { DEFAULT_TENANT } from '../../../lambdas/ports/store/tenants.ts'
 import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
-import { CLOCK } from '../../fixtures/profiles/checking.ts'
+import { FIXED_CLOCK } from '../../fixtures/profiles/checking.ts'
 import { patient } from '../../fixtures/resources.ts'
 
 const url = 'http://example.org/unusable'
@@ -24,15 +24,15 @@ const parts = () => ({
   conformance: async () => conformance,
   expressions: { evaluate: async () => [] },
   toldOfDefinition: async () => [],
-  clock: CLOCK,
+  clock: FIXED_CLOCK,
 })
 const resource = patient('p', { meta: { profile: [url] } })
-const BY = { tenant: TENANT, requestId: 'r' }
+const BY = { tenant: DEFAULT_TENANT, requestId: 'r' }
 const told = { code: 'processing', expression: 'Patient.meta.profile[0]' }
 
 describe('a resource with an unusable profile', () => {
   it('is rejected if profiles are enforced', async () => {
-    const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource, BY)).catch((error: unknown) => error)
+    const refused = await Promise.resolve(writeValidator('enforce', parts)(resource, BY)).catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(FhirError)
     expect(refused).toMatchObject({
       status: 422,
@@ -41,6 +41,6 @@ describe('a resource with an unusable profile', () => {
   })
 
   it('is stored with a warning if profiles only warn', async () => {
-    expect(await profilesOnWrite('warn', parts)(resource, BY)).toContainEqual(expect.objectContaining({ ...told, severity: 'warning' }))
+    expect(await writeValidator('warn', parts)(resource, BY)).toContainEqual(expect.objectContaining({ ...told, severity: 'warning' }))
   })
 })

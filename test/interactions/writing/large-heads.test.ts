@@ -6,7 +6,7 @@ import { integrityWriter } from '../../../lambdas/interactions/writing/referenti
 import type { AnnouncedCanonical } from '../../../lambdas/ports/definitions/canonicals.ts'
 import type { SearchIndex } from '../../../lambdas/ports/search/search-index.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion, ResourceWriter } from '../../../lambdas/ports/store/resource-store.ts'
-import { keyOf, patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const COUNT = 50
 const SIZE = 6_000_000
@@ -40,7 +40,7 @@ describe('Large resources', () => {
   it('are looked up in parts by referential integrity, which names the missing one', async () => {
     const resources = () => ({ current, versions: async () => [], history: async () => ({ versions: [], more: false }) })
     const references = numbers.map((n) => ({ reference: `Observation/${idOf(n)}` }))
-    const write = writeOf(keyOf('t', 'List', 'l'), { body: { resourceType: 'List', entry: references.map((item) => ({ item })) } })
+    const write = writeOf(resourceKeyOf('t', 'List', 'l'), { body: { resourceType: 'List', entry: references.map((item) => ({ item })) } })
     const by = { access: WHOLE_ACCESS, reading: { baseUrl: 'http://x' }, requestId: 'r' }
     const commit = integrityWriter({ writer, resources, index: {} as SearchIndex }).commit([write], [], by)
     await expect(commit).rejects.toMatchObject({ status: 422, issues: [{ text: `There is no Observation/${idOf(7)} to refer to` }] })
@@ -59,7 +59,7 @@ describe('Large resources', () => {
       forget: async () => undefined,
     }
     const writes = numbers.map((n) =>
-      writeOf({ ...patientOf(idOf(n)), type: 'ValueSet' }, { expected: 1, body: { resourceType: 'ValueSet' } }),
+      writeOf({ ...patientKeyOf(idOf(n)), type: 'ValueSet' }, { expected: 1, body: { resourceType: 'ValueSet' } }),
     )
     await announcingWriter({ writer, resources: { current }, notes, report: () => undefined }).commit(writes, [])
     expect(noted.map(({ url }) => url)).toEqual(numbers.filter((n) => n !== 7).map((n) => `urn:${idOf(n)}`))

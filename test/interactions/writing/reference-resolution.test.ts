@@ -2,15 +2,15 @@
 import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { fhirError } from '../../../lambdas/fhir/outcome.ts'
-import { inSlices, limited } from '../../../lambdas/interactions/time-slices.ts'
-import { type Resolve, resolving } from '../../../lambdas/interactions/writing/reference-resolution.ts'
+import { limitConcurrency, mapInSlices } from '../../../lambdas/interactions/time-slices.ts'
+import { type ReferenceResolver, referenceResolver } from '../../../lambdas/interactions/writing/reference-resolution.ts'
 import { IndexAhead } from '../../../lambdas/ports/faults/index-ahead.ts'
 import type { Plan } from '../../../lambdas/ports/search/plan.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
 
 function counted(isThere = true): {
-  readonly resolve: Resolve
+  readonly resolve: ReferenceResolver
   readonly plans: Plan[]
   readonly most: () => number
 } {
@@ -27,7 +27,7 @@ function counted(isThere = true): {
   }
   const reading = { timeZone: 'UTC', baseUrl: 'http://a.example/fhir' }
   const resources = () => ({ versions: async ([key]: readonly object[]) => [isThere ? key : undefined] })
-  const resolve = resolving({ index, resources } as never, { tenant: 'default', access: WHOLE_ACCESS, reading } as never)
+  const resolve = referenceResolver({ index, resources } as never, { tenant: 'default', access: WHOLE_ACCESS, reading } as never)
   return { resolve, plans, most: () => most }
 }
 
@@ -71,7 +71,7 @@ describe('resolving', () => {
 
 describe('limited', () => {
   it('continues with the next task after a failure', async () => {
-    const takeTurn = limited(1)
+    const takeTurn = limitConcurrency(1)
     const results = await Promise.allSettled([
       takeTurn(() => Promise.reject(fhirError(412, 'not-found', 'no'))),
       takeTurn(async () => 'yes'),
@@ -93,9 +93,9 @@ describe('after a machine fault', () => {
     return [begun, outcome]
   }
   const items = Array.from({ length: 1_000 }, (_, i) => i)
-  const sliced = async (task: () => Promise<never>) => Promise.all(await inSlices(items, task))
+  const sliced = async (task: () => Promise<never>) => Promise.all(await mapInSlices(items, task))
   const turns = async (task: () => Promise<never>) => {
-    const takeTurn = limited()
+    const takeTurn = limitConcurrency()
     const settled = await Promise.allSettled(items.map(() => takeTurn(task)))
     return (settled.at(-1) as PromiseRejectedResult).reason
   }

@@ -3,9 +3,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals'
 import { type Access, WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import { LETTERS } from '../../../lambdas/access/scopes.ts'
 import type { FhirRequest } from '../../../lambdas/interactions/interaction.ts'
-import { transactionHeads } from '../../../lambdas/interactions/writing/transaction-heads.ts'
+import { readTransactionHeads } from '../../../lambdas/interactions/writing/transaction-heads.ts'
 import type { ResourceKey, ResourceReader, ResourceVersion } from '../../../lambdas/ports/store/resource-store.ts'
-import { patientOf } from '../../fixtures/versions.ts'
+import { patientKeyOf } from '../../fixtures/versions.ts'
 
 const MB = 1_000_000
 const SIZE = 14 * MB
@@ -36,15 +36,15 @@ const heads: ResourceReader['heads'] = async (keys, room = Number.POSITIVE_INFIN
 
 function headsFor(count: number, interaction: string, access: Access = WHOLE_ACCESS, noOpUpdates: 'version' | 'ignore' = 'version') {
   const request = { interaction, access, reading: { baseUrl: 'http://x' } } as unknown as FhirRequest
-  const targets = Array.from({ length: count }, (_, i) => ({ key: patientOf(`p${i}`), request }))
-  const choices = { noOpUpdates } as Parameters<typeof transactionHeads>[0]['choices']
-  return transactionHeads({ heads, choices }, targets)
+  const targets = Array.from({ length: count }, (_, i) => ({ key: patientKeyOf(`p${i}`), request }))
+  const choices = { noOpUpdates } as Parameters<typeof readTransactionHeads>[0]['choices']
+  return readTransactionHeads({ heads, choices }, targets)
 }
 
 describe('Heads of 100 resources of 14 MB', () => {
   it.each(['update', 'delete', 'create'])('are held without their bodies for a transaction of %s entries', async (interaction) => {
     const found = await headsFor(100, interaction)
-    expect(found).toEqual(Array.from({ length: 100 }, (_, i) => ({ ...headOf(patientOf(`p${i}`)), body: new Uint8Array() })))
+    expect(found).toEqual(Array.from({ length: 100 }, (_, i) => ({ ...headOf(patientKeyOf(`p${i}`)), body: new Uint8Array() })))
     expect(most).toBe(SIZE)
   })
 

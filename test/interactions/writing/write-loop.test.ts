@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../../lambdas/access/access.ts'
 import type { EntryRequest } from '../../../lambdas/interactions/bundle/entry.ts'
-import { BundleAnswers } from '../../../lambdas/interactions/bundle/entry-responses.ts'
+import { EntryResponses } from '../../../lambdas/interactions/bundle/entry-responses.ts'
 import { transaction } from '../../../lambdas/interactions/bundle/transaction.ts'
 import type { FhirRequest, Interaction } from '../../../lambdas/interactions/interaction.ts'
 import { create } from '../../../lambdas/interactions/rest/create.ts'
@@ -83,7 +83,7 @@ describe('a conditional write', () => {
     async (code, request) => {
       const { ports, committed, searches, attempts } = movedOnWorld()
       const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
-      await run([entry], request, new BundleAnswers(request, ports.clock)).catch((error) => expect(error.status).toBe(404))
+      await run([entry], request, new EntryResponses(request, ports.clock)).catch((error) => expect(error.status).toBe(404))
       expect([searches(), attempts(), committed]).toEqual([2, 2, INSTEAD[code]])
     },
   )
@@ -132,7 +132,7 @@ describe('a write with a late timestamp', () => {
   it('gets a new timestamp, in a transaction', async () => {
     const { ports, stamps } = world(1)
     const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
-    await run([{ ...entry, url: 'Patient/new' }], request, new BundleAnswers(request, ports.clock))
+    await run([{ ...entry, url: 'Patient/new' }], request, new EntryResponses(request, ports.clock))
     expect(stamps).toHaveLength(2)
     expect(stamps[1]).toBeGreaterThan(stamps[0]!)
   })

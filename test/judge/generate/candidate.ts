@@ -1,7 +1,7 @@
 /** A break of a resource, and the smallest change beside it that is right. */
 import { codesOf } from './codes.ts'
 import { isChoice, type Member, membersAt, PRIMITIVES, RESOURCES, type Tree } from './definitions.ts'
-import type { Found, Host, Path, Place } from './places.ts'
+import type { Host, Path, Place, PlacesAndHosts } from './places.ts'
 import { EXTENSION, sampleOf } from './samples.ts'
 
 /** What stands at a JSON pointer; without a value it is taken away. An index behind the last adds an item. */
@@ -17,18 +17,18 @@ export type Candidate = {
 }
 
 /** Every way to break a resource that a category knows. */
-export type Breaker = (resource: Tree, found: Found) => readonly Candidate[]
+export type Breaker = (resource: Tree, found: PlacesAndHosts) => readonly Candidate[]
 
 export const pointerOf = (path: Path): string => path.map((step) => `/${step}`).join('')
-export const put = (path: Path, value: unknown): Patch => [pointerOf(path), value]
-export const without = (path: Path): Patch => [pointerOf(path)]
+export const putPatch = (path: Path, value: unknown): Patch => [pointerOf(path), value]
+export const removalPatch = (path: Path): Patch => [pointerOf(path)]
 
-export const beside = (path: Path, key: string): Path => [...path.slice(0, -1), key]
+export const siblingPath = (path: Path, key: string): Path => [...path.slice(0, -1), key]
 
 /** An extension in place of a value, which may be missing then. https://hl7.org/fhir/R4/extensibility.html#Special-Case */
 export const unknownInstead = ({ path, member }: Place): readonly Patch[] => [
-  without(path),
-  put(beside(path, `_${member.key}`), { extension: [EXTENSION] }),
+  removalPatch(path),
+  putPatch(siblingPath(path, `_${member.key}`), { extension: [EXTENSION] }),
 ]
 
 /** Elements that rules speak of, or that are about the resource as a whole. */
@@ -62,11 +62,11 @@ export function codeFor({ definition: { binding }, type }: Member, besides?: unk
 }
 
 /** Adds an element, or an id where none can be added. */
-export function added(host: Host): readonly Patch[] {
+export function addElement(host: Host): readonly Patch[] {
   const free = addable(host)
   const key = RESOURCES.has(host.at) ? 'language' : 'id'
   const named = key === 'id' ? 'some-id' : 'en'
-  return [free === undefined ? put([...host.path, key], named) : put([...host.path, free.member.key], free.value)]
+  return [free === undefined ? putPatch([...host.path, key], named) : putPatch([...host.path, free.member.key], free.value)]
 }
 
 /** The first items of lists: what holds for one holds for the next. */

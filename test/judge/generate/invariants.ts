@@ -1,7 +1,7 @@
 /** Breaks of rules: by the key of a constraint, what is to be put at its element so that it fails, and what so that it holds. */
-import { type Breaker, type Candidate, isFirst, type Patch, put, without } from './candidate.ts'
+import { type Breaker, type Candidate, isFirst, type Patch, putPatch, removalPatch } from './candidate.ts'
 import { definitionAt, membersAt, type Tree } from './definitions.ts'
-import type { Found, Host, Path } from './places.ts'
+import type { Host, Path, PlacesAndHosts } from './places.ts'
 import { EXTENSION } from './samples.ts'
 
 type Change = Readonly<Record<string, unknown>>
@@ -220,7 +220,7 @@ export const invariant: Breaker = (resource, found) =>
   Object.entries(RECIPES).flatMap(([key, recipes]) => [recipes].flat().flatMap((recipe) => broken(key, recipe, resource, found)))
 
 /** Wherever the definitions say the rule. */
-function broken(key: string, recipe: Recipe, resource: Tree, { hosts }: Found): readonly Candidate[] {
+function broken(key: string, recipe: Recipe, resource: Tree, { hosts }: PlacesAndHosts): readonly Candidate[] {
   if (key.startsWith('txt') || key === 'ext-1')
     return membersAt(resource.resourceType).has('text') && resource.extension === undefined ? [made(key, recipe, hosts[0]!)] : []
   return hosts.filter((host) => isFirst(host) && says(host, key)).map((host) => made(key, recipe, host))
@@ -236,4 +236,6 @@ function made(key: string, { breaks, holds }: Recipe, { path, value, at }: Host)
 const patches = (path: Path, change: Change, value: Tree): readonly Patch[] =>
   Object.entries(change)
     .filter(([name, each]) => each !== undefined || name in value)
-    .map(([name, each]) => (each === undefined ? without([...path, name]) : put([...path, name], JSON.parse(JSON.stringify(each)))))
+    .map(([name, each]) =>
+      each === undefined ? removalPatch([...path, name]) : putPatch([...path, name], JSON.parse(JSON.stringify(each))),
+    )

@@ -2,7 +2,7 @@
 import type { Patch } from './candidate.ts'
 import type { Tree } from './definitions.ts'
 
-export function patched(resource: Tree, patches: readonly Patch[]): Tree {
+export function applyPatches(resource: Tree, patches: readonly Patch[]): Tree {
   const copy = structuredClone(resource)
   for (const patch of patches) apply(copy, patch[0].slice(1).split('/'), patch)
   return copy

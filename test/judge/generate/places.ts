@@ -9,9 +9,9 @@ export type Host = { readonly path: Path; readonly at: string; readonly value: T
 /** A member of an object. */
 export type Place = { readonly path: Path; readonly member: Member; readonly value: unknown; readonly host: Host }
 
-export type Found = { readonly hosts: readonly Host[]; readonly places: readonly Place[] }
+export type PlacesAndHosts = { readonly hosts: readonly Host[]; readonly places: readonly Place[] }
 
-export function placesIn(resource: Tree): Found {
+export function placesIn(resource: Tree): PlacesAndHosts {
   const [hosts, places]: [Host[], Place[]] = [[], []]
   const visit = (value: Tree, at: string, path: Path): void => {
     const host = { path, at, value }

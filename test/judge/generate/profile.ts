@@ -42,7 +42,7 @@ function itemsOf(path: Path, value: unknown): readonly Item[] {
 function belongs({ elements }: Profile, id: string, item: Tree): boolean {
   const type = elements.find((each) => each.id === id)?.type?.[0]
   if (type?.code === 'Extension') return item.url === type.profile?.[0]
-  const said = elements.filter((each) => (each.id === id || each.id.startsWith(`${id}.`)) && saidOf(each) !== undefined)
+  const said = elements.filter((each) => (each.id === id || each.id.startsWith(`${id}.`)) && fixedOrPatternOf(each) !== undefined)
   return (
     said.length > 0 &&
     said.every((each) =>
@@ -52,13 +52,14 @@ function belongs({ elements }: Profile, id: string, item: Tree): boolean {
           .slice(id.length + 1)
           .split('.')
           .filter(Boolean),
-      ).some((value) => fits(saidOf(each), value)),
+      ).some((value) => fits(fixedOrPatternOf(each), value)),
     )
   )
 }
 
 /** Its fixed value or pattern. */
-export const saidOf = (element: Tree): unknown => Object.entries(element).find(([key]) => /^(?:fixed|pattern)[A-Z]/.test(key))?.[1]
+export const fixedOrPatternOf = (element: Tree): unknown =>
+  Object.entries(element).find(([key]) => /^(?:fixed|pattern)[A-Z]/.test(key))?.[1]
 
 function found(value: unknown, [step, ...rest]: readonly string[]): readonly unknown[] {
   const all = Array.isArray(value) ? value : [value]

@@ -1,5 +1,15 @@
 /** Breaks of structure: unknown properties, types of JSON, what is missing, what is too many, what is empty, two choices. */
-import { added, type Breaker, beside, type Candidate, isFirst, type Patch, put, unknownInstead, without } from './candidate.ts'
+import {
+  addElement,
+  type Breaker,
+  type Candidate,
+  isFirst,
+  type Patch,
+  putPatch,
+  removalPatch,
+  siblingPath,
+  unknownInstead,
+} from './candidate.ts'
 import { isChoice, isList, isRequired, membersAt } from './definitions.ts'
 import type { Place } from './places.ts'
 import { another, capital, EXTENSION, sampleOf } from './samples.ts'
@@ -13,7 +23,7 @@ export const unknownProperty: Breaker = (_, { hosts }) =>
     const row = (kind: string, key: string | undefined, value: unknown): readonly Candidate[] =>
       key === undefined || members.has(key)
         ? []
-        : [{ kind, element: `${host.at}.${key}`, break: [put([...host.path, key], value)], neighbour: added(host) }]
+        : [{ kind, element: `${host.at}.${key}`, break: [putPatch([...host.path, key], value)], neighbour: addElement(host) }]
     const choiceName = choice?.definition.path.replace(/^.*\.|\[x\]$/g, '')
     return [
       ...row('misspelt', plain && `${plain.key}X`, 'some text'),
@@ -44,7 +54,7 @@ export const jsonType: Breaker = (_, { places }) =>
     return JSON_FAULTS.filter(([, applies]) => applies(place)).map(([kind, , value]) => ({
       kind,
       element: place.member.definition.path,
-      break: [put(place.path, value(place.value))],
+      break: [putPatch(place.path, value(place.value))],
       neighbour,
     }))
   })
@@ -74,11 +84,11 @@ const KEPT = new Set([
 /** Another value in the same place. */
 export function otherValue({ member, path, value, host }: Place): readonly Patch[] | undefined {
   const { key, type, definition } = member
-  if (Array.isArray(value)) return member.at === undefined ? undefined : [put([...path, 0, 'id'], 'some-id')]
-  if (member.at !== undefined) return [put([...path, 'id'], 'some-id')]
+  if (Array.isArray(value)) return member.at === undefined ? undefined : [putPatch([...path, 0, 'id'], 'some-id')]
+  if (member.at !== undefined) return [putPatch([...path, 'id'], 'some-id')]
   const required = definition.binding?.strength === 'required'
   const other = required ? undefined : KEPT.has(key) ? undefined : another(value, type.code)
-  return [other === undefined ? put([...host.path, `_${key}`], { id: 'some-id' }) : put(path, other)]
+  return [other === undefined ? putPatch([...host.path, `_${key}`], { id: 'some-id' }) : putPatch(path, other)]
 }
 
 /** Types whose value may be an extension alone. */
@@ -88,22 +98,22 @@ export const requiredMissing: Breaker = (_, { places }) =>
   places.filter(isFirst).flatMap((place): readonly Candidate[] => {
     const { member, path, value, host } = place
     if (!isRequired(member)) return []
-    const gone = [without(path)]
+    const gone = [removalPatch(path)]
     const element = member.definition.path
     const kind = isChoice(member) ? 'choice' : member.at === undefined ? 'primitive' : host.path.length === 0 ? 'object' : 'object within'
     const neighbour = neighbourOfMissing(place)
     if (neighbour === undefined) return []
-    const onlyExtension = { kind: 'list of none', element, break: [put(path, [])], neighbour }
+    const onlyExtension = { kind: 'list of none', element, break: [putPatch(path, [])], neighbour }
     return Array.isArray(value) ? [{ kind, element, break: gone, neighbour }, onlyExtension] : [{ kind, element, break: gone, neighbour }]
   })
 
 function neighbourOfMissing(place: Place): readonly Patch[] | undefined {
   const { member, path, value, host } = place
-  if (Array.isArray(value)) return member.at === undefined ? undefined : [put([...path, 0, 'id'], 'some-id')]
+  if (Array.isArray(value)) return member.at === undefined ? undefined : [putPatch([...path, 0, 'id'], 'some-id')]
   if (member.at === undefined && !isChoice(member) && !KEPT.has(member.key) && member.definition.binding?.strength !== 'required')
     return unknownInstead(place)
-  if (OPEN.has(member.type.code) && member.key !== 'code') return [put(path, { extension: [EXTENSION] })]
-  return added(host)
+  if (OPEN.has(member.type.code) && member.key !== 'code') return [putPatch(path, { extension: [EXTENSION] })]
+  return addElement(host)
 }
 
 export const tooMany: Breaker = (_, { places }) =>
@@ -114,17 +124,17 @@ export const tooMany: Breaker = (_, { places }) =>
     const simple = {
       kind: 'comparator of a simple quantity',
       element,
-      break: [put([...path, 'comparator'], '<')],
-      neighbour: [put([...path, 'id'], 'some-id')],
+      break: [putPatch([...path, 'comparator'], '<')],
+      neighbour: [putPatch([...path, 'id'], 'some-id')],
     }
     if (isList(member)) return []
     const twice = {
       kind: member.at === undefined ? 'primitives' : 'objects',
       element,
-      break: [put(path, [value, value])],
+      break: [putPatch(path, [value, value])],
       neighbour: listed(place),
     }
-    const once = { kind: 'one in a list', element, break: [put(path, [value])], neighbour: added(host) }
+    const once = { kind: 'one in a list', element, break: [putPatch(path, [value])], neighbour: addElement(host) }
     return isSimple ? [simple, twice] : [twice, once]
   })
 
@@ -133,9 +143,9 @@ function listed({ host }: Place): readonly Patch[] {
   for (const member of membersAt(host.at).values()) {
     const value = host.value[member.key]
     if (!Array.isArray(value) || !REPEATABLE.has(member.type.code)) continue
-    return [put([...host.path, member.key, value.length], value[0])]
+    return [putPatch([...host.path, member.key, value.length], value[0])]
   }
-  return added(host)
+  return addElement(host)
 }
 
 const REPEATABLE = new Set(['CodeableConcept', 'Identifier', 'Annotation', 'HumanName', 'Address', 'string', 'Reference'])
@@ -146,17 +156,17 @@ export const emptyOrNull: Breaker = (_, { places }) =>
     const element = member.definition.path
     const neighbour = otherValue(place)
     const row = (kind: string, broken: unknown, right = neighbour): readonly Candidate[] =>
-      right === undefined ? [] : [{ kind, element, break: [put(path, broken)], neighbour: right }]
+      right === undefined ? [] : [{ kind, element, break: [putPatch(path, broken)], neighbour: right }]
     if (member.at === undefined && !Array.isArray(value))
       return [...(typeof value === 'string' ? row('empty text', '') : []), ...row('null', null)]
     if (!Array.isArray(value)) return [...row('empty object', {}), ...row('null for an object', null)]
     if (member.at !== undefined)
       return [...row('empty list', []), ...row('empty object in a list', [{}]), ...row('null in a list of objects', [...value, null])]
     if (member.definition.binding?.strength === 'required' || KEPT.has(member.key))
-      return row('empty list of texts', [], [put(path, value.slice(0, 1))])
+      return row('empty list of texts', [], [putPatch(path, value.slice(0, 1))])
     const padded = [
-      put(path, [...value, null]),
-      put(beside(path, `_${member.key}`), [...value.map(() => null), { extension: [EXTENSION] }]),
+      putPatch(path, [...value, null]),
+      putPatch(siblingPath(path, `_${member.key}`), [...value.map(() => null), { extension: [EXTENSION] }]),
     ]
     return [
       ...row('empty list of texts', [], padded),
@@ -173,13 +183,13 @@ export const twoChoices: Breaker = (_, { places }) =>
     return forms
       .filter((form) => form !== member && sampleOf(form.type.code) !== undefined && form.type.code !== 'Reference')
       .map((form) => {
-        const second = put(beside(path, form.key), sampleOf(form.type.code))
+        const second = putPatch(siblingPath(path, form.key), sampleOf(form.type.code))
         const kind = form.at === undefined ? 'a primitive beside' : 'an object beside'
         return {
           kind: typeof value === 'object' ? `${kind} an object` : kind,
           element: member.definition.path,
           break: [second],
-          neighbour: [without(path), second],
+          neighbour: [removalPatch(path), second],
         }
       })
   })

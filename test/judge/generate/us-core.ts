@@ -1,8 +1,8 @@
 /** Cases of US Core: a rule of each kind that its profiles say, broken on its own examples. https://hl7.org/fhir/us/core/STU6.1/ */
-import { type Candidate, type Patch, put, without } from './candidate.ts'
+import { type Candidate, type Patch, putPatch, removalPatch } from './candidate.ts'
 import { type Case, spread } from './cases.ts'
 import { definitionAt, type Tree } from './definitions.ts'
-import { type Holder, holdersOf, type Item, isSlice, lastOf, type Profile, profileOf, saidOf } from './profile.ts'
+import { fixedOrPatternOf, type Holder, holdersOf, type Item, isSlice, lastOf, type Profile, profileOf } from './profile.ts'
 import { EXTENSION, extensionOf, sampleOf } from './samples.ts'
 import { RECIPES } from './us-core-invariants.ts'
 
@@ -20,7 +20,9 @@ type Breaker = (given: Given, element: Tree) => readonly Candidate[]
 
 /** An id beside what is there changes nothing. */
 const named = ({ path, value }: Item): readonly Patch[] =>
-  typeof value === 'object' ? [put([...path, 'id'], 'some-id')] : [put([...path.slice(0, -1), `_${path.at(-1)}`], { id: 'some-id' })]
+  typeof value === 'object'
+    ? [putPatch([...path, 'id'], 'some-id')]
+    : [putPatch([...path.slice(0, -1), `_${path.at(-1)}`], { id: 'some-id' })]
 
 const isPlain = ({ path, value }: Item): boolean => typeof value === 'object' || typeof path.at(-1) === 'string'
 
@@ -41,9 +43,9 @@ const missingSlice: Breaker = (given, element) =>
     ? present(given, element).flatMap(({ path, key, items, value }) => {
         const other = otherItem(element)
         if (other === undefined || items.length !== 1) return []
-        const replaced = [put(items[0]!.path, other)]
-        const gone = value[key].length > 1 ? [without(items[0]!.path)] : replaced
-        const neighbour = [put([...path, key, value[key].length], other)]
+        const replaced = [putPatch(items[0]!.path, other)]
+        const gone = value[key].length > 1 ? [removalPatch(items[0]!.path)] : replaced
+        const neighbour = [putPatch([...path, key, value[key].length], other)]
         return [
           { kind: 'gone', element: element.id, break: gone, neighbour },
           { kind: 'another instead', element: element.id, break: replaced, neighbour: named(items[0]!) },
@@ -58,7 +60,7 @@ const sliceMax: Breaker = (given, element) =>
         const next = [...path, key, value[key].length]
         return other === undefined
           ? []
-          : [{ kind: 'twice', element: element.id, break: [put(next, items[0]!.value)], neighbour: [put(next, other)] }]
+          : [{ kind: 'twice', element: element.id, break: [putPatch(next, items[0]!.value)], neighbour: [putPatch(next, other)] }]
       })
     : []
 
@@ -67,7 +69,7 @@ const required: Breaker = (given, element) =>
     ? present(given, element).map(({ path, key, items }) => ({
         kind: 'gone',
         element: element.id,
-        break: [without([...path, key])],
+        break: [removalPatch([...path, key])],
         neighbour: named(items[0]!),
       }))
     : []
@@ -77,12 +79,14 @@ const isOptional = ({ profile }: Given, { id }: Tree): boolean =>
   profile.elements.some((each) => each.min === 0 && isSlice(each.id) && (each.id === id || id.startsWith(`${each.id}.`)))
 
 const fixedOrPattern: Breaker = (given, element) => {
-  const said = saidOf(element)
+  const said = fixedOrPatternOf(element)
   if (said === undefined || isOptional(given, element)) return []
   return present(given, element).map(({ items: [item] }) => ({
     kind: typeof said === 'string' ? 'a text' : 'an object',
     element: element.id,
-    break: [put(item!.path, typeof said === 'string' ? `${said}x` : { coding: [{ system: 'http://example.org/codes', code: 'other' }] })],
+    break: [
+      putPatch(item!.path, typeof said === 'string' ? `${said}x` : { coding: [{ system: 'http://example.org/codes', code: 'other' }] }),
+    ],
     neighbour: named(item!),
   }))
 }
@@ -99,7 +103,7 @@ const type: Breaker = (given, element) => {
     others.slice(0, 4).map((code) => ({
       kind: `${lastOf(element.path)} ${code}`,
       element: `${profile.type}.${key}`,
-      break: [without([...path, key]), put([...path, formOf(element.path, code)], sampleOf(code))],
+      break: [removalPatch([...path, key]), putPatch([...path, formOf(element.path, code)], sampleOf(code))],
       neighbour: named(items[0]!),
     })),
   )
@@ -117,7 +121,7 @@ const choice: Breaker = (given, element) => {
       .map((code) => ({
         kind: `${lastOf(element.path)} ${code}`,
         element: element.id,
-        break: [put([...path, formOf(element.path, code)], sampleOf(code))],
+        break: [putPatch([...path, formOf(element.path, code)], sampleOf(code))],
         neighbour: named(items[0]!),
       })),
   )
@@ -130,7 +134,7 @@ const binding: Breaker = (given, element) => {
     const code = element.type?.[0].code
     const broken =
       code === 'code' ? 'no-such-code' : code === 'CodeableConcept' ? { coding: [wrong] } : code === 'Coding' ? wrong : undefined
-    return broken === undefined ? [] : [{ kind: code, element: element.id, break: [put(item!.path, broken)], neighbour: named(item!) }]
+    return broken === undefined ? [] : [{ kind: code, element: element.id, break: [putPatch(item!.path, broken)], neighbour: named(item!) }]
   })
 }
 
@@ -144,8 +148,8 @@ const referenceTarget: Breaker = (given, element) => {
     wrong.map((each) => ({
       kind: each === 'Basic' ? 'a type R4 does not allow' : 'a type R4 allows',
       element: element.id,
-      break: [put(item!.path, { reference: `${each}/some-id` })],
-      neighbour: [put(item!.path, { reference: `${targets[0]}/some-id` })],
+      break: [putPatch(item!.path, { reference: `${each}/some-id` })],
+      neighbour: [putPatch(item!.path, { reference: `${targets[0]}/some-id` })],
     })),
   )
 }
@@ -167,11 +171,11 @@ function withinExtension({ elements, name }: Profile, item: Item): readonly Cand
     const wrong = key === 'valueString' ? 'Integer' : 'String'
     return [
       row('value of another type', [
-        without([...item.path, key]),
-        put([...item.path, `value${wrong}`], wrong === 'String' ? 'some text' : 5),
+        removalPatch([...item.path, key]),
+        putPatch([...item.path, `value${wrong}`], wrong === 'String' ? 'some text' : 5),
       ]),
-      row('no value', [without([...item.path, key])]),
-      row('a part beside the value', [put([...item.path, 'extension'], [EXTENSION])]),
+      row('no value', [removalPatch([...item.path, key])]),
+      row('a part beside the value', [putPatch([...item.path, 'extension'], [EXTENSION])]),
     ]
   }
   const parts: readonly Tree[] = extension.extension ?? []
@@ -183,12 +187,12 @@ function withinExtension({ elements, name }: Profile, item: Item): readonly Cand
       const part = parts[at]!
       const value = Object.keys(part).find((each) => each.startsWith('value'))!
       return [
-        ...(min > 0 ? [row(`${sliceName} gone`, [without([...item.path, 'extension', at])])] : []),
-        ...(max === '1' ? [row(`${sliceName} twice`, [put([...item.path, 'extension', parts.length], part)])] : []),
+        ...(min > 0 ? [row(`${sliceName} gone`, [removalPatch([...item.path, 'extension', at])])] : []),
+        ...(max === '1' ? [row(`${sliceName} twice`, [putPatch([...item.path, 'extension', parts.length], part)])] : []),
         row(`${sliceName} of another type`, [
-          put([...item.path, 'extension', at], { ...extensionOf(value === 'valueBoolean' ? 'integer' : 'boolean'), url: sliceName }),
+          putPatch([...item.path, 'extension', at], { ...extensionOf(value === 'valueBoolean' ? 'integer' : 'boolean'), url: sliceName }),
         ]),
-        row(`${sliceName} without value`, [without([...item.path, 'extension', at, value])]),
+        row(`${sliceName} without value`, [removalPatch([...item.path, 'extension', at, value])]),
       ]
     })
 }
@@ -219,7 +223,7 @@ const isSaidInVain = (key: string, { path }: Tree, { resource }: Given): boolean
 const changes = (path: Item['path'], change: Tree, value: Tree): readonly Patch[] =>
   Object.entries(change)
     .filter(([name, each]) => each !== undefined || name in value)
-    .map(([name, each]) => (each === undefined ? without([...path, name]) : put([...path, name], each)))
+    .map(([name, each]) => (each === undefined ? removalPatch([...path, name]) : putPatch([...path, name], each)))
 
 const KINDS: Readonly<Record<string, Breaker>> = {
   'missing slice': missingSlice,

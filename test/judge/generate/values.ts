@@ -1,5 +1,5 @@
 /** Breaks of values: formats, companions of primitives, codes, references, and the resource as a whole. */
-import { added, type Breaker, beside, type Candidate, isFirst, type Patch, put, without } from './candidate.ts'
+import { addElement, type Breaker, type Candidate, isFirst, type Patch, putPatch, removalPatch, siblingPath } from './candidate.ts'
 import { codesOf } from './codes.ts'
 import { isList, membersAt, type Tree } from './definitions.ts'
 import type { Place } from './places.ts'
@@ -95,7 +95,7 @@ function formatOf({ member, path, value }: Place): readonly Candidate[] {
     typeof value === 'object'
   )
     return []
-  return pairs(type.code, definition.path, bad, good, (each) => [put(path, each)])
+  return pairs(type.code, definition.path, bad, good, (each) => [putPatch(path, each)])
 }
 
 const pairs = (
@@ -117,7 +117,7 @@ function inExtensions(resource: Tree): readonly Candidate[] {
   if (resource.resourceType === 'Bundle' || resource.extension !== undefined) return []
   return Object.entries(FORMATS).flatMap(([type, [bad, good]]) =>
     TYPES_OF_EXTENSION.has(type)
-      ? pairs(type, 'Extension.value[x]', bad, good, (value) => [put(['extension'], [extensionOf(type, value)])])
+      ? pairs(type, 'Extension.value[x]', bad, good, (value) => [putPatch(['extension'], [extensionOf(type, value)])])
       : [],
   )
 }
@@ -140,31 +140,33 @@ const COMPANIONS: readonly (readonly [kind: string, companion: unknown])[] = [
 export const companion: Breaker = (_, { places }) =>
   places.filter(isFirst).flatMap((place): readonly Candidate[] => {
     const { member, path, value } = place
-    const at = beside(path, `_${member.key}`)
+    const at = siblingPath(path, `_${member.key}`)
     const element = `${member.definition.path}`
     if (member.key === 'resourceType' || member.key === 'div') return []
     if (member.at !== undefined) {
-      const right = Array.isArray(value) ? put([...path, 0, 'id'], 'some-id') : put([...path, 'id'], 'some-id')
-      return [{ kind: 'of an object', element, break: [put(at, Array.isArray(value) ? [{ id: 'a' }] : { id: 'a' })], neighbour: [right] }]
+      const right = Array.isArray(value) ? putPatch([...path, 0, 'id'], 'some-id') : putPatch([...path, 'id'], 'some-id')
+      return [
+        { kind: 'of an object', element, break: [putPatch(at, Array.isArray(value) ? [{ id: 'a' }] : { id: 'a' })], neighbour: [right] },
+      ]
     }
     if (Array.isArray(value)) return ofList(at, element, value)
-    const neighbour = [put(at, { id: 'some-id', extension: [EXTENSION] })]
+    const neighbour = [putPatch(at, { id: 'some-id', extension: [EXTENSION] })]
     return member.key === 'id' || member.key === 'url'
       ? []
-      : COMPANIONS.map(([kind, each]) => ({ kind, element, break: [put(at, each)], neighbour }))
+      : COMPANIONS.map(([kind, each]) => ({ kind, element, break: [putPatch(at, each)], neighbour }))
   })
 
 function ofList(at: Place['path'], element: string, value: readonly unknown[]): readonly Candidate[] {
   const item = { extension: [EXTENSION] }
   const neighbour = [
-    put(
+    putPatch(
       at,
       value.map((_, i) => (i === 0 ? item : null)),
     ),
   ]
   return [
-    { kind: 'object for a list', element, break: [put(at, item)], neighbour },
-    { kind: 'longer list', element, break: [put(at, [...value.map(() => null), item, null])], neighbour },
+    { kind: 'object for a list', element, break: [putPatch(at, item)], neighbour },
+    { kind: 'longer list', element, break: [putPatch(at, [...value.map(() => null), item, null])], neighbour },
   ]
 }
 
@@ -186,19 +188,19 @@ export const requiredBinding: Breaker = (_, { places }) =>
 type Codes = ReturnType<typeof codesOf>
 
 function ofCode(element: string, path: Place['path'], code: string, codes: Codes): readonly Candidate[] {
-  const neighbour = [put(path, codes.find((each) => each.code !== code)?.code ?? code)]
+  const neighbour = [putPatch(path, codes.find((each) => each.code !== code)?.code ?? code)]
   return ['no-such-code', code.toUpperCase(), `${code}x`]
     .filter((each) => !codes.some((known) => known.code === each))
-    .map((each, i) => ({ kind: ['unknown', 'of capitals', 'misspelt'][i]!, element, break: [put(path, each)], neighbour }))
+    .map((each, i) => ({ kind: ['unknown', 'of capitals', 'misspelt'][i]!, element, break: [putPatch(path, each)], neighbour }))
 }
 
 function ofCoding(element: string, path: Place['path'], coding: Tree, codes: Codes): readonly Candidate[] {
   const { system, code } = codes.find((each) => each.code !== coding.code) ?? codes[0]!
-  const neighbour = [put(path, { system, code })]
+  const neighbour = [putPatch(path, { system, code })]
   return [
-    { kind: 'unknown in its system', element, break: [put(path, { system, code: 'no-such-code' })], neighbour },
-    { kind: 'of another system', element, break: [put(path, { system: 'http://example.org/codes', code })], neighbour },
-    { kind: 'without system', element, break: [put(path, { code })], neighbour },
+    { kind: 'unknown in its system', element, break: [putPatch(path, { system, code: 'no-such-code' })], neighbour },
+    { kind: 'of another system', element, break: [putPatch(path, { system: 'http://example.org/codes', code })], neighbour },
+    { kind: 'without system', element, break: [putPatch(path, { code })], neighbour },
   ]
 }
 
@@ -216,8 +218,8 @@ export const referenceTarget: Breaker = (_, { places }) =>
     const row = (kind: string, bad: Tree, good: Tree): Candidate => ({
       kind,
       element: member.definition.path,
-      break: [put(item, bad)],
-      neighbour: [put(item, good)],
+      break: [putPatch(item, bad)],
+      neighbour: [putPatch(item, good)],
     })
     const base = 'https://example.org/fhir/'
     return [
@@ -246,8 +248,8 @@ export const wholeResource: Breaker = (resource, { places, hosts }) => {
     ([kind, type]) => ({
       kind,
       element: resourceType,
-      break: [type === undefined ? without(['resourceType']) : put(['resourceType'], type)],
-      neighbour: added(root),
+      break: [type === undefined ? removalPatch(['resourceType']) : putPatch(['resourceType'], type)],
+      neighbour: addElement(root),
     }),
   )
   return [...ofType, ...contained(resource, places)]
@@ -264,13 +266,13 @@ function contained(resource: Tree, places: readonly Place[]): readonly Candidate
     )
   if (place === undefined || resource.contained !== undefined || !membersAt(resource.resourceType).has('contained')) return []
   const type = CONTAINABLE.find((each) => place.member.type.targets.includes(each))!
-  const reference = put([...(Array.isArray(place.value) ? [...place.path, 0] : place.path)], { reference: '#held' })
+  const reference = putPatch([...(Array.isArray(place.value) ? [...place.path, 0] : place.path)], { reference: '#held' })
   const held: Tree = { resourceType: type, id: 'held', ...(type === 'Organization' ? { name: 'some' } : { language: 'en' }) }
-  const neighbour = [put(['contained'], [held]), reference]
+  const neighbour = [putPatch(['contained'], [held]), reference]
   const row = (kind: string, list: readonly unknown[], patches: readonly Patch[] = [reference]): Candidate => ({
     kind,
     element: `${resource.resourceType}.contained`,
-    break: [put(['contained'], list), ...patches],
+    break: [putPatch(['contained'], list), ...patches],
     neighbour,
   })
   const { id: _, ...nameless } = held

@@ -6,17 +6,17 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { performer } from '../../../lambdas/http/entry-runner.ts'
+import { entryRunner } from '../../../lambdas/http/entry-runner.ts'
 import { readingSteps } from '../../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../../lambdas/http/pipelines/searching.ts'
 import { type WritingStepParts, writingSteps } from '../../../lambdas/http/pipelines/writing.ts'
 import { bundle } from '../../../lambdas/interactions/bundle/bundle.ts'
 import type { FhirRequest, FhirResponse } from '../../../lambdas/interactions/interaction.ts'
 import type { WritePorts } from '../../../lambdas/interactions/writing/write-loop.ts'
-import { atEnd } from '../../fixtures/at-end.ts'
-import { delayed } from '../../fixtures/delays.ts'
-import { turnsPass } from '../../fixtures/turns.ts'
-import { patientOf, writeOf } from '../../fixtures/versions.ts'
+import { runAtEnd } from '../../fixtures/at-end.ts'
+import { waitMs } from '../../fixtures/delays.ts'
+import { waitTurns } from '../../fixtures/turns.ts'
+import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 type Call = { readonly operation: string; readonly body: { readonly Item?: Readonly<Record<string, object>> } }
 
@@ -39,8 +39,8 @@ beforeAll(async () => {
     response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0' }).end('{}')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => server.closeAllConnections())
-  atEnd(() => server.close())
+  runAtEnd(() => server.closeAllConnections())
+  runAtEnd(() => server.close())
   Object.assign(process.env, {
     ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x', FHIR_ACCESS: 'iam', FHIR_BUCKET: 'bucket' },
     ...{ FHIR_BASE_URL: 'https://example.org/fhir', FHIR_TABLE: 'resources', FHIR_STATE_TABLE: 'state', FHIR_AUDIT_DURABILITY: 'strict' },
@@ -89,14 +89,14 @@ it('answers what takes too long with 504 and when to come back, and records it',
 
 it('answers as ever what has time', async () => {
   const slow = Promise.withResolvers<FhirResponse>()
-  void delayed(WORK_TIME - 1).then(() => slow.resolve(FOUND))
+  void waitMs(WORK_TIME - 1).then(() => slow.resolve(FOUND))
   expect((await asked(() => slow.promise, WORK_TIME - 1)).status).toBe(200)
   expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
 })
 
 it('records what took as long as its function lets it', async () => {
   const slow = Promise.withResolvers<FhirResponse>()
-  void delayed(2 * FUNCTION_TIME).then(() => slow.resolve(FOUND))
+  void waitMs(2 * FUNCTION_TIME).then(() => slow.resolve(FOUND))
   expect((await asked(() => slow.promise, 2 * FUNCTION_TIME, 3 * FUNCTION_TIME)).status).toBe(200)
   expect(records()).toEqual([expect.objectContaining({ status: { N: '200' } })])
 })
@@ -119,14 +119,14 @@ it('sends nothing of what goes on behind its answer, and of the next request all
         .until(Number.POSITIVE_INFINITY, () => Date.now())
         .get(key),
     )
-    await tell('store')(aws.store().commit([writeOf(patientOf('1'))], []))
+    await tell('store')(aws.store().commit([writeOf(patientKeyOf('1'))], []))
     return never()
   }
   expect((await asked(lateWork, WORK_TIME)).status).toBe(504)
   calls = []
   const next = async () => {
     woken.resolve()
-    while (outcomes.length < 3) await turnsPass(1)
+    while (outcomes.length < 3) await waitTurns(1)
     expect(calls).toEqual([])
     await aws.stateTable().get(key)
     return FOUND
@@ -176,7 +176,7 @@ describe('a batch', () => {
     }
     const steps = stepsOfBundles()
     const ports = { clock: aws.clock(), choices: { maxTransactionEntries: 100 } } as unknown as WritePorts
-    const perform = performer({ update }, steps, (error) => void told.push(String(error)), aws.entryInTime)
+    const perform = entryRunner({ update }, steps, (error) => void told.push(String(error)), aws.withEntryDeadline)
     const handler = aws.httpHandler({ interactions: { bundle: bundle(ports, perform) }, steps })
     const entry = Array.from({ length: count }, (_, i) => ({
       resource: { resourceType: 'Patient', id: `${i}` },
@@ -203,13 +203,13 @@ describe('a batch', () => {
 
   it('begins an entry while four seconds are left, and none later; elsewhere always', async () => {
     const begun = (passes: number) =>
-      aws.timed(contextOf(FUNCTION_TIME), async () => {
+      aws.runWithLambdaDeadline(contextOf(FUNCTION_TIME), async () => {
         jest.advanceTimersByTime(passes)
-        return aws.entryInTime(async () => 'begun')
+        return aws.withEntryDeadline(async () => 'begun')
       })
     expect(await begun(WORK_TIME - 4_000)).toBe('begun')
     await expect(begun(WORK_TIME - 3_999)).rejects.toMatchObject({ fault: 'not-begun' })
-    expect(await aws.entryInTime(async () => 'begun')).toBe('begun')
+    expect(await aws.withEntryDeadline(async () => 'begun')).toBe('begun')
   })
 })
 

@@ -2,10 +2,10 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
-import { KnownReading } from '../../../lambdas/indexing/cached-search-contexts.ts'
+import { CachedSearchContexts } from '../../../lambdas/indexing/cached-search-contexts.ts'
 import { type IndexState, NO_STATE } from '../../../lambdas/indexing/index-state.ts'
-import { type CustomResourceEvent, customResource, Told } from '../../../lambdas/runtime/aws/custom-resource.ts'
-import { metric, report } from '../../../lambdas/runtime/aws/log.ts'
+import { type CustomResourceEvent, customResource, DeploymentError } from '../../../lambdas/runtime/aws/custom-resource.ts'
+import { logMetric, report } from '../../../lambdas/runtime/aws/log.ts'
 
 let printed: string[] = []
 beforeEach(() => {
@@ -31,15 +31,15 @@ describe('the log', () => {
 
   it('carries every value of a metric, at most 100 in a line', () => {
     const values = Array.from({ length: 250 }, (_, n) => 1_000 - n)
-    metric('IndexLag', 'Milliseconds', values, { stage: 'dev', at: 0 })
+    logMetric('IndexLag', 'Milliseconds', values, { stage: 'dev', at: 0 })
     const told = printed.map((line) => JSON.parse(line).IndexLag as readonly number[])
     expect(told.map(({ length }) => length)).toEqual([100, 100, 50])
     expect(told.flat()).toEqual(values)
   })
 
   it('carries metrics in the embedded format, and none where there is no value', () => {
-    metric('IndexLag', 'Milliseconds', [1, 2], { stage: 'dev', at: 1_700_000_000_000 })
-    metric('IndexLag', 'Milliseconds', [], { stage: 'dev', at: 1_700_000_000_000 })
+    logMetric('IndexLag', 'Milliseconds', [1, 2], { stage: 'dev', at: 1_700_000_000_000 })
+    logMetric('IndexLag', 'Milliseconds', [], { stage: 'dev', at: 1_700_000_000_000 })
     const metrics = [{ Namespace: 'FHIR', Dimensions: [['Stage']], Metrics: [{ Name: 'IndexLag', Unit: 'Milliseconds' }] }]
     expect(printed.map((line) => JSON.parse(line))).toEqual([
       { _aws: { Timestamp: 1_700_000_000_000, CloudWatchMetrics: metrics }, Stage: 'dev', IndexLag: [1, 2] },
@@ -94,7 +94,7 @@ describe('a function that is a resource of the stack', () => {
   })
 
   it('tells who deploys what is wrong with what is deployed', async () => {
-    await customResource(() => Promise.reject(new Told('The table x has other keys')))(event('Create'))
+    await customResource(() => Promise.reject(new DeploymentError('The table x has other keys')))(event('Create'))
     expect(answers[0]!.body).toMatchObject({ Status: 'FAILED', Reason: 'The table x has other keys' })
   })
 })
@@ -103,7 +103,10 @@ it('what is defined is looked up again after a while, not for each request', asy
   let reads = 0
   const definition = { tenant: 'a', id: 'x', state: 'active', mapping: { base: 'Patient', code: 'x' } }
   const defined = { ...NO_STATE, definitions: [definition] } as unknown as IndexState
-  const known = new KnownReading({ read: async () => ({ number: ++reads, value: reads > 1 ? defined : NO_STATE }) }, { baseUrl: 'b' })
+  const known = new CachedSearchContexts(
+    { read: async () => ({ number: ++reads, value: reads > 1 ? defined : NO_STATE }) },
+    { baseUrl: 'b' },
+  )
   await Promise.all([known.refresh(0), known.refresh(0)])
   for (const at of [0, 1, 9_999]) await known.refresh(at)
   expect([reads, known.now('a')]).toEqual([1, { baseUrl: 'b' }])

@@ -1,6 +1,6 @@
 /** Writes keep to the pace of an index that is far behind. */
 import { describe, expect, it } from '@jest/globals'
-import { pacedWriter } from '../../../lambdas/runtime/embedded/backpressure-writer.ts'
+import { backpressureWriter } from '../../../lambdas/runtime/embedded/backpressure-writer.ts'
 import { eventually } from '../../fixtures/eventually.ts'
 
 const LARGE = 50
@@ -18,7 +18,7 @@ function paced(delay: number) {
     commits.push(writes.length)
     return { kind: 'committed' as const }
   }
-  const writer = pacedWriter(
+  const writer = backpressureWriter(
     { commit },
     {
       positionOf: (tenant) => (tenant === APART ? index.apart : index.position),

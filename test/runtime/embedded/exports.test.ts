@@ -2,20 +2,20 @@
 import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { blobsOf, type Job } from '../../../lambdas/export/job/job.ts'
-import { removeStopped, startJob } from '../../../lambdas/export/job/job-sweep.ts'
-import { changeJob, stopped } from '../../../lambdas/export/job/job-transitions.ts'
+import { blobPrefixOf, type Job } from '../../../lambdas/export/job/job.ts'
+import { removeStoppedJobs, startJob } from '../../../lambdas/export/job/job-sweep.ts'
+import { changeJob, setStopped } from '../../../lambdas/export/job/job-transitions.ts'
 import type { BlobStore } from '../../../lambdas/ports/blobs/blob-store.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
-import { takeRestored } from '../../../lambdas/runtime/control/backup-command.ts'
+import { installRestoredStore } from '../../../lambdas/runtime/control/backup-command.ts'
 import { type Exports, openExports } from '../../../lambdas/runtime/embedded/exports.ts'
 import { openStores } from '../../../lambdas/runtime/embedded/stores.ts'
-import { jobNow, kickOff, linesOfFiles } from '../../export/exported.ts'
+import { kickOff, readFileLines, readJob } from '../../export/exported.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { jobOf, READING } from '../../fixtures/exporting.ts'
+import { jobOf, TEST_SEARCH_CONTEXT } from '../../fixtures/exporting.ts'
 import { patient } from '../../fixtures/resources.ts'
-import { patientOf, writeOf } from '../../fixtures/versions.ts'
+import { patientKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
@@ -29,13 +29,13 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
     return Date.now() + clock.ahead
   }
   const clock = { ahead, looks: 0, now, maySweep: () => true }
-  const stores = await openStores({ path, now: clock.now, reading: READING, budget: 10_000, report })
+  const stores = await openStores({ path, now: clock.now, reading: TEST_SEARCH_CONTEXT, budget: 10_000, report })
   const ids = Array.from({ length: patients }, (_, i) => `p${i}`)
-  const writes = ids.map((id) => writeOf(patientOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
+  const writes = ids.map((id) => writeOf(patientKeyOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
   for (let at = 0; at < writes.length; at += 1_000) await stores.store.commit(writes.slice(at, at + 1_000), [])
   const { exports, close } = await openExports({
     bases: {},
-    ...{ config: readConfig(settings), baseUrl: READING.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
+    ...{ config: readConfig(settings), baseUrl: TEST_SEARCH_CONTEXT.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
   }).catch(async (error) => {
     await stores.close()
     throw error
@@ -50,18 +50,18 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
 const systemJob = (fields: Partial<Job> = {}): Job => ({ ...jobOf(0, { level: 'system' }), transactionTime: Date.now(), ...fields })
 
 const ended = ({ rows }: Exports['exports'], id: string): Promise<Job> =>
-  eventually(() => jobNow({ rows }, id), { until: ({ state }) => state !== 'in-progress' })
+  eventually(() => readJob({ rows }, id), { until: ({ state }) => state !== 'in-progress' })
 
 async function exported(exports: Exports['exports'], id = 'j'): Promise<readonly string[]> {
   const job = await ended(exports, id)
   expect(job.reason).toBeUndefined()
-  const { Patient: lines = [] } = await linesOfFiles(exports.blobs, job)
+  const { Patient: lines = [] } = await readFileLines(exports.blobs, job)
   return lines.map((line) => JSON.parse(line).id).sort()
 }
 
 async function keysOf(blobs: BlobStore): Promise<readonly string[]> {
   const keys: string[] = []
-  for await (const { key } of blobs.list(blobsOf('j'))) keys.push(key)
+  for await (const { key } of blobs.list(blobPrefixOf('j'))) keys.push(key)
   return keys
 }
 
@@ -75,8 +75,8 @@ describe('An export in the embedded home', () => {
     // What its writers left goes soon.
     await eventually(() => keysOf(exports.blobs), { until: ({ length }) => length === 1 })
     expect(await keysOf(exports.blobs)).toEqual(['exports/j/files/Patient.ndjson'])
-    await changeJob(exports.rows, 'j', stopped(Date.now()))
-    await removeStopped({ ...exports, now: Date.now })
+    await changeJob(exports.rows, 'j', setStopped(Date.now()))
+    await removeStoppedJobs({ ...exports, now: Date.now })
     expect(await keysOf(exports.blobs)).toEqual([])
     await close()
     expect(reports).toEqual([])
@@ -100,16 +100,16 @@ describe('An export in the embedded home', () => {
     const job = systemJob()
     await kickOff(exports, job)
     await startJob(exports.workflow, job)
-    await eventually(async () => (await jobNow(exports, 'j')).began !== undefined)
+    await eventually(async () => (await readJob(exports, 'j')).began !== undefined)
     // It asks again whether all that is before its instant is written.
     const looks = clock.looks
     await eventually(() => clock.looks > looks)
     const kinds = new Set<string>()
     for (let n = 0; n < 20; n++) {
-      const write = writeOf(patientOf(`w${n}`), { expected: 0, body: patient(`w${n}`), lastUpdated: clock.now() })
+      const write = writeOf(patientKeyOf(`w${n}`), { expected: 0, body: patient(`w${n}`), lastUpdated: clock.now() })
       kinds.add((await store.commit([write], [])).kind)
     }
-    expect([[...kinds], (await jobNow(exports, 'j')).state]).toEqual([['committed'], 'in-progress'])
+    expect([[...kinds], (await readJob(exports, 'j')).state]).toEqual([['committed'], 'in-progress'])
     clock.ahead = 0
     expect(await exported(exports)).toHaveLength(20)
     await close()
@@ -126,7 +126,7 @@ describe('An export in the embedded home', () => {
     expect(await keysOf(early.exports.blobs)).toContain('exports/j/files/Patient.ndjson')
     await early.close()
     const late = await homeOf(first.folder, { ahead: 11 * DAY })
-    await eventually(async () => (await jobNow(late.exports, 'j')) === undefined)
+    await eventually(async () => (await readJob(late.exports, 'j')) === undefined)
     expect(await keysOf(late.exports.blobs)).toEqual([])
     await late.close()
   })
@@ -141,7 +141,7 @@ describe('An export in the embedded home', () => {
     const other = await homeOf(undefined, { patients: 2 })
     await other.close()
     copyFileSync(join(other.folder, 'store.db'), join(folder, 'restored.db'))
-    await takeRestored(folder)
+    await installRestoredStore(folder)
     expect([existsSync(join(folder, 'exports')), existsSync(join(folder, 'exports.db'))]).toEqual([false, false])
   })
 })

@@ -1,12 +1,12 @@
 /** A restore beside a running server, when what it needs fails: who asked is told what became of it, and requests are answered again. */
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { Gate } from '../../../lambdas/runtime/embedded/request-gate.ts'
-import { restoring } from '../../../lambdas/runtime/embedded/restore.ts'
+import { RequestGate } from '../../../lambdas/runtime/embedded/request-gate.ts'
+import { storeRestorer } from '../../../lambdas/runtime/embedded/restore.ts'
 import { openStores } from '../../../lambdas/runtime/embedded/stores.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { eventually } from '../../fixtures/eventually.ts'
-import { itNeeding } from '../../fixtures/needing.ts'
+import { itRequiring } from '../../fixtures/needing.ts'
 
 type Faults = { readonly close?: Error; readonly commit?: Error; readonly opens?: number }
 
@@ -24,8 +24,8 @@ function serverWith({ close, commit, opens = 0 }: Faults) {
       if (close !== undefined && data === 'old') throw close
     },
   })
-  const gate = new Gate(homeOf(kept))
-  const restore = restoring({
+  const gate = new RequestGate(homeOf(kept))
+  const restore = storeRestorer({
     gate,
     async commit(file) {
       if (commit !== undefined) throw commit
@@ -96,7 +96,7 @@ describe('A restore', () => {
   })
 })
 
-itNeeding('/proc/self/fd', existsSync('/proc/self/fd'))('Stores that can be opened only in part stay open in no part', async () => {
+itRequiring('/proc/self/fd', existsSync('/proc/self/fd'))('Stores that can be opened only in part stay open in no part', async () => {
   const folder = newFolder()
   const openFiles = (): number => readdirSync('/proc/self/fd').length
   const parts = { path: (name: string) => `${folder}/${name}`, now: () => 1, budget: 1_000, report: () => undefined }

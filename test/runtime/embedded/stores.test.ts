@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { openStores, type Stores } from '../../../lambdas/runtime/embedded/stores.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
-import { keyOf, writeOf } from '../../fixtures/versions.ts'
+import { resourceKeyOf, writeOf } from '../../fixtures/versions.ts'
 
 const open = (folder: string, index: string): Promise<Stores> =>
   openStores({
@@ -22,7 +22,7 @@ it('The first that is told of a new index is what every tenant defined, searched
       resourceType: 'SearchParameter', id: 'x', url: 'x', status: 'active', code: 'x', base: ['Patient'], type: 'string',
       expression: 'Patient.name.family',
     } // biome-ignore format: one resource
-    await first.store.commit([writeOf(keyOf(tenant, 'SearchParameter', 'x'), { body })], [])
+    await first.store.commit([writeOf(resourceKeyOf(tenant, 'SearchParameter', 'x'), { body })], [])
   }
   await first.close()
   const second = await open(folder, 'second.db')

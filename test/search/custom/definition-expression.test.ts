@@ -1,15 +1,15 @@
 /** Expressions as published guides write them: extensions that stand for their values, and JSON names of choices. */
 import { describe, expect, it, jest } from '@jest/globals'
 import { R4 } from '../../../lambdas/fhir/definitions/r4.ts'
-import { checkDefinition, customMappings, emptyOperands } from '../../../lambdas/search/custom/custom-parameters.ts'
-import { choiceNames, unionOperands } from '../../../lambdas/search/custom/definition-expression.ts'
+import { checkDefinition, customMappingsOf, findEmptyOperands } from '../../../lambdas/search/custom/custom-parameters.ts'
+import { choiceNamesIn, unionOperandsOf } from '../../../lambdas/search/custom/definition-expression.ts'
 import { extract } from '../../../lambdas/search/documents/extract.ts'
-import { evaluate } from '../../../lambdas/search/evaluate.ts'
-import { pairsOf } from '../../../lambdas/search/query/parameter-pairs.ts'
+import { matchesPredicate } from '../../../lambdas/search/evaluate.ts'
+import { parseParameterPairs } from '../../../lambdas/search/query/parameter-pairs.ts'
 import { parseSearch } from '../../../lambdas/search/query/query.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import type { Tree } from '../../fixtures/resources.ts'
-import { keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const PLAN_NET = 'http://hl7.org/fhir/us/davinci-pdex-plan-net/StructureDefinition'
 
@@ -34,13 +34,13 @@ const SERVICE = definition(
 
 /** Whether the search finds the resource by the definition. */
 function finds(parameter: Tree, resource: Tree, query: string): boolean {
-  const reading = { baseUrl: 'http://a.example/fhir', custom: customMappings(parameter, 't') }
-  const { where } = parseSearch(resource.resourceType, pairsOf(query), { ...reading, handling: 'strict' })
-  const key = keyOf('t', resource.resourceType, resource.id)
+  const reading = { baseUrl: 'http://a.example/fhir', custom: customMappingsOf(parameter, 't') }
+  const { where } = parseSearch(resource.resourceType, parseParameterPairs(query), { ...reading, handling: 'strict' })
+  const key = resourceKeyOf('t', resource.resourceType, resource.id)
   const document = extract(versionOf(writeOf(key, { body: resource })), resource, reading, (code, error) => {
     throw new Error(`${code}: ${(error as Error).message}`)
   })
-  return where.every((each) => evaluate(each as Parameters<typeof evaluate>[0], document))
+  return where.every((each) => matchesPredicate(each as Parameters<typeof matchesPredicate>[0], document))
 }
 
 const role = (value: object): Tree => ({
@@ -103,7 +103,7 @@ describe('A definition that ends at an extension', () => {
 
   it('has fields of its own, so that documents of an earlier meaning are made again', () => {
     const fields = ['Patient.name.given', "Patient.extension('urn:e')", "Patient.extension('urn:e').value"].map(
-      (expression) => customMappings(definition('own', 'string', ['Patient'], expression), 't')[0]!.field,
+      (expression) => customMappingsOf(definition('own', 'string', ['Patient'], expression), 't')[0]!.field,
     )
     expect(new Set(fields).size).toBe(3)
   })
@@ -125,7 +125,7 @@ describe('A definition with JSON names of choices', () => {
     ["where(name = 'servicedDate') | `valueQuantity`", []],
     ['Observation.valueQuantity', ['valueQuantity']],
     ['Patient.birthDate', []],
-  ])('has the choices of %s: %j', (expression, expected) => expect(choiceNames(expression)).toEqual(expected))
+  ])('has the choices of %s: %j', (expression, expected) => expect(choiceNamesIn(expression)).toEqual(expected))
 
   it('finds a choice by a name that another type has as an element of its own', () => {
     const own = definition('own', 'quantity', ['Observation'], 'Observation.valueQuantity')
@@ -157,19 +157,19 @@ describe('A union', () => {
     ['a', ['a']],
     ["a | b.where(c | d) | 'x|y' | `p|q`", ['a', 'b.where(c | d)', "'x|y'", '`p|q`']],
     ['(a | b)', ['(a | b)']],
-  ])('%s has the operands %j', (expression, expected) => expect(unionOperands(expression)).toEqual(expected))
+  ])('%s has the operands %j', (expression, expected) => expect(unionOperandsOf(expression)).toEqual(expected))
 
   it('reports operands that have no values on any base', () => {
-    const own = (expression: string, ...base: readonly string[]) => emptyOperands(definition('own', 'date', base, expression))
+    const own = (expression: string, ...base: readonly string[]) => findEmptyOperands(definition('own', 'date', base, expression))
     expect(own('Patient.birthDate | Patient.born | Person.birthDate', 'Patient', 'Person')).toEqual(['Patient.born'])
     expect(own('Patient.born', 'Patient')).toEqual([])
-    expect(emptyOperands(SERVICE)).toEqual([])
+    expect(findEmptyOperands(SERVICE)).toEqual([])
   })
 })
 
 it('collects the names of choices once, however many words expressions have', () => {
   const collected = jest.spyOn(Object, 'values')
-  choiceNames('Patient.deceased.extension | Claim.item.servicedDate')
+  choiceNamesIn('Patient.deceased.extension | Claim.item.servicedDate')
   const count = collected.mock.calls.filter(([of]) => of === R4.shapes).length
   collected.mockRestore()
   expect(count).toBeLessThanOrEqual(1)

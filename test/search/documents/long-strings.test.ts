@@ -1,7 +1,7 @@
 /** Specification 4.2, 8: which strings of a resource search passes over for their length, and what selects them. */
 import { expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { longStrings } from '../../../lambdas/search/documents/long-strings.ts'
+import { findLongStrings } from '../../../lambdas/search/documents/long-strings.ts'
 import { observation, patient, type Tree } from '../../fixtures/resources.ts'
 
 const LONG = 'ä long one '.repeat(800)
@@ -22,4 +22,4 @@ it.each<readonly [string, Tree, readonly string[]]>([
   ['names, and no narrative', patient('p', { text: { status: 'generated', div: LONG }, name: [{ text: LONG }] }), ['Patient.name[0].text']],
   ['no displays of references, notes or extensions', { ...observation('o', { note: [{ text: LONG }], extension }), subject: { display: LONG } }, []],
   ['nothing in contained resources', patient('p', { contained: [patient('c', { name: [{ family: LONG }], extension })] }), []],
-])('long strings are found in %s', (_, resource, expected) => expect(longStrings(resource as Resource)).toEqual(expected)) // biome-ignore format: a table
+])('long strings are found in %s', (_, resource, expected) => expect(findLongStrings(resource as Resource)).toEqual(expected)) // biome-ignore format: a table

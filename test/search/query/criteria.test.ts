@@ -6,13 +6,13 @@ import { isDecidable } from '../../../lambdas/access/scope-conditions.ts'
 import { resolveFilters } from '../../../lambdas/export/plan/type-filters.ts'
 import type { Predicate } from '../../../lambdas/ports/search/plan.ts'
 import { extract } from '../../../lambdas/search/documents/extract.ts'
-import { evaluate } from '../../../lambdas/search/evaluate.ts'
-import { ofTenant, resolved } from '../../../lambdas/search/query/condition.ts'
-import { pairsOf } from '../../../lambdas/search/query/parameter-pairs.ts'
+import { matchesPredicate } from '../../../lambdas/search/evaluate.ts'
+import { resolveChains, unrestrictedSearchAccess } from '../../../lambdas/search/query/condition.ts'
+import { parseParameterPairs } from '../../../lambdas/search/query/parameter-pairs.ts'
 import { parseSearch } from '../../../lambdas/search/query/query.ts'
-import { ExportWorld, jobOf, READING } from '../../fixtures/exporting.ts'
-import { observation, patient, ref, type Tree } from '../../fixtures/resources.ts'
-import { at, keyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
+import { ExportWorld, jobOf, TEST_SEARCH_CONTEXT } from '../../fixtures/exporting.ts'
+import { observation, patient, referenceTo, type Tree } from '../../fixtures/resources.ts'
+import { instantAt, resourceKeyOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const UCUM = 'http://unitsofmeasure.org'
 const mg = (value: number) => ({ value, unit: 'mg', system: UCUM, code: 'mg' })
@@ -22,7 +22,11 @@ const MRN = { type: { coding: [{ system: 'urn:types', code: 'MR' }] }, system: '
 const ALL: readonly Tree[] = [
   patient('p1', {
     ...{ name: [{ family: 'Abel', given: ['Ann'] }], birthDate: '1970-01-01', gender: 'male', active: true, identifier: [MRN] },
-    ...{ address: [{ city: 'Ghent' }], telecom: [{ system: 'phone', value: '555' }], generalPractitioner: [ref('Practitioner/d1')] },
+    ...{
+      address: [{ city: 'Ghent' }],
+      telecom: [{ system: 'phone', value: '555' }],
+      generalPractitioner: [referenceTo('Practitioner/d1')],
+    },
     meta: {
       lastUpdated: '2024-01-01T00:00:00Z',
       tag: [{ system: 'urn:tags', code: 'x' }],
@@ -32,7 +36,7 @@ const ALL: readonly Tree[] = [
   }),
   patient('p2', {
     ...{ name: [{ family: 'Bell', given: ['Bo'] }], birthDate: '2024-02-28', gender: 'female', active: false },
-    ...{ managingOrganization: ref('Organization/o1'), generalPractitioner: [ref('Practitioner/d2')] },
+    ...{ managingOrganization: referenceTo('Organization/o1'), generalPractitioner: [referenceTo('Practitioner/d2')] },
     meta: { security: [{ system: 'urn:labels', code: 'R' }] },
   }),
   { resourceType: 'Practitioner', id: 'd1', name: [{ family: 'X' }] },
@@ -50,16 +54,32 @@ const ALL: readonly Tree[] = [
   { resourceType: 'PlanDefinition', id: 'pd1', status: 'active', library: ['http://l.example/a/1'] },
   { resourceType: 'PlanDefinition', id: 'pd2', status: 'draft', library: ['http://l.example/b'] },
   { resourceType: 'ActivityDefinition', id: 'ad1', status: 'active', library: ['http://l.example/b'] },
-  { resourceType: 'RiskAssessment', id: 'r1', status: 'final', subject: ref('Patient/p1'), prediction: [{ probabilityDecimal: 0.5 }] },
-  { resourceType: 'RiskAssessment', id: 'r2', status: 'final', subject: ref('Patient/p2'), prediction: [{ probabilityDecimal: 0.9 }] },
+  {
+    resourceType: 'RiskAssessment',
+    id: 'r1',
+    status: 'final',
+    subject: referenceTo('Patient/p1'),
+    prediction: [{ probabilityDecimal: 0.5 }],
+  },
+  {
+    resourceType: 'RiskAssessment',
+    id: 'r2',
+    status: 'final',
+    subject: referenceTo('Patient/p2'),
+    prediction: [{ probabilityDecimal: 0.9 }],
+  },
   { resourceType: 'Location', id: 'a', position: { latitude: 51, longitude: 4 } },
-  { resourceType: 'Location', id: 'b', position: { latitude: 10, longitude: 10 }, partOf: ref('Location/a') },
+  { resourceType: 'Location', id: 'b', position: { latitude: 10, longitude: 10 }, partOf: referenceTo('Location/a') },
 ]
 
 const DOCUMENTS = new Map(
   ALL.map((each) => [
     each,
-    extract(versionOf(writeOf(keyOf('t', each.resourceType, each.id), { lastUpdated: at(1), body: each })), each, READING),
+    extract(
+      versionOf(writeOf(resourceKeyOf('t', each.resourceType, each.id), { lastUpdated: instantAt(1), body: each })),
+      each,
+      TEST_SEARCH_CONTEXT,
+    ),
   ]),
 )
 
@@ -71,11 +91,11 @@ beforeAll(async () => {
 
 /** Ids of the resources of the type that meet the predicate. */
 const idsThatMeet = (type: string, where: Predicate): readonly string[] =>
-  ALL.filter((each) => each.resourceType === type && evaluate(where, DOCUMENTS.get(each)!)).map(({ id }) => id)
+  ALL.filter((each) => each.resourceType === type && matchesPredicate(where, DOCUMENTS.get(each)!)).map(({ id }) => id)
 
 async function searched(type: string, query: string): Promise<readonly string[]> {
-  const { where } = parseSearch(type, pairsOf(query), { ...READING, handling: 'strict', now: at(2) })
-  const predicate = await resolved(where, ofTenant('t'), world.index)
+  const { where } = parseSearch(type, parseParameterPairs(query), { ...TEST_SEARCH_CONTEXT, handling: 'strict', now: instantAt(2) })
+  const predicate = await resolveChains(where, unrestrictedSearchAccess('t'), world.index)
   const { hits } = await world.index.find({
     ...{ tenant: 't', types: [type], where: predicate, access: 'everything', order: [], limit: 100, total: 'none' },
   })
@@ -83,7 +103,7 @@ async function searched(type: string, query: string): Promise<readonly string[]>
 }
 
 async function exported(type: string, query: string): Promise<readonly string[]> {
-  const filters = await resolveFilters(world.index, READING, jobOf(2, { asked: { filters: [{ type, query }] } }))
+  const filters = await resolveFilters(world.index, TEST_SEARCH_CONTEXT, jobOf(2, { asked: { filters: [{ type, query }] } }))
   return idsThatMeet(type, filters[type]![0]!)
 }
 
@@ -91,7 +111,7 @@ function granted(type: string, query: string): readonly string[] {
   const scopes = [`system/${type}.rs?${query}`]
   return idsThatMeet(
     type,
-    ruleFor(accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' }), type, 'r', READING)!,
+    ruleFor(accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' }), type, 'r', TEST_SEARCH_CONTEXT)!,
   )
 }
 
@@ -164,14 +184,14 @@ const OTHER: typeof OWN = [
 
 describe('A criterion', () => {
   it.each(OWN)('means the same in a search, an export filter and a scope: %s?%s', async (type, query, ids) => {
-    expect(isDecidable(type, query, READING)).toBe(true)
+    expect(isDecidable(type, query, TEST_SEARCH_CONTEXT)).toBe(true)
     const all = [await searched(type, query), await exported(type, query), granted(type, query)]
     expect(all).toEqual([ids, ids, ids])
   })
 
   it.each(OTHER)('means the same in a search and an export filter, and grants nothing as a scope: %s?%s', async (type, query, ids) => {
     expect([await searched(type, query), await exported(type, query)]).toEqual([ids, ids])
-    expect(isDecidable(type, query, READING)).toBe(false)
+    expect(isDecidable(type, query, TEST_SEARCH_CONTEXT)).toBe(false)
     expect(granted(type, query)).toEqual([])
   })
 })

@@ -2,30 +2,34 @@
  * More than one TransactWriteItems takes: stage everything beside what it replaces, decide in one conditional write of the transaction's
  * record, then move it in. Readers ask the record, so that nobody sees a part of it.
  */
-import { inParallel } from '../../../ports/execution/parallel.ts'
+import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import { Overloaded } from '../../../ports/faults/overloaded.ts'
-import type { CommitResult, Guard } from '../../../ports/store/resource-store.ts'
+import type { CommitResult, UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import { pause } from '../retry.ts'
-import type { Dynamo, Item, Key } from '../table-client.ts'
-import { HEAD, primaryKey } from '../table-keys.ts'
-import { copyItem, type HeadItem, headPlace, type Staged } from '../version-item.ts'
-import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
-import { bound, guardKey, holderOf, isFree } from './guards.ts'
-import { makeRoom, settleAll, WIDTH } from './settle.ts'
-import { decide, openRecord, type Transaction } from './transaction-record.ts'
+import type { Item, Key, TableClient } from '../table-client.ts'
+import { HEAD_SORT_KEY, primaryKey } from '../table-keys.ts'
+import { copyItem, type HeadItem, headIndexKeys, type StagedWrite } from '../version-item.ts'
+import { COMMITTED_RESULT, type CommitParts, checkConflict, withStampDeadline } from './commit-parts.ts'
+import { freeCondition, guardKey, holderAttributes, holderOf } from './guards.ts'
+import { MAX_PARALLEL_ITEMS, settleBlockingItem, settleItems } from './settle.ts'
+import { decideTransaction, openRecord, type Transaction } from './transaction-record.ts'
 
 const ATTEMPTS = 8
 
 /** One item to stage. */
 type Stage = {
   readonly key: Key
-  readonly update: Parameters<Dynamo['updateIf']>[0]
+  readonly update: Parameters<TableClient['updateIf']>[0]
   /** What is to be done before the transaction is committed, with the item as it was. */
   readonly staged: (old: Item | undefined) => Promise<void>
   readonly refused: (met: Item | undefined) => Promise<CommitResult>
 }
 
-export async function commitLarge(parts: CommitParts, staged: readonly Staged[], guards: readonly Guard[]): Promise<CommitResult> {
+export async function commitLarge(
+  parts: CommitParts,
+  staged: readonly StagedWrite[],
+  guards: readonly UniquenessGuard[],
+): Promise<CommitResult> {
   const since = parts.clock.now()
   for (let n = 1; n <= ATTEMPTS; n++) {
     const result = await attempt(parts, staged, guards, since)
@@ -37,8 +41,8 @@ export async function commitLarge(parts: CommitParts, staged: readonly Staged[],
 
 async function attempt(
   parts: CommitParts,
-  staged: readonly Staged[],
-  guards: readonly Guard[],
+  staged: readonly StagedWrite[],
+  guards: readonly UniquenessGuard[],
   since: number,
 ): Promise<CommitResult | 'again'> {
   const { dynamo, clock } = parts
@@ -49,13 +53,13 @@ async function attempt(
   const keys = ordered.map(({ key }) => key)
   const lu = Math.min(since, ...staged.map(({ content }) => content.lu))
   const deadline = clock.now() + parts.transactionTime
-  await openRecord(inTime(parts, staged), transaction, keys, { since, lu, deadline })
+  await openRecord(withStampDeadline(parts, staged), transaction, keys, { since, lu, deadline })
   const stopped = await stageAll(parts, { ...transaction, deadline }, ordered)
-  const state = await decide(dynamo, transaction, stopped === undefined ? 'COMMITTED' : 'ABORTED')
+  const state = await decideTransaction(dynamo, transaction, stopped === undefined ? 'COMMITTED' : 'ABORTED')
   // From here on others can finish it as well: what was decided is told even when settling fails.
   const mayStage = stopped instanceof Error
-  await settleAll(dynamo, transaction, state, keys, { now: () => clock.now(), mayStage }).catch(() => undefined)
-  if (state === 'COMMITTED') return COMMITTED
+  await settleItems(dynamo, transaction, state, keys, { now: () => clock.now(), mayStage }).catch(() => undefined)
+  if (state === 'COMMITTED') return COMMITTED_RESULT
   if (stopped instanceof Error) throw stopped
   return stopped ?? 'again'
 }
@@ -68,7 +72,7 @@ async function stageAll(
 ): Promise<CommitResult | 'again' | Error | undefined> {
   let stopped: CommitResult | 'again' | undefined
   try {
-    await inParallel(stages, WIDTH, async (stage) => {
+    await forEachInParallel(stages, MAX_PARALLEL_ITEMS, async (stage) => {
       if (stopped !== undefined) return
       // guard: transaction-deadline
       if (parts.clock.now() > transaction.deadline) throw new Overloaded('a transaction could not be staged in time')
@@ -95,15 +99,15 @@ async function stageOne(
     // Staged already, and only the answer was lost.
     if (met?.ptx === transaction.id) return void (await staged(met))
     if (met?.ptx === undefined) return refused(met)
-    if (!(await makeRoom(dynamo, transaction.tenant, met, clock.now(), transaction))) return 'again'
+    if (!(await settleBlockingItem(dynamo, transaction.tenant, met, clock.now(), transaction))) return 'again'
   }
   return 'again'
 }
 
-function stageOf(parts: CommitParts, { id }: Transaction, each: Staged): Stage {
+function stageOf(parts: CommitParts, { id }: Transaction, each: StagedWrite): Stage {
   const { write, content, shard } = each
-  const key = { pk: primaryKey(write), sk: HEAD }
-  const { gpk, gsk } = headPlace(write, content, shard)
+  const key = { pk: primaryKey(write), sk: HEAD_SORT_KEY }
+  const { gpk, gsk } = headIndexKeys(write, content, shard)
   const isNew = write.expected === 0
   return {
     key,
@@ -120,13 +124,13 @@ function stageOf(parts: CommitParts, { id }: Transaction, each: Staged): Stage {
       const head = old as HeadItem | undefined
       if (!isNew) await parts.dynamo.putAll([copyItem(write, head!, head!.v!, content.lu)])
     },
-    refused: (met) => conflictAt(parts.dynamo, each, met as HeadItem | undefined),
+    refused: (met) => checkConflict(parts.dynamo, each, met as HeadItem | undefined),
   }
 }
 
-function guardStageOf({ id }: Transaction, guards: readonly Guard[], index: number): Stage {
+function guardStageOf({ id }: Transaction, guards: readonly UniquenessGuard[], index: number): Stage {
   const guard = guards[index]!
-  const { ConditionExpression, ExpressionAttributeValues } = isFree(guard)
+  const { ConditionExpression, ExpressionAttributeValues } = freeCondition(guard)
   return {
     key: guardKey(guard),
     update: {
@@ -134,7 +138,7 @@ function guardStageOf({ id }: Transaction, guards: readonly Guard[], index: numb
       // What is staged must not expire before it is decided.
       UpdateExpression: 'SET ptx = :tx, p = :p REMOVE expires',
       ConditionExpression,
-      ExpressionAttributeValues: { ...ExpressionAttributeValues, ':tx': id, ':p': bound(guard) },
+      ExpressionAttributeValues: { ...ExpressionAttributeValues, ':tx': id, ':p': holderAttributes(guard) },
     },
     staged: async () => {},
     refused: async (met) => ({ kind: 'guarded', index, holder: holderOf(guard.tenant, met!) }),

@@ -2,12 +2,12 @@
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import type { CommitResult } from '../../../ports/store/resource-store.ts'
-import type { Dynamo } from '../table-client.ts'
-import { versionSort } from '../table-keys.ts'
-import type { HeadItem, Staged } from '../version-item.ts'
+import type { TableClient } from '../table-client.ts'
+import { versionSortKey } from '../table-keys.ts'
+import type { HeadItem, StagedWrite } from '../version-item.ts'
 
 export type CommitParts = {
-  readonly dynamo: Dynamo
+  readonly dynamo: TableClient
   readonly blobs: BlobStore
   readonly clock: Clock
   readonly shards: (type: string) => number
@@ -20,23 +20,27 @@ export type CommitParts = {
 }
 
 /** For the write that decides: nothing is sent once a stamp is too old. */
-export const inTime = ({ dynamo, clock, stampTime }: CommitParts, staged: readonly Staged[]): Dynamo =>
+export const withStampDeadline = ({ dynamo, clock, stampTime }: CommitParts, staged: readonly StagedWrite[]): TableClient =>
   dynamo.until(Math.min(...staged.map(({ content }) => content.lu)) + stampTime, () => clock.now())
 
-export const COMMITTED: CommitResult = { kind: 'committed' }
+export const COMMITTED_RESULT: CommitResult = { kind: 'committed' }
 
 /** A head that is not the one expected, unless the write itself made it so: it took effect, and only its answer was lost. */
-export async function conflictAt(dynamo: Dynamo, { content, index }: Staged, met: HeadItem | undefined): Promise<CommitResult> {
+export async function checkConflict(
+  dynamo: TableClient,
+  { content, index }: StagedWrite,
+  met: HeadItem | undefined,
+): Promise<CommitResult> {
   if (met?.v === undefined) return { kind: 'conflict', index }
   const isOurs =
     met.v.vid === content.vid
       ? met.v.op === content.op
       : met.v.vid > content.vid && (await opOf(dynamo, met.pk, content.vid)) === content.op
-  return isOurs ? COMMITTED : { kind: 'conflict', index }
+  return isOurs ? COMMITTED_RESULT : { kind: 'conflict', index }
 }
 
-async function opOf(dynamo: Dynamo, pk: string, versionId: number): Promise<string | undefined> {
-  const copy = await dynamo.get({ pk, sk: versionSort(versionId) }).catch((cause: unknown) => {
+async function opOf(dynamo: TableClient, pk: string, versionId: number): Promise<string | undefined> {
+  const copy = await dynamo.get({ pk, sk: versionSortKey(versionId) }).catch((cause: unknown) => {
     throw new Error('it cannot be told whether a write took effect', { cause })
   })
   return (copy as HeadItem | undefined)?.v?.op

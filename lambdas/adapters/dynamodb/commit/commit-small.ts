@@ -1,12 +1,12 @@
 /** Commits of one write, and of up to a hundred actions. The version before is copied first; a copy too many is harmless. */
-import type { CommitResult, Guard } from '../../../ports/store/resource-store.ts'
+import type { CommitResult, UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import { pause } from '../retry.ts'
 import type { Item } from '../table-client.ts'
-import { HEAD, primaryKey } from '../table-keys.ts'
-import { copyItem, type HeadItem, headItem, type Staged } from '../version-item.ts'
-import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
-import { guardItem, guardKey, holderOf, isFree } from './guards.ts'
-import { makeRoom } from './settle.ts'
+import { HEAD_SORT_KEY, primaryKey } from '../table-keys.ts'
+import { copyItem, type HeadItem, headItem, type StagedWrite } from '../version-item.ts'
+import { COMMITTED_RESULT, type CommitParts, checkConflict, withStampDeadline } from './commit-parts.ts'
+import { freeCondition, guardItem, guardKey, holderOf } from './guards.ts'
+import { settleBlockingItem } from './settle.ts'
 
 /** `again`: a transaction was in the way, and is settled now or soon. */
 type Attempt = CommitResult | 'again'
@@ -14,25 +14,29 @@ type Attempt = CommitResult | 'again'
 const ATTEMPTS = 12
 
 /** One plain write for a create, two for what follows a version. */
-export const commitOne = (parts: CommitParts, staged: Staged): Promise<CommitResult> =>
+export const commitOne = (parts: CommitParts, staged: StagedWrite): Promise<CommitResult> =>
   attempts(staged, async () => {
     const stopped = await copyHeads(parts, [staged])
     if (stopped !== undefined) return stopped
-    const outcome = await inTime(parts, [staged]).putIf({ Item: headItem(staged), ...isExpected(staged) })
-    return outcome.done ? COMMITTED : afterMeeting(parts, staged, outcome.met as HeadItem | undefined)
+    const outcome = await withStampDeadline(parts, [staged]).putIf({ Item: headItem(staged), ...isExpected(staged) })
+    return outcome.done ? COMMITTED_RESULT : afterMeeting(parts, staged, outcome.met as HeadItem | undefined)
   })
 
 /** All heads and guards in one TransactWriteItems. */
-export const commitSmall = (parts: CommitParts, staged: readonly Staged[], guards: readonly Guard[]): Promise<CommitResult> =>
+export const commitSmall = (
+  parts: CommitParts,
+  staged: readonly StagedWrite[],
+  guards: readonly UniquenessGuard[],
+): Promise<CommitResult> =>
   attempts(staged[0], async () => {
     const stopped = await copyHeads(parts, staged)
     if (stopped !== undefined) return stopped
     const { dynamo, clock } = parts
     const common = { TableName: dynamo.table, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
     const heads = staged.map((each) => ({ Put: { ...common, Item: headItem(each), ...isExpected(each) } }))
-    const bound = guards.map((guard) => ({ Put: { ...common, Item: guardItem(guard, clock.now()), ...isFree(guard) } }))
-    const reasons = await inTime(parts, staged).transact([...heads, ...bound], clock.newId())
-    if (reasons === 'done') return COMMITTED
+    const bound = guards.map((guard) => ({ Put: { ...common, Item: guardItem(guard, clock.now()), ...freeCondition(guard) } }))
+    const reasons = await withStampDeadline(parts, staged).transact([...heads, ...bound], clock.newId())
+    if (reasons === 'done') return COMMITTED_RESULT
     const failed = reasons.findIndex((reason) => reason !== undefined)
     const { met } = reasons[failed]!
     return failed < staged.length
@@ -40,7 +44,7 @@ export const commitSmall = (parts: CommitParts, staged: readonly Staged[], guard
       : afterMeetingGuard(parts, guards, failed - staged.length, met)
   })
 
-async function attempts(first: Staged | undefined, attempt: () => Promise<Attempt>): Promise<CommitResult> {
+async function attempts(first: StagedWrite | undefined, attempt: () => Promise<Attempt>): Promise<CommitResult> {
   for (let n = 1; n <= ATTEMPTS; n++) {
     const result = await attempt()
     if (result !== 'again') return result
@@ -50,11 +54,14 @@ async function attempts(first: Staged | undefined, attempt: () => Promise<Attemp
 }
 
 /** Reads the heads that are to be replaced, checks them, and copies them beside themselves. */
-async function copyHeads(parts: CommitParts, staged: readonly Staged[]): Promise<Attempt | undefined> {
+async function copyHeads(parts: CommitParts, staged: readonly StagedWrite[]): Promise<Attempt | undefined> {
   const { dynamo } = parts
   const updates = staged.filter(({ write }) => write.expected > 0)
   if (updates.length === 0) return undefined
-  const heads = (await dynamo.getAll(updates.map(({ write }) => ({ pk: primaryKey(write), sk: HEAD })))) as (HeadItem | undefined)[]
+  const heads = (await dynamo.getAll(updates.map(({ write }) => ({ pk: primaryKey(write), sk: HEAD_SORT_KEY })))) as (
+    | HeadItem
+    | undefined
+  )[]
   for (const [i, each] of updates.entries())
     if (heads[i]?.ptx !== undefined || heads[i]?.v?.vid !== each.write.expected) return afterMeeting(parts, each, heads[i])
   await dynamo.putAll(updates.map(({ write, content }, i) => copyItem(write, heads[i]!, heads[i]!.v!, content.lu)))
@@ -62,24 +69,29 @@ async function copyHeads(parts: CommitParts, staged: readonly Staged[]): Promise
 }
 
 // guard: commit-waits-for-pending-transaction
-const isExpected = ({ write: { expected } }: Staged) =>
+const isExpected = ({ write: { expected } }: StagedWrite) =>
   expected === 0
     ? { ConditionExpression: 'attribute_not_exists(pk)' }
     : { ConditionExpression: 'v.vid = :expected AND attribute_not_exists(ptx)', ExpressionAttributeValues: { ':expected': expected } }
 
-async function afterMeeting(parts: CommitParts, staged: Staged, met: HeadItem | undefined): Promise<Attempt> {
+async function afterMeeting(parts: CommitParts, staged: StagedWrite, met: HeadItem | undefined): Promise<Attempt> {
   const { dynamo, clock } = parts
-  if (met?.ptx === undefined) return conflictAt(dynamo, staged, met)
-  await makeRoom(dynamo, staged.write.tenant, met, clock.now())
+  if (met?.ptx === undefined) return checkConflict(dynamo, staged, met)
+  await settleBlockingItem(dynamo, staged.write.tenant, met, clock.now())
   return 'again'
 }
 
-async function afterMeetingGuard(parts: CommitParts, guards: readonly Guard[], index: number, met: Item | undefined): Promise<Attempt> {
+async function afterMeetingGuard(
+  parts: CommitParts,
+  guards: readonly UniquenessGuard[],
+  index: number,
+  met: Item | undefined,
+): Promise<Attempt> {
   const { dynamo, clock } = parts
   const guard = guards[index]!
   const item = met ?? (await dynamo.get(guardKey(guard)))
   if (item === undefined) return 'again'
   if (item.ptx === undefined) return { kind: 'guarded', index, holder: holderOf(guard.tenant, item) }
-  await makeRoom(dynamo, guard.tenant, item, clock.now())
+  await settleBlockingItem(dynamo, guard.tenant, item, clock.now())
   return 'again'
 }

@@ -1,6 +1,6 @@
 /** Commits. A conditional write decides each: of the head, of up to a hundred items at once, or of the record of a large transaction. */
-import type { CommitResult, Guard, Write } from '../../../ports/store/resource-store.ts'
-import { contentOf, type Staged, shardFor } from '../version-item.ts'
+import type { CommitResult, UniquenessGuard, Write } from '../../../ports/store/resource-store.ts'
+import { contentOf, type StagedWrite, shardOfId } from '../version-item.ts'
 import { commitLarge } from './commit-large.ts'
 import type { CommitParts } from './commit-parts.ts'
 import { commitOne, commitSmall } from './commit-small.ts'
@@ -9,7 +9,7 @@ import { commitOne, commitSmall } from './commit-small.ts'
 const MOST_BYTES = 3_500_000
 const KEYS = 600
 
-export async function commit(parts: CommitParts, writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+export async function commit(parts: CommitParts, writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
   const op = parts.clock.newId()
   const staged = await Promise.all(writes.map((write, index) => stagedOf(parts, write, index, op)))
   const bytes = staged.reduce((sum, { content }) => sum + KEYS + ('z' in content ? content.z.length : 0), 0)
@@ -23,11 +23,11 @@ export async function commit(parts: CommitParts, writes: readonly Write[], guard
   return result
 }
 
-async function stagedOf({ blobs, shards }: CommitParts, write: Write, index: number, op: string): Promise<Staged> {
-  return { write, index, content: await contentOf(write, op, blobs), shard: shardFor(write.id, shards(write.type)) }
+async function stagedOf({ blobs, shards }: CommitParts, write: Write, index: number, op: string): Promise<StagedWrite> {
+  return { write, index, content: await contentOf(write, op, blobs), shard: shardOfId(write.id, shards(write.type)) }
 }
 
 /** Nobody else knows these blobs; one that stays behind is only waste. */
-async function removeBlobs({ blobs }: CommitParts, staged: readonly Staged[]): Promise<void> {
+async function removeBlobs({ blobs }: CommitParts, staged: readonly StagedWrite[]): Promise<void> {
   await Promise.allSettled(staged.map(({ content }) => ('blob' in content ? blobs.remove(content.blob) : undefined)))
 }

@@ -1,25 +1,29 @@
 /** Guards as items. */
 import { createHash } from 'node:crypto'
-import type { Guard, ResourceKey } from '../../../ports/store/resource-store.ts'
+import type { ResourceKey, UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import type { Item, Key } from '../table-client.ts'
-import { EXPIRY, tenantKey } from '../table-keys.ts'
+import { EXPIRY_ATTRIBUTE, tenantKey } from '../table-keys.ts'
 
 /** Seconds. Longer than the hour that is promised. */
 const LIFETIME = 2 * 60 * 60
 
-export const guardKey = ({ tenant, guard }: Guard): Key => ({
+export const guardKey = ({ tenant, guard }: UniquenessGuard): Key => ({
   pk: tenantKey(tenant, 'UNQ', createHash('sha256').update(guard).digest('base64url')),
   sk: 'U',
 })
 
 export const guardExpiry = (now: number): number => Math.ceil(now / 1000) + LIFETIME
 
-export const bound = ({ holder }: Guard) => ({ rtype: holder.type, rid: holder.id })
+export const holderAttributes = ({ holder }: UniquenessGuard) => ({ rtype: holder.type, rid: holder.id })
 
-export const guardItem = (guard: Guard, now: number): Item => ({ ...guardKey(guard), v: bound(guard), [EXPIRY]: guardExpiry(now) })
+export const guardItem = (guard: UniquenessGuard, now: number): Item => ({
+  ...guardKey(guard),
+  v: holderAttributes(guard),
+  [EXPIRY_ATTRIBUTE]: guardExpiry(now),
+})
 
 /** The condition that it is not staged, and free, already the holder's, or held by the resource it is taken over from. */
-export function isFree({ holder, replaces }: Guard) {
+export function freeCondition({ holder, replaces }: UniquenessGuard) {
   const by = (name: string): string => `(v.rtype = :${name}Type AND v.rid = :${name}Id)`
   const values = (name: string, { type, id }: ResourceKey) => ({ [`:${name}Type`]: type, [`:${name}Id`]: id })
   const free = ['attribute_not_exists(v)', by('holder'), ...(replaces === undefined ? [] : [by('old')])].join(' OR ')
@@ -30,6 +34,6 @@ export function isFree({ holder, replaces }: Guard) {
 }
 
 export function holderOf(tenant: string, item: Item): ResourceKey {
-  const { rtype, rid } = item.v as ReturnType<typeof bound>
+  const { rtype, rid } = item.v as ReturnType<typeof holderAttributes>
   return { tenant, type: rtype, id: rid }
 }

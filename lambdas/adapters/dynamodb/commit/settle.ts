@@ -1,29 +1,29 @@
 /** Settles what a transaction staged: forward when it was committed, back when it was not. Every step may be repeated by anybody. */
-import { inParallel } from '../../../ports/execution/parallel.ts'
-import type { Dynamo, Item, Key } from '../table-client.ts'
-import { HEAD } from '../table-keys.ts'
-import { LAG, STAMP_TIME } from '../time-limits.ts'
+import { forEachInParallel } from '../../../ports/execution/parallel.ts'
+import type { Item, Key, TableClient } from '../table-client.ts'
+import { HEAD_SORT_KEY } from '../table-keys.ts'
+import { MAX_STAMP_AGE_MS, MIN_HISTORY_LAG_MS } from '../time-limits.ts'
 import { guardExpiry } from './guards.ts'
 import {
   closeRecord,
-  type Decided,
-  decide,
-  keepRecord,
+  decideTransaction,
+  type FinalState,
+  keepRecordOpen,
   manifestOf,
-  overdue,
+  overdueTransactions,
   readRecord,
   type Transaction,
   type TransactionRecord,
 } from './transaction-record.ts'
 
-export const WIDTH = 64
+export const MAX_PARALLEL_ITEMS = 64
 
 /**
  * Makes room at an item another transaction has staged: false while that transaction is alive. `older`: of two living transactions
  * the one that began later gives way, so that one of any two goes on.
  */
-export async function makeRoom(
-  dynamo: Dynamo,
+export async function settleBlockingItem(
+  dynamo: TableClient,
   tenant: string,
   met: Item,
   now: number,
@@ -32,7 +32,7 @@ export async function makeRoom(
   const other: Transaction = { tenant, id: String(met.ptx) }
   const record = await readRecord(dynamo, other)
   const mayGo = record.state === 'PENDING' && (now > record.deadline || (older !== undefined && isBefore(older, { ...other, ...record })))
-  const state = mayGo ? await decide(dynamo, other, 'ABORTED') : record.state
+  const state = mayGo ? await decideTransaction(dynamo, other, 'ABORTED') : record.state
   if (state === 'PENDING') return false
   await settleItem(dynamo, other, state, met, now)
   return true
@@ -45,42 +45,44 @@ const isBefore = (a: Begun, b: Begun): boolean => a.since < b.since || (a.since 
  * Settles all a decided transaction staged, then closes its record, or leaves that to the sweeper: while its coordinator `mayStage` more, and
  * where so much time has passed since its stamps that it must stay findable until everybody has heard of it.
  */
-export async function settleAll(
-  dynamo: Dynamo,
+export async function settleItems(
+  dynamo: TableClient,
   transaction: Transaction,
-  state: Decided,
+  state: FinalState,
   keys: readonly Key[],
   { now, mayStage }: { readonly now: () => number; readonly mayStage: boolean },
 ): Promise<void> {
   const record = await readRecord(dynamo, transaction)
   const isSettled = state === 'COMMITTED' && record.settled !== undefined
-  if (!isSettled) await inParallel(keys, WIDTH, async (key) => void (await settleItem(dynamo, transaction, state, key, now())))
+  if (!isSettled)
+    await forEachInParallel(keys, MAX_PARALLEL_ITEMS, async (key) => void (await settleItem(dynamo, transaction, state, key, now())))
   const until = state === 'COMMITTED' ? heardOf(record, now()) : mayStage ? record.deadline + STILL_STAGING : 0
-  await (now() < until ? keepRecord(dynamo, transaction, now(), until) : closeRecord(dynamo, transaction, record, now()))
+  await (now() < until ? keepRecordOpen(dynamo, transaction, now(), until) : closeRecord(dynamo, transaction, record, now()))
 }
 
 /** After its deadline a coordinator begins nothing more, but what it began may take effect: ms. */
 const STILL_STAGING = 60_000
 /** What was stamped this long ago may be missed by who asks what is new once the index of the table shows it: ms. */
-const LATE = LAG - 3_000
+const LATE = MIN_HISTORY_LAG_MS - 3_000
 /** An index that follows the table may be so far behind: longer than conditional interactions put up with, ms. */
 const FOLLOWED = 6 * 60_000
 
 /** When everybody has heard of a committed transaction that was settled by now. */
 function heardOf({ since, lu, settled }: TransactionRecord, now: number): number {
   // What was stamped long before it was sent is nothing new, and nobody waits for it.
-  const stamped = lu < since - STAMP_TIME ? since : lu
+  const stamped = lu < since - MAX_STAMP_AGE_MS ? since : lu
   const at = settled ?? now
   return at - stamped < LATE ? at : at + FOLLOWED
 }
 
 /** For the function that follows the table's stream, at a record that has been decided. False: it is still open. */
-export async function settleTransaction(dynamo: Dynamo, transaction: Transaction, now: () => number): Promise<boolean> {
+export async function settleTransaction(dynamo: TableClient, transaction: Transaction, now: () => number): Promise<boolean> {
   const record = await readRecord(dynamo, transaction)
   if (record.gpk === undefined) return true
-  const state = record.state === 'PENDING' && now() > record.deadline ? await decide(dynamo, transaction, 'ABORTED') : record.state
+  const state =
+    record.state === 'PENDING' && now() > record.deadline ? await decideTransaction(dynamo, transaction, 'ABORTED') : record.state
   if (state === 'PENDING') return false
-  await settleAll(dynamo, transaction, state, await manifestOf(dynamo, transaction, record), { now, mayStage: true })
+  await settleItems(dynamo, transaction, state, await manifestOf(dynamo, transaction, record), { now, mayStage: true })
   return true
 }
 
@@ -88,10 +90,10 @@ export async function settleTransaction(dynamo: Dynamo, transaction: Transaction
  * For the function on a schedule: takes up the transactions whose coordinator is gone. How many it settled. One that cannot be settled keeps
  * none of the others: AggregateError when all have been tried.
  */
-export async function sweepTransactions(dynamo: Dynamo, now: () => number): Promise<number> {
-  const abandoned = await overdue(dynamo, now())
+export async function sweepTransactions(dynamo: TableClient, now: () => number): Promise<number> {
+  const abandoned = await overdueTransactions(dynamo, now())
   const failures: unknown[] = []
-  await inParallel(abandoned, TRANSACTIONS_AT_ONCE, (transaction) =>
+  await forEachInParallel(abandoned, TRANSACTIONS_AT_ONCE, (transaction) =>
     settleTransaction(dynamo, transaction, now).then(
       () => undefined,
       (error) => void failures.push(error),
@@ -103,15 +105,15 @@ export async function sweepTransactions(dynamo: Dynamo, now: () => number): Prom
 
 const TRANSACTIONS_AT_ONCE = 4
 
-const settleItem = (dynamo: Dynamo, transaction: Transaction, state: Decided, { pk, sk }: Key, now: number): Promise<unknown> =>
+const settleItem = (dynamo: TableClient, transaction: Transaction, state: FinalState, { pk, sk }: Key, now: number): Promise<unknown> =>
   state === 'COMMITTED' ? moveIn(dynamo, transaction, { pk, sk }, now) : takeBack(dynamo, transaction, { pk, sk }, now)
 
 /** The copy of the version before was written before the transaction was committed: only the head is left. */
-const moveIn = (dynamo: Dynamo, { id }: Transaction, Key: Key, now: number): Promise<unknown> =>
+const moveIn = (dynamo: TableClient, { id }: Transaction, Key: Key, now: number): Promise<unknown> =>
   dynamo.updateIf({
     Key,
     ConditionExpression: 'ptx = :tx',
-    ...(Key.sk === HEAD
+    ...(Key.sk === HEAD_SORT_KEY
       ? {
           UpdateExpression: 'SET v = p, gpk = pgpk, gsk = pgsk REMOVE ptx, p, pgpk, pgsk',
           ExpressionAttributeValues: { ':tx': id },
@@ -122,7 +124,7 @@ const moveIn = (dynamo: Dynamo, { id }: Transaction, Key: Key, now: number): Pro
         }),
   })
 
-async function takeBack(dynamo: Dynamo, { id }: Transaction, Key: Key, now: number): Promise<void> {
+async function takeBack(dynamo: TableClient, { id }: Transaction, Key: Key, now: number): Promise<void> {
   const removed = await dynamo.deleteIf({
     Key,
     ConditionExpression: 'ptx = :tx AND attribute_not_exists(v)',
@@ -132,7 +134,7 @@ async function takeBack(dynamo: Dynamo, { id }: Transaction, Key: Key, now: numb
   await dynamo.updateIf({
     Key,
     ConditionExpression: 'ptx = :tx',
-    ...(Key.sk === HEAD
+    ...(Key.sk === HEAD_SORT_KEY
       ? { UpdateExpression: 'REMOVE ptx, p, pgpk, pgsk', ExpressionAttributeValues: { ':tx': id } }
       : {
           UpdateExpression: 'SET expires = :expires REMOVE ptx, p',

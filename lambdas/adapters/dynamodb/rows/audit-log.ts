@@ -2,11 +2,11 @@
 import { NotRecorded } from '../../../ports/faults/not-recorded.ts'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../../ports/security/audit-log.ts'
 import { hashOf } from '../../../ports/store/fnv-hash.ts'
-import type { Dynamo, Item } from '../table-client.ts'
-import { EXPIRY } from '../table-keys.ts'
+import type { Item, TableClient } from '../table-client.ts'
+import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
 
 export type DynamoDbAuditLogOptions = {
-  readonly dynamo: Dynamo
+  readonly dynamo: TableClient
   readonly retentionDays: number
   readonly durability: AuditDurability
   readonly newId: () => string
@@ -51,7 +51,7 @@ export class DynamoDbAuditLog implements AuditLog {
       sk: `${at}#${record.requestId}#${id}`,
       ...record,
       at,
-      [EXPIRY]: Math.floor(record.at / 1000) + this.#options.retentionDays * DAY,
+      [EXPIRY_ATTRIBUTE]: Math.floor(record.at / 1000) + this.#options.retentionDays * DAY,
     }
   }
 

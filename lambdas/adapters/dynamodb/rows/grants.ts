@@ -5,10 +5,10 @@
  *   pk OWNED#kind#digest of the owner  sk K#key  where to look for one of an owner; it may lead to none
  */
 import { createHash, randomInt, randomUUID } from 'node:crypto'
-import type { Grant, GrantKind, Grants, KeptGrant } from '../../../ports/rows/grants.ts'
+import type { Grant, GrantKind, GrantRow, Grants } from '../../../ports/rows/grants.ts'
 import { pause } from '../retry.ts'
-import type { Actions, Dynamo, Item, Key } from '../table-client.ts'
-import { EXPIRY } from '../table-keys.ts'
+import type { Item, Key, TableClient, TransactionActions } from '../table-client.ts'
+import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
 
 /** Grants. */
 const PAGE = 1_000
@@ -23,12 +23,12 @@ const UNCHANGED = 'n = :n AND (attribute_not_exists(ms) OR ms > :now)'
 type Written = { readonly kind: GrantKind; readonly key: string; readonly number: number; readonly grant: Grant }
 
 export class DynamoDbGrants implements Grants {
-  readonly #dynamo: Dynamo
+  readonly #dynamo: TableClient
   readonly #now: () => number
   readonly #page: number
 
   /** `page`: of what is listed. */
-  constructor(dynamo: Dynamo, now: () => number, page: number = PAGE) {
+  constructor(dynamo: TableClient, now: () => number, page: number = PAGE) {
     this.#dynamo = dynamo
     this.#now = now
     this.#page = page
@@ -41,11 +41,11 @@ export class DynamoDbGrants implements Grants {
     return this.#transact(this.#puts({ kind, key, number, grant }, condition))
   }
 
-  async get(kind: GrantKind, key: string): Promise<KeptGrant | undefined> {
+  async get(kind: GrantKind, key: string): Promise<GrantRow | undefined> {
     return this.#living(await this.#dynamo.get(grantKey(kind, key)))
   }
 
-  async replace(kind: GrantKind, { key, number, owner }: KeptGrant, by: Grant): Promise<boolean> {
+  async replace(kind: GrantKind, { key, number, owner }: GrantRow, by: Grant): Promise<boolean> {
     const puts = this.#puts({ kind, key, number: number + 1, grant: by }, this.#unchanged(number))
     const left = owner === by.owner ? [] : this.#deletes(kind, key, owner)
     return this.#transact([...puts, ...left])
@@ -63,8 +63,8 @@ export class DynamoDbGrants implements Grants {
     throw new Error('others kept changing a grant')
   }
 
-  async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly KeptGrant[]> {
-    const found: KeptGrant[] = []
+  async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly GrantRow[]> {
+    const found: GrantRow[] = []
     for await (const keys of this.#keysOf(kind, owner, after)) {
       const items = await this.#dynamo.getAll(keys.map((key) => grantKey(kind, key)))
       found.push(...items.flatMap((item) => this.#living(item) ?? []).filter((grant) => grant.owner === owner))
@@ -90,7 +90,7 @@ export class DynamoDbGrants implements Grants {
   }
 
   /** What took effect once does not take effect twice, also where the answer was lost. */
-  async #transact(actions: Actions): Promise<boolean> {
+  async #transact(actions: TransactionActions): Promise<boolean> {
     return (await this.#dynamo.transact(actions, randomUUID())) === 'done'
   }
 
@@ -98,21 +98,21 @@ export class DynamoDbGrants implements Grants {
     return { ConditionExpression: UNCHANGED, ExpressionAttributeValues: { ':n': number, ':now': this.#now() } }
   }
 
-  #puts({ kind, key, number, grant }: Written, condition: object): Actions {
+  #puts({ kind, key, number, grant }: Written, condition: object): TransactionActions {
     const { owner, value, expires } = grant
-    const ending = expires === undefined ? {} : { ms: expires, [EXPIRY]: Math.ceil(expires / 1000) }
+    const ending = expires === undefined ? {} : { ms: expires, [EXPIRY_ATTRIBUTE]: Math.ceil(expires / 1000) }
     const common = { TableName: this.#dynamo.table }
     const item = { ...grantKey(kind, key), key, owner, n: number, json: JSON.stringify(value), ...ending }
     const owned = { pk: ownedKey(kind, owner), sk: sortOf(key), key, ...ending }
     return [{ Put: { ...common, Item: item, ...condition } }, ...(owner === '' ? [] : [{ Put: { ...common, Item: owned } }])]
   }
 
-  #deletes(kind: GrantKind, key: string, owner: string): Actions {
+  #deletes(kind: GrantKind, key: string, owner: string): TransactionActions {
     if (owner === '') return []
     return [{ Delete: { TableName: this.#dynamo.table, Key: { pk: ownedKey(kind, owner), sk: sortOf(key) } } }]
   }
 
-  #living(item: Item | undefined): KeptGrant | undefined {
+  #living(item: Item | undefined): GrantRow | undefined {
     if (item === undefined) return undefined
     const { key, owner, n, json, ms } = item as Item & StoredGrant
     if (ms !== undefined && ms <= this.#now()) return undefined

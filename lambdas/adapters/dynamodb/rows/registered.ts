@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Client, type Clients, isClientId } from '../../../ports/rows/clients.ts'
 import { isUserName, type User, type Users } from '../../../ports/rows/users.ts'
 import { pause } from '../retry.ts'
-import type { Dynamo } from '../table-client.ts'
+import type { TableClient } from '../table-client.ts'
 
 const ATTEMPTS = 30
 
@@ -17,10 +17,10 @@ type Parts<Entry> = {
 type Found<Entry> = { readonly entry: Entry; readonly op: string }
 
 class DynamoDbRegistered<Entry> {
-  readonly #dynamo: Dynamo
+  readonly #dynamo: TableClient
   readonly #parts: Parts<Entry>
 
-  constructor(dynamo: Dynamo, parts: Parts<Entry>) {
+  constructor(dynamo: TableClient, parts: Parts<Entry>) {
     this.#dynamo = dynamo
     this.#parts = parts
   }
@@ -72,13 +72,13 @@ class DynamoDbRegistered<Entry> {
 }
 
 export class DynamoDbClients extends DynamoDbRegistered<Client> implements Clients {
-  constructor(dynamo: Dynamo) {
+  constructor(dynamo: TableClient) {
     super(dynamo, { pk: 'CLIENTS', isName: isClientId, nameOf: ({ id }) => id })
   }
 }
 
 export class DynamoDbUsers extends DynamoDbRegistered<User> implements Users {
-  constructor(dynamo: Dynamo) {
+  constructor(dynamo: TableClient) {
     super(dynamo, { pk: 'USERS', isName: isUserName, nameOf: ({ name }) => name })
   }
 }

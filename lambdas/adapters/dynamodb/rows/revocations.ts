@@ -1,24 +1,24 @@
 /** Revocations as items that expire (REVOKED# and a digest of the mark): b, the instant before; ms, the instant until. */
 import { createHash } from 'node:crypto'
-import type { Mark, Revocation, Revocations } from '../../../ports/rows/revocations.ts'
+import type { Revocation, RevocationKey, Revocations } from '../../../ports/rows/revocations.ts'
 import { pause } from '../retry.ts'
-import type { Dynamo, Item, Key } from '../table-client.ts'
-import { EXPIRY } from '../table-keys.ts'
+import type { Item, Key, TableClient } from '../table-client.ts'
+import { EXPIRY_ATTRIBUTE } from '../table-keys.ts'
 
 const ATTEMPTS = 30
 
 type Instants = { readonly b: number; readonly ms: number }
 
 export class DynamoDbRevocations implements Revocations {
-  readonly #dynamo: Dynamo
+  readonly #dynamo: TableClient
   readonly #now: () => number
 
-  constructor(dynamo: Dynamo, now: () => number) {
+  constructor(dynamo: TableClient, now: () => number) {
     this.#dynamo = dynamo
     this.#now = now
   }
 
-  async revoked(marks: readonly Mark[]): Promise<ReadonlyMap<Mark, number>> {
+  async revoked(marks: readonly RevocationKey[]): Promise<ReadonlyMap<RevocationKey, number>> {
     const items = await this.#dynamo.getAll(marks.map(keyOf))
     const now = this.#now()
     return new Map(
@@ -49,9 +49,9 @@ export class DynamoDbRevocations implements Revocations {
       known === undefined
         ? { ConditionExpression: 'attribute_not_exists(pk)' }
         : { ConditionExpression: 'b = :b AND ms = :ms', ExpressionAttributeValues: { ':b': known.b, ':ms': known.ms } }
-    const { done } = await this.#dynamo.putIf({ Item: { ...key, ...next, [EXPIRY]: Math.ceil(next.ms / 1000) }, ...condition })
+    const { done } = await this.#dynamo.putIf({ Item: { ...key, ...next, [EXPIRY_ATTRIBUTE]: Math.ceil(next.ms / 1000) }, ...condition })
     return done
   }
 }
 
-const keyOf = (mark: Mark): Key => ({ pk: `REVOKED#${createHash('sha256').update(mark).digest('base64url')}`, sk: 'S' })
+const keyOf = (mark: RevocationKey): Key => ({ pk: `REVOKED#${createHash('sha256').update(mark).digest('base64url')}`, sk: 'S' })

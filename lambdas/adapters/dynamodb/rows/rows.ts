@@ -2,19 +2,19 @@
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import { checkRow, checkShelf, textOfRow } from '../../../ports/rows/row-limits.ts'
-import type { KeptRows } from '../../../ports/rows/rows.ts'
+import { checkRowKey, checkRowOwner, textOfRow } from '../../../ports/rows/row-limits.ts'
+import type { Rows } from '../../../ports/rows/rows.ts'
 import { pause } from '../retry.ts'
-import type { Dynamo, Item, Key } from '../table-client.ts'
+import type { Item, Key, TableClient } from '../table-client.ts'
 
 const ATTEMPTS = 30
 /** Rows whose keys are read before they are removed. */
 const REMOVED_AT_ONCE = 1_000
 
-export class DynamoDbKeptRows implements KeptRows {
-  readonly #dynamo: Dynamo
+export class DynamoDbRows implements Rows {
+  readonly #dynamo: TableClient
 
-  constructor(dynamo: Dynamo) {
+  constructor(dynamo: TableClient) {
     this.#dynamo = dynamo
   }
 
@@ -70,12 +70,12 @@ export class DynamoDbKeptRows implements KeptRows {
 }
 
 function keyOf(shelf: string, name: string): Key {
-  checkRow(shelf, name)
+  checkRowKey(shelf, name)
   return { pk: shelf, sk: name }
 }
 
 function rowsOf(shelf: string) {
-  checkShelf(shelf)
+  checkRowOwner(shelf)
   return { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': shelf }, ConsistentRead: true }
 }
 

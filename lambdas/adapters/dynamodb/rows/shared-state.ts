@@ -1,33 +1,33 @@
-/** KeptState as one item, deflated: changed by compare-and-set. */
+/** SharedState as one item, deflated: changed by compare-and-set. */
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import type { Kept, KeptState } from '../../../ports/rows/shared-state.ts'
+import type { SharedState, VersionedValue } from '../../../ports/rows/shared-state.ts'
 import { pause } from '../retry.ts'
-import type { Dynamo } from '../table-client.ts'
+import type { TableClient } from '../table-client.ts'
 
 const SORT = 'S'
 const ATTEMPTS = 30
 
-export class DynamoDbKeptState<Value> implements KeptState<Value> {
-  readonly #dynamo: Dynamo
+export class DynamoDbSharedState<Value> implements SharedState<Value> {
+  readonly #dynamo: TableClient
   readonly #key: { readonly pk: string; readonly sk: string }
   readonly #initial: Value
 
   /** `initial`: before the first change. */
-  constructor(dynamo: Dynamo, name: string, initial: Value) {
+  constructor(dynamo: TableClient, name: string, initial: Value) {
     this.#dynamo = dynamo
     this.#key = { pk: name, sk: SORT }
     this.#initial = initial
   }
 
-  async read(): Promise<Kept<Value>> {
+  async read(): Promise<VersionedValue<Value>> {
     const item = await this.#dynamo.get(this.#key)
     if (item === undefined) return { number: 0, value: this.#initial }
     const text = await promisify(inflateRaw)(item.z as Uint8Array)
     return { number: item.n as number, value: JSON.parse(text.toString()) as Value }
   }
 
-  async change(change: (value: Value) => Value): Promise<Kept<Value>> {
+  async change(change: (value: Value) => Value): Promise<VersionedValue<Value>> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const before = await this.read()
       const value = change(before.value)
@@ -40,7 +40,7 @@ export class DynamoDbKeptState<Value> implements KeptState<Value> {
   }
 
   /** A lost answer of a write that took effect looks like a race: the next round finds the change made already, or makes it again. */
-  async #replace(expected: number, { number, value }: Kept<Value>): Promise<boolean> {
+  async #replace(expected: number, { number, value }: VersionedValue<Value>): Promise<boolean> {
     const z = await promisify(deflateRaw)(JSON.stringify(value))
     const condition =
       expected === 0

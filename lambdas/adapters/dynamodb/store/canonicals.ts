@@ -12,15 +12,15 @@ import {
   type NotedCanonical,
 } from '../../../ports/definitions/canonicals.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
-import { inParallel } from '../../../ports/execution/parallel.ts'
+import { forEachInParallel } from '../../../ports/execution/parallel.ts'
 import type { ResourceKey } from '../../../ports/store/resource-store.ts'
-import type { Dynamo, Key } from '../table-client.ts'
+import type { Key, TableClient } from '../table-client.ts'
 import { tenantKey } from '../table-keys.ts'
-import { Types } from './type-shards.ts'
+import { TypeShards } from './type-shards.ts'
 
 export type DynamoDbCanonicalsOptions = {
   /** The table of resources. */
-  readonly dynamo: Dynamo
+  readonly dynamo: TableClient
   readonly clock: Clock
   /** For so long nobody asks whether something changed: ms. 0: each asks. */
   readonly keptFor: number
@@ -34,12 +34,12 @@ const MOST_STATES = 1_000
 
 export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
   readonly #options: DynamoDbCanonicalsOptions
-  readonly #types: Types
+  readonly #types: TypeShards
   readonly #states = new Map<string, { readonly state: Promise<string>; readonly until: number }>()
 
   constructor(options: DynamoDbCanonicalsOptions) {
     this.#options = options
-    this.#types = new Types(options.dynamo, () => 1)
+    this.#types = new TypeShards(options.dynamo, () => 1)
   }
 
   /** Before the commit that makes them carry these. */
@@ -59,7 +59,7 @@ export class DynamoDbCanonicals implements Canonicals, CanonicalNotes {
   }
 
   forget(noted: readonly NotedCanonical[]): Promise<void> {
-    return inParallel(noted, FORGOTTEN_AT_ONCE, ({ mark, ...each }) => {
+    return forEachInParallel(noted, FORGOTTEN_AT_ONCE, ({ mark, ...each }) => {
       const isSame = mark === undefined ? 'attribute_not_exists(#mark)' : '#mark = :mark'
       return this.#options.dynamo.deleteIf({
         ...{ Key: keyOf(each), ConditionExpression: isSame, ExpressionAttributeNames: { '#mark': 'mark' } },

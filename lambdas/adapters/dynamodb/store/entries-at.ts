@@ -1,10 +1,10 @@
 /** Entries of the index with what they stand for; those that were current at an instant, where one is given. */
 import type { VersionKey } from '../../../ports/store/resource-store.ts'
-import type { Content } from '../version-item.ts'
-import type { Entry } from './index-windows.ts'
-import type { Reader } from './reader.ts'
+import type { VersionContent } from '../version-item.ts'
+import type { IndexEntry } from './index-windows.ts'
+import type { VersionReader } from './reader.ts'
 
-export type FoundVersion<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: Content }
+export type FoundVersion<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: VersionContent }
 
 /** A writer that lost a race may have left its own instant in the copy, but not one of much earlier or later: ms. */
 const MARGIN = 15 * 60 * 1000
@@ -13,11 +13,11 @@ const MOST = 50
 
 /** In the order of the entries. `wanted`: how many are likely to be taken, of each page where there are more. */
 export async function* readEntries(
-  reader: Reader,
-  entries: readonly Entry[],
+  reader: VersionReader,
+  entries: readonly IndexEntry[],
   instant: number | undefined,
   wanted: number,
-): AsyncGenerator<FoundVersion<Entry>> {
+): AsyncGenerator<FoundVersion<IndexEntry>> {
   const candidates = entries.filter(({ isHead, sup }) => instant === undefined || isHead || sup === undefined || sup >= instant - MARGIN)
   const page = Math.max(1, wanted)
   let taken = 0
@@ -32,7 +32,11 @@ export async function* readEntries(
 }
 
 /** A copy's hint decides where it is far from the instant, and a head that is still the head is current; else the next version decides. */
-async function foundOf(reader: Reader, entries: readonly Entry[], instant: number | undefined): Promise<readonly FoundVersion<Entry>[]> {
+async function foundOf(
+  reader: VersionReader,
+  entries: readonly IndexEntry[],
+  instant: number | undefined,
+): Promise<readonly FoundVersion<IndexEntry>[]> {
   const placed = await reader.placed(entries)
   const found = entries.flatMap((key, i) => (placed[i] === undefined ? [] : [{ key, ...placed[i] }]))
   if (instant === undefined) return found

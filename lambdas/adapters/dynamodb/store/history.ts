@@ -9,27 +9,27 @@ import type {
   ResourceVersion,
 } from '../../../ports/store/resource-store.ts'
 import { openTransactions, readRecord } from '../commit/transaction-record.ts'
-import type { Dynamo } from '../table-client.ts'
-import { behind, instantPlace, place } from '../table-keys.ts'
-import { historyLag, MOST_LAG, REFUSED_LAG } from '../time-limits.ts'
-import { type Content, placeOf } from '../version-item.ts'
+import type { TableClient } from '../table-client.ts'
+import { indexSortKey, instantSortKey, sortKeyAfter } from '../table-keys.ts'
+import { historyLag, MAX_INDEX_LAG_MS, REFUSED_WRITES_LAG_MS } from '../time-limits.ts'
+import { type VersionContent, versionWithoutBody } from '../version-item.ts'
 import { type FoundVersion, readEntries } from './entries-at.ts'
-import { greatestLag, lagBelow } from './index-lag.ts'
-import { distinct, type Entry, type Range, readSources, type Source } from './index-windows.ts'
-import type { Reader } from './reader.ts'
-import type { Types } from './type-shards.ts'
+import { readGreatestLag, readLagBelow } from './index-lag.ts'
+import { distinctEntries, type IndexEntry, type IndexSource, readSources, type SortKeyRange } from './index-windows.ts'
+import type { VersionReader } from './reader.ts'
+import type { TypeShards } from './type-shards.ts'
 
 /** Bytes after which a page ends early. */
-export const PAGE_WEIGHT = 16_000_000
+export const MAX_PAGE_BYTES = 16_000_000
 const SMALLEST_READING = 16
 
-export class History {
-  readonly #dynamo: Dynamo
-  readonly #reader: Reader
+export class HistoryReader {
+  readonly #dynamo: TableClient
+  readonly #reader: VersionReader
   readonly #clock: Clock
-  readonly #types: Types
+  readonly #types: TypeShards
 
-  constructor(dynamo: Dynamo, reader: Reader, types: Types, clock: Clock) {
+  constructor(dynamo: TableClient, reader: VersionReader, types: TypeShards, clock: Clock) {
     this.#dynamo = dynamo
     this.#reader = reader
     this.#clock = clock
@@ -47,7 +47,7 @@ export class History {
       this.#limits(
         scope.tenant,
         window,
-        window.since === undefined ? 0 : await lagBelow(REFUSED_LAG, this.#dynamo, this.#clock.now(), scope),
+        window.since === undefined ? 0 : await readLagBelow(REFUSED_WRITES_LAG_MS, this.#dynamo, this.#clock.now(), scope),
       )
     const [sources, first] = await Promise.all([this.#types.sources(scope.tenant, scope.type), limitsNow()])
     let limits = first
@@ -62,9 +62,9 @@ export class History {
 
   /** True if no stamp of the instant is still sent, the index shows all of it, and no transaction of it is open or just settled. */
   async settled(tenant: string, instant: number): Promise<boolean> {
-    const lag = await greatestLag(this.#dynamo, this.#clock.now(), { tenant })
+    const lag = await readGreatestLag(this.#dynamo, this.#clock.now(), { tenant })
     // guard: settled-needs-the-instant
-    return lag <= MOST_LAG && (await this.#limits(tenant, { since: 0 }, lag)).end > instant
+    return lag <= MAX_INDEX_LAG_MS && (await this.#limits(tenant, { since: 0 }, lag)).end > instant
   }
 
   /** Where a history ends, and the transactions of which the index showed nothing yet. `lag`: of the index, ms. */
@@ -88,7 +88,7 @@ export class History {
   }
 
   async *#found(
-    sources: readonly Source[],
+    sources: readonly IndexSource[],
     window: HistoryWindow & { readonly before: number },
     after: HistoryPosition | undefined,
     wanted: number,
@@ -105,11 +105,11 @@ export class History {
 
   /** The entries after a position, as far as all sources were read. No `end`: to the end. */
   async #window(
-    sources: readonly Source[],
+    sources: readonly IndexSource[],
     window: HistoryWindow & { readonly before: number },
     after: HistoryPosition | undefined,
     size: number,
-  ): Promise<{ readonly entries: readonly Entry[]; readonly end?: HistoryPosition }> {
+  ): Promise<{ readonly entries: readonly IndexEntry[]; readonly end?: HistoryPosition }> {
     const ranges = new Map(sources.map((source) => [source, rangeOf(source, window, after)]))
     const heads = await readSources(this.#dynamo, 'c', ranges, size)
     const past = await readSources(this.#dynamo, 'h', ranges, size)
@@ -117,7 +117,7 @@ export class History {
     const ends = all.flatMap(({ entries, isAll }) => (isAll ? [] : [entries.at(-1)!])).sort(byPosition)
     const [end] = ends
     const within = all.flatMap(({ entries }) => entries).filter((entry) => end === undefined || byPosition(entry, end) <= 0)
-    return { entries: distinct(within).toSorted(byPosition), ...(end === undefined ? {} : { end }) }
+    return { entries: distinctEntries(within).toSorted(byPosition), ...(end === undefined ? {} : { end }) }
   }
 
   /** As many as are asked for and a page may weigh. */
@@ -125,8 +125,8 @@ export class History {
     const versions: ResourceVersion[] = []
     let weight = 0
     for await (const { key, content } of found) {
-      if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
-      const version = placesOnly ? placeOf(key, content) : await this.#reader.version(key, content)
+      if (versions.length === limit || weight > MAX_PAGE_BYTES) return { versions, more: true }
+      const version = placesOnly ? versionWithoutBody(key, content) : await this.#reader.version(key, content)
       versions.push(version)
       weight += version.body.length
     }
@@ -134,7 +134,7 @@ export class History {
   }
 }
 
-async function* keyed(key: ResourceKey, contents: AsyncIterable<Content>): AsyncGenerator<FoundVersion> {
+async function* keyed(key: ResourceKey, contents: AsyncIterable<VersionContent>): AsyncGenerator<FoundVersion> {
   for await (const content of contents) yield { key: { ...key, versionId: content.vid }, content }
 }
 
@@ -142,17 +142,17 @@ const isShort = ({ since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow, end
 
 /** Sources whose type stands before the position's have given all of its instant, those after it nothing of it. */
 function rangeOf(
-  { type }: Source,
+  { type }: IndexSource,
   { since = 0, before }: HistoryWindow & { readonly before: number },
   after: HistoryPosition | undefined,
-): Range {
-  const first = instantPlace(before - 1)
-  const to = behind(instantPlace(since))
+): SortKeyRange {
+  const first = instantSortKey(before - 1)
+  const to = sortKeyAfter(instantSortKey(since))
   if (after === undefined || after.lastUpdated >= before) return { from: first, to }
-  const instant = instantPlace(after.lastUpdated)
+  const instant = instantSortKey(after.lastUpdated)
   if (type > after.type) return { from: instant, to }
-  if (type < after.type) return { from: behind(instant), to }
-  return { from: behind(place(after.lastUpdated, after.id, after.versionId)), to }
+  if (type < after.type) return { from: sortKeyAfter(instant), to }
+  return { from: sortKeyAfter(indexSortKey(after.lastUpdated, after.id, after.versionId)), to }
 }
 
 const text = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -4,9 +4,9 @@
  */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { WritesHidden } from '../../../ports/faults/writes-hidden.ts'
-import type { Dynamo } from '../table-client.ts'
-import { plain } from '../table-keys.ts'
-import { REFUSED_LAG } from '../time-limits.ts'
+import type { TableClient } from '../table-client.ts'
+import { encodeTenant } from '../table-keys.ts'
+import { REFUSED_WRITES_LAG_MS } from '../time-limits.ts'
 
 const PARTITION = '#LAG'
 /** Ten minutes after the sweep that noted it, which lasts one: ms. */
@@ -20,14 +20,14 @@ type Scope = { readonly tenant: string; readonly type?: string | undefined }
 
 /** Sort keys are compared as texts. */
 const sortOf = (instant: number, of: string): string => `${String(instant).padStart(15, '0')}#${of}`
-const ofType = ({ tenant, type = '' }: Scope): string => `${plain(tenant)}#${type}`
+const ofType = ({ tenant, type = '' }: Scope): string => `${encodeTenant(tenant)}#${type}`
 
 /** Notes that the index showed what was written at an instant only after so many ms, or does not show it yet. */
-export const noteLag = (dynamo: Dynamo, instant: number, lag: number, of = INDEX_OF_TABLE): Promise<unknown> =>
+export const noteLag = (dynamo: TableClient, instant: number, lag: number, of = INDEX_OF_TABLE): Promise<unknown> =>
   dynamo.putIf({ Item: { pk: PARTITION, sk: sortOf(instant, of), lag, expires: Math.ceil((instant + 2 * REMEMBERED) / SECONDS) } })
 
 /** Returns the greatest lag that was noted for a type, or for any type of a tenant, in ms. */
-export async function greatestLag(dynamo: Dynamo, now: number, scope: Scope): Promise<number> {
+export async function readGreatestLag(dynamo: TableClient, now: number, scope: Scope): Promise<number> {
   let greatest = 0
   for await (const { sk, lag } of dynamo.query({
     KeyConditionExpression: 'pk = :pk AND sk > :from',
@@ -42,8 +42,8 @@ export async function greatestLag(dynamo: Dynamo, now: number, scope: Scope): Pr
 }
 
 /** Returns the greatest lag. Throws WritesHidden if it is `limit` or more, in ms. */
-export async function lagBelow(limit: number, dynamo: Dynamo, now: number, scope: Scope): Promise<number> {
-  const lag = await greatestLag(dynamo, now, scope)
+export async function readLagBelow(limit: number, dynamo: TableClient, now: number, scope: Scope): Promise<number> {
+  const lag = await readGreatestLag(dynamo, now, scope)
   // guard: great-index-lag-is-refused
   if (lag >= limit) throw new WritesHidden(`the index of the table lags by ${lag} ms`)
   return lag
@@ -64,7 +64,7 @@ const isRefusedByIndex = ({ message, ThrottlingReasons, CancellationReasons }: T
   REFUSED_BY_INDEX.test(JSON.stringify([message, ThrottlingReasons, CancellationReasons?.map(({ Message }) => Message)]))
 
 /** A client that notes refusals by the index, before the write is sent again: for each type once a minute. `note` may fail. */
-export function notingRefusals(
+export function withRefusalNotes(
   client: DynamoDBDocumentClient,
   note: (instant: number, lag: number, of: string) => Promise<unknown>,
   now: () => number,
@@ -81,7 +81,7 @@ export function notingRefusals(
           if (noted.get(of) === minute) continue
           noted.set(of, minute)
           // guard: index-throttling-counts-as-lag
-          await note(minute, REFUSED_LAG, of).catch(() => noted.delete(of))
+          await note(minute, REFUSED_WRITES_LAG_MS, of).catch(() => noted.delete(of))
         }
       }
       throw error

@@ -3,32 +3,32 @@ import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { DamagedVersion, HistoryWindow, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
-import { readRecord, type State } from '../commit/transaction-record.ts'
-import type { Dynamo } from '../table-client.ts'
-import { HEAD, primaryKey, versionSort } from '../table-keys.ts'
-import { type Content, type CopyItem, type HeadItem, versionOf } from '../version-item.ts'
+import { readRecord, type TransactionState } from '../commit/transaction-record.ts'
+import type { TableClient } from '../table-client.ts'
+import { HEAD_SORT_KEY, primaryKey, versionSortKey } from '../table-keys.ts'
+import { type CopyItem, type HeadItem, type VersionContent, versionOf } from '../version-item.ts'
 
 /** What a head stands for: the current version, and the one before where the two stand in it side by side. */
-export type Resolved = {
-  readonly current: Content
-  readonly before?: Content
+export type ResolvedHead = {
+  readonly current: VersionContent
+  readonly before?: VersionContent
   /** It was committed, and is on its way in. */
   readonly isMoving?: true
 }
 
 /** `isHead`: it was the current version when it was read. */
-export type Placed = { readonly content: Content; readonly isHead: boolean }
+export type LocatedContent = { readonly content: VersionContent; readonly isHead: boolean }
 
 /** Commits that may have come between two readings are not older, clocks that differ included: ms. */
 const RECENT = 60_000
 const READINGS = 6
 
-export class Reader {
-  readonly #dynamo: Dynamo
+export class VersionReader {
+  readonly #dynamo: TableClient
   readonly #blobs: BlobStore
   readonly #clock: Clock
 
-  constructor(dynamo: Dynamo, blobs: BlobStore, clock: Clock) {
+  constructor(dynamo: TableClient, blobs: BlobStore, clock: Clock) {
     this.#dynamo = dynamo
     this.#blobs = blobs
     this.#clock = clock
@@ -48,19 +48,19 @@ export class Reader {
   }
 
   /** Heads first: most versions that are asked for are current. A head that has moved on has left a copy, written before it moved. */
-  async contents(keys: readonly VersionKey[]): Promise<readonly (Content | undefined)[]> {
+  async contents(keys: readonly VersionKey[]): Promise<readonly (VersionContent | undefined)[]> {
     const heads = await this.heads(keys)
     const found = keys.map((key, i) => inHead(heads[i], key.versionId))
     const past = keys.flatMap((key, i) => (found[i] === undefined && (heads[i]?.current.vid ?? 0) > key.versionId ? [i] : []))
-    const copies = await this.#dynamo.getAll(past.map((i) => ({ pk: primaryKey(keys[i]!), sk: versionSort(keys[i]!.versionId) })))
+    const copies = await this.#dynamo.getAll(past.map((i) => ({ pk: primaryKey(keys[i]!), sk: versionSortKey(keys[i]!.versionId) })))
     for (const [n, i] of past.entries()) found[i] = (copies[n] as CopyItem | undefined)?.v
     return found
   }
 
   /** Versions whose places are known, each read there, and whether it is the head; a head that has moved on has left a copy. */
-  async placed(keys: readonly (VersionKey & { readonly isHead: boolean })[]): Promise<readonly (Placed | undefined)[]> {
+  async placed(keys: readonly (VersionKey & { readonly isHead: boolean })[]): Promise<readonly (LocatedContent | undefined)[]> {
     const items = await this.#dynamo.getAll(
-      keys.map((key) => ({ pk: primaryKey(key), sk: key.isHead ? HEAD : versionSort(key.versionId) })),
+      keys.map((key) => ({ pk: primaryKey(key), sk: key.isHead ? HEAD_SORT_KEY : versionSortKey(key.versionId) })),
     )
     const heads = await this.#resolve(
       keys,
@@ -73,15 +73,15 @@ export class Reader {
     return found.map((content, i) => content && { content, isHead: content === heads[i]?.current })
   }
 
-  async heads(keys: readonly ResourceKey[]): Promise<readonly (Resolved | undefined)[]> {
-    const items = await this.#dynamo.getAll(keys.map((key) => ({ pk: primaryKey(key), sk: HEAD })))
+  async heads(keys: readonly ResourceKey[]): Promise<readonly (ResolvedHead | undefined)[]> {
+    const items = await this.#dynamo.getAll(keys.map((key) => ({ pk: primaryKey(key), sk: HEAD_SORT_KEY })))
     return this.#resolve(keys, items as readonly (HeadItem | undefined)[])
   }
 
   /** The versions of one resource that a window lets through, newest first, from below a version number on. */
   async *past(key: ResourceKey, { since = 0, before = Number.POSITIVE_INFINITY, currentAt }: HistoryWindow, below?: number) {
     const [head] = await this.heads([key])
-    let successor: Content | undefined
+    let successor: VersionContent | undefined
     for await (const content of this.#contentsOf(key, head, below)) {
       if (content.lu < since) return
       const wasSuperseded = currentAt !== undefined && successor !== undefined && successor.lu <= currentAt
@@ -92,11 +92,11 @@ export class Reader {
     }
   }
 
-  version(key: ResourceKey, content: Content): Promise<ResourceVersion> {
+  version(key: ResourceKey, content: VersionContent): Promise<ResourceVersion> {
     return versionOf(key, content, this.#blobs)
   }
 
-  async versionOrDamage(key: ResourceKey, content: Content): Promise<ResourceVersion | DamagedVersion> {
+  async versionOrDamage(key: ResourceKey, content: VersionContent): Promise<ResourceVersion | DamagedVersion> {
     try {
       return await this.version(key, content)
     } catch (damage) {
@@ -107,14 +107,14 @@ export class Reader {
   }
 
   /** From the first that is asked for, or the one after it, whose instant says when the first was superseded. */
-  async *#contentsOf(key: ResourceKey, head: Resolved | undefined, below = Number.POSITIVE_INFINITY): AsyncGenerator<Content> {
+  async *#contentsOf(key: ResourceKey, head: ResolvedHead | undefined, below = Number.POSITIVE_INFINITY): AsyncGenerator<VersionContent> {
     if (head === undefined) return
     for (const content of [head.current, head.before]) if (content !== undefined && content.vid <= below) yield content
     const last = Math.min((head.before ?? head.current).vid - 1, below)
     if (last < 1) return
     for await (const item of this.#dynamo.query({
       KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
-      ExpressionAttributeValues: { ':pk': primaryKey(key), ':first': versionSort(1), ':last': versionSort(last) },
+      ExpressionAttributeValues: { ':pk': primaryKey(key), ':first': versionSortKey(1), ':last': versionSortKey(last) },
       ScanIndexForward: false,
       ConsistentRead: true,
       Limit: PAGE,
@@ -123,7 +123,7 @@ export class Reader {
   }
 
   /** Where one of several is so new that its commit may have fallen into the reading, they are read again until two readings agree. */
-  async #headsOfOneMoment(keys: readonly ResourceKey[]): Promise<readonly (Resolved | undefined)[]> {
+  async #headsOfOneMoment(keys: readonly ResourceKey[]): Promise<readonly (ResolvedHead | undefined)[]> {
     let heads = await this.heads(keys)
     for (let n = 1; n < READINGS && keys.length > 1 && this.#mayBeTorn(heads); n++) {
       const again = await this.heads(keys)
@@ -134,20 +134,20 @@ export class Reader {
     return heads
   }
 
-  #mayBeTorn(heads: readonly (Resolved | undefined)[]): boolean {
+  #mayBeTorn(heads: readonly (ResolvedHead | undefined)[]): boolean {
     const recently = this.#clock.now() - RECENT
     return heads.some((head) => head !== undefined && (head.isMoving === true || head.current.lu >= recently))
   }
 
   /** Each transaction is asked once, so that one answer agrees with itself. */
-  async #resolve(keys: readonly ResourceKey[], items: readonly (HeadItem | undefined)[]): Promise<readonly (Resolved | undefined)[]> {
-    const states = new Map<string, Promise<State>>()
-    const stateOf = (tenant: string, id: string): Promise<State> => {
+  async #resolve(keys: readonly ResourceKey[], items: readonly (HeadItem | undefined)[]): Promise<readonly (ResolvedHead | undefined)[]> {
+    const states = new Map<string, Promise<TransactionState>>()
+    const stateOf = (tenant: string, id: string): Promise<TransactionState> => {
       const state = states.get(id) ?? readRecord(this.#dynamo, { tenant, id }).then(({ state }) => state)
       states.set(id, state)
       return state
     }
-    const resolved = items.map(async (item, i): Promise<Resolved | undefined> => {
+    const resolved = items.map(async (item, i): Promise<ResolvedHead | undefined> => {
       const isCommitted = item?.ptx !== undefined && (await stateOf(keys[i]!.tenant, item.ptx)) === 'COMMITTED'
       if (isCommitted) return { current: item.p!, isMoving: true, ...(item.v === undefined ? {} : { before: item.v }) }
       return item?.v === undefined ? undefined : { current: item.v }
@@ -155,7 +155,7 @@ export class Reader {
     return Promise.all(resolved)
   }
 
-  async #currentContents(keys: readonly ResourceKey[]): Promise<readonly (Content | undefined)[]> {
+  async #currentContents(keys: readonly ResourceKey[]): Promise<readonly (VersionContent | undefined)[]> {
     return (await this.#headsOfOneMoment(keys)).map((head) => head?.current)
   }
 }
@@ -165,9 +165,9 @@ const UNPACKED_AT_ONCE = 8
 
 /** Unpacks a few at once, up to the body that uses the room up. Items are small, but their unpacked bodies may be very large. */
 async function unpacked<Found extends ResourceVersion | DamagedVersion>(
-  contents: readonly (Content | undefined)[],
+  contents: readonly (VersionContent | undefined)[],
   room = Number.POSITIVE_INFINITY,
-  unpack: (content: Content, index: number) => Promise<Found>,
+  unpack: (content: VersionContent, index: number) => Promise<Found>,
 ): Promise<readonly (Found | undefined)[]> {
   const atOnce = room === Number.POSITIVE_INFINITY ? contents.length : UNPACKED_AT_ONCE
   const found: (Found | undefined)[] = []
@@ -183,6 +183,6 @@ async function unpacked<Found extends ResourceVersion | DamagedVersion>(
 
 const PAGE = 100
 
-function inHead(head: Resolved | undefined, versionId: number): Content | undefined {
+function inHead(head: ResolvedHead | undefined, versionId: number): VersionContent | undefined {
   return [head?.current, head?.before].find((content) => content?.vid === versionId)
 }

@@ -3,12 +3,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import type { Clock } from '../../../ports/execution/clock.ts'
-import { checkDistinct } from '../../../ports/store/commit-checks.ts'
+import { checkCommit } from '../../../ports/store/commit-checks.ts'
 import type { RecentWrites } from '../../../ports/store/recent-writes.ts'
 import type {
   CommitResult,
   DamagedVersion,
-  Guard,
   HistoryPage,
   HistoryPosition,
   HistoryScope,
@@ -20,25 +19,26 @@ import type {
   ScanExtent,
   ScanPage,
   ScanRequest,
+  UniquenessGuard,
   VersionKey,
   Write,
 } from '../../../ports/store/resource-store.ts'
 import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
-import type { KnownTenants } from '../../../ports/store/tenants.ts'
+import type { StoredTenants } from '../../../ports/store/tenants.ts'
 import { commit } from '../commit/commit.ts'
 import { settleTransaction, sweepTransactions } from '../commit/settle.ts'
-import { Unanswered } from '../retry.ts'
-import { Dynamo, type Ends, NEVER } from '../table-client.ts'
-import { MOST_LAG, STAMP_TIME, shownAfter } from '../time-limits.ts'
-import { sweepBodies, type Written } from './body-sweep.ts'
-import { History } from './history.ts'
-import { lagBelow, noteLag, notingRefusals } from './index-lag.ts'
-import type { Source } from './index-windows.ts'
-import { Reader } from './reader.ts'
-import { recentHeads } from './recent-heads.ts'
+import { UnansweredRead } from '../retry.ts'
+import { type Deadline, NO_DEADLINE, TableClient } from '../table-client.ts'
+import { MAX_INDEX_LAG_MS, MAX_STAMP_AGE_MS, visibilityDelay } from '../time-limits.ts'
+import { sweepBodies, type WriteTimeRange } from './body-sweep.ts'
+import { HistoryReader } from './history.ts'
+import { noteLag, readLagBelow, withRefusalNotes } from './index-lag.ts'
+import type { IndexSource } from './index-windows.ts'
+import { VersionReader } from './reader.ts'
+import { readRecentHeads } from './recent-heads.ts'
 import { type ScanOptions, scanExtent, scanPages } from './scan.ts'
 import { Tenants } from './tenants.ts'
-import { type Shards, Types } from './type-shards.ts'
+import { type ShardCounts, TypeShards } from './type-shards.ts'
 
 export type DynamoDbStoreOptions = {
   /** Without retries of its own: the store knows which calls may be repeated. */
@@ -46,13 +46,13 @@ export type DynamoDbStoreOptions = {
   readonly table: string
   readonly blobs: BlobStore
   readonly clock: Clock
-  readonly shards?: Shards
+  readonly shards?: ShardCounts
   /** How often a call is tried while it is refused or unanswered. */
   readonly attempts?: number
   /** What one try may take: ms. */
   readonly patience?: number
   /** From when on nothing is sent, of whatever was begun. */
-  readonly ends?: Ends
+  readonly ends?: Deadline
   /** What a commit of more actions takes is decided by a record of its own. At most 100. */
   readonly mostActions?: number
   /** How long such a commit may take before others may abort it: ms. */
@@ -65,13 +65,13 @@ export type DynamoDbStoreOptions = {
 }
 
 const DEFAULTS = {
-  ends: NEVER,
+  ends: NO_DEADLINE,
   shards: () => 1,
   attempts: 10,
   patience: 2_000,
   mostActions: 100,
   transactionTime: 30_000,
-  stampTime: STAMP_TIME,
+  stampTime: MAX_STAMP_AGE_MS,
   settleTime: 2_000,
   wait: (time: number) => wait(time),
 }
@@ -79,28 +79,28 @@ const DEFAULTS = {
 /** Lag of the index, in ms, from which the latest writes do not wait for it. A request has 29 s, and may look at several types. */
 const LONGEST_WAITED = 2_001
 
-export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, SettledVersions, KnownTenants {
-  readonly #dynamo: Dynamo
+export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, SettledVersions, StoredTenants {
+  readonly #dynamo: TableClient
   readonly #options: Required<DynamoDbStoreOptions>
   readonly #tenants: Tenants
-  readonly #types: Types
-  readonly #reader: Reader
-  readonly #history: History
+  readonly #types: TypeShards
+  readonly #reader: VersionReader
+  readonly #history: HistoryReader
 
   constructor(options: DynamoDbStoreOptions) {
     this.#options = { ...DEFAULTS, ...options }
     const { client, table, blobs, clock, shards, ends } = this.#options
-    const plain = new Dynamo(client, table, this.#options, ends)
-    const noting = notingRefusals(
+    const plain = new TableClient(client, table, this.#options, ends)
+    const noting = withRefusalNotes(
       client,
       (...lag) => noteLag(plain, ...lag),
       () => clock.now(),
     )
-    this.#dynamo = new Dynamo(noting, table, this.#options, ends)
+    this.#dynamo = new TableClient(noting, table, this.#options, ends)
     this.#tenants = new Tenants(this.#dynamo)
-    this.#types = new Types(this.#dynamo, shards)
-    this.#reader = new Reader(this.#dynamo, blobs, clock)
-    this.#history = new History(this.#dynamo, this.#reader, this.#types, clock)
+    this.#types = new TypeShards(this.#dynamo, shards)
+    this.#reader = new VersionReader(this.#dynamo, blobs, clock)
+    this.#history = new HistoryReader(this.#dynamo, this.#reader, this.#types, clock)
   }
 
   async current(keys: readonly ResourceKey[], room?: number): Promise<readonly (ResourceVersion | undefined)[]> {
@@ -132,24 +132,24 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return { dynamo: this.#dynamo, reader: this.#reader, types: this.#types, copiesShown: (source) => this.#copiesShown(source) }
   }
 
-  async #copiesShown(source: Source): Promise<void> {
+  async #copiesShown(source: IndexSource): Promise<void> {
     const { clock, settleTime, wait } = this.#options
     if (settleTime === 0) return
-    const lag = await lagBelow(MOST_LAG + 1, this.#dynamo, clock.now(), source)
-    await wait(Math.max(settleTime, shownAfter(lag)))
+    const lag = await readLagBelow(MAX_INDEX_LAG_MS + 1, this.#dynamo, clock.now(), source)
+    await wait(Math.max(settleTime, visibilityDelay(lag)))
   }
 
   /** A lag below a second, which is not noted, is not waited for. WritesHidden where the index lags for longer than a request can wait. */
   recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion> {
     const writesShown = () => this.#writesShown(scope)
-    return recentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, writesShown }, scope, since, most)
+    return readRecentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, writesShown }, scope, since, most)
   }
 
   async #writesShown(scope: { readonly tenant: string; readonly type: string }): Promise<void> {
     const { clock, wait } = this.#options
-    const lag = await lagBelow(LONGEST_WAITED, this.#dynamo, clock.now(), scope)
+    const lag = await readLagBelow(LONGEST_WAITED, this.#dynamo, clock.now(), scope)
     // guard: recent-writes-wait-for-the-index
-    if (lag > 0) await wait(shownAfter(lag))
+    if (lag > 0) await wait(visibilityDelay(lag))
   }
 
   settled(tenant: string, instant: number): Promise<boolean> {
@@ -160,8 +160,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return this.#tenants.all()
   }
 
-  async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
-    checkDistinct(writes, guards)
+  async commit(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
+    checkCommit(writes, guards)
     await this.#tenants.register(writes)
     await this.#types.register(writes)
     return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards).catch(unsure)
@@ -173,7 +173,7 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   }
 
   /** Removes large bodies no version names, of those written before the instant: ms since 1970. How many it removed. */
-  sweepBodies(written: Written): Promise<number> {
+  sweepBodies(written: WriteTimeRange): Promise<number> {
     return sweepBodies(this.#dynamo, this.#options.blobs, written)
   }
 
@@ -185,5 +185,5 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
 
 /** A reading of a commit that nobody answered may have come after a write. */
 function unsure(error: unknown): never {
-  throw error instanceof Unanswered ? error.cause : error
+  throw error instanceof UnansweredRead ? error.cause : error
 }

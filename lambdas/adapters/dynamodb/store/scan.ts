@@ -3,13 +3,13 @@
  * or as a copy superseded since. So every place is visited once, and no resource comes twice.
  */
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
-import type { Dynamo } from '../table-client.ts'
-import { behind, instantPlace } from '../table-keys.ts'
+import type { TableClient } from '../table-client.ts'
+import { instantSortKey, sortKeyAfter } from '../table-keys.ts'
 import { readEntries } from './entries-at.ts'
-import { PAGE_WEIGHT } from './history.ts'
-import { countSource, distinct, type Entry, type Range, readSource, type Source } from './index-windows.ts'
-import type { Reader } from './reader.ts'
-import type { Types } from './type-shards.ts'
+import { MAX_PAGE_BYTES } from './history.ts'
+import { countSource, distinctEntries, type IndexEntry, type IndexSource, readSource, type SortKeyRange } from './index-windows.ts'
+import type { VersionReader } from './reader.ts'
+import type { TypeShards } from './type-shards.ts'
 
 /** Index entries held at once, of about 200 bytes. */
 const ENTRIES = 20_000
@@ -18,19 +18,19 @@ const ENTRIES = 20_000
 type Cursor = readonly [shard: number, of: number, after: string]
 
 export type ScanOptions = {
-  readonly dynamo: Dynamo
-  readonly reader: Reader
-  readonly types: Types
+  readonly dynamo: TableClient
+  readonly reader: VersionReader
+  readonly types: TypeShards
   /** Waits as long as the index may show a copy later than it stops showing the head. */
-  readonly copiesShown: (source: Source) => Promise<void>
+  readonly copiesShown: (source: IndexSource) => Promise<void>
 }
 
 type Part = Omit<ScanRequest, 'cursor' | 'limit'>
 
-const rangeOf = ({ asOf, since = -1, until = asOf }: Part): Range => ({
+const rangeOf = ({ asOf, since = -1, until = asOf }: Part): SortKeyRange => ({
   // guard: scan-ends-at-its-instant
-  from: instantPlace(Math.min(asOf, until)),
-  to: behind(instantPlace(since + 1)),
+  from: instantSortKey(Math.min(asOf, until)),
+  to: sortKeyAfter(instantSortKey(since + 1)),
 })
 
 export async function* scanPages(options: ScanOptions, request: ScanRequest): AsyncGenerator<ScanPage> {
@@ -51,12 +51,12 @@ export async function* scanPages(options: ScanOptions, request: ScanRequest): As
 /** `after`: the place it ends at; none: all of the source is read. */
 type SourcePage = Omit<ScanPage, 'cursor'> & { readonly after?: string }
 
-async function* pagesOf(options: ScanOptions, request: ScanRequest, source: Source, range: Range): AsyncGenerator<SourcePage> {
+async function* pagesOf(options: ScanOptions, request: ScanRequest, source: IndexSource, range: SortKeyRange): AsyncGenerator<SourcePage> {
   let from = range.from
   for (let size = Math.min(ENTRIES, 4 * request.limit); ; size = ENTRIES) {
     const { entries, end } = await window(options, source, { ...range, from }, size)
     for await (const { last, ...page } of read(options.reader, entries, request)) {
-      const after = last === undefined ? end : behind(last.gsk)
+      const after = last === undefined ? end : sortKeyAfter(last.gsk)
       yield { ...page, ...(after === undefined ? {} : { after }) }
     }
     if (end === undefined) return
@@ -67,26 +67,26 @@ async function* pagesOf(options: ScanOptions, request: ScanRequest, source: Sour
 /** All entries up to a place, of heads and of copies. No `end`: to the end. */
 async function window(
   { dynamo, copiesShown }: ScanOptions,
-  source: Source,
-  range: Range,
+  source: IndexSource,
+  range: SortKeyRange,
   size: number,
-): Promise<{ readonly entries: readonly Entry[]; readonly end?: string }> {
+): Promise<{ readonly entries: readonly IndexEntry[]; readonly end?: string }> {
   const heads = await readSource(dynamo, 'c', source, range, size)
   await copiesShown(source)
-  const to = heads.isAll ? range.to : behind(heads.entries.at(-1)!.gsk)
+  const to = heads.isAll ? range.to : sortKeyAfter(heads.entries.at(-1)!.gsk)
   const past = await readSource(dynamo, 'h', source, { ...range, to }, size)
-  const end = past.isAll ? (heads.isAll ? undefined : to) : behind(past.entries.at(-1)!.gsk)
+  const end = past.isAll ? (heads.isAll ? undefined : to) : sortKeyAfter(past.entries.at(-1)!.gsk)
   const within = [...heads.entries, ...past.entries].filter(({ gsk }) => end === undefined || gsk < end)
-  const entries = distinct(within).toSorted((a, b) => (a.gsk < b.gsk ? -1 : 1))
+  const entries = distinctEntries(within).toSorted((a, b) => (a.gsk < b.gsk ? -1 : 1))
   return { entries, ...(end === undefined ? {} : { end }) }
 }
 
 /** Pages up to the limit; `last`: the entry one ended at before all were read. */
 async function* read(
-  reader: Reader,
-  entries: readonly Entry[],
+  reader: VersionReader,
+  entries: readonly IndexEntry[],
   { asOf, deletions = false, tellsDamaged = false, limit }: ScanRequest,
-): AsyncGenerator<Omit<ScanPage, 'cursor'> & { readonly last?: Entry }> {
+): AsyncGenerator<Omit<ScanPage, 'cursor'> & { readonly last?: IndexEntry }> {
   let versions: ResourceVersion[] = []
   let damaged: DamagedVersion[] = []
   const found = () => (damaged.length === 0 ? { versions } : { versions, damaged })
@@ -97,7 +97,7 @@ async function* read(
     if ('damage' in version) damaged.push(version)
     else versions.push(version)
     weight += 'damage' in version ? 0 : version.body.length
-    if ((versions.length + damaged.length < limit && weight <= PAGE_WEIGHT) || key === entries.at(-1)) continue
+    if ((versions.length + damaged.length < limit && weight <= MAX_PAGE_BYTES) || key === entries.at(-1)) continue
     yield { ...found(), last: key }
     ;[versions, damaged, weight] = [[], [], 0]
   }

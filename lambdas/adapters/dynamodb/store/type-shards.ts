@@ -1,18 +1,18 @@
 /** Which types a tenant has resources of, and over how many partitions of the index each is spread. */
 import type { Write } from '../../../ports/store/resource-store.ts'
-import type { Dynamo } from '../table-client.ts'
+import type { TableClient } from '../table-client.ts'
 import { tenantKey } from '../table-keys.ts'
-import type { Source } from './index-windows.ts'
+import type { IndexSource } from './index-windows.ts'
 
 /** How many partitions of the index a type is spread over: 1,000 writes a second each. May only grow. */
-export type Shards = (type: string) => number
+export type ShardCounts = (type: string) => number
 
-export class Types {
-  readonly #dynamo: Dynamo
-  readonly #shards: Shards
+export class TypeShards {
+  readonly #dynamo: TableClient
+  readonly #shards: ShardCounts
   readonly #known = new Set<string>()
 
-  constructor(dynamo: Dynamo, shards: Shards) {
+  constructor(dynamo: TableClient, shards: ShardCounts) {
     this.#dynamo = dynamo
     this.#shards = shards
   }
@@ -33,8 +33,8 @@ export class Types {
   }
 
   /** The sources of the index for one type, or all of a tenant; as many as any writer ever used. */
-  async sources(tenant: string, type?: string): Promise<readonly Source[]> {
-    const sources: Source[] = []
+  async sources(tenant: string, type?: string): Promise<readonly IndexSource[]> {
+    const sources: IndexSource[] = []
     const { pk, sk } = keyOf(tenant, type ?? '')
     const expression = type === undefined ? 'pk = :pk AND begins_with(sk, :sk)' : 'pk = :pk AND sk = :sk'
     for await (const item of this.#dynamo.query({

@@ -2,13 +2,13 @@
  * The beats of a pulse as items of the table, each in a partition of its own. The stream reports them as it reports heads. The index shows
  * some of them, as late as heads.
  */
-import type { Beat } from '../../../ports/search/heartbeat.ts'
-import type { Dynamo, Item } from '../table-client.ts'
-import { INDEX } from '../table-keys.ts'
+import type { ShardHeartbeat } from '../../../ports/search/heartbeat.ts'
+import type { Item, TableClient } from '../table-client.ts'
+import { INDEX_NAME } from '../table-keys.ts'
 import type { StreamRecord } from './stream.ts'
 
 /** The sort key of beats. */
-export const BEAT = 'P'
+export const HEARTBEAT_SORT_KEY = 'P'
 
 const PARTITION = '#PULSE#'
 
@@ -19,22 +19,22 @@ const keyOf = (place: number): string => `${PARTITION}${place}`
 const isIndexed = (place: number): boolean => place % INDEXED === 0
 
 /** `sup` is the attribute that the index carries. With the same `gsk` each time, the entry is changed in its place, for one unit. */
-export const beatItem = ({ place, sent }: Beat): Item => ({
-  ...{ pk: keyOf(place), sk: BEAT, sent },
-  ...(isIndexed(place) ? { gpk: keyOf(place), gsk: BEAT, sup: sent } : {}),
+export const heartbeatItem = ({ place, sent }: ShardHeartbeat): Item => ({
+  ...{ pk: keyOf(place), sk: HEARTBEAT_SORT_KEY, sent },
+  ...(isIndexed(place) ? { gpk: keyOf(place), gsk: HEARTBEAT_SORT_KEY, sup: sent } : {}),
 })
 
 /** Returns the beats, of those given, that the index of the table does not show yet. */
-export async function hiddenBeats(dynamo: Dynamo, beats: readonly Beat[]): Promise<readonly Beat[]> {
+export async function hiddenHeartbeats(dynamo: TableClient, beats: readonly ShardHeartbeat[]): Promise<readonly ShardHeartbeat[]> {
   const indexed = beats.filter(({ place }) => isIndexed(place))
   const hidden = await Promise.all(indexed.map(async ({ place, sent }) => (await shownBeat(dynamo, place)) < sent))
   return indexed.filter((_, i) => hidden[i])
 }
 
 /** Returns when the youngest beat was sent that the index shows in a place, or 0. */
-async function shownBeat(dynamo: Dynamo, place: number): Promise<number> {
+async function shownBeat(dynamo: TableClient, place: number): Promise<number> {
   for await (const { sup } of dynamo.query({
-    IndexName: INDEX,
+    IndexName: INDEX_NAME,
     KeyConditionExpression: 'gpk = :gpk',
     ExpressionAttributeValues: { ':gpk': keyOf(place) },
   }))
@@ -43,9 +43,9 @@ async function shownBeat(dynamo: Dynamo, place: number): Promise<number> {
 }
 
 /** undefined: the record tells of none. */
-export function streamBeat({ dynamodb }: StreamRecord): Beat | undefined {
+export function heartbeatOfRecord({ dynamodb }: StreamRecord): ShardHeartbeat | undefined {
   const { pk, sk, sent } = dynamodb?.NewImage ?? {}
-  if (sk?.S !== BEAT || !pk?.S?.startsWith(PARTITION)) return undefined
+  if (sk?.S !== HEARTBEAT_SORT_KEY || !pk?.S?.startsWith(PARTITION)) return undefined
   const before = dynamodb?.OldImage?.sent?.N
   return { place: Number(pk.S.slice(PARTITION.length)), sent: Number(sent?.N), ...(before === undefined ? {} : { before: Number(before) }) }
 }

@@ -14,20 +14,20 @@ import {
   type UpdateTableCommandInput,
   UpdateTimeToLiveCommand,
 } from '@aws-sdk/client-dynamodb'
-import { EXPIRY, INDEX, TABLE } from '../table-keys.ts'
+import { EXPIRY_ATTRIBUTE, INDEX_NAME, TABLE_DEFINITION } from '../table-keys.ts'
 
-export type Units = { readonly reads: number; readonly writes: number }
+export type CapacityUnits = { readonly reads: number; readonly writes: number }
 
-export type WantedTable = {
+export type TableRequirements = {
   readonly name: string
   /** ARN of the key that encrypts it: who reads it may use no other. */
   readonly key: string
   /** Of the table of resources: it has an index, and functions follow its stream. */
   readonly isFollowed: boolean
   /** A limit of costs, units a second. */
-  readonly most?: Units
+  readonly most?: CapacityUnits
   /** What it takes at once, units a second. */
-  readonly warm?: Units
+  readonly warm?: CapacityUnits
   /** The name of the table whose history since the instant, ms since 1970, tells what differs: it has to be the one this was restored from. */
   readonly former?: { readonly name: string; readonly instant: number }
 }
@@ -41,7 +41,7 @@ export type AdoptParts = { readonly client?: DynamoDBClient; readonly pause?: ()
 
 /** The ARN of its stream, '' without one. Changes nothing that is as wanted. RangeError: it is no table that could be read, or followed. */
 export async function adoptTable(
-  wanted: WantedTable,
+  wanted: TableRequirements,
   { client = new DynamoDBClient(), pause = () => wait(SECOND) }: AdoptParts = {},
 ): Promise<string> {
   const TableName = wanted.name
@@ -52,7 +52,7 @@ export async function adoptTable(
       return Table.TableStatus === 'ACTIVE' ? Table : undefined
     })
   const found = await active()
-  const why = unfit(found, wanted)
+  const why = mismatchOf(found, wanted)
   if (why !== undefined) throw new RangeError(`The table ${TableName} ${why}`)
   // DynamoDB takes one at a time.
   for (const change of changesOf(found, wanted)) {
@@ -80,24 +80,24 @@ function patience(pause: () => Promise<unknown>): Patiently {
 }
 
 /** Why it cannot count as that table. */
-export function unfit(table: TableDescription, wanted: WantedTable): string | undefined {
-  if (!isSame(table.KeySchema, TABLE.KeySchema)) return 'has other keys'
+export function mismatchOf(table: TableDescription, wanted: TableRequirements): string | undefined {
+  if (!isSame(table.KeySchema, TABLE_DEFINITION.KeySchema)) return 'has other keys'
   // guard: adopted-table-key
   if (table.SSEDescription?.KMSMasterKeyArn !== wanted.key) return 'is not encrypted with the key of the stage'
   return wanted.isFollowed ? (unfollowable(table) ?? otherOrigin(table, wanted)) : undefined
 }
 
 function unfollowable({ GlobalSecondaryIndexes = [], StreamSpecification }: TableDescription): string | undefined {
-  const isThere = (index: (typeof TABLE.GlobalSecondaryIndexes)[number]): boolean =>
+  const isThere = (index: (typeof TABLE_DEFINITION.GlobalSecondaryIndexes)[number]): boolean =>
     GlobalSecondaryIndexes.some(({ IndexName, KeySchema }) => IndexName === index.IndexName && isSame(KeySchema, index.KeySchema))
-  if (!TABLE.GlobalSecondaryIndexes.every(isThere)) return `has no index ${INDEX} of these keys`
+  if (!TABLE_DEFINITION.GlobalSecondaryIndexes.every(isThere)) return `has no index ${INDEX_NAME} of these keys`
   return StreamSpecification?.StreamEnabled && StreamSpecification.StreamViewType !== VIEW
     ? 'has a stream of another view: disable it'
     : undefined
 }
 
 /** What another table was told since says nothing of this one. */
-function otherOrigin({ RestoreSummary }: TableDescription, { former }: WantedTable): string | undefined {
+function otherOrigin({ RestoreSummary }: TableDescription, { former }: TableRequirements): string | undefined {
   if (former === undefined) return undefined
   const { SourceTableArn, RestoreDateTime } = RestoreSummary ?? {}
   // guard: adopted-table-source
@@ -113,7 +113,7 @@ const isSame = (found: unknown, wanted: unknown): boolean => JSON.stringify(foun
 
 type Change = Omit<UpdateTableCommandInput, 'TableName'>
 
-function* changesOf(table: TableDescription, { isFollowed, most, warm }: WantedTable): Generator<Change> {
+function* changesOf(table: TableDescription, { isFollowed, most, warm }: TableRequirements): Generator<Change> {
   if (isFollowed && !table.StreamSpecification?.StreamEnabled) yield { StreamSpecification: { StreamEnabled: true, StreamViewType: VIEW } }
   if (!table.DeletionProtectionEnabled) yield { DeletionProtectionEnabled: true }
   const { MaxReadRequestUnits, MaxWriteRequestUnits } = table.OnDemandThroughput ?? {}
@@ -133,8 +133,8 @@ function* changesOf(table: TableDescription, { isFollowed, most, warm }: WantedT
 async function letExpire(client: DynamoDBClient, TableName: string): Promise<void> {
   const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName }))
   const { TimeToLiveStatus: status = 'DISABLED', AttributeName } = TimeToLiveDescription ?? {}
-  if (status.startsWith('ENABL') && AttributeName === EXPIRY) return
-  await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification: { AttributeName: EXPIRY, Enabled: true } }))
+  if (status.startsWith('ENABL') && AttributeName === EXPIRY_ATTRIBUTE) return
+  await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification: { AttributeName: EXPIRY_ATTRIBUTE, Enabled: true } }))
 }
 
 async function letRecover(client: DynamoDBClient, TableName: string, patiently: Patiently): Promise<void> {

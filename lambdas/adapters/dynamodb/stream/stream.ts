@@ -5,9 +5,9 @@
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
-import { type EventValue, plainItem } from '../attributes.ts'
-import { RECORD, type Transaction } from '../commit/transaction-record.ts'
-import { HEAD, keyOfHead } from '../table-keys.ts'
+import { type EventValue, toPlainItem } from '../attributes.ts'
+import { RECORD_SORT_KEY, type Transaction } from '../commit/transaction-record.ts'
+import { HEAD_SORT_KEY, parsePrimaryKey } from '../table-keys.ts'
 import { type HeadItem, versionOf } from '../version-item.ts'
 
 export type StreamRecord = {
@@ -31,12 +31,12 @@ export const isOfTable = ({ eventSourceARN }: StreamRecord, table: string): bool
  * The version a record tells of. undefined: none, as for copies, guards, records of transactions, and heads a transaction has staged
  * something at, which a record of their own follows when it is settled. A version that is damaged comes without a body.
  */
-export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore): Promise<ResourceVersion | undefined> {
+export async function versionOfRecord({ dynamodb }: StreamRecord, blobs: BlobStore): Promise<ResourceVersion | undefined> {
   const image = dynamodb?.NewImage
-  if (image?.sk?.S !== HEAD || image.ptx !== undefined) return undefined
-  const { pk, v } = plainItem(image) as unknown as HeadItem
+  if (image?.sk?.S !== HEAD_SORT_KEY || image.ptx !== undefined) return undefined
+  const { pk, v } = toPlainItem(image) as unknown as HeadItem
   if (v === undefined) return undefined
-  const key = keyOfHead(pk)
+  const key = parsePrimaryKey(pk)
   try {
     return await versionOf(key, v, blobs)
   } catch (error) {
@@ -46,8 +46,8 @@ export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore
 }
 
 /** The large transaction that a record tells to be decided, and not settled yet. undefined: the record is another item's, or tells less or more. */
-export function streamTransaction({ dynamodb }: StreamRecord): Transaction | undefined {
+export function transactionOfRecord({ dynamodb }: StreamRecord): Transaction | undefined {
   const { sk, state, gpk, settled, tenant, id } = dynamodb?.NewImage ?? {}
-  if (sk?.S !== RECORD || state?.S === 'PENDING' || gpk === undefined || settled !== undefined) return undefined
+  if (sk?.S !== RECORD_SORT_KEY || state?.S === 'PENDING' || gpk === undefined || settled !== undefined) return undefined
   return { tenant: tenant?.S ?? '', id: id?.S ?? '' }
 }

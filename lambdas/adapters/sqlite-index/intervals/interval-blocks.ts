@@ -1,28 +1,28 @@
 /** The blocks of intervals on disk, with their lowest and highest bounds. What was read lately is kept decoded. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from '../lists/block-lists.ts'
-import { ALL, type DocSet, firstOf, lastOf } from '../lists/document-sets.ts'
-import { packed, unpack } from '../lists/packing.ts'
-import { type Budget, TICK } from '../reading/budget.ts'
+import { DOC_NUMBER_END, type DocSet, firstOf, lastOf } from '../lists/document-sets.ts'
+import { packNumbers, unpackNumbers } from '../lists/packing.ts'
+import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import { Statements } from '../statements.ts'
-import { type Entries, highestOf, INTERVAL_BYTES, lowestOf, type Parted, parted } from './interval-scan.ts'
+import { highestOf, INTERVAL_BYTES, type IntervalEntries, lowestOf, type SummarizedEntries, summarizeEntries } from './interval-scan.ts'
 import { extremesOf, type IntervalTest } from './interval-test.ts'
 
 /** Bytes of what is kept decoded. */
 const MOST_KEPT = 18_000_000
 
-type IntervalBlock = Block<Parted> & { readonly lowest: number; readonly highest: number }
+type IntervalBlock = Block<SummarizedEntries> & { readonly lowest: number; readonly highest: number }
 /** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
 type BlockRow = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
 
-type FieldBlocks = readonly [field: number, blocks: readonly Parted[]]
+type FieldBlocks = readonly [field: number, blocks: readonly SummarizedEntries[]]
 
 export class IntervalBlocks {
   readonly #lists = new BlockLists<number, IntervalBlock>(MOST_KEPT, bytesOf)
-  readonly #budget: Budget
+  readonly #budget: SearchBudget
   readonly #statements
 
-  constructor(db: DatabaseSync, budget: Budget) {
+  constructor(db: DatabaseSync, budget: SearchBudget) {
     this.#budget = budget
     const statements = new Statements(db)
     const rows = 'SELECT first, n, docs, bounds, field FROM span WHERE field'
@@ -34,7 +34,7 @@ export class IntervalBlocks {
       block: statements.lists(`${rows} = ? AND first = ?`),
       any: statements.lists('SELECT 1 FROM span WHERE field = ? LIMIT 1'),
       ofMany: statements.lists(
-        `${rows} IN (SELECT value FROM json_each(?)) AND ${TICK.text} AND lowest <= ? AND highest >= ? AND first <= ? AND last >= ?`,
+        `${rows} IN (SELECT value FROM json_each(?)) AND ${BUDGET_CONDITION.text} AND lowest <= ? AND highest >= ? AND first <= ? AND last >= ?`,
       ),
     }
   }
@@ -56,8 +56,12 @@ export class IntervalBlocks {
   }
 
   /** The same of so many fields that they are not kept, block by block. */
-  *amongMany(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): Generator<readonly [field: number, Entries]> {
-    const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
+  *amongMany(
+    fields: readonly number[],
+    { anyOf }: IntervalTest,
+    docs: DocSet | undefined,
+  ): Generator<readonly [field: number, IntervalEntries]> {
+    const [from, to] = docs === undefined ? [0, DOC_NUMBER_END] : [firstOf(docs), lastOf(docs)]
     for (const { least, most } of anyOf.map(extremesOf)) {
       const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`, most, least, to, from) as unknown as readonly BlockRow[]
       for (const row of rows) yield [row[4], decoded(row)]
@@ -69,12 +73,12 @@ export class IntervalBlocks {
   }
 
   /** The block that the document lies in, or the one before it. */
-  holding(field: number, doc: number): { readonly first: number; readonly entries: Entries } | undefined {
+  holding(field: number, doc: number): { readonly first: number; readonly entries: IntervalEntries } | undefined {
     const row = this.#statements.holding.get(field, doc) as unknown as BlockRow | undefined
     return row === undefined ? undefined : { first: row[0], entries: decoded(row) }
   }
 
-  put(field: number, entries: Entries): void {
+  put(field: number, entries: IntervalEntries): void {
     const { docs, lows, highs } = entries
     const n = docs.length
     const bounds = new Float64Array(2 * n)
@@ -82,7 +86,7 @@ export class IntervalBlocks {
     bounds.set(highs, n)
     const [first, last] = [docs[0]!, docs[n - 1]!]
     const [lowest, highest] = [lowestOf(lows), highestOf(highs)]
-    this.#statements.put.run(field, first, last, n, lowest, highest, packed(docs, 0, n, first), new Uint8Array(bounds.buffer))
+    this.#statements.put.run(field, first, last, n, lowest, highest, packNumbers(docs, 0, n, first), new Uint8Array(bounds.buffer))
     this.#lists.put(field, { first, last, n, lowest, highest, entries: undefined })
   }
 
@@ -106,10 +110,10 @@ export class IntervalBlocks {
     )
   }
 
-  #entriesOf(field: number, list: BlockList<IntervalBlock>, block: IntervalBlock): Parted {
+  #entriesOf(field: number, list: BlockList<IntervalBlock>, block: IntervalBlock): SummarizedEntries {
     this.#budget.tick()
     if (block.entries !== undefined) return block.entries
-    const entries = parted(decoded(this.#statements.block.get(field, block.first) as unknown as BlockRow))
+    const entries = summarizeEntries(decoded(this.#statements.block.get(field, block.first) as unknown as BlockRow))
     this.#lists.keep(field, list, block, entries)
     return entries
   }
@@ -122,11 +126,12 @@ function touching({ anyOf }: IntervalTest): (block: IntervalBlock) => boolean {
 }
 
 /** With the objects of a block. */
-const bytesOf = (block: Parted | undefined): number => (block === undefined ? 0 : 400 + INTERVAL_BYTES * block.entries.docs.length)
+const bytesOf = (block: SummarizedEntries | undefined): number =>
+  block === undefined ? 0 : 400 + INTERVAL_BYTES * block.entries.docs.length
 
-function decoded([first, n, packedDocs, bytes]: BlockRow): Entries {
+function decoded([first, n, packedDocs, bytes]: BlockRow): IntervalEntries {
   const docs = new Uint32Array(n)
-  unpack(packedDocs, first, docs, 0)
+  unpackNumbers(packedDocs, first, docs, 0)
   const { buffer, byteOffset } = bytes
   return { docs, lows: new Float64Array(buffer, byteOffset, n), highs: new Float64Array(buffer, byteOffset + 8 * n, n) }
 }

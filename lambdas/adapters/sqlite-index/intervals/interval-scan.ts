@@ -1,20 +1,31 @@
 /** The documents of blocks of intervals that pass a test. */
-import { compact, type Dense, type DocSet, type Docs, dense, docsOf, isList, isMany, markBetween, NO_DOCS } from '../lists/document-sets.ts'
-import { type Bounds, extremesOf, type IntervalTest, passes } from './interval-test.ts'
+import {
+  compact,
+  type DocBits,
+  type DocList,
+  type DocSet,
+  docBitsOf,
+  docListOf,
+  isDense,
+  isList,
+  markBetween,
+  NO_DOCS,
+} from '../lists/document-sets.ts'
+import { extremesOf, type IntervalBounds, type IntervalTest, isWithinBounds } from './interval-test.ts'
 
 /** Intervals with their documents, those of a document together. */
-export type Columns = { readonly docs: ArrayLike<number>; readonly lows: ArrayLike<number>; readonly highs: ArrayLike<number> }
+export type IntervalColumns = { readonly docs: ArrayLike<number>; readonly lows: ArrayLike<number>; readonly highs: ArrayLike<number> }
 /** Documents in ascending order. */
-export type Entries = { readonly docs: Docs; readonly lows: Float64Array; readonly highs: Float64Array }
+export type IntervalEntries = { readonly docs: DocList; readonly lows: Float64Array; readonly highs: Float64Array }
 /**
  * With the lowest and highest bounds of its parts: neighbours often lie near to each other, so that few intervals must be looked at one by one.
  * `bits`: its documents, where they are many.
  */
-export type Parted = {
-  readonly entries: Entries
+export type SummarizedEntries = {
+  readonly entries: IntervalEntries
   readonly lowest: Float64Array
   readonly highest: Float64Array
-  readonly bits: Dense | undefined
+  readonly bits: DocBits | undefined
 }
 
 /** Intervals of a part. */
@@ -22,7 +33,7 @@ const PART = 32
 /** Bytes of an interval in its part, about. */
 export const INTERVAL_BYTES = 25
 
-export function parted(entries: Entries): Parted {
+export function summarizeEntries(entries: IntervalEntries): SummarizedEntries {
   const { docs, lows, highs } = entries
   const parts = Math.ceil(docs.length / PART)
   const [lowest, highest] = [new Float64Array(parts), new Float64Array(parts)]
@@ -30,7 +41,7 @@ export function parted(entries: Entries): Parted {
     lowest[i] = lowestOf(lows.subarray(i * PART, (i + 1) * PART))
     highest[i] = highestOf(highs.subarray(i * PART, (i + 1) * PART))
   }
-  const set = compact(docsOf(docs.slice()))
+  const set = compact(docListOf(docs.slice()))
   return { entries, lowest, highest, bits: isList(set) ? undefined : set }
 }
 
@@ -38,39 +49,44 @@ export const lowestOf = (numbers: Float64Array): number => numbers.reduce((a, b)
 export const highestOf = (numbers: Float64Array): number => numbers.reduce((a, b) => Math.max(a, b))
 
 /** Of the blocks of a field, in ascending order. */
-export function passingOf(blocks: readonly Parted[], test: IntervalTest): DocSet {
+export function findPassingDocs(blocks: readonly SummarizedEntries[], test: IntervalTest): DocSet {
   const [first, last] = [blocks[0]?.entries.docs[0], blocks.at(-1)?.entries.docs.at(-1)]
   if (first === undefined || last === undefined) return NO_DOCS
   const size = blocks.reduce((sum, { entries }) => sum + entries.docs.length, 0)
-  return test.width === 1 && isMany(size, last - first) ? inBits(blocks, test, first, last) : inList(blocks, test, size)
+  return test.width === 1 && isDense(size, last - first) ? inBits(blocks, test, first, last) : inList(blocks, test, size)
 }
 
-export function passing({ docs, lows, highs }: Columns, { anyOf, width, others }: IntervalTest): Docs {
+export function filterDocs({ docs, lows, highs }: IntervalColumns, { anyOf, width, others }: IntervalTest): DocList {
   const into = new Uint32Array(docs.length)
   let n = 0
   for (let i = 0; i < docs.length; i += width)
     if (passesAny(lows[i]!, highs[i]!, anyOf) && othersPass(lows, highs, i + 1, others)) into[n++] = docs[i]!
-  return docsOf(into.subarray(0, n))
+  return docListOf(into.subarray(0, n))
 }
 
-function passesAny(low: number, high: number, anyOf: readonly Bounds[]): boolean {
-  for (let i = 0; i < anyOf.length; i++) if (passes(low, high, anyOf[i]!)) return true
+function passesAny(low: number, high: number, anyOf: readonly IntervalBounds[]): boolean {
+  for (let i = 0; i < anyOf.length; i++) if (isWithinBounds(low, high, anyOf[i]!)) return true
   return false
 }
 
-function othersPass(lows: ArrayLike<number>, highs: ArrayLike<number>, from: number, others: readonly Bounds[]): boolean {
-  for (let i = 0; i < others.length; i++) if (!passes(lows[from + i]!, highs[from + i]!, others[i]!)) return false
+function othersPass(lows: ArrayLike<number>, highs: ArrayLike<number>, from: number, others: readonly IntervalBounds[]): boolean {
+  for (let i = 0; i < others.length; i++) if (!isWithinBounds(lows[from + i]!, highs[from + i]!, others[i]!)) return false
   return true
 }
 
-function inBits(blocks: readonly Parted[], { anyOf }: IntervalTest, first: number, last: number): DocSet {
+function inBits(blocks: readonly SummarizedEntries[], { anyOf }: IntervalTest, first: number, last: number): DocSet {
   const base = first >>> 5
   const words = new Uint32Array((last >>> 5) - base + 1)
   for (const bounds of anyOf) for (const block of blocks) markPassing(words, base, block, bounds)
-  return compact(dense(words, base))
+  return compact(docBitsOf(words, base))
 }
 
-function markPassing(words: Uint32Array, base: number, { entries, lowest, highest, bits }: Parted, bounds: Bounds): void {
+function markPassing(
+  words: Uint32Array,
+  base: number,
+  { entries, lowest, highest, bits }: SummarizedEntries,
+  bounds: IntervalBounds,
+): void {
   const { length } = entries.docs
   const { least, most } = extremesOf(bounds)
   for (let i = 0; i < lowest.length; i++) {
@@ -84,7 +100,14 @@ function markPassing(words: Uint32Array, base: number, { entries, lowest, highes
   }
 }
 
-function markEach(words: Uint32Array, base: number, { docs, lows, highs }: Entries, start: number, end: number, bounds: Bounds): void {
+function markEach(
+  words: Uint32Array,
+  base: number,
+  { docs, lows, highs }: IntervalEntries,
+  start: number,
+  end: number,
+  bounds: IntervalBounds,
+): void {
   const { lowFrom, lowTo, highFrom, highTo } = bounds
   for (let i = start; i < end; i++) {
     const low = lows[i]!
@@ -93,11 +116,11 @@ function markEach(words: Uint32Array, base: number, { docs, lows, highs }: Entri
   }
 }
 
-function inList(blocks: readonly Parted[], test: IntervalTest, size: number): DocSet {
+function inList(blocks: readonly SummarizedEntries[], test: IntervalTest, size: number): DocSet {
   const list = new Uint32Array(size)
   let n = 0
   for (const { entries } of blocks) {
-    const docs = passing(entries, test)
+    const docs = filterDocs(entries, test)
     list.set(docs, n)
     n += docs.length
   }

@@ -3,10 +3,10 @@
  * commit. All intervals of a document in a field are in one place. A field is a number: below zero it is a list of tuples.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { ALL, type DocSet, difference, docsOf, lastOf, union } from '../lists/document-sets.ts'
-import type { Budget } from '../reading/budget.ts'
+import { DOC_NUMBER_END, type DocSet, difference, docListOf, lastOf, union } from '../lists/document-sets.ts'
+import type { SearchBudget } from '../reading/budget.ts'
 import { IntervalBlocks } from './interval-blocks.ts'
-import { type Entries, passing, passingOf } from './interval-scan.ts'
+import { filterDocs, findPassingDocs, type IntervalEntries } from './interval-scan.ts'
 import type { IntervalTest } from './interval-test.ts'
 
 export type Interval = readonly [low: number, high: number]
@@ -36,7 +36,7 @@ export class Intervals {
   readonly #pending = new Map<number, Pending>()
 
   /** `onEmpty` is told of a field that is written and has no intervals. */
-  constructor(db: DatabaseSync, budget: Budget, onEmpty: (field: number) => void = () => undefined) {
+  constructor(db: DatabaseSync, budget: SearchBudget, onEmpty: (field: number) => void = () => undefined) {
     this.#blocks = new IntervalBlocks(db, budget)
     this.#onEmpty = onEmpty
   }
@@ -84,9 +84,9 @@ export class Intervals {
   read(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): DocSet {
     const written =
       fields.length > MOST_SINGLE
-        ? [...this.#blocks.amongMany(fields, test, docs)].map(([field, block]) => this.#untouched(field, passing(block, test)))
-        : this.#blocks.among(fields, test, docs).map(([field, blocks]) => this.#untouched(field, passingOf(blocks, test)))
-    const pending = fields.flatMap((field) => this.#pending.get(field) ?? []).map((each) => passing(each, test))
+        ? [...this.#blocks.amongMany(fields, test, docs)].map(([field, block]) => this.#untouched(field, filterDocs(block, test)))
+        : this.#blocks.among(fields, test, docs).map(([field, blocks]) => this.#untouched(field, findPassingDocs(blocks, test)))
+    const pending = fields.flatMap((field) => this.#pending.get(field) ?? []).map((each) => filterDocs(each, test))
     return union([...written, ...pending])
   }
 
@@ -100,13 +100,13 @@ export class Intervals {
   #untouched(field: number, docs: DocSet): DocSet {
     const pending = this.#pending.get(field)
     if (pending?.touched === undefined || pending.least > lastOf(docs)) return docs
-    return difference(docs, docsOf(Uint32Array.from(pending.touched)))
+    return difference(docs, docListOf(Uint32Array.from(pending.touched)))
   }
 
   #pendingOf(field: number): Pending {
     let pending = this.#pending.get(field)
     if (pending === undefined) {
-      pending = { docs: [], lows: [], highs: [], touched: undefined, least: ALL }
+      pending = { docs: [], lows: [], highs: [], touched: undefined, least: DOC_NUMBER_END }
       this.#pending.set(field, pending)
     }
     return pending
@@ -130,7 +130,7 @@ export class Intervals {
     if (added.docs.length === 0 && this.#blocks.isEmpty(field)) this.#onEmpty(field)
   }
 
-  #put(field: number, entries: Entries): void {
+  #put(field: number, entries: IntervalEntries): void {
     const { docs } = entries
     for (let start = 0; start < docs.length; ) {
       let end = Math.min(start + BLOCK, docs.length)
@@ -150,20 +150,20 @@ const begunWith = (doc: number, intervals: readonly Interval[]): Pending => ({
   least: doc,
 })
 
-const NO_ENTRIES: Entries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
+const NO_ENTRIES: IntervalEntries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
 
 function touch(pending: Pending, doc: number): void {
   pending.touched?.add(doc)
   if (doc < pending.least) pending.least = doc
 }
 
-function slice(entries: Entries, start: number, end: number): Entries {
+function slice(entries: IntervalEntries, start: number, end: number): IntervalEntries {
   const { docs, lows, highs } = entries
   if (start === 0 && end === docs.length) return entries
   return { docs: docs.subarray(start, end), lows: lows.subarray(start, end), highs: highs.subarray(start, end) }
 }
 
-function without(entries: Entries, gone: ReadonlySet<number> | undefined): Entries {
+function without(entries: IntervalEntries, gone: ReadonlySet<number> | undefined): IntervalEntries {
   const { docs, lows, highs } = entries
   if (gone === undefined || !docs.some((doc) => gone.has(doc))) return entries
   const isLeft = (_: number, i: number): boolean => !gone.has(docs[i]!)
@@ -171,7 +171,7 @@ function without(entries: Entries, gone: ReadonlySet<number> | undefined): Entri
 }
 
 /** Documents are in one of the two. */
-function merged(a: Entries, b: Entries): Entries {
+function merged(a: IntervalEntries, b: IntervalEntries): IntervalEntries {
   if (a.docs.length === 0) return b
   const size = a.docs.length + b.docs.length
   const into = { docs: new Uint32Array(size), lows: new Float64Array(size), highs: new Float64Array(size) }
@@ -192,7 +192,7 @@ function removePending({ docs, lows, highs }: Pending, doc: number): void {
   for (const column of [docs, lows, highs]) column.splice(start, size)
 }
 
-function inOrder({ docs, lows, highs }: Pending): Entries {
+function inOrder({ docs, lows, highs }: Pending): IntervalEntries {
   if (docs.every((doc, i) => i === 0 || docs[i - 1]! <= doc))
     return { docs: new Uint32Array(docs), lows: new Float64Array(lows), highs: new Float64Array(highs) }
   const order = Uint32Array.from(docs.keys()).sort((a, b) => docs[a]! - docs[b]!)

@@ -2,7 +2,7 @@
  * Lists of blocks as they stand on disk, known by heart in bounded memory: where each block begins and ends, and the entries that were decoded.
  * The lists that were asked for lately stay. Who writes a block tells, so that what is known is what is written.
  */
-import { type DocSet, firstFrom, firstOf, isList, lastOf } from './document-sets.ts'
+import { type DocSet, firstOf, isList, lastOf, lowerBoundIndex } from './document-sets.ts'
 
 /** `n` entries of the documents from `first` to `last`. `entries`: undefined until they are decoded. */
 export type Block<Entries> = { readonly first: number; readonly last: number; readonly n: number; entries: Entries | undefined }
@@ -128,9 +128,9 @@ export function blocksAmong<B extends Block<unknown>>({ blocks }: BlockList<B>, 
     i = blockFrom(blocks, docs[at]!, i)
     const block = blocks[i]
     if (block === undefined) break
-    at = firstFrom(docs, block.first, at)
+    at = lowerBoundIndex(docs, block.first, at)
     if (at < docs.length && docs[at]! <= block.last) found.push(block)
-    at = firstFrom(docs, block.last + 1, at)
+    at = lowerBoundIndex(docs, block.last + 1, at)
   }
   return found
 }

@@ -1,16 +1,16 @@
 /** Sets of documents, by their numbers: few as a list, many as bits. Sets are shared: nobody changes one. */
 
 /** Ascending, each once. */
-export type Docs = Uint32Array
+export type DocList = Uint32Array
 /** A bit for each number, 32 in a word, the lowest first. `base`: the number of the first word. `length`: documents. */
-export type Dense = { readonly words: Uint32Array; readonly base: number; readonly length: number }
-export type DocSet = Docs | Dense
+export type DocBits = { readonly words: Uint32Array; readonly base: number; readonly length: number }
+export type DocSet = DocList | DocBits
 
-export const NO_DOCS: Docs = new Uint32Array(0)
+export const NO_DOCS: DocList = new Uint32Array(0)
 
 /** Of numbers in any order, some perhaps twice. */
-export function docsOf(numbers: Uint32Array): Docs {
-  let [isAscending, least, highest, before] = [true, ALL, 0, 0]
+export function docListOf(numbers: Uint32Array): DocList {
+  let [isAscending, least, highest, before] = [true, DOC_NUMBER_END, 0, 0]
   for (const number of numbers) {
     if (number <= before) isAscending = false
     if (number < least) least = number
@@ -21,22 +21,22 @@ export function docsOf(numbers: Uint32Array): Docs {
   return numbers.length > (highest - least) >>> 6 ? numbersOf(bitsOf(numbers, least, highest), numbers) : distinct(numbers.sort())
 }
 
-export const isList = (set: DocSet): set is Docs => set instanceof Uint32Array
+export const isList = (set: DocSet): set is DocList => set instanceof Uint32Array
 
-export const listOf = (set: DocSet): Docs => (isList(set) ? set : numbersOf(set, new Uint32Array(set.length)))
+export const listOf = (set: DocSet): DocList => (isList(set) ? set : numbersOf(set, new Uint32Array(set.length)))
 
-export const denseOf = (set: DocSet): Dense => (isList(set) ? bitsOf(set, set[0] ?? 0, set.at(-1) ?? 0) : set)
+export const toBits = (set: DocSet): DocBits => (isList(set) ? bitsOf(set, set[0] ?? 0, set.at(-1) ?? 0) : set)
 
 /** In whichever form takes less. */
 export function compact(set: DocSet): DocSet {
-  if (isList(set)) return isMany(set.length, set.at(-1)! - set[0]!) ? denseOf(set) : set
-  return isMany(set.length, set.words.length << 5) ? set : listOf(set)
+  if (isList(set)) return isDense(set.length, set.at(-1)! - set[0]!) ? toBits(set) : set
+  return isDense(set.length, set.words.length << 5) ? set : listOf(set)
 }
 
 /** So many that bits take less than a list. `range`: from the first to the last. */
-export const isMany = (length: number, range: number): boolean => length > range >>> 5
+export const isDense = (length: number, range: number): boolean => length > range >>> 5
 
-export const isIn = ({ words, base }: Dense, doc: number): boolean => ((words[(doc >>> 5) - base] ?? 0) & (1 << (doc & 31))) !== 0
+export const hasDoc = ({ words, base }: DocBits, doc: number): boolean => ((words[(doc >>> 5) - base] ?? 0) & (1 << (doc & 31))) !== 0
 
 /** None is below it. */
 export const firstOf = (set: DocSet): number => (isList(set) ? (set[0] ?? 0) : set.base << 5)
@@ -47,13 +47,13 @@ export const lastOf = (set: DocSet): number => (isList(set) ? (set.at(-1) ?? 0) 
 export function union(sets: readonly DocSet[]): DocSet {
   const all = sets.filter(({ length }) => length > 0)
   if (all.length < 2) return all[0] ?? NO_DOCS
-  let [length, least, highest] = [0, ALL, 0]
+  let [length, least, highest] = [0, DOC_NUMBER_END, 0]
   for (const set of all) {
     length += set.length
     least = Math.min(least, firstOf(set))
     highest = Math.max(highest, lastOf(set))
   }
-  return isMany(length, highest - least) ? unionInBits(all, least, highest) : unionInList(all, length)
+  return isDense(length, highest - least) ? unionInBits(all, least, highest) : unionInList(all, length)
 }
 
 /** What is in both. */
@@ -63,18 +63,18 @@ export function intersection(a: DocSet, b: DocSet): DocSet {
 }
 
 /** What is in `a` alone. */
-export const difference = (a: DocSet, b: DocSet): DocSet => (isList(a) ? filtered(a, b, false) : compact(inOne(a, denseOf(b))))
+export const difference = (a: DocSet, b: DocSet): DocSet => (isList(a) ? filtered(a, b, false) : compact(inOne(a, toBits(b))))
 
 /** Whether some are in both. */
-export function meets(a: Dense, b: DocSet): boolean {
-  if (isList(b)) return b.some((doc) => isIn(a, doc))
+export function intersects(a: DocBits, b: DocSet): boolean {
+  if (isList(b)) return b.some((doc) => hasDoc(a, doc))
   const end = Math.min(a.words.length, b.base + b.words.length - a.base)
   for (let i = Math.max(0, b.base - a.base); i < end; i++) if ((a.words[i]! & b.words[i + a.base - b.base]!) !== 0) return true
   return false
 }
 
 /** The place of the first that is not below, at or after `from`. */
-export function firstFrom(docs: Docs, least: number, from: number): number {
+export function lowerBoundIndex(docs: DocList, least: number, from: number): number {
   let [low, high] = [from, docs.length]
   while (low < high) {
     const middle = (low + high) >>> 1
@@ -85,17 +85,17 @@ export function firstFrom(docs: Docs, least: number, from: number): number {
 }
 
 /** Above every document. */
-export const ALL = 2 ** 32
+export const DOC_NUMBER_END = 2 ** 32
 
 /** As many as there are numbers, where each is there once. */
-function bitsOf(numbers: Uint32Array, least: number, highest: number): Dense {
+function bitsOf(numbers: Uint32Array, least: number, highest: number): DocBits {
   const base = least >>> 5
   const words = new Uint32Array((highest >>> 5) - base + 1)
   mark(words, base, numbers)
   return { words, base, length: numbers.length }
 }
 
-export function dense(words: Uint32Array, base: number): Dense {
+export function docBitsOf(words: Uint32Array, base: number): DocBits {
   let length = 0
   // As a small integer: above 31 bits numbers are slow.
   for (let i = 0; i < words.length; i++) length += ones(words[i]! | 0)
@@ -109,7 +109,7 @@ function mark(words: Uint32Array, base: number, set: DocSet): void {
 }
 
 /** Of a set those from one number to another. */
-export function markBetween(words: Uint32Array, base: number, set: Dense, first: number, last: number): void {
+export function markBetween(words: Uint32Array, base: number, set: DocBits, first: number, last: number): void {
   const [start, end] = [first >>> 5, last >>> 5]
   const [from, to] = [-1 << (first & 31), -1 >>> (31 - (last & 31))]
   for (let word = start; word <= end; word++) {
@@ -125,67 +125,68 @@ function ones(word: number): number {
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
 }
 
-function numbersOf({ words, base }: Dense, into: Uint32Array): Docs {
+function numbersOf({ words, base }: DocBits, into: Uint32Array): DocList {
   let n = 0
   for (let i = 0; i < words.length; i++)
     for (let rest = words[i]!; rest !== 0; rest &= rest - 1) into[n++] = ((base + i) << 5) + 31 - Math.clz32(rest & -rest)
   return into.subarray(0, n)
 }
 
-function distinct(ascending: Uint32Array): Docs {
+function distinct(ascending: Uint32Array): DocList {
   let n = 0
   for (const number of ascending) if (n === 0 || ascending[n - 1] !== number) ascending[n++] = number
   return ascending.subarray(0, n)
 }
 
-function unionInBits(sets: readonly DocSet[], least: number, highest: number): Dense {
+function unionInBits(sets: readonly DocSet[], least: number, highest: number): DocBits {
   const base = least >>> 5
   const words = new Uint32Array((highest >>> 5) - base + 1)
   for (const set of sets) mark(words, base, set)
-  return dense(words, base)
+  return docBitsOf(words, base)
 }
 
-function unionInList(sets: readonly DocSet[], length: number): Docs {
+function unionInList(sets: readonly DocSet[], length: number): DocList {
   const all = new Uint32Array(length)
   let at = 0
   for (const set of sets) {
     all.set(listOf(set), at)
     at += set.length
   }
-  return docsOf(all)
+  return docListOf(all)
 }
 
 /** The part of a list that lies between the ends of another set. */
-const within = (list: Docs, set: DocSet): Docs => list.subarray(firstFrom(list, firstOf(set), 0), firstFrom(list, lastOf(set) + 1, 0))
+const within = (list: DocList, set: DocSet): DocList =>
+  list.subarray(lowerBoundIndex(list, firstOf(set), 0), lowerBoundIndex(list, lastOf(set) + 1, 0))
 
 /** Those of the list that are in the other set, or are not. */
-function filtered(list: Docs, set: DocSet, wanted: boolean): Docs {
+function filtered(list: DocList, set: DocSet, wanted: boolean): DocList {
   const into = new Uint32Array(list.length)
-  const bits = isList(set) && (isSparse(set) || list.length < set.length >>> 5) ? undefined : denseOf(set)
+  const bits = isList(set) && (isSparse(set) || list.length < set.length >>> 5) ? undefined : toBits(set)
   let [n, at] = [0, 0]
   if (bits === undefined)
     for (const doc of list) {
-      at = firstFrom(set as Docs, doc, at)
-      if (((set as Docs)[at] === doc) === wanted) into[n++] = doc
+      at = lowerBoundIndex(set as DocList, doc, at)
+      if (((set as DocList)[at] === doc) === wanted) into[n++] = doc
     }
-  else for (const doc of list) if (isIn(bits, doc) === wanted) into[n++] = doc
+  else for (const doc of list) if (hasDoc(bits, doc) === wanted) into[n++] = doc
   return into.subarray(0, n)
 }
 
 /** So few of so many documents that a bit for each would cost more than searching. */
-const isSparse = (docs: Docs): boolean => docs.length <= (docs.at(-1)! - docs[0]!) >>> 8
+const isSparse = (docs: DocList): boolean => docs.length <= (docs.at(-1)! - docs[0]!) >>> 8
 
-function inBoth(a: Dense, b: Dense): Dense {
+function inBoth(a: DocBits, b: DocBits): DocBits {
   const base = Math.max(a.base, b.base)
   const end = Math.min(a.base + a.words.length, b.base + b.words.length)
   const words = a.words.slice(base - a.base, Math.max(base, end) - a.base)
   for (let i = 0, at = base - b.base; i < words.length; i++, at++) words[i]! &= b.words[at]!
-  return dense(words, base)
+  return docBitsOf(words, base)
 }
 
-function inOne(a: Dense, b: Dense): Dense {
+function inOne(a: DocBits, b: DocBits): DocBits {
   const words = a.words.slice()
   const end = Math.min(words.length, b.base + b.words.length - a.base)
   for (let i = Math.max(0, b.base - a.base); i < end; i++) words[i]! &= ~b.words[i + a.base - b.base]!
-  return dense(words, a.base)
+  return docBitsOf(words, a.base)
 }

@@ -1,6 +1,6 @@
 /** Blocks of the lists of documents of terms, as they stand on disk. */
-import { type DocSet, type Docs, docsOf, isList } from './document-sets.ts'
-import { packed, unpack } from './packing.ts'
+import { type DocList, type DocSet, docListOf, isList } from './document-sets.ts'
+import { packNumbers, unpackNumbers } from './packing.ts'
 
 /** Documents of a block, at most. */
 export const BLOCK_SIZE = 1_000
@@ -10,18 +10,18 @@ export type PackedBlock = [first: number, last: number, n: number, docs: Uint8Ar
 
 export function packBlock(docs: ArrayLike<number>, start: number, end: number): PackedBlock {
   const first = docs[start]!
-  return [first, docs[end - 1]!, end - start, end - start === 1 ? null : packed(docs, start + 1, end, first)]
+  return [first, docs[end - 1]!, end - start, end - start === 1 ? null : packNumbers(docs, start + 1, end, first)]
 }
 
 /** Of several terms, perhaps some in more than one of them. */
-export function docsOfBlocks(blocks: readonly PackedBlock[]): Docs {
+export function docsOfBlocks(blocks: readonly PackedBlock[]): DocList {
   const docs = new Uint32Array(blocks.reduce((sum, [, , n]) => sum + n, 0))
   let at = 0
   for (const block of blocks) at = unpackBlock(block, docs, at)
-  return docsOf(docs)
+  return docListOf(docs)
 }
 
-export function docsOfBlock(block: PackedBlock): Docs {
+export function docsOfBlock(block: PackedBlock): DocList {
   const docs = new Uint32Array(block[2])
   unpackBlock(block, docs, 0)
   return docs
@@ -30,7 +30,7 @@ export function docsOfBlock(block: PackedBlock): Docs {
 /** Puts its documents at a place of a list; the place after them. */
 export function unpackBlock([first, , , others]: PackedBlock, into: Uint32Array, at: number): number {
   into[at] = first
-  return others === null ? at + 1 : unpack(others, first, into, at + 1)
+  return others === null ? at + 1 : unpackNumbers(others, first, into, at + 1)
 }
 
 /** Of the documents of a block in memory, with their objects. */

@@ -1,7 +1,7 @@
 /** Document numbers in few bytes: each as its distance from the one before, seven bits a byte, the lowest first. */
 
 /** Of ascending numbers. `before`: the number in front of the first. */
-export function packed(numbers: ArrayLike<number>, start: number, end: number, before: number): Uint8Array {
+export function packNumbers(numbers: ArrayLike<number>, start: number, end: number, before: number): Uint8Array {
   if (scratch.length < (end - start) * 5) scratch = new Uint8Array((end - start) * 10)
   let [size, last] = [0, before]
   for (let i = start; i < end; i++) {
@@ -14,7 +14,7 @@ export function packed(numbers: ArrayLike<number>, start: number, end: number, b
 }
 
 /** Puts the numbers at a place of a list; the place after them. */
-export function unpack(bytes: Uint8Array, before: number, into: Uint32Array, at: number): number {
+export function unpackNumbers(bytes: Uint8Array, before: number, into: Uint32Array, at: number): number {
   let last = before
   let end = at
   for (let i = 0; i < bytes.length; ) {

@@ -3,26 +3,26 @@
  * commit, so that a term that is met often is written once for all of them. A document is in one of the two, and in one block.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Budget } from '../reading/budget.ts'
-import { type DocSet, denseOf, docsOf, isIn, union } from './document-sets.ts'
+import type { SearchBudget } from '../reading/budget.ts'
+import { type DocSet, docListOf, hasDoc, toBits, union } from './document-sets.ts'
 import { BLOCK_SIZE, docsOfBlock, type PackedBlock, packBlock } from './packed-blocks.ts'
-import { packed } from './packing.ts'
-import { sorted } from './sorted.ts'
-import { TermLists, type Terms } from './term-lists.ts'
+import { packNumbers } from './packing.ts'
+import { sortInPieces } from './sorted.ts'
+import { TermLists, type TermQuery } from './term-lists.ts'
 import { ValueLists } from './value-lists.ts'
 
 /** Terms that are written in a few milliseconds. */
 const STEP = 1_000
 
 export class Postings {
-  readonly #budget: Budget
+  readonly #budget: SearchBudget
   readonly #written: TermLists
   readonly #values: ValueLists
   /** By combination and value; mostly a value has one document. */
   readonly #pending = new Map<number, Map<string, number | number[]>>()
   #size = 0
 
-  constructor(db: DatabaseSync, budget: Budget) {
+  constructor(db: DatabaseSync, budget: SearchBudget) {
     this.#budget = budget
     this.#written = new TermLists(db, budget)
     this.#values = new ValueLists(db, budget)
@@ -69,7 +69,7 @@ export class Postings {
     let terms = 0
     for (const combination of [...this.#pending.keys()].sort((a, b) => a - b)) {
       const values = this.#pending.get(combination)!
-      for (const value of yield* sorted([...values.keys()])) {
+      for (const value of yield* sortInPieces([...values.keys()])) {
         const docs = listed(values.get(value))
         if (docs.length === 0) continue
         this.#write(combination, value, docs)
@@ -85,22 +85,22 @@ export class Postings {
   }
 
   /** At least those of the documents that are in one of the terms; undefined: of all. */
-  read(terms: Terms, docs: DocSet | undefined): DocSet {
-    const pending = this.#pendingOf(terms).map((list) => docsOf(Uint32Array.from(list)))
+  read(terms: TermQuery, docs: DocSet | undefined): DocSet {
+    const pending = this.#pendingOf(terms).map((list) => docListOf(Uint32Array.from(list)))
     return union([...this.#written.among(terms, docs), ...pending])
   }
 
   /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
-  estimate(terms: Terms): number {
+  estimate(terms: TermQuery): number {
     return this.#pendingOf(terms).reduce((sum, { length }) => sum + length, this.#written.estimate(terms))
   }
 
   /** Each value of the combinations that some of the documents have, perhaps several times. */
   *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
     yield* this.#values.among(combinations, docs)
-    const bits = denseOf(docs)
+    const bits = toBits(docs)
     for (const combination of combinations)
-      for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => isIn(bits, doc))) yield value
+      for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => hasDoc(bits, doc))) yield value
   }
 
   /** Whether finding the values of so many documents takes less than looking at each of them. */
@@ -108,7 +108,7 @@ export class Postings {
     return this.#values.isSmall(combinations, docs)
   }
 
-  #pendingOf({ combinations, values }: Terms): readonly (readonly number[])[] {
+  #pendingOf({ combinations, values }: TermQuery): readonly (readonly number[])[] {
     const found: (readonly number[])[] = []
     for (const combination of combinations) {
       const terms = this.#pending.get(combination)
@@ -140,7 +140,7 @@ export class Postings {
   /** As many as there is room for go to the last block. */
   #append(combination: number, value: string, [first, last, n, before]: PackedBlock, docs: readonly number[]): void {
     const fitting = Math.min(docs.length, BLOCK_SIZE - n)
-    const more = packed(docs, 0, fitting, last)
+    const more = packNumbers(docs, 0, fitting, last)
     const block: PackedBlock = [first, docs[fitting - 1]!, n + fitting, before === null ? more : Buffer.concat([before, more])]
     this.#written.put(combination, value, block)
     if (fitting < docs.length) this.#putAll(combination, value, docs, fitting)

@@ -3,7 +3,7 @@
 /** Texts that are sorted, or merged, in a few milliseconds. */
 const RUN = 5_000
 
-export function* sorted(texts: readonly string[]): Generator<undefined, readonly string[]> {
+export function* sortInPieces(texts: readonly string[]): Generator<undefined, readonly string[]> {
   let runs: (readonly string[])[] = []
   for (let i = 0; i < texts.length; i += RUN) {
     if (i > 0) yield

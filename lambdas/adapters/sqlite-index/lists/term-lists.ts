@@ -1,14 +1,14 @@
 /** The lists of documents of terms on disk, in blocks. What was read lately of terms that are asked for by their value is kept decoded. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type Budget, TICK } from '../reading/budget.ts'
+import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import type { Sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
-import { ALL, compact, type DocSet, firstOf, intersection, lastOf } from './document-sets.ts'
+import { compact, DOC_NUMBER_END, type DocSet, firstOf, intersection, lastOf } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, docsOfBlocks, type PackedBlock } from './packed-blocks.ts'
 
 /** Terms that are asked for. */
-export type Terms = {
+export type TermQuery = {
   readonly combinations: readonly number[]
   /** On the column `value`. */
   readonly condition: Sql
@@ -34,7 +34,7 @@ type TermList = Term & { readonly list: BlockList<DocsBlock> }
 
 export class TermLists {
   readonly #statements: Statements
-  readonly #budget: Budget
+  readonly #budget: SearchBudget
   readonly #lists = new BlockLists<string, DocsBlock>(MOST_KEPT, bytesOf)
   readonly #put
   readonly #begin
@@ -45,7 +45,7 @@ export class TermLists {
   readonly #block
   readonly #all
 
-  constructor(db: DatabaseSync, budget: Budget) {
+  constructor(db: DatabaseSync, budget: SearchBudget) {
     this.#statements = new Statements(db)
     this.#budget = budget
     const ofTerm = 'SELECT first, last, n, docs FROM posting WHERE combination = ? AND value = ?'
@@ -64,7 +64,7 @@ export class TermLists {
   }
 
   /** Sets of documents in terms, which together hold at least those of the given ones; undefined: all. */
-  among(terms: Terms, docs: DocSet | undefined): readonly DocSet[] {
+  among(terms: TermQuery, docs: DocSet | undefined): readonly DocSet[] {
     const lists = this.#listsOf(terms)
     const sets = lists === undefined ? [docsOfBlocks(this.#blocks(terms, docs))] : lists.flatMap((each) => this.#docsOf(each, docs))
     if (docs === undefined || sets.reduce((sum, { length }) => sum + length, 0) < docs.length * MUCH_LARGER) return sets
@@ -72,7 +72,7 @@ export class TermLists {
   }
 
   /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
-  estimate(terms: Terms): number {
+  estimate(terms: TermQuery): number {
     const lists = this.#listsOf(terms)
     if (lists !== undefined) return lists.reduce((sum, { list }) => sum + list.n, 0)
     const { text, values } = whereOf(terms)
@@ -125,7 +125,7 @@ export class TermLists {
   }
 
   /** Undefined where there are too many terms to keep them. */
-  #listsOf({ combinations, values }: Terms): readonly TermList[] | undefined {
+  #listsOf({ combinations, values }: TermQuery): readonly TermList[] | undefined {
     if (typeof values === 'function' || combinations.length * values.length > MOST_SINGLE) return undefined
     const terms = combinations.flatMap((combination) => values.map((value) => ({ combination, value, key: keyOf(combination, value) })))
     const known = new Map(terms.map(({ key }) => [key, this.#lists.get(key)]))
@@ -151,19 +151,19 @@ export class TermLists {
     })
   }
 
-  #blocks(terms: Terms, docs: DocSet | undefined): readonly PackedBlock[] {
+  #blocks(terms: TermQuery, docs: DocSet | undefined): readonly PackedBlock[] {
     const { text, values } = whereOf(terms)
     const statement = this.#statements.lists(
-      `SELECT first, last, n, docs FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${TICK.text}`,
+      `SELECT first, last, n, docs FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${BUDGET_CONDITION.text}`,
     )
-    const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
+    const [from, to] = docs === undefined ? [0, DOC_NUMBER_END] : [firstOf(docs), lastOf(docs)]
     return statement.all(...values, to, from) as unknown as readonly PackedBlock[]
   }
 }
 
 const keyOf = (combination: number, value: string): string => `${combination} ${value}`
 
-const whereOf = ({ combinations, condition: { text, values } }: Terms): Sql => ({
+const whereOf = ({ combinations, condition: { text, values } }: TermQuery): Sql => ({
   text: `combination IN (${combinations.join(', ')}) AND ${text}`,
   values,
 })

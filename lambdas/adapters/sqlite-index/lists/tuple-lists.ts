@@ -5,12 +5,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LabelTest, Predicate } from '../../../ports/search/plan.ts'
 import type { Tuple } from '../../../ports/search/search-index.ts'
-import { TICK } from '../reading/budget.ts'
-import { joined, type Sql, sql } from '../reading/sql.ts'
+import { BUDGET_CONDITION } from '../reading/budget.ts'
+import { joinSql, type Sql, sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
 
 /** Lists whose tuples have so many ranges. */
-export type AlikeLists = { readonly ranges: number; readonly lists: readonly number[] }
+export type TupleListGroup = { readonly ranges: number; readonly lists: readonly number[] }
 
 type TupleTest = Extract<Predicate, { kind: 'tuple' }>
 
@@ -57,10 +57,10 @@ export class TupleLists {
   }
 
   /** Those whose tuples pass if their ranges do. */
-  passing({ key, labels, ranges }: TupleTest, combinations: readonly number[]): readonly AlikeLists[] {
+  passing({ key, labels, ranges }: TupleTest, combinations: readonly number[]): readonly TupleListGroup[] {
     if (combinations.length === 0) return []
     const ofKey = key === undefined ? [] : [sql('key = ?', key)]
-    const { text, values } = joined([...ofKey, sql('ranges >= ?', ranges.length), ...labels.map(labelled), TICK], ' AND ')
+    const { text, values } = joinSql([...ofKey, sql('ranges >= ?', ranges.length), ...labels.map(labelled), BUDGET_CONDITION], ' AND ')
     const where = `combination IN (${combinations.join(', ')}) AND ${text}`
     const rows = this.#statements.lists(`SELECT ranges, json_group_array(list) FROM tuples WHERE ${where} GROUP BY ranges`).all(...values)
     return (rows as unknown as readonly [number, string][]).map(([ranges, lists]) => ({ ranges, lists: JSON.parse(lists) as number[] }))

@@ -1,9 +1,9 @@
 /** Which values of a combination of fields some documents have. The lists of combinations of few values are kept decoded, until one is written. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type Budget, TICK } from '../reading/budget.ts'
+import { BUDGET_CONDITION, type SearchBudget } from '../reading/budget.ts'
 import { Statements } from '../statements.ts'
 import { type Block, type BlockList, BlockLists } from './block-lists.ts'
-import { compact, type Dense, type DocSet, denseOf, isIn, meets } from './document-sets.ts'
+import { compact, type DocBits, type DocSet, hasDoc, intersects, toBits } from './document-sets.ts'
 import { BLOCK_SIZE, bytesOf, docsOfBlock, type PackedBlock, unpackBlock } from './packed-blocks.ts'
 
 /** Bytes of what is kept decoded. */
@@ -19,15 +19,15 @@ type ValueRow = [...PackedBlock, value: string]
 
 export class ValueLists {
   readonly #lists = new BlockLists<number, ValueBlock>(MOST_KEPT, bytesOf)
-  readonly #budget: Budget
+  readonly #budget: SearchBudget
   readonly #count
   readonly #blocks
 
-  constructor(db: DatabaseSync, budget: Budget) {
+  constructor(db: DatabaseSync, budget: SearchBudget) {
     const statements = new Statements(db)
     this.#budget = budget
     this.#count = statements.lists('SELECT count(*) FROM (SELECT 1 FROM posting WHERE combination = ? LIMIT ?)')
-    this.#blocks = statements.lists(`SELECT first, last, n, docs, value FROM posting WHERE combination = ? AND ${TICK.text}`)
+    this.#blocks = statements.lists(`SELECT first, last, n, docs, value FROM posting WHERE combination = ? AND ${BUDGET_CONDITION.text}`)
   }
 
   /** Whether finding the values of so many documents takes less than looking at each of them. */
@@ -42,14 +42,14 @@ export class ValueLists {
 
   /** Each value once in each of its blocks with some of the documents. */
   *among(combinations: readonly number[], docs: DocSet): Generator<string> {
-    const bits = denseOf(docs)
+    const bits = toBits(docs)
     for (const combination of combinations) {
       const list = this.#lists.get(combination) ?? this.#read(combination)
       if (list === undefined) yield* this.#reading(combination, bits)
       else
         for (const { entries, value } of list.blocks) {
           this.#budget.tick()
-          if (meets(bits, entries!)) yield value
+          if (intersects(bits, entries!)) yield value
         }
     }
   }
@@ -78,12 +78,12 @@ export class ValueLists {
     )
   }
 
-  *#reading(combination: number, bits: Dense): Generator<string> {
+  *#reading(combination: number, bits: DocBits): Generator<string> {
     const members = new Uint32Array(BLOCK_SIZE)
     for (const row of this.#blocks.iterate(combination)) {
       const [first, last, n, docs, value] = row as unknown as ValueRow
       unpackBlock([first, last, n, docs], members, 0)
-      if (members.subarray(0, n).some((doc) => isIn(bits, doc))) yield value
+      if (members.subarray(0, n).some((doc) => hasDoc(bits, doc))) yield value
     }
   }
 }

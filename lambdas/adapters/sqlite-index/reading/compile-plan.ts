@@ -2,16 +2,16 @@
 import { compareText, type Predicate } from '../../../ports/search/plan.ts'
 import { intervalTestOf, rangesTestOf } from '../intervals/interval-test.ts'
 import type { Intervals } from '../intervals/intervals.ts'
-import { type DocSet, type Docs, union } from '../lists/document-sets.ts'
+import { type DocList, type DocSet, union } from '../lists/document-sets.ts'
 import type { Postings } from '../lists/postings.ts'
-import type { Terms } from '../lists/term-lists.ts'
+import type { TermQuery } from '../lists/term-lists.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'
-import { COMPARTMENT, ID, PRESENT } from '../schema.ts'
-import { TICK } from './budget.ts'
-import { isOneOf, type Sql, sql } from './sql.ts'
+import { COMPARTMENT_FIELD, ID_FIELD, PRESENCE_KEY } from '../schema.ts'
+import { BUDGET_CONDITION } from './budget.ts'
+import { oneOfCondition, type Sql, sql } from './sql.ts'
 
 /** The kind (a type of a tenant) that is searched, and the numbers of its fields. */
-export type Numbers = {
+export type KindNumbers = {
   readonly kind: number
   /** Undefined for one that no document has. */
   readonly field: (name: string) => number | undefined
@@ -21,36 +21,36 @@ export type Numbers = {
   readonly presence: (name: string) => readonly number[]
 }
 
-export type Sources = {
-  readonly numbers: Numbers
+export type IndexSources = {
+  readonly numbers: KindNumbers
   readonly postings: Postings
   readonly intervals: Intervals
   readonly tuples: TupleLists
   /** The documents of a query for them. */
-  readonly rows: (query: Sql) => Docs
+  readonly rows: (query: Sql) => DocList
 }
 
 /** `estimate`: at most so many documents; infinitely many where only reading tells. `read`: at least those of the given documents; undefined: all. */
 export type AccessPath = { readonly estimate: () => number; readonly read: (among: DocSet | undefined) => DocSet }
 
-export type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
+export type LeafPredicate = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
 
 /** Undefined when no document meets the condition. */
-export function accessPathOf(p: Leaf, sources: Sources): AccessPath | undefined {
+export function accessPathOf(p: LeafPredicate, sources: IndexSources): AccessPath | undefined {
   const { numbers } = sources
   switch (p.kind) {
     case 'key':
     case 'keyRange':
     case 'contains':
-      if (p.field === ID) return ofRows(idQuery(p, numbers), sources, p.kind === 'key' ? p.oneOf.length : undefined)
+      if (p.field === ID_FIELD) return ofRows(idQuery(p, numbers), sources, p.kind === 'key' ? p.oneOf.length : undefined)
       return ofTerms(numbers.combinations(p.field), p, sources)
     case 'compartment':
-      return ofTerms(numbers.combinations(COMPARTMENT), p, sources)
+      return ofTerms(numbers.combinations(COMPARTMENT_FIELD), p, sources)
     case 'present':
-      return presenceOf(p.field, sources)
+      return presencePathOf(p.field, sources)
     case 'span':
     case 'number':
-      return intervalsOf(p, sources)
+      return intervalPathOf(p, sources)
     case 'tuple':
       return tuplesOf(p, sources)
     case 'near':
@@ -59,17 +59,17 @@ export function accessPathOf(p: Leaf, sources: Sources): AccessPath | undefined 
 }
 
 /** Of a condition on single intervals of one field; undefined for others. */
-export function intervalsOf(p: Predicate, { numbers, intervals }: Sources): AccessPath | undefined {
+export function intervalPathOf(p: Predicate, { numbers, intervals }: IndexSources): AccessPath | undefined {
   const test = intervalTestOf(p)
   const field = test === undefined ? undefined : numbers.field(test.field)
   if (test === undefined || field === undefined) return undefined
   return { estimate: () => intervals.estimate([field], test), read: (among) => intervals.read([field], test, among) }
 }
 
-export const presenceOf = (field: string, sources: Sources): AccessPath | undefined =>
-  ofTerms(sources.numbers.presence(field), { kind: 'compartment', oneOf: [PRESENT] }, sources)
+export const presencePathOf = (field: string, sources: IndexSources): AccessPath | undefined =>
+  ofTerms(sources.numbers.presence(field), { kind: 'compartment', oneOf: [PRESENCE_KEY] }, sources)
 
-function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, intervals }: Sources): AccessPath | undefined {
+function tuplesOf(p: Extract<LeafPredicate, { kind: 'tuple' }>, { numbers, tuples, intervals }: IndexSources): AccessPath | undefined {
   const alike = tuples.passing(p, numbers.combinations(p.field)).map(({ ranges, lists }) => ({
     fields: lists.map((list) => -list),
     test: rangesTestOf(p.ranges, ranges),
@@ -81,28 +81,28 @@ function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, interv
   }
 }
 
-type OfKeys = Extract<Leaf, { kind: 'key' | 'keyRange' | 'contains' | 'compartment' }>
+type OfKeys = Extract<LeafPredicate, { kind: 'key' | 'keyRange' | 'contains' | 'compartment' }>
 
-function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: Sources): AccessPath | undefined {
+function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: IndexSources): AccessPath | undefined {
   if (combinations.length === 0) return undefined
-  const terms: Terms = { combinations, condition: keyCondition('value', p), values: 'oneOf' in p ? p.oneOf : keyTest(p) }
+  const terms: TermQuery = { combinations, condition: keyCondition('value', p), values: 'oneOf' in p ? p.oneOf : keyTest(p) }
   // Every key must be looked at, which is left to the last.
   const estimate = p.kind === 'contains' ? () => Number.POSITIVE_INFINITY : () => postings.estimate(terms)
   return { estimate, read: (among) => postings.read(terms, among) }
 }
 
-const ofRows = (query: Sql | undefined, { rows }: Sources, most = Number.POSITIVE_INFINITY): AccessPath | undefined =>
+const ofRows = (query: Sql | undefined, { rows }: IndexSources, most = Number.POSITIVE_INFINITY): AccessPath | undefined =>
   query === undefined ? undefined : { estimate: () => most, read: () => rows(query) }
 
 function keyCondition(column: string, p: OfKeys): Sql {
   switch (p.kind) {
     case 'key':
     case 'compartment':
-      return isOneOf(column, p.oneOf)
+      return oneOfCondition(column, p.oneOf)
     case 'keyRange':
       return p.to === undefined ? sql(`${column} >= ?`, p.from) : sql(`${column} >= ? AND ${column} < ?`, p.from, p.to)
     case 'contains':
-      return sql(`CASE WHEN ${TICK.text} THEN instr(${column}, ?) > 0 END`, p.text)
+      return sql(`CASE WHEN ${BUDGET_CONDITION.text} THEN instr(${column}, ?) > 0 END`, p.text)
   }
 }
 
@@ -111,7 +111,7 @@ const keyTest = (p: Extract<OfKeys, { kind: 'keyRange' | 'contains' }>): ((value
     ? (value) => value.includes(p.text)
     : (value) => compareText(value, p.from) >= 0 && (p.to === undefined || compareText(value, p.to) < 0)
 
-function idQuery(p: OfKeys, { kind }: Numbers): Sql {
+function idQuery(p: OfKeys, { kind }: KindNumbers): Sql {
   const { text, values } = keyCondition('id', p)
   return { text: `SELECT doc FROM place WHERE kind = ${kind} AND deleted = 0 AND ${text}`, values }
 }
@@ -120,11 +120,14 @@ function idQuery(p: OfKeys, { kind }: Numbers): Sql {
 const DEGREE = 111_000
 
 /** The parallels that bound the circle pick the index. */
-const nearQuery = ({ latitude, longitude, metres }: Extract<Leaf, { kind: 'near' }>, field: number | undefined): Sql | undefined =>
+const nearQuery = (
+  { latitude, longitude, metres }: Extract<LeafPredicate, { kind: 'near' }>,
+  field: number | undefined,
+): Sql | undefined =>
   field === undefined
     ? undefined
     : sql(
-        `SELECT x.doc FROM point x WHERE x.field = ${field} AND x.latitude BETWEEN ? AND ? AND metres_between(x.latitude, x.longitude, ?, ?) <= ? AND ${TICK.text}`,
+        `SELECT x.doc FROM point x WHERE x.field = ${field} AND x.latitude BETWEEN ? AND ? AND metres_between(x.latitude, x.longitude, ?, ?) <= ? AND ${BUDGET_CONDITION.text}`,
         latitude - metres / DEGREE,
         latitude + metres / DEGREE,
         latitude,

@@ -1,14 +1,14 @@
 /** Groups and distinct keys: told from what the index holds of each match. */
-import { MOST_GROUPS, TooManyGroups } from '../../../ports/faults/too-costly.ts'
+import { MAX_GROUPS, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../../ports/search/plan.ts'
-import type { Group, GroupPage, Hit } from '../../../ports/search/search-index.ts'
+import type { GroupPage, Hit, HitGroup } from '../../../ports/search/search-index.ts'
 import { keyFieldsOf } from '../forward-entry.ts'
-import { keysIn, ownKeys } from '../forward-keys.ts'
-import { ID } from '../schema.ts'
-import type { Numbers } from './compile-plan.ts'
+import { explicitGroupKeys, keysIn } from '../forward-keys.ts'
+import { ID_FIELD } from '../schema.ts'
+import type { KindNumbers } from './compile-plan.ts'
 
 /** `numbers`: of the match's kind. */
-export type Match = { readonly hit: Hit; readonly entry: string; readonly numbers: Numbers }
+export type Match = { readonly hit: Hit; readonly entry: string; readonly numbers: KindNumbers }
 
 type Growing = { readonly key: string; size: number; hits: Hit[] }
 
@@ -18,7 +18,7 @@ export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
   for (const match of matches) {
     total++
     for (const key of groupKeys(match, plan.field)) grow(groups, key, match.hit, plan)
-    if (groups.size > MOST_GROUPS) throw new TooManyGroups(`more than ${MOST_GROUPS} groups`)
+    if (groups.size > MAX_GROUPS) throw new TooManyGroups(`more than ${MAX_GROUPS} groups`)
   }
   const order = (a: GroupPosition, b: GroupPosition): number => compareGroups(a, b, plan.order)
   const sorted = [...groups.values()]
@@ -27,7 +27,7 @@ export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
     .sort((a, b) => order(a.at, b.at))
   const skip = plan.skip ?? 0
   return {
-    groups: sorted.slice(skip, skip + plan.limit).map(({ group: { key, size, hits } }): Group => ({ key, size, hits })),
+    groups: sorted.slice(skip, skip + plan.limit).map(({ group: { key, size, hits } }): HitGroup => ({ key, size, hits })),
     more: sorted.length > skip + plan.limit,
     total,
   }
@@ -49,7 +49,7 @@ const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortK
   comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
 
 function groupKeys(match: Match, name: string): readonly string[] {
-  const own = ownKeys(match.entry, match.numbers.field(name))
+  const own = explicitGroupKeys(match.entry, match.numbers.field(name))
   if (own !== undefined) return own
   for (const source of keyFieldsOf(name)) {
     const keys = keysOf(match, source)
@@ -59,4 +59,4 @@ function groupKeys(match: Match, name: string): readonly string[] {
 }
 
 export const keysOf = ({ hit, entry, numbers }: Match, name: string): readonly string[] =>
-  name === ID ? [hit.id] : keysIn(entry, numbers.combinations(name))
+  name === ID_FIELD ? [hit.id] : keysIn(entry, numbers.combinations(name))

@@ -1,24 +1,24 @@
 /** Answers plans from one index: finds the documents that match, then shows them. */
 import type { DatabaseSync } from 'node:sqlite'
-import { comparePositions, type Matching, type Plan, type SortKey, whereOf } from '../../../ports/search/plan.ts'
+import { comparePositions, type Matching, type Plan, predicateOf, type SortKey } from '../../../ports/search/plan.ts'
 import type { Hit, HitPage } from '../../../ports/search/search-index.ts'
 import type { IndexNumbers } from '../index-numbers.ts'
 import type { Intervals } from '../intervals/intervals.ts'
-import { type Dense, type DocSet, type Docs, denseOf, difference, docsOf, isIn, listOf, NO_DOCS } from '../lists/document-sets.ts'
+import { type DocBits, type DocList, type DocSet, difference, docListOf, hasDoc, listOf, NO_DOCS, toBits } from '../lists/document-sets.ts'
 import type { Postings } from '../lists/postings.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'
-import { ID } from '../schema.ts'
-import { sideOf } from '../sorting.ts'
+import { ID_FIELD } from '../schema.ts'
+import { sortValueSql } from '../sorting.ts'
 import { Statements } from '../statements.ts'
-import { type Budget, TICK } from './budget.ts'
-import type { Sources } from './compile-plan.ts'
+import { BUDGET_CONDITION, type SearchBudget } from './budget.ts'
+import type { IndexSources } from './compile-plan.ts'
 import { keysOf, type Match } from './groups.ts'
 import { LatestMatches } from './latest-matches.ts'
 import { matchesOf } from './matches.ts'
-import { type Kind, NumbersOf } from './numbers-of.ts'
-import type { Leading } from './page-candidates.ts'
-import { afterPosition, sortColumn } from './sort-columns.ts'
-import { joined, type Sql, sql } from './sql.ts'
+import { type Kind, KindNumbersCache } from './numbers-of.ts'
+import type { PageCandidates } from './page-candidates.ts'
+import { afterPositionCondition, sortColumn } from './sort-columns.ts'
+import { joinSql, type Sql, sql } from './sql.ts'
 
 /** Above so many matches the estimated total is absent. */
 const COUNTED = 10_000
@@ -27,7 +27,7 @@ const MOST_EXPLAINED = 5
 /** So many matches are sorted for a page; more are walked in the order that is asked for. */
 const GATHERED = 2_000
 
-export type ReaderParts = {
+export type IndexReaderParts = {
   readonly db: DatabaseSync
   readonly numbers: IndexNumbers
   readonly postings: Postings
@@ -35,33 +35,33 @@ export type ReaderParts = {
   readonly tuples: TupleLists
   /** Numbers under which a document stands in the lists that is not to be found by them. */
   readonly hidden: ReadonlySet<number>
-  readonly budget: Budget
-  readonly leading: Leading
+  readonly budget: SearchBudget
+  readonly leading: PageCandidates
   /** So many matches are sorted for a page. */
   readonly gathered?: number
 }
 
 /** With its sort values, and what else is asked for. */
 type HitRow = readonly [id: string, version: number, ...values: (string | number | null)[]]
-type KindMatches = Kind & { readonly docs: DocSet; readonly sources: Sources }
+type KindMatches = Kind & { readonly docs: DocSet; readonly sources: IndexSources }
 
 export class IndexReader {
-  readonly #parts: ReaderParts
+  readonly #parts: IndexReaderParts
   readonly #gathered: number
   readonly #statements: Statements
-  readonly #numbers: NumbersOf
+  readonly #numbers: KindNumbersCache
   readonly #latest = new LatestMatches<readonly KindMatches[]>()
   /** What the function `is_match` looks at. */
-  #matching: Dense = denseOf(NO_DOCS)
+  #matching: DocBits = toBits(NO_DOCS)
 
-  constructor(parts: ReaderParts) {
+  constructor(parts: IndexReaderParts) {
     this.#parts = parts
     this.#gathered = parts.gathered ?? GATHERED
     this.#statements = new Statements(parts.db)
-    this.#numbers = new NumbersOf(this.#statements, () => parts.numbers.changes)
+    this.#numbers = new KindNumbersCache(this.#statements, () => parts.numbers.changes)
     parts.db.function('is_match', (doc) => {
       parts.budget.tick()
-      return isIn(this.#matching, Number(doc)) ? 1 : 0
+      return hasDoc(this.#matching, Number(doc)) ? 1 : 0
     })
   }
 
@@ -111,7 +111,7 @@ export class IndexReader {
       .flatMap((kind) => {
         const sources = this.#sourcesOf(kind)
         const steps: string[] = []
-        const docs = matchesOf(whereOf(plan, kind.type), sources, ({ condition, most, left }) =>
+        const docs = matchesOf(predicateOf(plan, kind.type), sources, ({ condition, most, left }) =>
           steps.push(`${kind.type}: ${textOf(condition)}: ${Number.isFinite(most) ? `at most ${most}` : 'unknown'}, ${left} left`),
         )
         const { text, values } = this.#sorting({ ...kind, docs: NO_DOCS, sources }, plan)
@@ -124,7 +124,7 @@ export class IndexReader {
     return this.#latest.of(matching, () =>
       this.#kindsOf(matching).flatMap((kind) => {
         const sources = this.#sourcesOf(kind)
-        const docs = this.#visible(matchesOf(whereOf(matching, kind.type), sources))
+        const docs = this.#visible(matchesOf(predicateOf(matching, kind.type), sources))
         return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
       }),
     )
@@ -132,7 +132,7 @@ export class IndexReader {
 
   #visible(docs: DocSet): DocSet {
     const { hidden } = this.#parts
-    return hidden.size === 0 ? docs : difference(docs, docsOf(Uint32Array.from(hidden)))
+    return hidden.size === 0 ? docs : difference(docs, docListOf(Uint32Array.from(hidden)))
   }
 
   #kindsOf({ tenant, types }: Matching): readonly Kind[] {
@@ -140,18 +140,18 @@ export class IndexReader {
     return this.#numbers.kinds(tenant).filter(({ type }) => asked.has(type))
   }
 
-  #sourcesOf({ kind }: Kind): Sources {
+  #sourcesOf({ kind }: Kind): IndexSources {
     const { postings, intervals, tuples } = this.#parts
     return { numbers: this.#numbers.of(kind), postings, intervals, tuples, rows: (query) => this.#rows(query) }
   }
 
-  #rows({ text, values }: Sql): Docs {
+  #rows({ text, values }: Sql): DocList {
     const rows = this.#statements.lists(text).all(...values) as unknown as readonly [number][]
-    return docsOf(Uint32Array.from(rows, ([doc]) => doc))
+    return docListOf(Uint32Array.from(rows, ([doc]) => doc))
   }
 
   *#shown(found: KindMatches, order: readonly SortKey[]): Generator<Match> {
-    const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), TICK], ['d.held'])
+    const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), BUDGET_CONDITION], ['d.held'])
     for (const row of this.#statements.each(text, jsonOf(found.docs), ...values))
       yield {
         hit: hitOf(row as HitRow, found, { order }),
@@ -165,8 +165,8 @@ export class IndexReader {
     const { docs, sources } = found
     const { postings } = this.#parts
     const combinations = sources.numbers.combinations(field)
-    if (field !== ID && combinations.length === 0) return
-    if (field !== ID && postings.isSmall(combinations, docs.length)) return yield* postings.valuesAmong(combinations, docs)
+    if (field !== ID_FIELD && combinations.length === 0) return
+    if (field !== ID_FIELD && postings.isSmall(combinations, docs.length)) return yield* postings.valuesAmong(combinations, docs)
     for (const match of this.#shown(found, [])) yield* keysOf(match, field)
   }
 
@@ -197,14 +197,14 @@ export class IndexReader {
 
   /** Takes the number of hits as its last variable. */
   #sorting(found: KindMatches, plan: Plan): Sql {
-    const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), TICK])
+    const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), BUDGET_CONDITION])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
     return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [jsonOf(found.docs), ...values] }
   }
 
   /** Looks at the documents in the order of their ids until there are enough. */
   #walkedById(found: KindMatches, { after }: Plan, wanted: number): readonly Hit[] {
-    this.#matching = denseOf(found.docs)
+    this.#matching = toBits(found.docs)
     const from = after?.type === found.type ? after.id : ''
     const text = `SELECT c.id, d.version FROM place c CROSS JOIN document d
       WHERE c.kind = ? AND c.id > ? AND is_match(c.doc) AND d.doc = c.doc ORDER BY c.id LIMIT ?`
@@ -218,11 +218,11 @@ export class IndexReader {
     const field = found.sources.numbers.field(name)
     const first = plan.after?.values[0]
     if (field === undefined || first === null) return []
-    this.#matching = denseOf(found.docs)
-    const side = sideOf('c.', field, descending)
+    this.#matching = toBits(found.docs)
+    const side = sortValueSql('c.', field, descending)
     const start = first === undefined ? sql('1') : sql(`${side} ${descending ? '<=' : '>='} ?`, first)
     const from = `document c INDEXED BY ${this.#orderIndex(field, descending)} CROSS JOIN document d`
-    const isMatch = sql(`${sideOf('c.', field, false)} IS NOT NULL AND is_match(c.doc) AND d.doc = c.doc`)
+    const isMatch = sql(`${sortValueSql('c.', field, false)} IS NOT NULL AND is_match(c.doc) AND d.doc = c.doc`)
     const { text, values } = this.#query(found, plan, from, [isMatch, start])
     const hits: Hit[] = []
     for (const row of this.#statements.each(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`, ...values)) {
@@ -242,7 +242,7 @@ export class IndexReader {
   ): Sql {
     const { field } = sources.numbers
     const keys = order.map((key, i) => `${sortColumn(key, field)} AS k${i}`)
-    const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, type, field)], ' AND ')
+    const where = joinSql(after === undefined ? conditions : [...conditions, afterPositionCondition(after, order, type, field)], ' AND ')
     return { text: `SELECT ${['d.id', 'd.version', ...keys, ...more].join(', ')} FROM ${from} WHERE ${where.text}`, values: where.values }
   }
 
@@ -251,7 +251,7 @@ export class IndexReader {
     const name = `sorting_${descending ? 'high' : 'low'}_${field}`
     if (this.#statements.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
       this.#parts.db.exec(
-        `CREATE INDEX ${name} ON document (${sideOf('', field, descending)}) WHERE ${sideOf('', field, false)} IS NOT NULL`,
+        `CREATE INDEX ${name} ON document (${sortValueSql('', field, descending)}) WHERE ${sortValueSql('', field, false)} IS NOT NULL`,
       )
     return name
   }

@@ -1,6 +1,6 @@
 /** The numbers of kinds and of their fields, as searches need them: asked for once, until there are others. */
 import type { Statements } from '../statements.ts'
-import type { Numbers } from './compile-plan.ts'
+import type { KindNumbers } from './compile-plan.ts'
 
 /** A type of a tenant. */
 export type Kind = { readonly kind: number; readonly type: string }
@@ -8,11 +8,11 @@ export type Kind = { readonly kind: number; readonly type: string }
 /** Tenants and kinds that are known by heart. */
 const MOST_KNOWN = 1_000
 
-export class NumbersOf {
+export class KindNumbersCache {
   readonly #statements: Statements
   readonly #changes: () => number
   readonly #kinds = new Map<string, readonly Kind[]>()
-  readonly #numbers = new Map<number, Numbers>()
+  readonly #numbers = new Map<number, KindNumbers>()
   #known = 0
 
   /** `changes` tells another number when there are other numbers. */
@@ -29,7 +29,7 @@ export class NumbersOf {
     })
   }
 
-  of(kind: number): Numbers {
+  of(kind: number): KindNumbers {
     return this.#once(this.#numbers, kind, () => numbersOf(kind, this.#statements))
   }
 
@@ -43,7 +43,7 @@ export class NumbersOf {
   }
 }
 
-function numbersOf(kind: number, statements: Statements): Numbers {
+function numbersOf(kind: number, statements: Statements): KindNumbers {
   const ofField = statements.prepare('SELECT field FROM field WHERE kind = ? AND name = ?')
   const ofCombinations = statements.prepare('SELECT combination FROM combined WHERE field = ?')
   const askField = (name: string): number | undefined => (ofField.get(kind, name) as { readonly field: number } | undefined)?.field

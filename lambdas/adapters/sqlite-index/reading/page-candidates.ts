@@ -2,21 +2,21 @@
  * Which documents a page can have, before SQLite reads and sorts them: by what is known by heart of the values they are sorted by. A number stands
  * for each value, never greater than that of a value that stands after it, and all documents with the same number stay.
  */
-import { type DocSet, type Docs, lastOf, listOf } from '../lists/document-sets.ts'
+import { type DocList, type DocSet, lastOf, listOf } from '../lists/document-sets.ts'
 import type { Statements } from '../statements.ts'
-import { TICK } from './budget.ts'
+import { BUDGET_CONDITION } from './budget.ts'
 
 type Value = string | number | null
 
 /** `column`: of the document `d`, in SQL. `after`: the value of a document before the page, perhaps also of some on it. Missing values stand last. */
-export type LeadingBy = { readonly column: string; readonly descending: boolean; readonly after?: Value }
+export type CandidateOrder = { readonly column: string; readonly descending: boolean; readonly after?: Value }
 
 /** Bytes of all columns. */
 const ROOM = 32_000_000
 /** Not known yet. */
 const UNKNOWN = Number.NaN
 
-export class Leading {
+export class PageCandidates {
   readonly #statements: Statements
   readonly #room: number
   /** Numbers by document, those last that were used last. */
@@ -29,7 +29,7 @@ export class Leading {
   }
 
   /** Of the documents at least the first `wanted` of the page. */
-  of(docs: DocSet, { column, descending, after }: LeadingBy, wanted: number): DocSet {
+  of(docs: DocSet, { column, descending, after }: CandidateOrder, wanted: number): DocSet {
     if (docs.length <= wanted) return docs
     const numbers = this.#columnUpTo(lastOf(docs), column)
     if (numbers === undefined) return docs
@@ -69,9 +69,9 @@ export class Leading {
     return numbers
   }
 
-  #learn(list: Docs, column: string, numbers: Float64Array): void {
+  #learn(list: DocList, column: string, numbers: Float64Array): void {
     const unknown = list.filter((doc) => Number.isNaN(numbers[doc]))
-    const text = `SELECT d.doc, ${column} FROM json_each(?) c CROSS JOIN document d WHERE d.doc = c.value AND ${TICK.text}`
+    const text = `SELECT d.doc, ${column} FROM json_each(?) c CROSS JOIN document d WHERE d.doc = c.value AND ${BUDGET_CONDITION.text}`
     for (const row of this.#statements.lists(text).all(`[${unknown.join(',')}]`)) {
       const [doc, value] = row as unknown as readonly [number, Value]
       numbers[doc] = numberOf(value)
@@ -87,7 +87,7 @@ function grown(known: Float64Array = new Float64Array(0), last: number): Float64
 }
 
 /** Smaller ones stand first; undefined where a number is not known. */
-function keysOf(list: Docs, numbers: Float64Array, descending: boolean): Float64Array | undefined {
+function keysOf(list: DocList, numbers: Float64Array, descending: boolean): Float64Array | undefined {
   const keys = new Float64Array(list.length)
   for (let i = 0; i < list.length; i++) {
     const number = numbers[list[i]!]!
@@ -100,7 +100,7 @@ function keysOf(list: Docs, numbers: Float64Array, descending: boolean): Float64
 const keyOf = (number: number, descending: boolean): number => (descending && number !== MISSING ? -number : number)
 
 /** The documents whose keys are not outside. */
-function between(list: Docs, keys: Float64Array, from: number, to: number): Docs {
+function between(list: DocList, keys: Float64Array, from: number, to: number): DocList {
   const into = new Uint32Array(list.length)
   let n = 0
   for (let i = 0; i < list.length; i++) if (keys[i]! >= from && keys[i]! <= to) into[n++] = list[i]!

@@ -1,17 +1,22 @@
 /** Sort values in SQL: their columns, and what stands after a position. Missing values stand last, ascending and descending. */
-import type { Position, SortKey } from '../../../ports/search/plan.ts'
-import { sideOf } from '../sorting.ts'
-import type { Numbers } from './compile-plan.ts'
-import { joined, type Sql, sql } from './sql.ts'
+import type { HitPosition, SortKey } from '../../../ports/search/plan.ts'
+import { sortValueSql } from '../sorting.ts'
+import type { KindNumbers } from './compile-plan.ts'
+import { joinSql, type Sql, sql } from './sql.ts'
 
 /** A value of the document `d`. */
-export function sortColumn({ field, descending }: SortKey, numberOf: Numbers['field']): string {
+export function sortColumn({ field, descending }: SortKey, numberOf: KindNumbers['field']): string {
   const number = numberOf(field)
-  return number === undefined ? 'NULL' : sideOf('d.', number, descending)
+  return number === undefined ? 'NULL' : sortValueSql('d.', number, descending)
 }
 
 /** Strictly after a position, for documents of the type `here`: for each sort key, equal before it and beyond in it. */
-export function afterPosition({ values, type, id }: Position, order: readonly SortKey[], here: string, field: Numbers['field']): Sql {
+export function afterPositionCondition(
+  { values, type, id }: HitPosition,
+  order: readonly SortKey[],
+  here: string,
+  field: KindNumbers['field'],
+): Sql {
   const ways: Sql[] = []
   const equal: Sql[] = []
   order.forEach((key, i) => {
@@ -22,11 +27,11 @@ export function afterPosition({ values, type, id }: Position, order: readonly So
   })
   if (here === type) ways.push(conjunction([...equal, sql('d.id > ?', id)]))
   else if (here > type) ways.push(conjunction(equal))
-  const { text, values: bound } = joined(ways, ' OR ', '0')
+  const { text, values: bound } = joinSql(ways, ' OR ', '0')
   return { text: `(${text})`, values: bound }
 }
 
 function conjunction(parts: readonly Sql[]): Sql {
-  const { text, values } = joined(parts, ' AND ', '1')
+  const { text, values } = joinSql(parts, ' AND ', '1')
   return { text: `(${text})`, values }
 }

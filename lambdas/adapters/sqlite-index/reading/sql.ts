@@ -1,19 +1,19 @@
 /** Pieces of SQL with the values of their variables. */
 
-export type Bound = string | number
-export type Sql = { readonly text: string; readonly values: readonly Bound[] }
+export type SqlValue = string | number
+export type Sql = { readonly text: string; readonly values: readonly SqlValue[] }
 
-export const sql = (text: string, ...values: readonly Bound[]): Sql => ({ text, values })
+export const sql = (text: string, ...values: readonly SqlValue[]): Sql => ({ text, values })
 
-export const joined = (parts: readonly Sql[], separator: string, whenEmpty = ''): Sql =>
+export const joinSql = (parts: readonly Sql[], separator: string, whenEmpty = ''): Sql =>
   parts.length === 0
     ? sql(whenEmpty)
-    : { text: parts.map(({ text }) => text).join(separator), values: parts.flatMap(({ values }): readonly Bound[] => values) }
+    : { text: parts.map(({ text }) => text).join(separator), values: parts.flatMap(({ values }): readonly SqlValue[] => values) }
 
 /** SQLite takes 32,766 variables; longer lists travel as one JSON text. */
 const LONGEST_LIST = 200
 
-export function isOneOf(column: string, values: readonly string[]): Sql {
+export function oneOfCondition(column: string, values: readonly string[]): Sql {
   if (values.length === 1) return sql(`${column} = ?`, values[0]!)
   if (values.length > LONGEST_LIST) return sql(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values))
   return sql(`${column} IN (${values.map(() => '?').join(', ')})`, ...values)

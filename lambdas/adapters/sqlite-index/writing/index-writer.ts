@@ -1,16 +1,16 @@
 /** Puts documents into the index and takes old ones out. Rows of a batch are sorted, so that neighbours land on one page. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument, Tuple } from '../../../ports/search/search-index.ts'
-import { newestOf } from '../../../ports/store/newest-versions.ts'
-import { EMPTY_ENTRY, type ForwardEntry, inRows, ownGroups, type Point, readEntry } from '../forward-entry.ts'
+import { newestVersionsOf } from '../../../ports/store/newest-versions.ts'
+import { EMPTY_ENTRY, explicitGroupsOf, type ForwardEntry, type GeoPoint, readEntry, toRows } from '../forward-entry.ts'
 import type { FieldNumbers, FieldSet, IndexNumbers } from '../index-numbers.ts'
 import type { Interval, Intervals } from '../intervals/intervals.ts'
 import type { Postings } from '../lists/postings.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'
-import type { Leading } from '../reading/page-candidates.ts'
-import { COMPARTMENT, ID, PRESENT } from '../schema.ts'
-import { NO_SORTING, writeSorting } from '../sorting.ts'
-import { type Exchange, exchangeOf, isPiece, PIECE, type Rows } from './exchange.ts'
+import type { PageCandidates } from '../reading/page-candidates.ts'
+import { COMPARTMENT_FIELD, ID_FIELD, PRESENCE_KEY } from '../schema.ts'
+import { NO_SORTING, serializeSorting } from '../sorting.ts'
+import { isPieceEnd, MAX_PIECE_VALUES, type PostingChanges, type PostingRows, postingChangesOf } from './exchange.ts'
 
 /** `hidden`: numbers under which searches find nothing. */
 type Lists = {
@@ -19,7 +19,7 @@ type Lists = {
   readonly intervals: Intervals
   readonly tuples: TupleLists
   readonly hidden: Set<number>
-  readonly leading: Leading
+  readonly leading: PageCandidates
 }
 
 type KnownDocument = { readonly doc: number; readonly version: number; readonly held: string }
@@ -30,8 +30,8 @@ type Put = {
   readonly kind: number
   readonly known: KnownDocument | undefined
   readonly before: ForwardEntry
-  readonly postings: Rows
-  readonly exchange: Exchange
+  readonly postings: PostingRows
+  readonly exchange: PostingChanges
 }
 /** A tuple with the fields in which it stands. */
 type Placed = { readonly tuple: Tuple; fields: FieldSet }
@@ -48,13 +48,13 @@ export class IndexWriter {
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
   readonly #hidden: Set<number>
-  readonly #leading: Leading
+  readonly #leading: PageCandidates
   readonly #insertions = new Map<string, StatementSync>()
   readonly #statements
   #nextDoc: number
   readonly #documents: NewDocument[] = []
   readonly #places: IdRow[] = []
-  readonly #points: Point[] = []
+  readonly #points: GeoPoint[] = []
 
   constructor(db: DatabaseSync, { numbers, postings, intervals, tuples, hidden, leading }: Lists) {
     this.#db = db
@@ -79,7 +79,7 @@ export class IndexWriter {
    * another number, is found by the old one until all is in, then by the new one.
    */
   *applying(documents: readonly IndexDocument[], again = false): Generator<undefined, undefined> {
-    for (const document of newestOf(documents, ({ version }) => version))
+    for (const document of newestVersionsOf(documents, ({ version }) => version))
       for (const piece of this.#put(document, again)) {
         this.#insertRows()
         yield piece
@@ -102,9 +102,9 @@ export class IndexWriter {
     if (known !== undefined && (known.version > version || (known.version === version && !again))) return
     const before = readEntry(known?.held ?? '')
     const postings = deleted ? EMPTY_ENTRY[0] : yield* this.#postingsOf(kind, document)
-    const exchange = yield* exchangeOf(before[0], postings)
+    const exchange = yield* postingChangesOf(before[0], postings)
     const put = { document, kind, known, before, postings, exchange }
-    if (exchange.added.length + exchange.removed.length > 2 * PIECE) return yield* this.#putLarge(put)
+    if (exchange.added.length + exchange.removed.length > 2 * MAX_PIECE_VALUES) return yield* this.#putLarge(put)
     const doc = known?.doc ?? this.#nextDoc++
     if (before !== EMPTY_ENTRY) this.#removeRows(doc, before)
     const entry = this.#collect(doc, put)
@@ -134,7 +134,7 @@ export class IndexWriter {
 
   #place(doc: number, { document, kind, known }: Put, now: ForwardEntry): void {
     const { id, version, deleted, present, order } = document
-    const sorting = deleted ? NO_SORTING : writeSorting(present, order, this.#numbers.fieldsOf(kind))
+    const sorting = deleted ? NO_SORTING : serializeSorting(present, order, this.#numbers.fieldsOf(kind))
     const entry = deleted ? '' : JSON.stringify(now)
     if (known?.doc === doc) {
       this.#statements.document.run(version, sorting, entry, doc)
@@ -153,21 +153,21 @@ export class IndexWriter {
       postings,
       this.#addIntervals(kind, doc, document, fieldOf),
       this.#addPoints(doc, document, fieldOf),
-      ownGroups(document, fieldOf),
+      explicitGroupsOf(document, fieldOf),
     ]
   }
 
   /** Each value under the combination of the fields in which it stands. That a field has values is told by its number below zero. */
-  *#postingsOf(kind: number, { keys, compartments, present }: IndexDocument): Generator<undefined, Rows> {
+  *#postingsOf(kind: number, { keys, compartments, present }: IndexDocument): Generator<undefined, PostingRows> {
     const fieldOf = this.#numbers.fieldsOf(kind)
     const fieldsOf = new Map<string, FieldSet>()
-    const lists = Object.entries(keys).filter(([name]) => name !== ID)
-    if (compartments.length > 0) lists.push([COMPARTMENT, compartments])
+    const lists = Object.entries(keys).filter(([name]) => name !== ID_FIELD)
+    if (compartments.length > 0) lists.push([COMPARTMENT_FIELD, compartments])
     for (const [name, values] of lists) {
       const field = fieldOf(name)
       for (let i = 0; i < values.length; i++) {
         fieldsOf.set(values[i]!, this.#numbers.together(fieldsOf.get(values[i]!), field))
-        if ((i + 1) % PIECE === 0) yield
+        if ((i + 1) % MAX_PIECE_VALUES === 0) yield
       }
     }
     const postings: (number | string)[] = []
@@ -177,11 +177,11 @@ export class IndexWriter {
     let values = 0
     for (const [value, fields] of fieldsOf) {
       put(fields, value)
-      if (++values % PIECE === 0) yield
+      if (++values % MAX_PIECE_VALUES === 0) yield
     }
-    let fields = this.#numbers.together(undefined, -fieldOf(ID))
+    let fields = this.#numbers.together(undefined, -fieldOf(ID_FIELD))
     for (const parameter of present) fields = this.#numbers.together(fields, -fieldOf(parameter))
-    put(fields, PRESENT)
+    put(fields, PRESENCE_KEY)
     return postings
   }
 
@@ -225,20 +225,20 @@ export class IndexWriter {
 
   #removeRows(doc: number, [, intervals, points]: ForwardEntry): void {
     for (const field of intervals) this.#intervals.remove(field, doc)
-    for (const [field, latitude, longitude] of inRows<[number, number, number]>(points, 3))
+    for (const [field, latitude, longitude] of toRows<[number, number, number]>(points, 3))
       this.#statements.point.run(field, latitude, longitude, doc)
   }
 
-  *#addPostings(rows: Rows, doc: number): Generator<undefined, void> {
+  *#addPostings(rows: PostingRows, doc: number): Generator<undefined, void> {
     for (let i = 0; i < rows.length; i += 2) {
-      if (isPiece(i)) yield
+      if (isPieceEnd(i)) yield
       this.#postings.add(Number(rows[i]), String(rows[i + 1]), doc)
     }
   }
 
-  *#removePostings(rows: Rows, doc: number): Generator<undefined, void> {
+  *#removePostings(rows: PostingRows, doc: number): Generator<undefined, void> {
     for (let i = 0; i < rows.length; i += 2) {
-      if (isPiece(i)) yield
+      if (isPieceEnd(i)) yield
       this.#postings.remove(Number(rows[i]), String(rows[i + 1]), doc)
     }
   }

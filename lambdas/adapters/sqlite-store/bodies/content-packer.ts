@@ -3,9 +3,9 @@
  * later, so that another dictionary is made of some of those, twice; what is packed already stays as it is.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { LARGEST } from '../../dictionary-codec/format.ts'
+import { MAX_UNPACKED_BYTES } from '../../dictionary-codec/format.ts'
 import { Packer } from '../../dictionary-codec/packer.ts'
-import { type Content, joined, type StoredContent } from './contents.ts'
+import { joinContent, type StoredContent, type VersionContent } from './contents.ts'
 import { addDictionary, Dictionaries } from './dictionaries.ts'
 
 /** Bytes of a dictionary. */
@@ -64,9 +64,9 @@ export class ContentPacker {
   }
 
   /** Within a transaction. */
-  pack(type: string, content: Content): StoredContent {
-    if (content.body.length > LARGEST) return { ...content, dictionary: null }
-    const bytes = joined(content)
+  pack(type: string, content: VersionContent): StoredContent {
+    if (content.body.length > MAX_UNPACKED_BYTES) return { ...content, dictionary: null }
+    const bytes = joinContent(content)
     const state = this.#stateOf(type)
     const packed = state.packing?.packer.pack(bytes)
     const stored =

@@ -1,26 +1,26 @@
 /** Compartments and body of a version: each in its column, or both packed in that of the body, by the dictionary that the row names. */
 import type { DatabaseSync } from 'node:sqlite'
-import { NotPacked, unpack } from '../../dictionary-codec/unpack.ts'
-import { damaged } from '../damage.ts'
+import { UnpackError, unpack } from '../../dictionary-codec/unpack.ts'
+import { damagedError } from '../damage.ts'
 import { Dictionaries } from './dictionaries.ts'
 
 /** `compartments`: as a row has them. */
-export type Content = { readonly compartments: string; readonly body: Uint8Array }
+export type VersionContent = { readonly compartments: string; readonly body: Uint8Array }
 /** `dictionary`: null where nothing is packed. */
-export type StoredContent = Content & { readonly dictionary: number | null }
+export type StoredContent = VersionContent & { readonly dictionary: number | null }
 
 const NEWLINE = 10
 
 /** What is packed: compartments have no newline. */
-export const joined = ({ compartments, body }: Content): Uint8Array => Buffer.concat([Buffer.from(`${compartments}\n`), body])
+export const joinContent = ({ compartments, body }: VersionContent): Uint8Array => Buffer.concat([Buffer.from(`${compartments}\n`), body])
 
-function split(bytes: Uint8Array): Content {
+function split(bytes: Uint8Array): VersionContent {
   const end = bytes.indexOf(NEWLINE)
   const compartments = Buffer.from(bytes.buffer, bytes.byteOffset, Math.max(end, 0)).toString()
   return { compartments, body: bytes.subarray(end + 1) }
 }
 
-export class Contents {
+export class ContentReader {
   readonly #dictionaries: Dictionaries
 
   constructor(db: DatabaseSync) {
@@ -28,9 +28,9 @@ export class Contents {
   }
 
   /** Damaged where it cannot be unpacked; whether it is what was written, the checksum tells. */
-  of(stored: StoredContent): Content {
+  of(stored: StoredContent): VersionContent {
     if (stored.dictionary === null) return stored
-    if (stored.compartments !== '') throw damaged('a version has compartments twice')
+    if (stored.compartments !== '') throw damagedError('a version has compartments twice')
     return split(this.#unpacked(stored.dictionary, stored.body))
   }
 
@@ -38,7 +38,7 @@ export class Contents {
     try {
       return unpack(packed, this.#dictionaries.bytesOf(dictionary))
     } catch (error) {
-      throw error instanceof NotPacked ? damaged('a version cannot be unpacked', error) : error
+      throw error instanceof UnpackError ? damagedError('a version cannot be unpacked', error) : error
     }
   }
 }

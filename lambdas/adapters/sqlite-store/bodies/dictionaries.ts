@@ -5,7 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { crc32 } from 'node:zlib'
 import { Damaged } from '../../../ports/faults/damaged.ts'
-import { damaged, damageOf } from '../damage.ts'
+import { damagedError, toStoreFault } from '../damage.ts'
 
 const TABLES = ['dictionary', 'dictionary_copy'] as const
 
@@ -36,7 +36,7 @@ export class Dictionaries {
   /** Damaged where it is in none of its places as it was written. */
   bytesOf(dictionary: number): Uint8Array {
     const bytes = this.#known.get(dictionary) ?? this.#read(dictionary)
-    if (bytes === undefined) throw damaged('a dictionary of versions is not what was written')
+    if (bytes === undefined) throw damagedError('a dictionary of versions is not what was written')
     this.#known.set(dictionary, bytes)
     return bytes
   }
@@ -68,7 +68,7 @@ function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read()
   } catch (error) {
-    if (damageOf(error) instanceof Damaged) return undefined
+    if (toStoreFault(error) instanceof Damaged) return undefined
     throw error
   }
 }
@@ -79,10 +79,10 @@ export function checkDictionaries(db: DatabaseSync): void {
   for (const { n, m } of db
     .prepare(`SELECT d.dictionary AS n, c.dictionary AS m FROM ${table} d FULL JOIN ${copy} c USING (dictionary)`)
     .all())
-    if (n === null || m === null) throw damaged('a dictionary of versions is missing')
+    if (n === null || m === null) throw damagedError('a dictionary of versions is missing')
   for (const each of TABLES)
     for (const { bytes, sum } of db.prepare(`SELECT bytes, sum FROM ${each}`).iterate() as unknown as Iterable<Row>)
-      if (sumOf(bytes) !== sum) throw damaged('a dictionary of versions is not what was written')
+      if (sumOf(bytes) !== sum) throw damagedError('a dictionary of versions is not what was written')
 }
 
 /** The number of a new one, within the caller's transaction. */

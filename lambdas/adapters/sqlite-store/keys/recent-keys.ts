@@ -4,43 +4,44 @@
  * the table, each of whose pages is then written once for several.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { damaged } from '../damage.ts'
+import { damagedError } from '../damage.ts'
 
-export type Recent = {
+export type RecentPositions = {
   readonly vid: number
   readonly seq: number
   /** Positions of the versions before `vid`, as far as they are recent, the last one last. */
   readonly earlier: number[]
 }
 
-export type Key = readonly [kind: number, id: string, vid: number, seq: number]
+export type KeyTableRow = readonly [kind: number, id: string, vid: number, seq: number]
 
 /**
  * `[kind, id, vid]` of one version after the other, as JSON; their positions follow each other from that of the row.
  * Row 0 has the position up to which keys were taken over.
  */
-export type KeyRow = (number | string)[]
+export type RecentKeyList = (number | string)[]
 
 /** The position of the version after a version, in SQL, where the table of keys has it. */
-export const oldNextOf = (alias: string): string =>
+export const storedNextPositionSql = (alias: string): string =>
   `(SELECT n.seq FROM key n WHERE n.kind = ${alias}.kind AND n.id = ${alias}.id AND n.vid = ${alias}.vid + 1)`
 
 /** Wherever it is, on a connection that was told of recent keys. */
-export const nextOf = (alias: string): string => `ifnull(recent_seq(${alias}.kind, ${alias}.id, ${alias}.vid + 1), ${oldNextOf(alias)})`
+export const nextPositionSql = (alias: string): string =>
+  `ifnull(recent_seq(${alias}.kind, ${alias}.id, ${alias}.vid + 1), ${storedNextPositionSql(alias)})`
 
 /** Recent keys, of which SQL on the connection is told. */
-export function tellRecentKeys(db: DatabaseSync): RecentKeys {
+export function registerRecentKeys(db: DatabaseSync): RecentKeys {
   const recent = new RecentKeys(db)
   recent.refresh()
   db.function('recent_seq', (kind, id, vid) => recent.seqOf(kind as number, id as string, vid as number) ?? null)
   return recent
 }
 
-function parseKeys(keys: string): KeyRow {
+function parseKeys(keys: string): RecentKeyList {
   try {
-    return JSON.parse(keys) as KeyRow
+    return JSON.parse(keys) as RecentKeyList
   } catch (error) {
-    throw damaged('keys are not what was written', error)
+    throw damagedError('keys are not what was written', error)
   }
 }
 
@@ -52,7 +53,7 @@ export class RecentKeys {
   upTo = 0
   /** Versions. */
   size = 0
-  readonly #kinds = new Map<number, Map<string, Recent>>()
+  readonly #kinds = new Map<number, Map<string, RecentPositions>>()
   readonly #news
   #taken = 0
 
@@ -70,7 +71,7 @@ export class RecentKeys {
     this.upTo = Math.max(this.upTo, acknowledged)
   }
 
-  #addRow(first: number, keys: KeyRow): void {
+  #addRow(first: number, keys: RecentKeyList): void {
     for (let i = 0; i < keys.length; i += 3) this.add(keys[i] as number, keys[i + 1] as string, keys[i + 2] as number, first + i / 3)
   }
 
@@ -81,7 +82,7 @@ export class RecentKeys {
   }
 
   add(kind: number, id: string, vid: number, seq: number): void {
-    const ids = this.#kinds.get(kind) ?? new Map<string, Recent>()
+    const ids = this.#kinds.get(kind) ?? new Map<string, RecentPositions>()
     if (ids.size === 0) this.#kinds.set(kind, ids)
     const before = ids.get(id)
     ids.set(id, { vid, seq, earlier: before === undefined ? NONE : appended(before.earlier, before.seq) })
@@ -100,7 +101,7 @@ export class RecentKeys {
   }
 
   /** The newest version of a resource, unless it is an old one. */
-  head(kind: number, id: string): Recent | undefined {
+  head(kind: number, id: string): RecentPositions | undefined {
     return this.#kinds.get(kind)?.get(id)
   }
 
@@ -112,7 +113,7 @@ export class RecentKeys {
   }
 
   /** All of them, in about the order of the table. What comes meanwhile may be among them. */
-  *inOrder(): Generator<Key, undefined> {
+  *inOrder(): Generator<KeyTableRow, undefined> {
     for (const [kind, ids] of this.#kinds)
       for (const id of sorted(ids.keys())) {
         const { vid, seq, earlier } = ids.get(id)!
@@ -127,8 +128,8 @@ export class RecentKeys {
     for (const [kind, ids] of this.#kinds) this.#kinds.set(kind, this.#newerOf(ids, upTo))
   }
 
-  #newerOf(ids: ReadonlyMap<string, Recent>, upTo: number): Map<string, Recent> {
-    const newer = new Map<string, Recent>()
+  #newerOf(ids: ReadonlyMap<string, RecentPositions>, upTo: number): Map<string, RecentPositions> {
+    const newer = new Map<string, RecentPositions>()
     for (const [id, { vid, seq, earlier }] of ids) {
       if (seq <= upTo) continue
       const left = earlier.length === 0 ? NONE : earlier.filter((at) => at > upTo)

@@ -8,14 +8,14 @@ import type {
   ResourceKey,
   ResourceVersion,
 } from '../../../ports/store/resource-store.ts'
-import { Contents } from '../bodies/contents.ts'
-import { promised } from '../damage.ts'
+import { ContentReader } from '../bodies/contents.ts'
+import { requireRow } from '../damage.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
-import { COLUMNS, PLACE_COLUMNS, type VersionRow, versionOf } from '../rows.ts'
-import { type HistoryPlace, Places, resumeIn } from './places.ts'
+import { COLUMNS_WITHOUT_CONTENT, VERSION_COLUMNS, type VersionRow, versionOf } from '../rows.ts'
+import { type HistoryIndexEntry, HistoryIndexReader, resumeKeyOf } from './places.ts'
 
 /** Bytes after which a page ends early. */
-export const PAGE_WEIGHT = 16_000_000
+export const MAX_PAGE_BYTES = 16_000_000
 /** Index entries read of a type at first, so that a history of 150 types does not read 150 pages. */
 const STEP = 16
 
@@ -33,13 +33,13 @@ export class HistoryReader {
   readonly #placeBySeq
   readonly #key
   readonly #recent: RecentKeys
-  readonly #contents: Contents
-  readonly #places: Places
+  readonly #contents: ContentReader
+  readonly #places: HistoryIndexReader
 
   constructor(db: DatabaseSync, recent: RecentKeys) {
     this.#recent = recent
-    this.#contents = new Contents(db)
-    this.#places = new Places(db)
+    this.#contents = new ContentReader(db)
+    this.#places = new HistoryIndexReader(db)
     this.#kinds = db.prepare('SELECT kind, type FROM kind WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2)')
     this.#newest = db.prepare(
       `SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind AND lastUpdated <= ${LATEST})) AS newest FROM kind t`,
@@ -48,8 +48,8 @@ export class HistoryReader {
     this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
     this.#key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
     const bySeq = (columns: string) => db.prepare(`SELECT ${columns} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
-    this.#bySeq = bySeq(COLUMNS)
-    this.#placeBySeq = bySeq(PLACE_COLUMNS)
+    this.#bySeq = bySeq(VERSION_COLUMNS)
+    this.#placeBySeq = bySeq(COLUMNS_WITHOUT_CONTENT)
     for (const statement of [this.#bySeq, this.#placeBySeq]) statement.setReturnArrays(true)
   }
 
@@ -80,12 +80,12 @@ export class HistoryReader {
   }
 
   #seqOf(kind: number, id: string, vid: number): number {
-    return this.#recent.seqOf(kind, id, vid) ?? (promised(this.#key.get(kind, id, vid)) as { readonly seq: number }).seq
+    return this.#recent.seqOf(kind, id, vid) ?? (requireRow(this.#key.get(kind, id, vid)) as { readonly seq: number }).seq
   }
 
   #rowAt(seq: number, { placesOnly = false }: HistoryWindow): VersionRow {
     const statement = placesOnly ? this.#placeBySeq : this.#bySeq
-    return promised(statement.get(seq) as unknown as VersionRow | undefined)
+    return requireRow(statement.get(seq) as unknown as VersionRow | undefined)
   }
 
   /** The lowest version stamped at or after an instant; one more than the head when there is none. */
@@ -93,7 +93,7 @@ export class HistoryReader {
     let [low, high] = [1, head + 1]
     while (low < high) {
       const middle = (low + high) >>> 1
-      const { lastUpdated } = promised(this.#stamp.get(this.#seqOf(kind, id, middle))) as { readonly lastUpdated: number }
+      const { lastUpdated } = requireRow(this.#stamp.get(this.#seqOf(kind, id, middle))) as { readonly lastUpdated: number }
       if (lastUpdated >= instant) high = middle
       else low = middle + 1
     }
@@ -103,11 +103,11 @@ export class HistoryReader {
   *#ofKinds(kinds: readonly Kind[], window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Generator<VersionRow> {
     const step = kinds.length === 1 ? limit + 1 : STEP
     const sources = kinds.toSorted(byType).map(({ kind, type }) => {
-      const places = this.#places.after(kind, window, after && resumeIn(type, after), step)
+      const places = this.#places.after(kind, window, after && resumeKeyOf(type, after), step)
       return { places, next: places.next().value }
     })
     for (;;) {
-      const first = sources.reduce<HistoryPlace | undefined>(
+      const first = sources.reduce<HistoryIndexEntry | undefined>(
         (best, { next }) => (next !== undefined && isBefore(next, best) ? next : best),
         undefined,
       )
@@ -120,16 +120,16 @@ export class HistoryReader {
 }
 
 /** Sources are in the order of their types: of one instant, the first has the first. */
-const isBefore = (place: HistoryPlace, best: HistoryPlace | undefined): boolean =>
+const isBefore = (place: HistoryIndexEntry, best: HistoryIndexEntry | undefined): boolean =>
   best === undefined || place.lastUpdated > best.lastUpdated
 
 const byType = (a: Kind, b: Kind): number => (a.type < b.type ? -1 : 1)
 
-function pageOf(rows: Iterable<VersionRow>, limit: number, contents: Contents): HistoryPage {
+function pageOf(rows: Iterable<VersionRow>, limit: number, contents: ContentReader): HistoryPage {
   const versions: ResourceVersion[] = []
   let weight = 0
   for (const row of rows) {
-    if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
+    if (versions.length === limit || weight > MAX_PAGE_BYTES) return { versions, more: true }
     const version = versionOf(row, contents)
     versions.push(version)
     weight += version.body.length

@@ -1,22 +1,22 @@
 /** Where versions stand in the order of histories, read from the index alone: newest first. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryPosition, HistoryWindow } from '../../../ports/store/resource-store.ts'
-import { nextOf } from '../keys/recent-keys.ts'
-import { isThere } from '../rows.ts'
+import { nextPositionSql } from '../keys/recent-keys.ts'
+import { committedCondition } from '../rows.ts'
 
-export type HistoryPlace = { readonly lastUpdated: number; readonly id: string; readonly vid: number; readonly seq: number }
+export type HistoryIndexEntry = { readonly lastUpdated: number; readonly id: string; readonly vid: number; readonly seq: number }
 
 const FOREVER = Number.MAX_SAFE_INTEGER
 const AFTER_ALL_IDS = '\u{10ffff}'
 
 /** The version after this one was stamped after the instant, or there is none. */
-const NOT_SUPERSEDED = `(?1 < 0 OR NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.lastUpdated <= ?1))`
+const NOT_SUPERSEDED = `(?1 < 0 OR NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextPositionSql('v')} AND w.lastUpdated <= ?1))`
 
 const placesWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.seq FROM version v INDEXED BY history
-   WHERE v.kind = ?2 AND ${condition} AND ${isThere('v')} AND ${NOT_SUPERSEDED} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC LIMIT ?3`
+   WHERE v.kind = ?2 AND ${condition} AND ${committedCondition('v')} AND ${NOT_SUPERSEDED} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC LIMIT ?3`
 
-export class Places {
+export class HistoryIndexReader {
   readonly #ofInstant
   readonly #upTo
 
@@ -29,9 +29,9 @@ export class Places {
   *after(
     kind: number,
     window: HistoryWindow,
-    after: Omit<HistoryPlace, 'seq'> | undefined,
+    after: Omit<HistoryIndexEntry, 'seq'> | undefined,
     step: number,
-  ): Generator<HistoryPlace, undefined> {
+  ): Generator<HistoryIndexEntry, undefined> {
     let last = after
     for (let size = step; ; size *= 2) {
       const rows = this.#read(kind, window, last, size)
@@ -41,7 +41,7 @@ export class Places {
     }
   }
 
-  #read(kind: number, window: HistoryWindow, last: Omit<HistoryPlace, 'seq'> | undefined, size: number): readonly HistoryPlace[] {
+  #read(kind: number, window: HistoryWindow, last: Omit<HistoryIndexEntry, 'seq'> | undefined, size: number): readonly HistoryIndexEntry[] {
     const { since = 0, before = FOREVER, currentAt = -1 } = window
     const isInside = last !== undefined && last.lastUpdated >= since && last.lastUpdated < before
     const rows = isInside ? this.#ofInstant.all(currentAt, kind, size, last.lastUpdated, last.id, last.vid) : []
@@ -49,12 +49,12 @@ export class Places {
       const newest = Math.min(before - 1, last === undefined ? FOREVER : last.lastUpdated - 1)
       rows.push(...this.#upTo.all(currentAt, kind, size - rows.length, since, newest))
     }
-    return rows as unknown as HistoryPlace[]
+    return rows as unknown as HistoryIndexEntry[]
   }
 }
 
 /** The place after which a type goes on: types before the position's have given all of its instant, types after it nothing of it. */
-export function resumeIn(type: string, after: HistoryPosition): Omit<HistoryPlace, 'seq'> {
+export function resumeKeyOf(type: string, after: HistoryPosition): Omit<HistoryIndexEntry, 'seq'> {
   const { lastUpdated, id, versionId } = after
   if (type === after.type) return { lastUpdated, id, vid: versionId }
   return { lastUpdated, id: type > after.type ? '' : AFTER_ALL_IDS, vid: 0 }

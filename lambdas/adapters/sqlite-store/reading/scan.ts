@@ -1,18 +1,18 @@
 /** The versions of a type that were current at an instant, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/store/resource-store.ts'
-import { Contents } from '../bodies/contents.ts'
-import { promised } from '../damage.ts'
-import { oldNextOf, type RecentKeys } from '../keys/recent-keys.ts'
-import { isThere, versionOrDamage } from '../rows.ts'
-import { PAGE_WEIGHT } from './history.ts'
-import type { HistoryPlace } from './places.ts'
+import { ContentReader } from '../bodies/contents.ts'
+import { requireRow } from '../damage.ts'
+import { type RecentKeys, storedNextPositionSql } from '../keys/recent-keys.ts'
+import { committedCondition, versionOrDamage } from '../rows.ts'
+import { MAX_PAGE_BYTES } from './history.ts'
+import type { HistoryIndexEntry } from './places.ts'
 
 /** Places looked at for one page, so that many versions of one resource do not hold the thread. */
 const PLACES = 4_000
 
 /** Where a scan goes on, and the end of the log when it began: what came later is not in it. */
-type Place = Omit<HistoryPlace, 'seq'>
+type Place = Omit<HistoryIndexEntry, 'seq'>
 type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: number]
 
 /** A place of the history of a kind. `body`: null where it was not current then, as far as old keys tell. */
@@ -28,11 +28,11 @@ type PlaceRow = readonly [
  */
 const rowsWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2
-     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${oldNextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum, v.made,
+     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${storedNextPositionSql('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum, v.made,
      v.dictionary
-   FROM version v INDEXED BY history WHERE v.kind = ?1 AND ${condition} AND ${isThere('v')} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC`
+   FROM version v INDEXED BY history WHERE v.kind = ?1 AND ${condition} AND ${committedCondition('v')} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC`
 
-export class Scanner {
+export class ScanReader {
   readonly #kind
   readonly #end
   readonly #ofInstant
@@ -41,18 +41,18 @@ export class Scanner {
   readonly #instant
   readonly #stamp
   readonly #recent: RecentKeys
-  readonly #contents: Contents
+  readonly #contents: ContentReader
 
   constructor(db: DatabaseSync, recent: RecentKeys) {
     this.#recent = recent
-    this.#contents = new Contents(db)
+    this.#contents = new ContentReader(db)
     this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
-    this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
+    this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${committedCondition('v')}`)
     this.#ofInstant = db.prepare(rowsWhere('v.lastUpdated = ?4 AND v.id >= ?5 AND (v.id > ?5 OR v.vid < ?6)'))
     this.#upTo = db.prepare(rowsWhere('v.lastUpdated >= ?4 AND v.lastUpdated <= ?5'))
     for (const statement of [this.#ofInstant, this.#upTo]) statement.setReturnArrays(true)
-    const within = `FROM version v INDEXED BY history WHERE v.kind = ?1 AND v.lastUpdated > ?2 AND v.lastUpdated <= ?3 AND ${isThere('v')}`
+    const within = `FROM version v INDEXED BY history WHERE v.kind = ?1 AND v.lastUpdated > ?2 AND v.lastUpdated <= ?3 AND ${committedCondition('v')}`
     this.#count = db.prepare(`SELECT count(*) AS entries ${within}`)
     this.#instant = db.prepare(`SELECT v.lastUpdated ${within} ORDER BY v.lastUpdated LIMIT 1 OFFSET ?4`)
   }
@@ -78,7 +78,7 @@ export class Scanner {
           if ('damage' in version) damaged.push(told(version, tellsDamaged))
           else if (!version.deleted || deletions) versions.push(version)
         }
-        if (versions.length + damaged.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT)
+        if (versions.length + damaged.length === limit || ++seen === PLACES || weight > MAX_PAGE_BYTES)
           return { ...found(), cursor: JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor) }
       }
     return found()
@@ -88,7 +88,7 @@ export class Scanner {
   #isSuperseded(kind: number, id: string, vid: number, end: number, asOf: number): boolean {
     const next = this.#recent.seqOf(kind, id, vid + 1)
     if (next === undefined || next > end) return false
-    return (promised(this.#stamp.get(next)) as { readonly lastUpdated: number }).lastUpdated <= asOf
+    return (requireRow(this.#stamp.get(next)) as { readonly lastUpdated: number }).lastUpdated <= asOf
   }
 
   *#after(

@@ -2,19 +2,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { DamagedVersion, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/store/resource-store.ts'
-import { Contents } from '../bodies/contents.ts'
-import { damageOf, promised } from '../damage.ts'
+import { ContentReader } from '../bodies/contents.ts'
+import { requireRow, toStoreFault } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
-import { type ContentRow, versionWith } from '../rows.ts'
+import { type ContentRow, verifiedVersion } from '../rows.ts'
 
-export type VersionReaderOptions = { readonly old?: KeyFilter; readonly as?: typeof versionWith }
+export type VersionReaderOptions = { readonly old?: KeyFilter; readonly as?: typeof verifiedVersion }
 
 export class VersionReader {
   readonly #recent: RecentKeys
   readonly #old: KeyFilter | undefined
-  readonly #as: typeof versionWith
-  readonly #contents: Contents
+  readonly #as: typeof verifiedVersion
+  readonly #contents: ContentReader
   readonly #kind
   readonly #head
   readonly #number
@@ -23,11 +23,11 @@ export class VersionReader {
   readonly #kinds = new Map<string, Map<string, number>>()
 
   /** Finds what `recent` and the table of keys know. `old`: what the table may have. `as`: what becomes of a version that is damaged. */
-  constructor(db: DatabaseSync, recent: RecentKeys, { old, as = versionWith }: VersionReaderOptions = {}) {
+  constructor(db: DatabaseSync, recent: RecentKeys, { old, as = verifiedVersion }: VersionReaderOptions = {}) {
     this.#recent = recent
     this.#old = old
     this.#as = as
-    this.#contents = new Contents(db)
+    this.#contents = new ContentReader(db)
     const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made, v.dictionary FROM'
     const byKey = `${selected} key k LEFT JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
@@ -42,7 +42,7 @@ export class VersionReader {
     const kind = this.#kindOf(key)
     if (kind === undefined) return undefined
     const recent = this.#recent.head(kind, key.id)
-    if (recent !== undefined) return this.#versionOf(key, promised(this.#bySeq.get(recent.seq)))
+    if (recent !== undefined) return this.#versionOf(key, requireRow(this.#bySeq.get(recent.seq)))
     const row = this.#isOld(kind, key) ? this.#head.get(kind, key.id) : undefined
     return row && this.#versionOf(key, row)
   }
@@ -52,7 +52,7 @@ export class VersionReader {
     try {
       return this.head(key)
     } catch (error) {
-      const damage = damageOf(error)
+      const damage = toStoreFault(error)
       if (!(damage instanceof Damaged)) throw error
       const { tenant, type, id } = key
       return { tenant, type, id, versionId: this.#numberOf(key), deleted: false, damage }
@@ -63,16 +63,16 @@ export class VersionReader {
     const kind = this.#kindOf(key)
     if (kind === undefined) return undefined
     const seq = this.#recent.seqOf(kind, key.id, key.versionId)
-    if (seq !== undefined) return this.#versionOf(key, promised(this.#bySeq.get(seq)))
+    if (seq !== undefined) return this.#versionOf(key, requireRow(this.#bySeq.get(seq)))
     const row = this.#isOld(kind, key) ? this.#version.get(kind, key.id, key.versionId) : undefined
     return row && this.#versionOf(key, row)
   }
 
   /** Of the head, as keys tell it: they stand elsewhere than the version itself. */
   #numberOf(key: ResourceKey): number {
-    const kind = promised(this.#kindOf(key))
+    const kind = requireRow(this.#kindOf(key))
     const { vid } = this.#recent.head(kind, key.id) ?? (this.#number.get(kind, key.id) as { readonly vid: number | null })
-    return promised(vid ?? undefined)
+    return requireRow(vid ?? undefined)
   }
 
   #isOld(kind: number, { id }: ResourceKey): boolean {
@@ -93,7 +93,7 @@ export class VersionReader {
   /** The columns are null where the log has no row for the key. */
   #versionOf(key: ResourceKey, row: unknown): ResourceVersion {
     const content = row as ContentRow
-    promised(content[0] ?? undefined)
+    requireRow(content[0] ?? undefined)
     return this.#as(key, content, this.#contents)
   }
 }

@@ -1,5 +1,5 @@
 /** A commit on its way to the writer thread: one text and one buffer, which cost a fraction of a structured clone. */
-import { type Guard, MAKINGS, type Write } from '../../../ports/store/resource-store.ts'
+import { type UniquenessGuard, WRITE_KINDS, type Write } from '../../../ports/store/resource-store.ts'
 
 export type PackedWrite = {
   readonly type: string
@@ -13,7 +13,7 @@ export type PackedWrite = {
   readonly body: Uint8Array
 }
 
-export type PackedGuard = Omit<Guard, 'tenant'>
+export type PackedGuard = Omit<UniquenessGuard, 'tenant'>
 
 export type CommitMessage = { readonly number: number; readonly header: string; readonly bodies: ArrayBuffer }
 
@@ -33,7 +33,7 @@ export type CommitReply = {
   readonly number: number
   readonly write?: number
   readonly guard?: number
-  readonly holder?: Guard['holder']
+  readonly holder?: UniquenessGuard['holder']
   readonly failed?: string
   /** Why it failed, if the cause is one of these. */
   readonly fault?: 'damaged' | 'full'
@@ -41,13 +41,13 @@ export type CommitReply = {
 
 export type BatchReply = { readonly replies: readonly CommitReply[]; readonly position: number }
 
-export function pack(number: number, writes: readonly Write[], guards: readonly Guard[], at: number): CommitMessage {
+export function packCommit(number: number, writes: readonly Write[], guards: readonly UniquenessGuard[], at: number): CommitMessage {
   const bodies = new Uint8Array(writes.reduce((sum, { body }) => sum + body.length, 0))
   let end = 0
   const rows = writes.map(({ type, id, expected, lastUpdated, deleted, made, compartments, body }) => {
     bodies.set(body, end)
     end += body.length
-    const making = made === undefined ? null : MAKINGS.indexOf(made)
+    const making = made === undefined ? null : WRITE_KINDS.indexOf(made)
     return [type, id, expected, lastUpdated, deleted ? 1 : 0, making, compartments.join(' '), body.length] satisfies PackedRow
   })
   const header = JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, at, rows, guards])
@@ -65,7 +65,7 @@ type PackedRow = readonly [
   length: number,
 ]
 
-export function unpack({ number, header, bodies }: CommitMessage): Commit {
+export function unpackCommit({ number, header, bodies }: CommitMessage): Commit {
   const [tenant, at, rows, guards] = JSON.parse(header) as [string, number, PackedRow[], PackedGuard[]]
   let from = 0
   const writes = rows.map(([type, id, expected, lastUpdated, deleted, made, compartments, length]) => {

@@ -1,9 +1,9 @@
 /** Applies commits, many of them in one transaction of SQLite. */
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { isDiskFull } from '../../sqlite-file/sqlite-errors.ts'
-import { damageOf } from '../damage.ts'
+import { toStoreFault } from '../damage.ts'
 import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
-import type { LogWriter, Stop } from './log-writer.ts'
+import type { CommitConflict, LogWriter } from './log-writer.ts'
 
 /** All of them in one transaction; each alone succeeds or meets its conflict. When that fails, each is tried in one of its own. */
 export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly CommitReply[] {
@@ -25,13 +25,13 @@ export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly 
 }
 
 function failureOf(error: unknown): Pick<CommitReply, 'failed' | 'fault'> {
-  const cause = damageOf(error)
+  const cause = toStoreFault(error)
   const failed = cause instanceof Error ? cause.message : String(cause)
   if (isDiskFull(error)) return { failed, fault: 'full' }
   return cause instanceof Damaged ? { failed, fault: 'damaged' } : { failed }
 }
 
-function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): Stop | undefined {
+function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): CommitConflict | undefined {
   const rows = writes.map((write, i) => ({ seq: log.position + 1 + i, kind: log.kindOf(tenant, write.type), write }))
   const write = rows.findIndex((row) => !log.isNext(row))
   const stop = write === -1 ? guardInTheWay(log, tenant, guards) : { write }
@@ -45,7 +45,7 @@ function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): Stop | u
   return undefined
 }
 
-function guardInTheWay(log: LogWriter, tenant: string, guards: readonly PackedGuard[]): Stop | undefined {
+function guardInTheWay(log: LogWriter, tenant: string, guards: readonly PackedGuard[]): CommitConflict | undefined {
   for (const [guard, each] of guards.entries()) {
     const holder = log.holderInTheWay(tenant, each)
     if (holder !== undefined) return { guard, holder }

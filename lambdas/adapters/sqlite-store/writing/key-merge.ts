@@ -1,5 +1,5 @@
 /** Takes the recent keys over into their table, in short transactions: see recent-keys.ts. What a crash leaves is begun again. */
-import type { Key } from '../keys/recent-keys.ts'
+import type { KeyTableRow } from '../keys/recent-keys.ts'
 import type { LogWriter } from './log-writer.ts'
 
 /** Keys of a transaction at least, and into how many parts those go that are there: more come meanwhile, but not more each time. */
@@ -30,7 +30,7 @@ export class KeyMerge {
     this.#log.recent.forget(this.#end)
   }
 
-  #takeOver(keys: Iterator<Key, undefined>, most: number): boolean {
+  #takeOver(keys: Iterator<KeyTableRow, undefined>, most: number): boolean {
     for (let taken = 0; taken < most; taken++) {
       const { done, value } = keys.next()
       if (done === true) return true

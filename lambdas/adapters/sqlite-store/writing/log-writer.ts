@@ -1,17 +1,17 @@
 /** What commits look at and add to the version log, on the writing connection. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Guard } from '../../../ports/store/resource-store.ts'
+import type { UniquenessGuard } from '../../../ports/store/resource-store.ts'
 import { ContentPacker } from '../bodies/content-packer.ts'
 import { checksumOf } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
-import { type Key, type KeyRow, RecentKeys } from '../keys/recent-keys.ts'
+import { type KeyTableRow, type RecentKeyList, RecentKeys } from '../keys/recent-keys.ts'
 import type { PackedGuard, PackedWrite } from './commit-message.ts'
 
 const MINUTE = 60 * 1000
 const HOUR = 60 * MINUTE
 
 /** Where a commit is stopped: a write that expects another head, or a guard somebody holds. */
-export type Stop = { readonly write: number } | { readonly guard: number; readonly holder: Guard['holder'] }
+export type CommitConflict = { readonly write: number } | { readonly guard: number; readonly holder: UniquenessGuard['holder'] }
 
 /** A version to be, and its place in the log. */
 export type LogRow = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
@@ -28,7 +28,7 @@ export class LogWriter {
   readonly #packer: ContentPacker
   readonly #kinds = new Map<string, number>()
   /** Of the transaction that is open, and the position of the first of them. */
-  #keys: KeyRow = []
+  #keys: RecentKeyList = []
   #first = 0
   /** Of the last commit. */
   #at = 0
@@ -116,7 +116,7 @@ export class LogWriter {
   }
 
   /** The holder that keeps others from binding the guard. */
-  holderInTheWay(tenant: string, { guard, holder, replaces }: PackedGuard): Guard['holder'] | undefined {
+  holderInTheWay(tenant: string, { guard, holder, replaces }: PackedGuard): UniquenessGuard['holder'] | undefined {
     const row = this.#statements.guard.get(tenant, guard) as { readonly type: string; readonly id: string } | undefined
     const isFree = row === undefined || [holder, replaces].some((mine) => mine?.type === row.type && mine.id === row.id)
     return isFree ? undefined : { tenant, type: row.type, id: row.id }
@@ -141,7 +141,7 @@ export class LogWriter {
   }
 
   /** Puts a recent key into the table, where it may be already. */
-  takeOver(key: Key): void {
+  takeOver(key: KeyTableRow): void {
     this.written.keys += 1
     this.#old.add(key[0], key[1])
     this.#statements.key.run(...key)

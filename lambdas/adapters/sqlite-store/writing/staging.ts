@@ -4,7 +4,7 @@
  * What a crash leaves is removed when the file is opened again.
  */
 import type { Commit, CommitReply, PackedWrite } from './commit-message.ts'
-import type { LogRow, LogWriter, Stop } from './log-writer.ts'
+import type { CommitConflict, LogRow, LogWriter } from './log-writer.ts'
 
 /** Positions left for commits that come meanwhile. */
 const ROOM = 5_000
@@ -17,7 +17,7 @@ export class Staging {
   readonly #commit: Commit
   readonly #first: number
   readonly #touched: ReadonlySet<string>
-  readonly #slices: Iterator<void, Stop | undefined>
+  readonly #slices: Iterator<void, CommitConflict | undefined>
 
   constructor(log: LogWriter, commit: Commit) {
     this.#log = log
@@ -38,7 +38,7 @@ export class Staging {
     return position + commit.writes.length >= this.#first || touchedBy(commit).some((name) => this.#touched.has(name))
   }
 
-  *#stage(): Generator<void, Stop | undefined> {
+  *#stage(): Generator<void, CommitConflict | undefined> {
     const rows: LogRow[] = []
     const stop = (yield* this.#check(rows)) ?? (yield* this.#checkGuards())
     if (stop !== undefined) return stop
@@ -52,7 +52,7 @@ export class Staging {
     return undefined
   }
 
-  *#check(rows: LogRow[]): Generator<void, Stop | undefined> {
+  *#check(rows: LogRow[]): Generator<void, CommitConflict | undefined> {
     for (const some of slices(this.#commit.writes)) {
       const isFree = this.#log.atomically(() => some.every((write) => this.#isNext(rows, write)))
       if (!isFree) return { write: rows.length }
@@ -68,7 +68,7 @@ export class Staging {
     return isNext
   }
 
-  *#checkGuards(): Generator<void, Stop | undefined> {
+  *#checkGuards(): Generator<void, CommitConflict | undefined> {
     const { tenant, guards } = this.#commit
     for (const [guard, each] of guards.entries()) {
       const holder = this.#log.holderInTheWay(tenant, each)

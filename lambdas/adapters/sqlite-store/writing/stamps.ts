@@ -1,7 +1,7 @@
 /** Which stamps are on their way into the log, and up to which instant none comes any more. */
 import type { Write } from '../../../ports/store/resource-store.ts'
 
-export class Stamps {
+export class OpenStamps {
   /** The oldest stamp of each commit under way. */
   readonly #underWay = new Set<{ readonly oldest: number }>()
   #settled = Number.NEGATIVE_INFINITY

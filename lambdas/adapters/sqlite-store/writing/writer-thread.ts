@@ -5,7 +5,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { KeyFilter } from '../keys/key-filter.ts'
 import { openForWriting } from '../schema.ts'
-import { type BatchReply, type Commit, type CommitMessage, type CommitReply, unpack } from './commit-message.ts'
+import { type BatchReply, type Commit, type CommitMessage, type CommitReply, unpackCommit } from './commit-message.ts'
 import { commitAll } from './committer.ts'
 import { KeyMerge } from './key-merge.ts'
 import { LogWriter } from './log-writer.ts'
@@ -95,7 +95,7 @@ function accept(message: WriterMessage): void {
     isClosing = true
     return
   }
-  const commit = unpack(message)
+  const commit = unpackCommit(message)
   if (commit.writes.length > 1 && bytesOf(commit) > LARGEST_BATCH) large.push(commit)
   else small.push(commit)
 }

@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { DiskFull } from '../../../ports/faults/disk-full.ts'
 import { Overloaded } from '../../../ports/faults/overloaded.ts'
-import type { CommitResult, Guard, Write } from '../../../ports/store/resource-store.ts'
+import type { CommitResult, UniquenessGuard, Write } from '../../../ports/store/resource-store.ts'
 import { isDiskFull } from '../../sqlite-file/sqlite-errors.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
-import { type BatchReply, type CommitReply, pack } from './commit-message.ts'
+import { type BatchReply, type CommitReply, packCommit } from './commit-message.ts'
 import type { ThreadData, WriterData, WriterMessage } from './writer-thread.ts'
 
 const MOST_WRITES = 20_000
@@ -21,7 +21,7 @@ type Waiting = {
   readonly bytes: number
 }
 
-export type WriterParts = {
+export type CommitWriterParts = {
   readonly data: WriterData
   readonly position: number
   /** Is kept up to date by the thread. */
@@ -31,7 +31,7 @@ export type WriterParts = {
   readonly onCommit?: (() => void) | undefined
 }
 
-export class Writer {
+export class CommitWriter {
   readonly #data: ThreadData
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
@@ -43,7 +43,7 @@ export class Writer {
   readonly #now: (() => number) | undefined
   readonly #onCommit: () => void
 
-  constructor({ data, position, old, now, onCommit = () => undefined }: WriterParts) {
+  constructor({ data, position, old, now, onCommit = () => undefined }: CommitWriterParts) {
     this.#data = { ...data, keys: old.shared }
     this.#now = now
     this.#onCommit = onCommit
@@ -56,10 +56,10 @@ export class Writer {
     return this.#position
   }
 
-  commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+  commit(writes: readonly Write[], guards: readonly UniquenessGuard[]): Promise<CommitResult> {
     if (this.#closed) return Promise.reject(new Error('the store is closed'))
     if (this.#writes > MOST_WRITES || this.#bytes > MOST_BYTES) return Promise.reject(new Overloaded('too many writes are waiting'))
-    const message = pack(++this.#number, writes, guards, this.#now?.() ?? newestOf(writes))
+    const message = packCommit(++this.#number, writes, guards, this.#now?.() ?? newestOf(writes))
     const bytes = message.bodies.byteLength
     this.#writes += writes.length
     this.#bytes += bytes

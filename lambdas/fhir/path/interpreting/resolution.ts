@@ -1,10 +1,10 @@
 /** `resolve()` within the resource that an expression is evaluated on. https://hl7.org/fhir/R4/fhirpath.html#functions */
-import { RELATIVE } from '../../references.ts'
+import { RELATIVE_REFERENCE } from '../../references.ts'
 import { type Element, isElement, isResource } from '../../resource.ts'
-import { containedWith } from '../contained-resources.ts'
+import { findContained } from '../contained-resources.ts'
 
 /** Finds what elements of one resource refer to. Belongs to one evaluation: it walks the resource once. */
-export class Resolution {
+export class LocalReferenceResolver {
   readonly #root: Element
   #containers: ReadonlyMap<unknown, Element> | undefined
 
@@ -22,14 +22,14 @@ export class Resolution {
   find(reference: string, element: unknown): Element | undefined {
     if (!reference.startsWith('#')) return this.#entryOf(reference)
     const container = this.containerOf(element)
-    return reference === '#' ? container : containedWith(reference.slice(1), container.contained)
+    return reference === '#' ? container : findContained(reference.slice(1), container.contained)
   }
 
   #entryOf(reference: string): Element | undefined {
     const { entry } = this.#root
     const entries: readonly Element[] = Array.isArray(entry) ? entry.filter(isElement) : []
     const isNamed = ({ fullUrl }: Element): boolean =>
-      fullUrl === reference || (RELATIVE.test(reference) && String(fullUrl).endsWith(`/${reference}`))
+      fullUrl === reference || (RELATIVE_REFERENCE.test(reference) && String(fullUrl).endsWith(`/${reference}`))
     const found = entries.find(isNamed)?.resource
     return isResource(found) ? found : undefined
   }

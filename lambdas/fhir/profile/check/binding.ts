@@ -1,57 +1,57 @@
 /** Bindings to value sets. https://hl7.org/fhir/R4/terminologies.html#strength */
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement } from '../../resource.ts'
-import { type Check, report } from '../check-context.ts'
-import { clipped } from '../clipped-text.ts'
+import { type CheckContext, report } from '../check-context.ts'
+import { clipText } from '../clipped-text.ts'
 import type { Binding } from '../definition.ts'
 import type { Item } from '../items.ts'
-import { isMistyped } from '../rule-based-systems.ts'
-import { type Membership, membership } from '../value-set.ts'
+import { hasWrongCheckDigit } from '../rule-based-systems.ts'
+import { type Membership, valueSetMembershipOf } from '../value-set.ts'
 
 type Severity = Issue['severity']
 
 const SEVERITY: Readonly<Record<Binding['strength'], Severity>> = { required: 'error', extensible: 'warning', preferred: 'information' }
 
-export function checkBinding({ strength, valueSet, max }: Binding, item: Item, type: string, check: Check): void {
+export function checkBinding({ strength, valueSet, max }: Binding, item: Item, type: string, check: CheckContext): void {
   if (valueSet !== undefined) checkMembership(valueSet, SEVERITY[strength], item, type, check)
   if (max !== undefined) checkMembership(max, 'error', item, type, check)
 }
 
-function checkMembership(canonical: string, severity: Severity, { value }: Item, type: string, check: Check): void {
+function checkMembership(canonical: string, severity: Severity, { value }: Item, type: string, check: CheckContext): void {
   const reasons = new Set<string>()
   const found = membershipOf(value, canonical, { ...check, reasons })
   const rule = `binding ${meantBy(canonical, check)}`
-  if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${clipped(canonical)}`, severity)
+  if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${clipText(canonical)}`, severity)
   else if (found === 'unknown')
     check.faults.reportOnce(
       check.library.isRetired?.(canonical) ? 'warning' : 'information',
       'not-supported',
       rule,
-      `Whether the code is in the value set ${clipped(canonical)} is not known: ${[...reasons].join('; ')}`,
+      `Whether the code is in the value set ${clipText(canonical)} is not known: ${[...reasons].join('; ')}`,
     )
   else if (found === 'none' && severity === 'error' && type === 'CodeableConcept' && isElement(value) && value.extension === undefined)
-    report(check, 'code-invalid', rule, `A coding of the value set ${clipped(canonical)} is required`, severity)
+    report(check, 'code-invalid', rule, `A coding of the value set ${clipText(canonical)} is required`, severity)
 }
 
 /** The same for canonicals with a version and without it that mean one value set. */
-function meantBy(canonical: string, { library }: Check): string {
+function meantBy(canonical: string, { library }: CheckContext): string {
   const { url, version } = library.valueSet(canonical) ?? { url: canonical }
   return version === undefined ? url : `${url}|${version}`
 }
 
 /** Codes of systems that are known, whatever they are bound to. */
-export function checkCode({ system, code }: Element, { library, faults }: Check): void {
+export function checkCode({ system, code }: Element, { library, faults }: CheckContext): void {
   if (typeof system !== 'string' || typeof code !== 'string') return
   if (library.isCode?.(system, code) === false)
     faults.report('warning', 'code-invalid', 'code', `There is no such code in the code system ${system}`)
-  else if (isMistyped(system, code))
+  else if (hasWrongCheckDigit(system, code))
     faults.report('warning', 'code-invalid', 'code', `The check digit of the code is wrong: it is not one of the code system ${system}`)
 }
 
 /** `none`: there is no code. */
 export function membershipOf(value: unknown, canonical: string, { library, work, reasons }: Asking): Membership | 'none' {
   const memberOf = (system: string | undefined, code: string): Membership =>
-    membership(canonical, { system, code, terminology: library, work, ...(reasons === undefined ? {} : { reasons }) })
+    valueSetMembershipOf(canonical, { system, code, terminology: library, work, ...(reasons === undefined ? {} : { reasons }) })
   if (typeof value === 'string') return memberOf(undefined, value)
   if (!isElement(value)) return 'none'
   const codings = 'coding' in value ? elementsIn(value.coding) : [value]
@@ -62,6 +62,6 @@ export function membershipOf(value: unknown, canonical: string, { library, work,
   return each.includes('in') ? 'in' : each.includes('unknown') ? 'unknown' : 'out'
 }
 
-type Asking = Pick<Check, 'library' | 'work'> & { readonly reasons?: Set<string> }
+type Asking = Pick<CheckContext, 'library' | 'work'> & { readonly reasons?: Set<string> }
 
 const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])

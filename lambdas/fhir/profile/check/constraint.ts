@@ -3,15 +3,15 @@
  * somebody else wrote it. http://hl7.org/fhirpath/N1/
  */
 import { R4 } from '../../definitions/r4.ts'
-import { type Compiler, compiler } from '../../path/compile.ts'
+import { type Compiler, createCompiler } from '../../path/compile.ts'
 import { mayTakeLong } from '../../path/costly-functions.ts'
 import { prepareTest } from '../../path/steps.ts'
-import { Unsupported } from '../../path/tokens.ts'
-import { spend, TooCostly, type Work } from '../../path/work-budget.ts'
+import { UnsupportedExpression } from '../../path/tokens.ts'
+import { spendWork, TooCostly, type WorkBudget } from '../../path/work-budget.ts'
 import type { Rule } from '../../validate/type-shapes.ts'
-import { type Check, sayer } from '../check-context.ts'
-import { judge, type Pending, tell } from '../deferred-rules.ts'
-import type { ProfileConstraint, Sourced } from '../definition.ts'
+import { type CheckContext, profileLabelOf } from '../check-context.ts'
+import { type DeferredRule, reportBrokenRule, reportVerdict } from '../deferred-rules.ts'
+import type { ProfileConstraint, ProfileStatement } from '../definition.ts'
 import type { Item } from '../items.ts'
 
 let fhirpath: Compiler | undefined
@@ -20,49 +20,55 @@ const COMPILED = new WeakMap<ProfileConstraint, Map<string, Compiled | undefined
 /** `dearness`: what its longest step takes, against looking at an element. */
 type Compiled = { readonly holds: Rule['holds']; readonly dearness: number }
 
-export function checkConstraint(constraint: Sourced<ProfileConstraint>, { value: focus }: Item, type: string, check: Check): void {
+export function checkConstraint(
+  constraint: ProfileStatement<ProfileConstraint>,
+  { value: focus }: Item,
+  type: string,
+  check: CheckContext,
+): void {
   if (focus === undefined || (constraint.said.key === NARRATIVE && focus !== check.owner)) return
   const compiled = compiledFor(constraint, type, check.work)
-  if (compiled === undefined) postpone(constraint.said, focus, type, check)
-  else if (holds(compiled, focus, check) !== true) tell(constraint.said, sayer(check), check.faults.expression, check.faults)
+  if (compiled === undefined) deferRule(constraint.said, focus, type, check)
+  else if (holds(compiled, focus, check) !== true)
+    reportBrokenRule(constraint.said, profileLabelOf(check), check.faults.expression, check.faults)
 }
 
 /** What is contained has none. https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text */
 const NARRATIVE = 'dom-6'
 
-function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, work }: Check): boolean | undefined {
+function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, work }: CheckContext): boolean | undefined {
   // It may be taken on each item that is gathered.
   const times = Math.max(dearness, 1)
   const most = work.left / times
   const own = { left: most }
   const answer = holds(focus, { resource: owner, root, work: own })
-  spend(work, dearness + times * (most - own.left))
+  spendWork(work, dearness + times * (most - own.left))
   return answer
 }
 
 /** What it takes to have something evaluated elsewhere, against looking at an element. */
 const ELSEWHERE = 50
 
-type How = Pick<Pending, 'isAmong' | 'on'>
+type How = Pick<DeferredRule, 'isAmong' | 'on'>
 
 /** To be evaluated elsewhere. */
-export function postpone(constraint: ProfileConstraint, focus: unknown, type: string, check: Check, how: How = {}): void {
+export function deferRule(constraint: ProfileConstraint, focus: unknown, type: string, check: CheckContext, how: How = {}): void {
   const { owner, work, faults, pending, verdicts } = check
-  spend(work, ELSEWHERE)
-  const rule = { constraint, type, focus, owner, by: sayer(check), expression: faults.expression, ...how }
+  spendWork(work, ELSEWHERE)
+  const rule = { constraint, type, focus, owner, by: profileLabelOf(check), expression: faults.expression, ...how }
   const verdict = verdicts.of(rule)
   if (verdict === undefined) pending.push(rule)
-  else judge(rule, verdict, verdicts.severity, faults)
+  else reportVerdict(rule, verdict, verdicts.severity, faults)
 }
 
-function compiledFor(constraint: Sourced<ProfileConstraint>, type: string, work: Work): Compiled | undefined {
+function compiledFor(constraint: ProfileStatement<ProfileConstraint>, type: string, work: WorkBudget): Compiled | undefined {
   let known = COMPILED.get(constraint.said)
   if (known === undefined) {
     known = new Map()
     COMPILED.set(constraint.said, known)
   }
   if (!known.has(type)) {
-    if (!constraint.isBuiltIn) spend(work, COMPILING + constraint.said.expression.length)
+    if (!constraint.isBuiltIn) spendWork(work, COMPILING + constraint.said.expression.length)
     known.set(type, compiled(constraint, type))
   }
   return known.get(type)
@@ -76,15 +82,15 @@ const CHEAP = 200
 /** Of those that every server has, which are small. */
 const BUILT_IN = 1 / 4
 
-function compiled({ said: { expression }, isBuiltIn }: Sourced<ProfileConstraint>, type: string): Compiled | undefined {
-  fhirpath ??= compiler(R4)
+function compiled({ said: { expression }, isBuiltIn }: ProfileStatement<ProfileConstraint>, type: string): Compiled | undefined {
+  fhirpath ??= createCompiler(R4)
   try {
     if (isBuiltIn) return { holds: prepareTest(fhirpath.test(expression, type)), dearness: BUILT_IN }
     const size = { left: LARGEST }
     const test = fhirpath.test(expression, type, size)
     return mayTakeLong(Object(test)) ? undefined : { holds: prepareTest(test), dearness: (LARGEST - size.left) / CHEAP }
   } catch (error) {
-    if (error instanceof Unsupported || error instanceof TooCostly) return undefined
+    if (error instanceof UnsupportedExpression || error instanceof TooCostly) return undefined
     throw error
   }
 }

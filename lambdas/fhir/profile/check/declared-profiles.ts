@@ -2,14 +2,14 @@
 import { withArticle } from '../../article.ts'
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement } from '../../resource.ts'
-import { partsOf } from '../canonical.ts'
-import { clipped } from '../clipped-text.ts'
-import { typeNamed } from '../definitions/supported-definitions.ts'
+import { splitCanonical } from '../canonical.ts'
+import { clipText } from '../clipped-text.ts'
+import { r4TypeOfUrl } from '../definitions/supported-definitions.ts'
 
-export type Named = { readonly canonical: string; readonly place: string }
+export type DeclaredProfile = { readonly canonical: string; readonly place: string }
 
 /** Up to a hundred, each where it is named. `at`: the resource's place. */
-export function namedBy({ resourceType, meta }: Element, at = String(resourceType)): readonly Named[] {
+export function declaredProfilesOf({ resourceType, meta }: Element, at = String(resourceType)): readonly DeclaredProfile[] {
   return profilesIn(meta)
     .slice(0, MOST_NAMED)
     .flatMap((canonical, i) => (typeof canonical === 'string' ? [{ canonical, place: `${at}.meta.profile[${i}]` }] : []))
@@ -20,9 +20,9 @@ const profilesIn = (meta: unknown): readonly unknown[] => (isElement(meta) && Ar
 const MOST_NAMED = 100
 
 /** That a resource names another type than its own, or more profiles than are looked at: `severity` of the latter. */
-export function misnamed(
+export function declarationIssuesOf(
   { resourceType, meta }: Element,
-  named: readonly Named[],
+  named: readonly DeclaredProfile[],
   severity: Issue['severity'],
   at = String(resourceType),
 ): readonly Issue[] {
@@ -36,14 +36,18 @@ export function misnamed(
 }
 
 /** What is to be told of a profile that a resource names and that is not loaded, or cannot be used for a reason. */
-export function uncheckedFor({ canonical, place }: Named, reason: string | undefined, severity: Issue['severity']): Issue {
+export function uncheckedProfileIssue(
+  { canonical, place }: DeclaredProfile,
+  reason: string | undefined,
+  severity: Issue['severity'],
+): Issue {
   const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
-  const text = `The profile ${clipped(canonical)} ${why}: the resource was not checked against it`
+  const text = `The profile ${clipText(canonical)} ${why}: the resource was not checked against it`
   return { severity, code: reason === undefined ? 'not-found' : 'processing', expression: place, text }
 }
 
 function ofAnotherType(canonical: string, type: string, expression: string): readonly Issue[] {
-  const named = typeOfR4(canonical)
+  const named = r4TypeOfCanonical(canonical)
   if (named === undefined || named === type || isAbove(named, type)) return []
   return [
     {
@@ -56,9 +60,9 @@ function ofAnotherType(canonical: string, type: string, expression: string): rea
 }
 
 /** The type that R4 itself defines under this canonical: what it says is checked on every resource. */
-export function typeOfR4(canonical: string): string | undefined {
-  const { url, version } = partsOf(canonical)
-  return version === undefined || version === '4.0.1' ? typeNamed(url) : undefined
+export function r4TypeOfCanonical(canonical: string): string | undefined {
+  const { url, version } = splitCanonical(canonical)
+  return version === undefined || version === '4.0.1' ? r4TypeOfUrl(url) : undefined
 }
 
 /** https://hl7.org/fhir/R4/resourcelist.html: those that have no narrative. */

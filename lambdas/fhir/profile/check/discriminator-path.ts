@@ -1,14 +1,14 @@
 /** What the path of a discriminator leads to, in an item and in a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
-import { targetType } from '../../path/reference-type.ts'
-import { spend } from '../../path/work-budget.ts'
+import { targetTypeOf } from '../../path/reference-type.ts'
+import { spendWork } from '../../path/work-budget.ts'
 import { isElement } from '../../resource.ts'
-import { type Check, typeOfItem } from '../check-context.ts'
+import { type CheckContext, typeOfItem } from '../check-context.ts'
 import { type Item, itemOf, itemsOf } from '../items.ts'
 import { elementsOf, typeOfElement } from '../type-elements.ts'
-import { resolved } from './reference-target.ts'
+import { resolveReference } from './reference-target.ts'
 
 /** In the item. */
-export type Found = {
+export type PathTarget = {
   readonly items: readonly Item[]
   readonly type: string
   /** The items are what references refer to. */
@@ -20,20 +20,20 @@ export type Found = {
 }
 
 /** A step of a path: the name of an element, or a function with what it is given. */
-export type Step = { readonly call?: string; readonly name: string }
+export type DiscriminatorStep = { readonly call?: string; readonly name: string }
 
 const NONE: ReadonlySet<unknown> = new Set()
 
-export function follow(path: string, item: Item, type: string, check: Check): Found {
-  const here: Found = { items: [item], type, isResolved: false, stubs: NONE, isOutOfHand: false }
-  return stepsOf(path).reduce<Found>((found, step) => onward(found, step, check), here)
+export function followPath(path: string, item: Item, type: string, check: CheckContext): PathTarget {
+  const here: PathTarget = { items: [item], type, isResolved: false, stubs: NONE, isOutOfHand: false }
+  return stepsOf(path).reduce<PathTarget>((found, step) => onward(found, step, check), here)
 }
 
-const STEPS = new Map<string, readonly Step[]>()
+const STEPS = new Map<string, readonly DiscriminatorStep[]>()
 const MOST_PATHS = 1_000
 
 /** Paths of profiles are few, and asked for again and again. `$this` is no step. */
-export function stepsOf(path: string): readonly Step[] {
+export function stepsOf(path: string): readonly DiscriminatorStep[] {
   const known = STEPS.get(path)
   if (known !== undefined) return known
   const steps = (path.match(/\w+\('[^']*'\)|\w+\([^)]*\)|\$this|[^.]+/g) ?? []).filter((step) => step !== '$this').map(stepOf)
@@ -44,13 +44,13 @@ export function stepsOf(path: string): readonly Step[] {
 
 const CALLS: ReadonlySet<string> = new Set(['resolve', 'extension', 'ofType', 'as'])
 
-function stepOf(text: string): Step {
+function stepOf(text: string): DiscriminatorStep {
   const [, call = '', argument = ''] = /^(\w+)\('?([^')]*)'?\)$/.exec(text) ?? []
   return CALLS.has(call) ? { call, name: argument } : { name: text }
 }
 
-function onward(found: Found, { call, name }: Step, check: Check): Found {
-  spend(check.work, 1 + found.items.length)
+function onward(found: PathTarget, { call, name }: DiscriminatorStep, check: CheckContext): PathTarget {
+  spendWork(check.work, 1 + found.items.length)
   if (call === 'resolve') return resolvedFrom(found, check)
   if (call === 'extension') return extensionsOf(found, name)
   if (call !== undefined) return ofType(found, name)
@@ -66,23 +66,23 @@ function itemsNamed(item: Item, name: string): readonly Item[] {
 }
 
 /** Where there is a choice, of the first item's. */
-const typeIn = ({ items: [first], type }: Found): string => (first === undefined ? type : typeOfItem(first, first.type ?? type))
+const typeIn = ({ items: [first], type }: PathTarget): string => (first === undefined ? type : typeOfItem(first, first.type ?? type))
 
-const ofType = (found: Found, wanted: string): Found => ({
+const ofType = (found: PathTarget, wanted: string): PathTarget => ({
   ...found,
   items: found.items.filter((item) => item.type === wanted || typeOfItem(item, found.type) === wanted),
   type: wanted,
 })
 
-function resolvedFrom(found: Found, check: Check): Found {
+function resolvedFrom(found: PathTarget, check: CheckContext): PathTarget {
   const stubs = new Set<unknown>()
   let { isOutOfHand } = found
   const items = found.items.flatMap(({ value }) => {
     if (!isElement(value)) return []
-    const target = resolved(value, check)
+    const target = resolveReference(value, check)
     if (target !== undefined) return [itemOf(target)]
     // Of what is not at hand the type may be known.
-    const stub = { resourceType: targetType(value, check.owner) }
+    const stub = { resourceType: targetTypeOf(value, check.owner) }
     isOutOfHand ||= stub.resourceType === undefined && (value.reference !== undefined || value.identifier !== undefined)
     stubs.add(stub)
     return stub.resourceType === undefined ? [] : [itemOf(stub)]
@@ -90,14 +90,14 @@ function resolvedFrom(found: Found, check: Check): Found {
   return { items, type: found.type, isResolved: true, stubs, isOutOfHand }
 }
 
-const extensionsOf = (found: Found, url: string): Found => ({
+const extensionsOf = (found: PathTarget, url: string): PathTarget => ({
   ...found,
   items: found.items.flatMap((item) => itemsOf(item, 'extension', false)).filter(({ value }) => isElement(value) && value.url === url),
   type: 'Extension',
 })
 
 /** `Quantity` → `value[x]:valueQuantity` ends so. */
-export function capitalOf(type: string): string {
+export function choiceSuffixOf(type: string): string {
   const [form = ''] = Object.entries(elementsOf('Extension')).find(([, shape]) => shape.type === type) ?? []
   return form.slice('value'.length)
 }

@@ -1,45 +1,50 @@
 /** Whether an item belongs to a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
-import { spend } from '../../path/work-budget.ts'
-import { ownType } from '../canonical.ts'
-import { type Check, NOTHING, type Pieces, type Rest, trialOf, typeOfItem } from '../check-context.ts'
-import { clipped } from '../clipped-text.ts'
+import { spendWork } from '../../path/work-budget.ts'
+import { r4TypeNameOf } from '../canonical.ts'
+import { type CheckContext, type IncrementalCheck, NO_CHECKS, type RemainingCheck, trialOf, typeOfItem } from '../check-context.ts'
+import { clipText } from '../clipped-text.ts'
 import type { Discriminator, Slicing } from '../definition.ts'
 import type { Item } from '../items.ts'
-import { typeNamed } from '../items.ts'
-import type { Node } from '../profile-tree.ts'
-import { type Found, follow } from './discriminator-path.ts'
-import { isExpected } from './expected-value.ts'
-import { typesOf } from './reference-target.ts'
-import { type Said, saidIn } from './slice-values.ts'
+import { choiceTypeOf } from '../items.ts'
+import type { ProfileNode } from '../profile-tree.ts'
+import { followPath, type PathTarget } from './discriminator-path.ts'
+import { hasExpectedValue } from './expected-value.ts'
+import { typesOfProfiles } from './reference-target.ts'
+import { type SliceValues, sliceValuesAt } from './slice-values.ts'
 
 /** What following a discriminator takes, against looking at an element. */
 const TOLD = 6
 
 /** `unknown`: what is loaded, or at hand, does not say. */
-export type Belonging = 'yes' | 'no' | { readonly unknown: string }
+export type SliceMembership = 'yes' | 'no' | { readonly unknown: string }
 
 /** An item, and where discriminators lead to in it: looked up once for all slices. `type`: of the item. */
-export type Candidate = { readonly item: Item; readonly type: string; readonly found: Found[] }
+export type SliceCandidate = { readonly item: Item; readonly type: string; readonly found: PathTarget[] }
 
 /** A slice, and what it says where discriminators lead to: looked up once for all items. */
-export type Told = { readonly slice: Node; readonly said: Said[] }
+export type SliceDefinition = { readonly slice: ProfileNode; readonly said: SliceValues[] }
 
-type Place = { readonly found: Found; readonly said: Said }
+type Place = { readonly found: PathTarget; readonly said: SliceValues }
 
 /**
  * Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. In pieces where the item
  * has to be checked to find it out.
  */
-export function belongs(candidate: Candidate, told: Told, { discriminators }: Slicing, check: Check): Belonging | Pieces<Belonging> {
+export function sliceMembershipOf(
+  candidate: SliceCandidate,
+  told: SliceDefinition,
+  { discriminators }: Slicing,
+  check: CheckContext,
+): SliceMembership | IncrementalCheck<SliceMembership> {
   const { item, type } = candidate
   if (discriminators.length === 0) return tried(check, (trial) => check.again.content(told.slice, item, type, trial))
   const profiled: Place[] = []
-  let answer: Belonging | undefined
+  let answer: SliceMembership | undefined
   for (let i = 0; i < discriminators.length; i++) {
-    spend(check.work, TOLD)
+    spendWork(check.work, TOLD)
     const { type: kind, path } = discriminators[i]!
-    candidate.found[i] ??= follow(path, item, type, check)
-    told.said[i] ??= saidIn(told.slice, path, check)
+    candidate.found[i] ??= followPath(path, item, type, check)
+    told.said[i] ??= sliceValuesAt(told.slice, path, check)
     const place = { found: candidate.found[i]!, said: told.said[i]! }
     if (kind === 'profile') profiled.push(place)
     else answer = together(answer, isToldApart(kind, place, told.slice, check))
@@ -48,10 +53,15 @@ export function belongs(candidate: Candidate, told: Told, { discriminators }: Sl
   return profiled.length === 0 ? (answer ?? 'no') : areAsProfiled(profiled, answer, told.slice, check)
 }
 
-function* areAsProfiled(places: readonly Place[], others: Belonging | undefined, slice: Node, check: Check): Pieces<Belonging> {
+function* areAsProfiled(
+  places: readonly Place[],
+  others: SliceMembership | undefined,
+  slice: ProfileNode,
+  check: CheckContext,
+): IncrementalCheck<SliceMembership> {
   let answer = others
   for (const place of places) {
-    const each: Belonging[] = []
+    const each: SliceMembership[] = []
     for (const item of place.found.items) each.push(yield* isAsProfiled(item, place, slice, check))
     answer = together(answer, anyOf(place, each))
   }
@@ -59,27 +69,32 @@ function* areAsProfiled(places: readonly Place[], others: Belonging | undefined,
 }
 
 /** undefined: nothing is said. */
-function together(one: Belonging | undefined, other: Belonging | undefined): Belonging | undefined {
+function together(one: SliceMembership | undefined, other: SliceMembership | undefined): SliceMembership | undefined {
   if (one === undefined || other === undefined) return one ?? other
   if (one === 'no' || other === 'no') return 'no'
   return one === 'yes' ? other : one
 }
 
 /** Whether it is without fault. */
-function* tried(check: Check, against: (trial: Check) => Rest): Pieces<Belonging> {
+function* tried(check: CheckContext, against: (trial: CheckContext) => RemainingCheck): IncrementalCheck<SliceMembership> {
   const trial = trialOf(check)
-  yield* against(trial) ?? NOTHING
+  yield* against(trial) ?? NO_CHECKS
   const { faults } = trial
   if (faults.errors > 0) return 'no'
   return faults.undecided === undefined ? 'yes' : { unknown: faults.undecided }
 }
 
 /** undefined: the slice says nothing of it. */
-function isToldApart(kind: Exclude<Discriminator['type'], 'profile'>, place: Place, slice: Node, check: Check): Belonging | undefined {
+function isToldApart(
+  kind: Exclude<Discriminator['type'], 'profile'>,
+  place: Place,
+  slice: ProfileNode,
+  check: CheckContext,
+): SliceMembership | undefined {
   switch (kind) {
     case 'value':
     case 'pattern':
-      return isLikely(isExpected(place.found, place.said, check), place)
+      return isLikely(hasExpectedValue(place.found, place.said, check), place)
     case 'exists':
       return isLikely(exists(place), place)
     case 'type':
@@ -91,7 +106,7 @@ function isToldApart(kind: Exclude<Discriminator['type'], 'profile'>, place: Pla
 }
 
 /** Where nothing is said, or nothing is there, what is not known may say otherwise. */
-function isLikely(answer: boolean | undefined, place: Place): Belonging | undefined {
+function isLikely(answer: boolean | undefined, place: Place): SliceMembership | undefined {
   const { items, isOutOfHand } = place.found
   if (answer === undefined || items.length === 0) {
     const reason = answer === false ? (isOutOfHand ? OUT_OF_HAND : undefined) : unknownOf(place)
@@ -100,7 +115,7 @@ function isLikely(answer: boolean | undefined, place: Place): Belonging | undefi
   return answer === undefined ? undefined : answer ? 'yes' : 'no'
 }
 
-function anyOf(place: Place, answers: readonly Belonging[]): Belonging {
+function anyOf(place: Place, answers: readonly SliceMembership[]): SliceMembership {
   if (answers.includes('yes')) return 'yes'
   const reason = unknownOf(place)
   return answers.find((answer) => answer !== 'no') ?? (reason === undefined ? 'no' : { unknown: reason })
@@ -112,7 +127,7 @@ function unknownOf({ found, said: { missing } }: Place): string | undefined {
   return first !== undefined ? lacking(first) : found.isOutOfHand ? OUT_OF_HAND : undefined
 }
 
-const lacking = (canonical: string): string => `the profile ${clipped(canonical)} is not loaded`
+const lacking = (canonical: string): string => `the profile ${clipText(canonical)} is not loaded`
 
 /** Of a reference to what is neither contained nor in the same Bundle. */
 const OUT_OF_HAND = 'what it refers to is not at hand'
@@ -122,21 +137,22 @@ function exists({ found: { items }, said: { nodes, isBarred } }: Place): boolean
   return nodes.every(({ min }) => min === 0) ? undefined : items.length > 0
 }
 
-function isOfType(item: Item, { found: { type, isResolved }, said }: Place, slice: Node, check: Check): Belonging {
+function isOfType(item: Item, { found: { type, isResolved }, said }: Place, slice: ProfileNode, check: CheckContext): SliceMembership {
   const types = said.nodes.flatMap((node) => node.types ?? [])
-  const whether = (isSo: boolean): Belonging => (isSo ? 'yes' : 'no')
-  if (types.length === 0) return whether(item.type !== undefined && item.type === typeNamed((slice.slice ?? '').slice(slice.name.length)))
+  const whether = (isSo: boolean): SliceMembership => (isSo ? 'yes' : 'no')
+  if (types.length === 0)
+    return whether(item.type !== undefined && item.type === choiceTypeOf((slice.slice ?? '').slice(slice.name.length)))
   const found = typeOfItem(item, item.type ?? type)
   if (!isResolved) return whether(types.some(({ code }) => code === found || code === 'Resource' || code === 'DomainResource'))
   const targets = types.flatMap(({ targetProfiles = [] }) => targetProfiles)
-  const known = typesOf(targets, check)
+  const known = typesOfProfiles(targets, check)
   const [missing] = known.missing
   if (targets.length === 0 || known.types.has(found) || known.types.has('Resource')) return 'yes'
   return missing === undefined ? 'no' : { unknown: lacking(missing) }
 }
 
 /** Of what is not at hand the type is known. */
-function* isAsProfiled(item: Item, place: Place, slice: Node, check: Check): Pieces<Belonging> {
+function* isAsProfiled(item: Item, place: Place, slice: ProfileNode, check: CheckContext): IncrementalCheck<SliceMembership> {
   const { isResolved, stubs, type: above } = place.found
   const types = place.said.nodes.flatMap((node) => node.types ?? [])
   const profiles = types.flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
@@ -144,5 +160,5 @@ function* isAsProfiled(item: Item, place: Place, slice: Node, check: Check): Pie
   const type = typeOfItem(item, item.type ?? above)
   if (!stubs.has(item.value)) return yield* tried(check, (trial) => check.again.oneOf(profiles, item, type, trial))
   const answer = isOfType(item, place, slice, check)
-  return answer === 'yes' && !profiles.some((canonical) => ownType(canonical) === type) ? { unknown: OUT_OF_HAND } : answer
+  return answer === 'yes' && !profiles.some((canonical) => r4TypeNameOf(canonical) === type) ? { unknown: OUT_OF_HAND } : answer
 }

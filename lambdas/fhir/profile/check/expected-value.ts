@@ -1,17 +1,17 @@
 /** Whether what a discriminator leads to has the value that the slice gives it: fixed, by a pattern, or by a required binding. */
-import type { Check } from '../check-context.ts'
+import type { CheckContext } from '../check-context.ts'
 import { type Item, itemsOf } from '../items.ts'
-import type { Node } from '../profile-tree.ts'
+import type { ProfileNode } from '../profile-tree.ts'
 import { membershipOf } from './binding.ts'
-import type { Found } from './discriminator-path.ts'
-import { fits, isFixed } from './fixed-and-pattern.ts'
-import type { Said } from './slice-values.ts'
+import type { PathTarget } from './discriminator-path.ts'
+import { equalsFixed, matchesPattern } from './fixed-and-pattern.ts'
+import type { SliceValues } from './slice-values.ts'
 
 /** undefined: the slice gives none. */
-export function isExpected({ items }: Found, { nodes, expected }: Said, check: Check): boolean | undefined {
+export function hasExpectedValue({ items }: PathTarget, { nodes, expected }: SliceValues, check: CheckContext): boolean | undefined {
   if (expected.length > 0)
     return expected.every(({ value, isExact }) =>
-      items.some((item) => (isExact ? isFixed(item.value, value, check.work) : fits(item.value, value, check.work))),
+      items.some((item) => (isExact ? equalsFixed(item.value, value, check.work) : matchesPattern(item.value, value, check.work))),
     )
   const telling = nodes.filter(isTelling)
   if (telling.length === 0) return undefined
@@ -19,10 +19,10 @@ export function isExpected({ items }: Found, { nodes, expected }: Said, check: C
 }
 
 /** Whether an item has all the values that a node and what is below it give. */
-function isLike(item: Item, node: Node, check: Check): boolean {
+function isLike(item: Item, node: ProfileNode, check: CheckContext): boolean {
   const { fixed, pattern, binding } = node
-  if (fixed !== undefined && !isFixed(item.value, fixed[0], check.work)) return false
-  if (pattern !== undefined && !fits(item.value, pattern[0], check.work)) return false
+  if (fixed !== undefined && !equalsFixed(item.value, fixed[0], check.work)) return false
+  if (pattern !== undefined && !matchesPattern(item.value, pattern[0], check.work)) return false
   // What is unknown may be in it.
   if (binding?.strength === 'required' && ['out', 'none'].includes(membershipOf(item.value, binding.valueSet ?? '', check))) return false
   return [...node.children.values()].every((child) => {
@@ -34,11 +34,11 @@ function isLike(item: Item, node: Node, check: Check): boolean {
   })
 }
 
-const requiredSlices = ({ slices }: Node): readonly Node[] => [...slices.values()].filter(({ min }) => min > 0)
+const requiredSlices = ({ slices }: ProfileNode): readonly ProfileNode[] => [...slices.values()].filter(({ min }) => min > 0)
 
-const isTelling = (node: Node): boolean => isTellingItself(node) || requiredSlices(node).some(isTelling)
+const isTelling = (node: ProfileNode): boolean => isTellingItself(node) || requiredSlices(node).some(isTelling)
 
-const isTellingItself = (node: Node): boolean =>
+const isTellingItself = (node: ProfileNode): boolean =>
   node.fixed !== undefined ||
   node.pattern !== undefined ||
   node.binding?.strength === 'required' ||

@@ -1,71 +1,71 @@
 /** Where an extension may stand. https://hl7.org/fhir/R4/defining-extensions.html#context */
 import type { Element } from '../../resource.ts'
 import { pathOf as placeOf } from '../../validate/findings.ts'
-import { type Check, report } from '../check-context.ts'
-import { listed } from '../clipped-text.ts'
-import type { Way } from '../deferred-rules.ts'
-import type { Context } from '../definition.ts'
-import type { Tree } from '../profile-tree.ts'
-import { basesOf, elementOf } from '../type-elements.ts'
-import { postpone } from './constraint.ts'
+import { type CheckContext, report } from '../check-context.ts'
+import { joinFirst } from '../clipped-text.ts'
+import type { ElementPath } from '../deferred-rules.ts'
+import type { ExtensionContext } from '../definition.ts'
+import type { ProfileTree } from '../profile-tree.ts'
+import { baseTypesOf, elementOf } from '../type-elements.ts'
+import { deferRule } from './constraint.ts'
 
 /** Where the walk is: the element's FHIR type, and how it came there. */
-export type Here = {
+export type WalkLocation = {
   readonly type: string
   readonly name?: string
-  readonly above?: Here
+  readonly above?: WalkLocation
   /** Of an extension: its url, and its definition where that is loaded. */
   readonly url?: unknown
-  readonly definition?: Tree | undefined
+  readonly definition?: ProfileTree | undefined
   /** Of a resource: itself, and where it is. */
   readonly resource?: Element
   readonly place?: string
 }
 
 /** `Patient.contact`, `BackboneElement`, `DomainResource.contact`, `HumanName.given`: from the end upwards, until a type has the rest for its name. */
-function isAt(path: string, here: Here): boolean {
-  for (let [at, rest]: [Here, string] = [here, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
-    if (rest === at.type || rest === 'Element' || basesOf(at.type).includes(rest)) return true
+function isAt(path: string, here: WalkLocation): boolean {
+  for (let [at, rest]: [WalkLocation, string] = [here, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
+    if (rest === at.type || rest === 'Element' || baseTypesOf(at.type).includes(rest)) return true
     const name = rest.slice(rest.lastIndexOf('.') + 1)
     if (name === rest || at.above === undefined || (name !== at.name && `${name}[x]` !== at.name)) return false
   }
 }
 
 /** FHIRPath is asked where nothing else allows it. */
-export function checkContexts(contexts: readonly Context[], host: Here, check: Check): void {
+export function checkExtensionContexts(contexts: readonly ExtensionContext[], host: WalkLocation, check: CheckContext): void {
   if (contexts.length === 0 || contexts.some((context) => isAllowed(context, host))) return
-  const human = `This extension may stand only on ${listed(contexts.map(({ expression }) => expression))}`
+  const human = `This extension may stand only on ${joinFirst(contexts.map(({ expression }) => expression))}`
   const paths = contexts.filter(({ type }) => type === 'fhirpath').map(({ expression }) => expression)
   if (paths.length === 0) return report(check, 'structure', 'context', human)
   const { resource, place } = rootOf(host)
   const expression = paths.length === 1 ? paths[0]! : paths.map((path) => `(${path})`).join('.combine')
   const at = hostOf(check)
-  const isAmong = (ways: readonly Way[]): boolean => ways.some((way) => placeIn(resource, place, way) === at)
+  const isAmong = (ways: readonly ElementPath[]): boolean => ways.some((way) => placeIn(resource, place, way) === at)
   const rule = { key: 'context', severity: 'error', human, expression } as const
-  postpone(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { isAmong })
+  deferRule(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { isAmong })
 }
 
 /** `%extension` is the extension itself. */
-export function checkContextInvariant(invariant: string, host: Here, check: Check): void {
+export function checkContextInvariant(invariant: string, host: WalkLocation, check: CheckContext): void {
   const { resource, place } = rootOf(host)
   const [self, at] = [check.faults.expression, hostOf(check)].map((each) => `%resource${each.slice(place.length)}`)
   const expression = invariant.replace(/%(?:extension\b|`extension`|'extension')/g, self!)
-  const human = `This extension may stand only where ${listed([invariant])}`
+  const human = `This extension may stand only where ${joinFirst([invariant])}`
   const rule = { key: 'contextInvariant', severity: 'error', human, expression } as const
-  postpone(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { on: at! })
+  deferRule(rule, resource, String(resource.resourceType), { ...check, owner: resource }, { on: at! })
 }
 
 /** The resource an element is of, which may be contained, and where it is. */
-function rootOf(here: Here): { readonly resource: Element; readonly place: string } {
+function rootOf(here: WalkLocation): { readonly resource: Element; readonly place: string } {
   const { resource, place, above } = here
   return resource === undefined || place === undefined ? rootOf(above!) : { resource, place }
 }
 
 /** The place of what the extension stands on. */
-const hostOf = ({ faults }: Check): string => faults.expression.replace(/\.(?:modifierE|e)xtension\[\d+\]$/, '')
+const hostOf = ({ faults }: CheckContext): string => faults.expression.replace(/\.(?:modifierE|e)xtension\[\d+\]$/, '')
 
 /** The place of what is found in a resource: choices stand without their types. */
-function placeIn(resource: Element, place: string, way: Way): string {
+function placeIn(resource: Element, place: string, way: ElementPath): string {
   let type = String(resource.resourceType)
   const steps = way.map((step) => {
     if (typeof step === 'number') return step
@@ -77,7 +77,7 @@ function placeIn(resource: Element, place: string, way: Way): string {
 }
 
 /** Of a profile's element: whether the resource is as that profile says is not asked. */
-const isAllowed = ({ type, expression }: Context, host: Here): boolean =>
+const isAllowed = ({ type, expression }: ExtensionContext, host: WalkLocation): boolean =>
   type === 'extension' ? expression === host.url : type === 'element' && isAt(pathOf(expression), host)
 
 /** `http://example.org/profile#Patient.name:official` → `Patient.name` */

@@ -1,51 +1,66 @@
 /** What a reference refers to: of what type, and as which profile where it is at hand. https://hl7.org/fhir/R4/references.html */
-import { containedWith } from '../../path/contained-resources.ts'
-import { targetType } from '../../path/reference-type.ts'
-import { spend } from '../../path/work-budget.ts'
+import { findContained } from '../../path/contained-resources.ts'
+import { targetTypeOf } from '../../path/reference-type.ts'
+import { spendWork } from '../../path/work-budget.ts'
 import { type Element, isElement, isResource } from '../../resource.ts'
 import { isResourceType } from '../../resource-types.ts'
-import { ownType } from '../canonical.ts'
-import { type Check, NOTHING, notLoaded, type Pieces, type Rest, report, trialOf } from '../check-context.ts'
-import { listed } from '../clipped-text.ts'
+import { r4TypeNameOf } from '../canonical.ts'
+import {
+  type CheckContext,
+  type IncrementalCheck,
+  NO_CHECKS,
+  type RemainingCheck,
+  report,
+  reportMissingProfile,
+  trialOf,
+} from '../check-context.ts'
+import { joinFirst } from '../clipped-text.ts'
 import { type Item, itemOf } from '../items.ts'
 
 /** `profiles`: of what it may refer to. The store is never asked: only what is contained, or in the same Bundle, is looked at. */
-export function checkTargets(profiles: readonly string[], { value }: Item, check: Check): Rest {
+export function checkTargets(profiles: readonly string[], { value }: Item, check: CheckContext): RemainingCheck {
   if (profiles.length === 0 || !isElement(value)) return undefined
-  spend(check.work, profiles.length)
-  const { types, missing } = typesOf(profiles, check)
-  const type = targetType(value, check.owner)
+  spendWork(check.work, profiles.length)
+  const { types, missing } = typesOfProfiles(profiles, check)
+  const type = targetTypeOf(value, check.owner)
   if (type === undefined || !isResourceType(type)) return undefined
-  const target = resolved(value, check)
+  const target = resolveReference(value, check)
   if (types.has(type) || types.has('Resource')) {
     if (target !== undefined) return checkTarget(profiles, target, type, String(value.reference).startsWith('#'), check)
   } else if (missing.length === 0)
-    report(check, 'value', 'target', `A reference to ${type} is not allowed here, only to ${listed([...types])}`)
-  else for (const canonical of missing) notLoaded(canonical, check)
+    report(check, 'value', 'target', `A reference to ${type} is not allowed here, only to ${joinFirst([...types])}`)
+  else for (const canonical of missing) reportMissingProfile(canonical, check)
   return undefined
 }
 
-function* checkTarget(profiles: readonly string[], target: Element, type: string, isContained: boolean, check: Check): Pieces {
-  const { missing } = typesOf(profiles, check)
+function* checkTarget(
+  profiles: readonly string[],
+  target: Element,
+  type: string,
+  isContained: boolean,
+  check: CheckContext,
+): IncrementalCheck {
+  const { missing } = typesOfProfiles(profiles, check)
   const fitting = profiles.filter(
-    (canonical) => (ownType(canonical) ?? check.library.tree(canonical)?.profile.type) === type || isAny(canonical),
+    (canonical) => (r4TypeNameOf(canonical) ?? check.library.tree(canonical)?.profile.type) === type || isAny(canonical),
   )
-  if (fitting.some((canonical) => ownType(canonical) !== undefined)) return
+  if (fitting.some((canonical) => r4TypeNameOf(canonical) !== undefined)) return
   const trial = trialOf(check)
   const { faults } = trial
   const owner = check.root.resourceType === 'Bundle' && !isContained ? target : check.owner
-  yield* check.again.oneOf(fitting, itemOf(target), type, { ...trial, owner }) ?? NOTHING
+  yield* check.again.oneOf(fitting, itemOf(target), type, { ...trial, owner }) ?? NO_CHECKS
   if (faults.errors === 0) {
     if (faults.undecided !== undefined) check.faults.report('information', 'not-supported', faults.undecided, faults.undecided)
-  } else if (missing.length === 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${listed(fitting, ' or ')}`)
-  else for (const canonical of missing) notLoaded(canonical, check)
+  } else if (missing.length === 0)
+    report(check, 'value', 'target', `What is referred to is not as it must be: ${joinFirst(fitting, ' or ')}`)
+  else for (const canonical of missing) reportMissingProfile(canonical, check)
 }
 
-const isAny = (canonical: string): boolean => ownType(canonical) === 'Resource'
+const isAny = (canonical: string): boolean => r4TypeNameOf(canonical) === 'Resource'
 
 /** Of what they are about. `missing`: those that are not loaded, which may be about anything. */
-export function typesOf(profiles: readonly string[], { library }: Pick<Check, 'library'>): Types {
-  const types = new Map(profiles.map((canonical) => [canonical, ownType(canonical) ?? library.tree(canonical)?.profile.type]))
+export function typesOfProfiles(profiles: readonly string[], { library }: Pick<CheckContext, 'library'>): Types {
+  const types = new Map(profiles.map((canonical) => [canonical, r4TypeNameOf(canonical) ?? library.tree(canonical)?.profile.type]))
   const known = [...types.values()].filter((type) => type !== undefined)
   return { types: new Set(known), missing: [...types.keys()].filter((canonical) => types.get(canonical) === undefined) }
 }
@@ -53,10 +68,10 @@ export function typesOf(profiles: readonly string[], { library }: Pick<Check, 'l
 type Types = { readonly types: ReadonlySet<string>; readonly missing: readonly string[] }
 
 /** What is contained, or in the same Bundle. */
-export function resolved(reference: Element, { owner, root }: Pick<Check, 'owner' | 'root'>): Element | undefined {
+export function resolveReference(reference: Element, { owner, root }: Pick<CheckContext, 'owner' | 'root'>): Element | undefined {
   const { reference: text } = reference
   if (typeof text !== 'string') return undefined
-  if (text.startsWith('#')) return containedWith(text.slice(1), owner.contained)
+  if (text.startsWith('#')) return findContained(text.slice(1), owner.contained)
   return root.resourceType === 'Bundle' && Array.isArray(root.entry) ? entriesOf(root.entry).get(text) : undefined
 }
 

@@ -1,32 +1,32 @@
 /** What a slice says where the path of a discriminator leads to. https://hl7.org/fhir/R4/profiling.html#discriminator */
-import { spend } from '../../path/work-budget.ts'
+import { spendWork } from '../../path/work-budget.ts'
 import { isElement } from '../../resource.ts'
 import { withoutVersion } from '../canonical.ts'
-import type { Check } from '../check-context.ts'
-import { contentOf, type Node, type Tree } from '../profile-tree.ts'
-import { capitalOf, type Step, stepsOf } from './discriminator-path.ts'
+import type { CheckContext } from '../check-context.ts'
+import { contentOf, type ProfileNode, type ProfileTree } from '../profile-tree.ts'
+import { choiceSuffixOf, type DiscriminatorStep, stepsOf } from './discriminator-path.ts'
 
-export type Said = {
-  readonly nodes: readonly Node[]
+export type SliceValues = {
+  readonly nodes: readonly ProfileNode[]
   /** What fixed values and patterns say there, those above as well. */
-  readonly expected: readonly Expected[]
+  readonly expected: readonly ExpectedValue[]
   /** Something above may not be there at all. */
   readonly isBarred: boolean
   /** Profiles that are not loaded, and may say more. */
   readonly missing: readonly string[]
   /** Of each profile that was looked up, what was there. */
-  readonly lookedUp: ReadonlyMap<string, Tree | undefined>
+  readonly lookedUp: ReadonlyMap<string, ProfileTree | undefined>
 }
 
-export type Expected = { readonly value: unknown; readonly isExact: boolean }
+export type ExpectedValue = { readonly value: unknown; readonly isExact: boolean }
 
-const SAID = new WeakMap<Node, Map<string, Said>>()
+const SAID = new WeakMap<ProfileNode, Map<string, SliceValues>>()
 
 /** Paths that are remembered of a slice: more than any of a publisher's has. */
 const MOST_PATHS = 4
 
 /** Made once for a slice, as long as the profiles that it names are the same. */
-export function saidIn(slice: Node, path: string, check: Check): Said {
+export function sliceValuesAt(slice: ProfileNode, path: string, check: CheckContext): SliceValues {
   const known = SAID.get(slice)
   const before = known?.get(path)
   if (before !== undefined && isStill(before, check)) return before
@@ -36,9 +36,9 @@ export function saidIn(slice: Node, path: string, check: Check): Said {
   return said
 }
 
-function isStill({ lookedUp }: Said, { library, work }: Check): boolean {
+function isStill({ lookedUp }: SliceValues, { library, work }: CheckContext): boolean {
   if (lookedUp.size === 0) return true
-  spend(work, lookedUp.size)
+  spendWork(work, lookedUp.size)
   let isSame = true
   // Each is asked for, so that those that are not there are loaded.
   for (const [canonical, tree] of lookedUp) if (library.tree(canonical) !== tree) isSame = false
@@ -46,12 +46,12 @@ function isStill({ lookedUp }: Said, { library, work }: Check): boolean {
 }
 
 /** Where the path has come. `isResolved`: by a reference. */
-type At = Said & { readonly isResolved: boolean }
-type Asking = Pick<Check, 'work' | 'profile'> & { readonly tree: (canonical: string) => Tree | undefined }
+type At = SliceValues & { readonly isResolved: boolean }
+type Asking = Pick<CheckContext, 'work' | 'profile'> & { readonly tree: (canonical: string) => ProfileTree | undefined }
 
-function madeOf(slice: Node, path: string, { work, profile, library }: Check): Said {
-  const lookedUp = new Map<string, Tree | undefined>()
-  const tree = (canonical: string): Tree | undefined => {
+function madeOf(slice: ProfileNode, path: string, { work, profile, library }: CheckContext): SliceValues {
+  const lookedUp = new Map<string, ProfileTree | undefined>()
+  const tree = (canonical: string): ProfileTree | undefined => {
     const found = library.tree(canonical)
     lookedUp.set(canonical, found)
     return found
@@ -60,8 +60,8 @@ function madeOf(slice: Node, path: string, { work, profile, library }: Check): S
   return stepsOf(path).reduce<At>((at, step) => onward(at, step, { work, profile, tree }), here)
 }
 
-function onward(at: At, { call, name }: Step, asking: Asking): At {
-  spend(asking.work, 1 + at.nodes.length)
+function onward(at: At, { call, name }: DiscriminatorStep, asking: Asking): At {
+  spendWork(asking.work, 1 + at.nodes.length)
   if (call === 'resolve') return { ...at, expected: [], isResolved: true }
   if (call === 'extension') return { ...at, nodes: extensionsOf(at.nodes, name, asking), expected: [] }
   if (call !== undefined) return ofType(at, name)
@@ -87,9 +87,9 @@ function within(at: At, name: string, asking: Asking): At {
   }
 }
 
-const isOfExtensions = ({ types = [] }: Node): boolean => types.some(({ code }) => code === 'Extension')
+const isOfExtensions = ({ types = [] }: ProfileNode): boolean => types.some(({ code }) => code === 'Extension')
 
-const expectedOf = ({ fixed, pattern }: Node): readonly Expected[] => [
+const expectedOf = ({ fixed, pattern }: ProfileNode): readonly ExpectedValue[] => [
   ...(fixed ?? []).map((value) => ({ value, isExact: true })),
   ...(pattern ?? []).map((value) => ({ value, isExact: false })),
 ]
@@ -98,33 +98,33 @@ const partsOf = (value: unknown, name: string): readonly unknown[] =>
   isElement(value) && Object.hasOwn(value, name) ? [value[name]].flat() : []
 
 /** The node of an element, with those of its choices and required slices, and where the profiles of its type have it. */
-function childrenOf(node: Node, name: string, isResolved: boolean, asking: Asking): readonly Node[] {
+function childrenOf(node: ProfileNode, name: string, isResolved: boolean, asking: Asking): readonly ProfileNode[] {
   const content = contentOf(node, asking.profile, asking.tree)?.node ?? node
   const own = [content.children.get(name), content.children.get(`${name}[x]`)].filter((child) => child !== undefined)
   const profiles = profilesOf(node, isResolved)
     .map((canonical) => asking.tree(canonical))
     .filter((tree) => tree !== undefined)
-  const slicesOf = (child: Node): readonly Node[] => [...child.slices.values()].filter(({ min }) => child.isChoice || min > 0)
+  const slicesOf = (child: ProfileNode): readonly ProfileNode[] => [...child.slices.values()].filter(({ min }) => child.isChoice || min > 0)
   return [
     ...own.flatMap((child) => [child, ...slicesOf(child)]),
     ...profiles.flatMap((profile) => childrenOf(profile.root, name, false, { ...asking, profile })),
   ]
 }
 
-const profilesOf = ({ types = [] }: Node, isResolved: boolean): readonly string[] =>
+const profilesOf = ({ types = [] }: ProfileNode, isResolved: boolean): readonly string[] =>
   types.flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
 
 function ofType(at: At, wanted: string): At {
-  const form = capitalOf(wanted)
+  const form = choiceSuffixOf(wanted)
   return { ...at, nodes: at.nodes.filter(({ isChoice, slice, name }) => !isChoice || slice === undefined || slice === `${name}${form}`) }
 }
 
-const extensionsOf = (nodes: readonly Node[], url: string, asking: Asking): readonly Node[] =>
+const extensionsOf = (nodes: readonly ProfileNode[], url: string, asking: Asking): readonly ProfileNode[] =>
   nodes
     .flatMap((node) => [...(node.children.get('extension')?.slices.values() ?? [])])
     .filter((slice) => urlsOf(slice, asking).includes(url))
 
-const urlsOf = (slice: Node, asking: Asking): readonly unknown[] => [
+const urlsOf = (slice: ProfileNode, asking: Asking): readonly unknown[] => [
   ...profilesOf(slice, false).map(withoutVersion),
   ...childrenOf(slice, 'url', false, asking).flatMap(({ fixed = [] }) => fixed),
 ]

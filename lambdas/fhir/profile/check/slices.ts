@@ -1,26 +1,26 @@
 /** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
-import { spend } from '../../path/work-budget.ts'
+import { spendWork } from '../../path/work-budget.ts'
 import {
-  atItem,
-  type Check,
-  checkLeast,
-  checkMost,
+  type CheckContext,
+  checkMaximum,
+  checkMinimum,
   enterItem,
-  isDue,
+  type IncrementalCheck,
+  isPieceOver,
   leaveItem,
-  NOTHING,
+  NO_CHECKS,
   nameOf,
-  type Pieces,
-  type Rest,
+  type RemainingCheck,
   report,
   typeOfItem,
+  visitItem,
 } from '../check-context.ts'
-import { listed } from '../clipped-text.ts'
+import { joinFirst } from '../clipped-text.ts'
 import type { Slicing } from '../definition.ts'
 import type { Item } from '../items.ts'
-import type { Node } from '../profile-tree.ts'
-import { type Belonging, belongs, type Candidate, type Told } from './discriminator.ts'
-import { shown } from './value-text.ts'
+import type { ProfileNode } from '../profile-tree.ts'
+import { type SliceCandidate, type SliceDefinition, type SliceMembership, sliceMembershipOf } from './discriminator.ts'
+import { describeExpected } from './value-text.ts'
 
 const DEFAULT = '@default'
 
@@ -44,24 +44,24 @@ const NONE = -1
 const UNKNOWN = -2
 
 /** `type`: of the element, unless it is a choice. */
-export const checkSlices = (node: Node, items: readonly Item[], type: string, check: Check): Pieces =>
+export const checkSlices = (node: ProfileNode, items: readonly Item[], type: string, check: CheckContext): IncrementalCheck =>
   checkSliced(node, { items, type, isListed: items.length > 0, isTold: false, possible: 0 }, undefined, check)
 
 /** `above`: of what is sliced anew here. */
-function* checkSliced(node: Node, sliced: Sliced, above: Slicing | undefined, check: Check): Pieces {
+function* checkSliced(node: ProfileNode, sliced: Sliced, above: Slicing | undefined, check: CheckContext): IncrementalCheck {
   const { items } = sliced
   const slicing = node.slicing ?? above ?? impliedOf(node)
   const slices = [...node.slices.values()].filter(({ slice }) => slice !== DEFAULT)
-  spend(check.work, slices.length)
+  spendWork(check.work, slices.length)
   const possible = slices.map(() => sliced.possible)
   const owners = items.length === 0 ? NO_OWNERS : yield* ownersOf(node, slices, slicing, sliced, possible, check)
   const owned = { ...sliced, owners, isTold: items.length === 0 && node.min > 0 }
-  yield* checkRest(node, slicing, owned, check) ?? NOTHING
+  yield* checkRest(node, slicing, owned, check) ?? NO_CHECKS
   const bySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
   const anew: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
   for (const [i, slice] of slices.entries()) {
     const own = (bySlice.get(i) ?? []).map(([, item]) => item)
-    yield* checkSlice(slice, { ...owned, items: own, possible: possible[i]! }, anew, check) ?? NOTHING
+    yield* checkSlice(slice, { ...owned, items: own, possible: possible[i]! }, anew, check) ?? NO_CHECKS
   }
   checkOrder(node, slicing, owned, check)
 }
@@ -70,22 +70,22 @@ const NO_OWNERS: readonly number[] = []
 
 /** Of each item the place of the first slice it belongs to. `possible`: of the slices, raised by those items of which it is not known. */
 function* ownersOf(
-  node: Node,
-  slices: readonly Node[],
+  node: ProfileNode,
+  slices: readonly ProfileNode[],
   slicing: Slicing,
   { items, type }: Sliced,
   possible: number[],
-  check: Check,
-): Pieces<readonly number[]> {
-  const told = slices.map((slice): Told => ({ slice, said: [] }))
+  check: CheckContext,
+): IncrementalCheck<readonly number[]> {
+  const told = slices.map((slice): SliceDefinition => ({ slice, said: [] }))
   const owners: number[] = []
   for (const item of items) {
-    const candidate: Candidate = { item, type: item.type ?? typeOfItem(item, type), found: [] }
+    const candidate: SliceCandidate = { item, type: item.type ?? typeOfItem(item, type), found: [] }
     const unknown = new Map<number, string>()
     let owner = NONE
     for (let i = 0; owner === NONE && i < slices.length; i++) {
-      if (isDue(check)) yield
-      const asked = belongs(candidate, told[i]!, slicing, check)
+      if (isPieceOver(check)) yield
+      const asked = sliceMembershipOf(candidate, told[i]!, slicing, check)
       const answer = isBelonging(asked) ? asked : yield* asked
       if (answer === 'yes') owner = i
       else if (answer !== 'no') unknown.set(i, answer.unknown)
@@ -99,17 +99,18 @@ function* ownersOf(
   return owners
 }
 
-const isBelonging = (asked: Belonging | Pieces<Belonging>): asked is Belonging => typeof asked === 'string' || 'unknown' in asked
+const isBelonging = (asked: SliceMembership | IncrementalCheck<SliceMembership>): asked is SliceMembership =>
+  typeof asked === 'string' || 'unknown' in asked
 
-function tellUnknown(node: Node, item: Item, reason: string, check: Check): void {
+function tellUnknown(node: ProfileNode, item: Item, reason: string, check: CheckContext): void {
   const text = `To which slice of ${nameOf(node)} this belongs is not known: ${reason}`
   check.faults.enter(node.name)
-  atItem(item, check.faults, () => report(check, 'not-supported', `slice ${nameOf(node)}`, text, 'information'))
+  visitItem(item, check.faults, () => report(check, 'not-supported', `slice ${nameOf(node)}`, text, 'information'))
   check.faults.leave()
 }
 
 /** Slices of a choice are its types, those of extensions their definitions, whether it is said or not. */
-const impliedOf = ({ isChoice, name }: Node): Slicing => ({
+const impliedOf = ({ isChoice, name }: ProfileNode): Slicing => ({
   discriminators: isChoice
     ? [{ type: 'type', path: '$this' }]
     : name === 'extension' || name === 'modifierExtension'
@@ -119,38 +120,38 @@ const impliedOf = ({ isChoice, name }: Node): Slicing => ({
 })
 
 /** The values that make an item one of a slice, as far as it gives them. */
-function valuesOf(slice: Node, { discriminators }: Slicing): string {
+function valuesOf(slice: ProfileNode, { discriminators }: Slicing): string {
   const values = discriminators.slice(0, TOLD).flatMap(({ path }) => {
     const names = path === '$this' ? [] : path.split('.')
-    const node = names.reduce<Node | undefined>((at, name) => at?.children.get(name), slice)
+    const node = names.reduce<ProfileNode | undefined>((at, name) => at?.children.get(name), slice)
     const value = node?.fixed ?? node?.pattern
-    return value === undefined ? [] : [path === '$this' ? shown(value[0]) : `${path} ${shown(value[0])}`]
+    return value === undefined ? [] : [path === '$this' ? describeExpected(value[0]) : `${path} ${describeExpected(value[0])}`]
   })
-  return listed(values, ' and ')
+  return joinFirst(values, ' and ')
 }
 
 /** Discriminators whose values are told. */
 const TOLD = 10
 
 /** `slicing`: what told it apart. */
-function checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Rest {
+function checkSlice(slice: ProfileNode, sliced: Sliced, slicing: Slicing, check: CheckContext): RemainingCheck {
   const { items, isListed, isTold, possible } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  if (!isTold) checkLeast(slice, items.length + possible, check, () => valuesOf(slice, slicing))
+  if (!isTold) checkMinimum(slice, items.length + possible, check, () => valuesOf(slice, slicing))
   if (!isListed) faults.enter(slice.name)
-  checkMost(slice, items.length, check)
+  checkMaximum(slice, items.length, check)
   faults.leave()
   return items.length === 0 && slice.slices.size === 0 ? undefined : sliceInPieces(slice, sliced, slicing, check)
 }
 
-function* sliceInPieces(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Pieces {
+function* sliceInPieces(slice: ProfileNode, sliced: Sliced, slicing: Slicing, check: CheckContext): IncrementalCheck {
   const { faults } = check
   faults.enter(slice.name)
   for (const item of sliced.items) {
-    if (isDue(check)) yield
+    if (isPieceOver(check)) yield
     enterItem(item, faults)
-    yield* check.again.content(slice, item, item.type ?? typeOfItem(item, sliced.type), check) ?? NOTHING
+    yield* check.again.content(slice, item, item.type ?? typeOfItem(item, sliced.type), check) ?? NO_CHECKS
     leaveItem(item, faults)
   }
   faults.leave()
@@ -158,25 +159,25 @@ function* sliceInPieces(slice: Node, sliced: Sliced, slicing: Slicing, check: Ch
 }
 
 /** Items of no slice. */
-function checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, check: Check): Rest {
+function checkRest(node: ProfileNode, slicing: Slicing, { owners, ...sliced }: Owned, check: CheckContext): RemainingCheck {
   const byDefault = node.slices.get(DEFAULT)
   if (byDefault === undefined && slicing.rules !== 'closed') return undefined
   const rest = sliced.items.filter((_, at) => owners[at] === NONE)
   if (byDefault !== undefined) return checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
-  const names = listed([...node.slices.keys()])
+  const names = joinFirst([...node.slices.keys()])
   check.faults.enter(node.name)
   for (const item of rest)
-    atItem(item, check.faults, () => report(check, 'structure', 'closed', `Only these slices of ${nameOf(node)} are allowed: ${names}`))
+    visitItem(item, check.faults, () => report(check, 'structure', 'closed', `Only these slices of ${nameOf(node)} are allowed: ${names}`))
   check.faults.leave()
   return undefined
 }
 
-function checkOrder(node: Node, { rules, isOrdered }: Slicing, { items, owners }: Owned, check: Check): void {
+function checkOrder(node: ProfileNode, { rules, isOrdered }: Slicing, { items, owners }: Owned, check: CheckContext): void {
   if (isOrdered !== true && rules !== 'openAtEnd') return
   let [last, restAt] = [-1, -1]
   check.faults.enter(node.name)
   const tell = (at: number, rule: string, text: string): void =>
-    atItem(items[at]!, check.faults, () => report(check, 'structure', rule, text))
+    visitItem(items[at]!, check.faults, () => report(check, 'structure', rule, text))
   for (const [at, owner] of owners.entries()) {
     if (owner === NONE) restAt = at
     else if (owner !== UNKNOWN) {

@@ -3,48 +3,56 @@
  * https://hl7.org/fhir/R4/extensibility.html
  */
 import type { Issue } from '../../outcome.ts'
-import { spend } from '../../path/work-budget.ts'
+import { spendWork } from '../../path/work-budget.ts'
 import { type Element, isElement } from '../../resource.ts'
 import { isResourceType } from '../../resource-types.ts'
-import { type Check, isDue, NOTHING, notLoaded, type Pieces, type Rest, report } from '../check-context.ts'
-import { listed } from '../clipped-text.ts'
+import {
+  type CheckContext,
+  type IncrementalCheck,
+  isPieceOver,
+  NO_CHECKS,
+  type RemainingCheck,
+  report,
+  reportMissingProfile,
+} from '../check-context.ts'
+import { joinFirst } from '../clipped-text.ts'
 import { type Item, itemOf } from '../items.ts'
-import type { Tree } from '../profile-tree.ts'
+import type { ProfileTree } from '../profile-tree.ts'
 import { elementOf } from '../type-elements.ts'
 import { checkCode } from './binding.ts'
-import { misnamed, namedBy, typeOfR4, uncheckedFor } from './declared-profiles.ts'
-import { checkContextInvariant, checkContexts, type Here } from './extension-context.ts'
+import { declarationIssuesOf, declaredProfilesOf, r4TypeOfCanonical, uncheckedProfileIssue } from './declared-profiles.ts'
+import { checkContextInvariant, checkExtensionContexts, type WalkLocation } from './extension-context.ts'
 
 /** Checks an item against a tree. */
-export type Against = (tree: Tree, item: Item, type: string, check: Check) => Rest
+export type TreeCheck = (tree: ProfileTree, item: Item, type: string, check: CheckContext) => RemainingCheck
 
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
-export function* checkEverywhere(resource: Element, check: Check, against: Against): Pieces {
+export function* checkUniversalRules(resource: Element, check: CheckContext, against: TreeCheck): IncrementalCheck {
   const type = String(resource.resourceType)
   const advice = check.library.tree(`${BASE}${type}`)
-  if (advice !== undefined) yield* against(advice, itemOf(resource), type, check) ?? NOTHING
+  if (advice !== undefined) yield* against(advice, itemOf(resource), type, check) ?? NO_CHECKS
   yield* visitMembers(resource, { type, resource, place: check.faults.expression }, check, against)
 }
 
 /** The profiles that a resource within another one names. */
-function* checkNamed(resource: Element, type: string, check: Check, against: Against): Pieces {
+function* checkNamed(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
   const { library, faults, verdicts } = check
   const at = faults.expression
-  const named = namedBy(resource, at)
-  spend(check.work, named.length)
+  const named = declaredProfilesOf(resource, at)
+  spendWork(check.work, named.length)
   const severityOf = (canonical: string): Issue['severity'] =>
     library.unusable?.(canonical) === undefined || library.isRetiredProfile?.(canonical) ? 'warning' : verdicts.severity
   const tell = (issue: Issue): void => faults.reportAt(issue.expression ?? at, issue, issue.text)
-  for (const issue of misnamed(resource, named, verdicts.severity, at)) tell(issue)
-  for (const each of named.filter(({ canonical }) => typeOfR4(canonical) === undefined)) {
+  for (const issue of declarationIssuesOf(resource, named, verdicts.severity, at)) tell(issue)
+  for (const each of named.filter(({ canonical }) => r4TypeOfCanonical(canonical) === undefined)) {
     const tree = library.tree(each.canonical)
-    if (tree !== undefined) yield* against(tree, itemOf(resource), type, check) ?? NOTHING
-    else tell(uncheckedFor(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
+    if (tree !== undefined) yield* against(tree, itemOf(resource), type, check) ?? NO_CHECKS
+    else tell(uncheckedProfileIssue(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
   }
 }
 
-function* visitMembers(element: Element, here: Here, check: Check, against: Against): Pieces {
+function* visitMembers(element: Element, here: WalkLocation, check: CheckContext, against: TreeCheck): IncrementalCheck {
   const { faults } = check
   for (const key in element) {
     const value = element[key]
@@ -52,26 +60,26 @@ function* visitMembers(element: Element, here: Here, check: Check, against: Agai
     const name = key.startsWith('_') ? key.slice(1) : key
     const shape = elementOf(here.type, name) ?? (name === 'extension' ? EXTENSION : undefined)
     if (shape === undefined) continue
-    const below: Here = { type: shape.type, name: shape.choice === undefined ? name : `${shape.choice}[x]`, above: here }
+    const below: WalkLocation = { type: shape.type, name: shape.choice === undefined ? name : `${shape.choice}[x]`, above: here }
     faults.enter(shape.choice ?? name)
     if (Array.isArray(value))
       for (let i = 0; i < value.length; i++) {
         if (!isElement(value[i])) continue
-        if (isDue(check)) yield
+        if (isPieceOver(check)) yield
         faults.enter(i)
         const rest = visit(value[i], key, below, check, against)
         if (rest !== undefined) yield* rest
         faults.leave()
       }
-    else yield* visit(value as Element, key, below, check, against) ?? NOTHING
+    else yield* visit(value as Element, key, below, check, against) ?? NO_CHECKS
     faults.leave()
   }
 }
 
 const EXTENSION = { type: 'Extension', choice: undefined }
 
-function visit(value: Element, key: string, here: Here, check: Check, against: Against): Rest {
-  spend(check.work, 1)
+function visit(value: Element, key: string, here: WalkLocation, check: CheckContext, against: TreeCheck): RemainingCheck {
+  spendWork(check.work, 1)
   if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
     const own = key === 'contained' ? check : { ...check, owner: value }
     return visitResource(value, value.resourceType, own, against)
@@ -85,18 +93,18 @@ function visit(value: Element, key: string, here: Here, check: Check, against: A
   return rest === undefined ? members : inTurn(rest, members)
 }
 
-function* inTurn(one: Pieces, other: Pieces): Pieces {
+function* inTurn(one: IncrementalCheck, other: IncrementalCheck): IncrementalCheck {
   yield* one
   yield* other
 }
 
-function* visitResource(resource: Element, type: string, check: Check, against: Against): Pieces {
+function* visitResource(resource: Element, type: string, check: CheckContext, against: TreeCheck): IncrementalCheck {
   yield* checkNamed(resource, type, check, against)
-  yield* checkEverywhere(resource, check, against)
+  yield* checkUniversalRules(resource, check, against)
 }
 
 /** What R4 advises on its type. The companion of a primitive has none. */
-const adviceOn = (key: string, { type }: Here, { library }: Check): Tree | undefined =>
+const adviceOn = (key: string, { type }: WalkLocation, { library }: CheckContext): ProfileTree | undefined =>
   key.startsWith('_') || type.includes('.') ? undefined : library.tree(canonicalOf(type))
 
 const CANONICALS = new Map<string, string>()
@@ -117,34 +125,34 @@ function hasElements(element: Element): boolean {
 const CODED: ReadonlySet<string> = new Set(['Coding', 'Quantity', 'Age', 'Count', 'Distance', 'Duration'])
 
 /** The definition, where it is loaded: what it says of the content is still to be checked. `host`: what the extension stands on. */
-function checkExtension(extension: Element, isModifier: boolean, host: Here, check: Check): Tree | undefined {
+function checkExtension(extension: Element, isModifier: boolean, host: WalkLocation, check: CheckContext): ProfileTree | undefined {
   const { url } = extension
   if (typeof url !== 'string') return undefined
   if (host.type === 'Extension' && !url.includes(':')) return checkPart(url, host, check)
   const tree = check.library.tree(url)
   if (tree === undefined) return unknown(url, isModifier, check)
   const { isModifier: modifies = false, contexts = [], contextInvariants = [] } = tree.profile
-  spend(check.work, contexts.length)
+  spendWork(check.work, contexts.length)
   const own = { ...check, profile: tree }
   if (modifies !== isModifier)
     report(own, 'structure', 'modifier', `This extension must stand in ${modifies ? 'modifierExtension' : 'extension'}`)
-  checkContexts(contexts, host, own)
+  checkExtensionContexts(contexts, host, own)
   for (const invariant of contextInvariants) checkContextInvariant(invariant, host, own)
   return tree
 }
 
 /** What stands within another extension is a part of that one's definition. */
-function checkPart(url: string, { definition }: Here, check: Check): undefined {
+function checkPart(url: string, { definition }: WalkLocation, check: CheckContext): undefined {
   const slices = definition?.root.children.get('extension')?.slices
-  spend(check.work, slices?.size ?? 0)
+  spendWork(check.work, slices?.size ?? 0)
   const parts = [...(slices?.values() ?? [])].map((slice) => slice.children.get('url')?.fixed?.[0])
   if (definition !== undefined && parts.length > 0 && !parts.includes(url))
-    report({ ...check, profile: definition }, 'structure', 'part', `The extension has only these parts: ${listed(parts)}`)
+    report({ ...check, profile: definition }, 'structure', 'part', `The extension has only these parts: ${joinFirst(parts)}`)
 }
 
-function unknown(url: string, isModifier: boolean, check: Check): undefined {
+function unknown(url: string, isModifier: boolean, check: CheckContext): undefined {
   const { faults, library } = check
   const name = isModifier ? 'modifier extension, which may change the meaning of other elements,' : 'extension'
-  if (library.unusable?.(url) !== undefined) notLoaded(url, check)
+  if (library.unusable?.(url) !== undefined) reportMissingProfile(url, check)
   else faults.report('information', 'not-supported', 'extension', `The definition of this ${name} is not loaded: it was not checked`)
 }

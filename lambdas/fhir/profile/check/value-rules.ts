@@ -1,20 +1,20 @@
 /** What a profile says of one value: https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.fixed_x_ and after. */
-import { decimalText, isDecimal } from '../../json.ts'
+import { decimalTextOf, isDecimal } from '../../json.ts'
 import { isElement } from '../../resource.ts'
-import { type Check, nameOf, report } from '../check-context.ts'
-import type { Sourced } from '../definition.ts'
+import { type CheckContext, nameOf, report } from '../check-context.ts'
+import type { ProfileStatement } from '../definition.ts'
 import type { Item } from '../items.ts'
-import type { Node } from '../profile-tree.ts'
-import { postpone } from './constraint.ts'
-import { fits, isFixed } from './fixed-and-pattern.ts'
+import type { ProfileNode } from '../profile-tree.ts'
+import { deferRule } from './constraint.ts'
+import { equalsFixed, matchesPattern } from './fixed-and-pattern.ts'
 import { checkLimit } from './value-limits.ts'
-import { shown } from './value-text.ts'
+import { describeExpected } from './value-text.ts'
 
-export function checkValue(node: Node, { value }: Item, type: string, check: Check): void {
+export function checkValue(node: ProfileNode, { value }: Item, type: string, check: CheckContext): void {
   const { fixed, pattern, maxLength, regex, minValue, maxValue, types } = node
   const fault = (rule: string, text: string): void => report(check, RULES.get(rule) ?? 'value', rule, `${nameOf(node)} ${text}`)
-  if (fixed !== undefined && !isFixed(value, fixed[0], check.work)) fault('fixed', `must be ${shown(fixed[0])}`)
-  if (pattern !== undefined && !fits(value, pattern[0], check.work)) fault('pattern', `must have ${shown(pattern[0])}`)
+  if (fixed !== undefined && !equalsFixed(value, fixed[0], check.work)) fault('fixed', `must be ${describeExpected(fixed[0])}`)
+  if (pattern !== undefined && !matchesPattern(value, pattern[0], check.work)) fault('pattern', `must have ${describeExpected(pattern[0])}`)
   // A primitive that has only extensions.
   if (value === undefined) return
   if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
@@ -33,20 +33,20 @@ const RULES: ReadonlyMap<string, 'too-long' | 'structure'> = new Map([
 /** In characters, not in halves of them. */
 const lengthOf = (value: unknown): number => (typeof value === 'string' && !isDecimal(value) ? [...value].length : 0)
 
-function isOfTypes({ types = [], isChoice }: Node, value: unknown, type: string): boolean {
+function isOfTypes({ types = [], isChoice }: ProfileNode, value: unknown, type: string): boolean {
   if (isElement(value) && typeof value.resourceType === 'string')
     return types.some(({ code }) => code === 'Resource' || code === 'DomainResource' || code === value.resourceType)
   return !isChoice || types.some(({ code }) => code === type)
 }
 
 /** The whole value has to match. A pattern may come from anybody, and explode: it is tried elsewhere. */
-function checkRegex({ said: regex, isBuiltIn }: Sourced<string>, node: Node, value: unknown, check: Check): void {
+function checkRegex({ said: regex, isBuiltIn }: ProfileStatement<string>, node: ProfileNode, value: unknown, check: CheckContext): void {
   if (typeof value === 'object') return
-  const text = isDecimal(value) ? decimalText(value) : String(value)
-  const human = `${nameOf(node)} must match ${shown(regex)}`
+  const text = isDecimal(value) ? decimalTextOf(value) : String(value)
+  const human = `${nameOf(node)} must match ${describeExpected(regex)}`
   const whole = `^(?:${regex})$`
   if (!isBuiltIn)
-    postpone({ key: 'regex', severity: 'error', human, expression: `$this.matches(${literal(whole)})` }, text, 'string', check)
+    deferRule({ key: 'regex', severity: 'error', human, expression: `$this.matches(${literal(whole)})` }, text, 'string', check)
   else if (!new RegExp(whole, 'u').test(text)) report(check, 'value', 'regex', human)
 }
 

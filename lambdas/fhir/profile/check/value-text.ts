@@ -1,12 +1,12 @@
 /** Values that profiles give, said again. */
 import { isDecimal, writeJson } from '../../json.ts'
-import { clipped } from '../clipped-text.ts'
-import { sizeOf } from './fixed-and-pattern.ts'
+import { clipText } from '../clipped-text.ts'
+import { valueSizeOf } from './fixed-and-pattern.ts'
 
 /** What the profile says, never a value of the resource. */
-export function shown(expected: unknown): string {
-  if (typeof expected === 'string' && !isDecimal(expected)) return clipped(expected)
-  return sizeOf(expected) > LARGEST ? 'what the profile says' : clipped(writeJson(expected))
+export function describeExpected(expected: unknown): string {
+  if (typeof expected === 'string' && !isDecimal(expected)) return clipText(expected)
+  return valueSizeOf(expected) > LARGEST ? 'what the profile says' : clipText(writeJson(expected))
 }
 
 /** Parts of a value that is written out. */

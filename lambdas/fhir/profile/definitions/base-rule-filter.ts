@@ -1,11 +1,11 @@
 /** Leaves out of a snapshot what R4 itself says of a type: that is checked without profiles. */
 import { R4 } from '../../definitions/r4.ts'
 import type { ElementShape } from '../../path/definitions.ts'
-import { ownType, withoutVersion } from '../canonical.ts'
+import { r4TypeNameOf, withoutVersion } from '../canonical.ts'
 import type { Profile, ProfileElement, ProfileType } from '../definition.ts'
 import { elementOf, elementsOf } from '../type-elements.ts'
 
-export const withoutPlain = (profile: Profile): Profile =>
+export const withoutBaseRules = (profile: Profile): Profile =>
   profile.isWhole ? { ...profile, elements: profile.elements.map(beyond).filter((element) => Object.keys(element).length > 1) } : profile
 
 function beyond(element: ProfileElement): ProfileElement {
@@ -61,7 +61,7 @@ function saysNothing(types: readonly ProfileType[], shapes: readonly ElementShap
 const isOpen = ({ profiles = [], targetProfiles = [] }: ProfileType): boolean => profiles.length === 0 && targetProfiles.length === 0
 
 function isTargets({ profiles = [], targetProfiles = [] }: ProfileType, { targets }: ElementShape): boolean {
-  const names = targetProfiles.map(ownType)
+  const names = targetProfiles.map(r4TypeNameOf)
   if (profiles.length > 0 || !names.every((name) => name !== undefined)) return false
   if (names.includes('Resource')) return true
   return targets !== undefined && names.toSorted().join() === [...R4.targets[targets]!].sort().join()

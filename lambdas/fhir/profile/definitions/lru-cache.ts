@@ -1,5 +1,5 @@
 /** So many bytes, which several share. What was used last stays: of what needs more than all of the room the last one stays alone. */
-export class Room {
+export class CacheCapacity {
   /** In the order in which they came, or were passed over as used. */
   readonly #kept = new Set<Entry>()
   readonly #most: number
@@ -37,13 +37,13 @@ export class Room {
 type Entry = { readonly bytes: number; isUsed: boolean; readonly leave: () => void }
 
 /** What was used last, as long as there is room for it. */
-export class LatelyUsed<Value> {
+export class LruCache<Value> {
   readonly #kept = new Map<string, Entry & { readonly value: Value }>()
-  readonly #room: Room
+  readonly #room: CacheCapacity
 
   /** `room`: that it shares with others, or bytes of its own. */
-  constructor(room: Room | number) {
-    this.#room = typeof room === 'number' ? new Room(room) : room
+  constructor(room: CacheCapacity | number) {
+    this.#room = typeof room === 'number' ? new CacheCapacity(room) : room
   }
 
   has(name: string): boolean {

@@ -1,32 +1,32 @@
 /** Libraries that gather what they were asked for and do not have, so that it can be loaded and the check be made again. */
 
 import { withoutVersion } from '../canonical.ts'
-import { clipped } from '../clipped-text.ts'
+import { clipText } from '../clipped-text.ts'
 import type { Profile } from '../definition.ts'
 import type { Library } from '../library.ts'
-import { type Tree, treeOf } from '../profile-tree.ts'
-import { isCodeOf, type Units } from '../rule-based-systems.ts'
+import { type ProfileTree, treeOf } from '../profile-tree.ts'
+import { isCodeOf, type UcumUnits } from '../rule-based-systems.ts'
 import type { CodeSystem, ValueSet } from '../value-set.ts'
-import { LatelyUsed, Room } from './lru-cache.ts'
-import { Unusable } from './reduced-profile.ts'
+import { CacheCapacity, LruCache } from './lru-cache.ts'
+import { UnusableDefinition } from './reduced-profile.ts'
 
-export type Find = {
+export type DefinitionSource = {
   readonly profile: (canonical: string) => Promise<Profile | undefined>
   readonly valueSet: (canonical: string) => Promise<ValueSet | undefined>
   readonly codeSystem: (canonical: string) => Promise<CodeSystem | undefined>
 }
 
-export class Known implements Library {
-  readonly #find: Find
-  readonly #trees: Shelf<Tree | Unusable>
+export class LoadingLibrary implements Library {
+  readonly #find: DefinitionSource
+  readonly #trees: Shelf<ProfileTree | UnusableDefinition>
   readonly #valueSets: Shelf<ValueSet>
   readonly #codeSystems: Shelf<CodeSystem>
-  readonly #units: Units | undefined
-  readonly #room: Room
+  readonly #units: UcumUnits | undefined
+  readonly #room: CacheCapacity
   readonly now: (() => number) | undefined
 
   /** `units`: without them codes of UCUM are taken as they are. `now`: what durations are counted from. `room`: that it shares with others. */
-  constructor(find: Find, units?: Units, now?: () => number, room = newRoom(), shelves?: Shelves) {
+  constructor(find: DefinitionSource, units?: UcumUnits, now?: () => number, room = newCacheCapacity(), shelves?: Shelves) {
     this.now = now
     this.#find = find
     this.#units = units
@@ -37,19 +37,19 @@ export class Known implements Library {
   }
 
   /** For one check among others: what is loaded is there for all of them, what is wanted is its own. */
-  forCheck(): Known {
+  forCheck(): LoadingLibrary {
     const [trees, valueSets, codeSystems] = this.#shelves
-    return new Known(this.#find, this.#units, this.now, this.#room, { trees, valueSets, codeSystems })
+    return new LoadingLibrary(this.#find, this.#units, this.now, this.#room, { trees, valueSets, codeSystems })
   }
 
-  tree = (canonical: string): Tree | undefined => {
+  tree = (canonical: string): ProfileTree | undefined => {
     const found = this.#trees.get(canonical)
-    return found instanceof Unusable ? undefined : found
+    return found instanceof UnusableDefinition ? undefined : found
   }
 
   unusable = (canonical: string): string | undefined => {
     const found = this.#trees.get(canonical)
-    return found instanceof Unusable ? found.message : undefined
+    return found instanceof UnusableDefinition ? found.message : undefined
   }
 
   /** Whether that is why. */
@@ -60,7 +60,7 @@ export class Known implements Library {
   valueSet = (canonical: string): ValueSet | undefined => unlessRetired(this.#valueSets.get(canonical))
   codeSystem = (canonical: string): CodeSystem | undefined => unlessRetired(this.#codeSystems.get(canonical))
   isCode = (system: string, code: string): boolean | undefined => isCodeOf(system, code, this.#units)
-  inBaseUnits: Units['inBaseUnits'] = (code, value) => this.#units?.inBaseUnits(code, value)
+  inBaseUnits: UcumUnits['inBaseUnits'] = (code, value) => this.#units?.inBaseUnits(code, value)
 
   /** How much was wanted, which is there now or known not to be. */
   async load(): Promise<number> {
@@ -77,32 +77,32 @@ export class Known implements Library {
     return [this.#trees, this.#valueSets, this.#codeSystems] as const
   }
 
-  async #treeOrReason(canonical: string): Promise<Tree | Unusable | undefined> {
+  async #treeOrReason(canonical: string): Promise<ProfileTree | UnusableDefinition | undefined> {
     try {
       return await this.#treeOf(canonical, [])
     } catch (error) {
-      if (error instanceof Unusable) return error
+      if (error instanceof UnusableDefinition) return error
       throw error
     }
   }
 
   /** `way`: the profiles that differ from it. */
-  async #treeOf(canonical: string, way: readonly string[]): Promise<Tree | undefined> {
+  async #treeOf(canonical: string, way: readonly string[]): Promise<ProfileTree | undefined> {
     const profile = await this.#find.profile(canonical)
-    if (profile?.isRetired) throw way.length === 0 ? new Retired() : new Unusable(`${clipped(canonical)} is retired`)
+    if (profile?.isRetired) throw way.length === 0 ? new Retired() : new UnusableDefinition(`${clipText(canonical)} is retired`)
     if (profile === undefined || profile.isWhole) return profile && treeOver(profile)
     const { base = '', url } = profile
-    if (way.includes(url)) throw new Unusable(`${clipped(url)} differs from itself`)
-    if (way.length >= MOST_BASES) throw new Unusable(`${clipped(url)} differs from too many others`)
+    if (way.includes(url)) throw new UnusableDefinition(`${clipText(url)} differs from itself`)
+    if (way.length >= MOST_BASES) throw new UnusableDefinition(`${clipText(url)} differs from too many others`)
     const above = await this.#treeOf(base, [...way, url])
     if (above === undefined && !isTypeOf(base, profile.type))
-      throw new Unusable(`${clipped(url)} differs from ${clipped(base)}, which is not loaded`)
+      throw new UnusableDefinition(`${clipText(url)} differs from ${clipText(base)}, which is not loaded`)
     return treeOver(profile, above)
   }
 }
 
 /** That takes no part. */
-class Retired extends Unusable {
+class Retired extends UnusableDefinition {
   constructor() {
     super('it is retired')
   }
@@ -124,23 +124,27 @@ const LEAST = 100
 /** Those that one check can want at a time: others are not loaded. */
 const MOST_WANTED = 1_000
 /** Characters of a canonical that is looked for, with its version. */
-export const LONGEST = 2_000
+export const MAX_CANONICAL_LENGTH = 2_000
 
-type Shelves = { readonly trees: Shelf<Tree | Unusable>; readonly valueSets: Shelf<ValueSet>; readonly codeSystems: Shelf<CodeSystem> }
+type Shelves = {
+  readonly trees: Shelf<ProfileTree | UnusableDefinition>
+  readonly valueSets: Shelf<ValueSet>
+  readonly codeSystems: Shelf<CodeSystem>
+}
 
 class Shelf<Definition> {
   readonly #find: (canonical: string) => Promise<Definition | undefined>
-  readonly #kept: LatelyUsed<Definition | undefined>
+  readonly #kept: LruCache<Definition | undefined>
   readonly #wanted = new Set<string>()
 
-  constructor(find: (canonical: string) => Promise<Definition | undefined>, room: Room, beside?: Shelf<Definition>) {
+  constructor(find: (canonical: string) => Promise<Definition | undefined>, room: CacheCapacity, beside?: Shelf<Definition>) {
     this.#find = find
-    this.#kept = beside === undefined ? new LatelyUsed(room) : beside.#kept
+    this.#kept = beside === undefined ? new LruCache(room) : beside.#kept
   }
 
   get(canonical: string): Definition | undefined {
     const found = this.known(canonical)
-    const isWanted = found === undefined && canonical.length <= LONGEST && !this.#kept.has(canonical)
+    const isWanted = found === undefined && canonical.length <= MAX_CANONICAL_LENGTH && !this.#kept.has(canonical)
     if (isWanted && this.#wanted.size < MOST_WANTED) this.#wanted.add(canonical)
     return found
   }
@@ -169,13 +173,13 @@ class Shelf<Definition> {
 }
 
 /** Of several, which make room for each other. */
-export const newRoom = (most = MOST): Room => new Room(most)
+export const newCacheCapacity = (most = MOST): CacheCapacity => new CacheCapacity(most)
 
 /** Of trees, with what they lie over. */
 const SIZES = new WeakMap<object, number>()
 
 function sizeOf(definition: unknown): number {
-  if (typeof definition !== 'object' || definition === null || definition instanceof Unusable) return 0
+  if (typeof definition !== 'object' || definition === null || definition instanceof UnusableDefinition) return 0
   const known = SIZES.get(definition)
   if (known !== undefined) return known
   const size = JSON.stringify(definition).length
@@ -183,7 +187,7 @@ function sizeOf(definition: unknown): number {
   return size
 }
 
-function treeOver(profile: Profile, above?: Tree): Tree {
+function treeOver(profile: Profile, above?: ProfileTree): ProfileTree {
   const tree = above === undefined ? treeOf(profile) : treeOf(profile, above)
   SIZES.set(tree, sizeOf(profile) + (above === undefined ? 0 : sizeOf(above)))
   return tree

@@ -2,9 +2,9 @@
 import type { Resource } from '../../resource.ts'
 import type { Profile } from '../definition.ts'
 import type { CodeSystem, ValueSet } from '../value-set.ts'
-import { withoutPlain } from './base-rule-filter.ts'
-import { slim, Unusable } from './reduced-profile.ts'
-import { slimCodeSystem, slimValueSet } from './slim-value-set.ts'
+import { withoutBaseRules } from './base-rule-filter.ts'
+import { reduceProfile, UnusableDefinition } from './reduced-profile.ts'
+import { reduceCodeSystem, reduceValueSet } from './slim-value-set.ts'
 
 /** Canonical, without a version → definition. */
 export type PackageFile<Definition> = Readonly<Record<string, Definition>>
@@ -19,7 +19,7 @@ export type Package = {
 }
 
 /** What cannot be used, and why. */
-export type LeftOut = { readonly url: string; readonly reason: string }
+export type SkippedDefinition = { readonly url: string; readonly reason: string }
 
 type Counting = { readonly url: string; readonly version?: string; readonly isRetired?: true }
 type InOrder = (a: Counting, b: Counting) => number
@@ -33,14 +33,14 @@ const whyNotFirst = (first: Counting, { version }: Counting): string =>
 const versionOf = (version: string | undefined): string => (version === undefined ? 'no version' : `version ${version}`)
 
 /** A definition after the other, so that nobody holds them all. */
-export class PackageInMaking {
+export class PackageBuilder {
   readonly #isKnown: (key: string) => boolean
   readonly #inOrder: InOrder
   readonly #types = new Map<string, string>()
   readonly #profiles: Record<string, Record<string, Profile>> = Object.create(null)
   readonly #valueSets: Record<string, ValueSet> = Object.create(null)
   readonly #codeSystems: Record<string, CodeSystem> = Object.create(null)
-  readonly #leftOut: LeftOut[] = []
+  readonly #leftOut: SkippedDefinition[] = []
 
   /** `isKnown`: whether R4 itself has a constraint, which is checked without profiles. `inOrder`: of one canonical the first counts. */
   constructor(isKnown: (key: string) => boolean, inOrder: InOrder) {
@@ -49,8 +49,8 @@ export class PackageInMaking {
   }
 
   add(definition: Resource): void {
-    if (definition.resourceType === 'ValueSet') this.#keep(definition, slimValueSet(definition), this.#valueSets)
-    else if (definition.resourceType === 'CodeSystem') this.#keep(definition, slimCodeSystem(definition), this.#codeSystems)
+    if (definition.resourceType === 'ValueSet') this.#keep(definition, reduceValueSet(definition), this.#valueSets)
+    else if (definition.resourceType === 'CodeSystem') this.#keep(definition, reduceCodeSystem(definition), this.#codeSystems)
     else if (definition.resourceType === 'StructureDefinition' && definition.kind !== 'logical') this.#addProfile(definition)
   }
 
@@ -58,18 +58,18 @@ export class PackageInMaking {
     this.#leftOut.push({ url: String(url), reason })
   }
 
-  made({ name, version }: Pick<Package, 'name' | 'version'>): Made {
+  made({ name, version }: Pick<Package, 'name' | 'version'>): BuiltPackage {
     const [profiles, valueSets, codeSystems] = [this.#profiles, this.#valueSets, this.#codeSystems]
     return { made: { name, version, profiles, valueSets, codeSystems }, leftOut: this.#leftOut }
   }
 
   #keep<Definition extends Counting>(
     definition: Resource,
-    slimmed: Definition | Unusable | undefined,
+    slimmed: Definition | UnusableDefinition | undefined,
     into: Record<string, Definition>,
   ): void {
     if (slimmed === undefined) this.leaveOut(definition, 'It does not say which codes it has')
-    else if (slimmed instanceof Unusable) this.leaveOut(definition, slimmed.message)
+    else if (slimmed instanceof UnusableDefinition) this.leaveOut(definition, slimmed.message)
     else this.#keepFirst(slimmed, into[slimmed.url], () => (into[slimmed.url] = slimmed))
   }
 
@@ -82,7 +82,7 @@ export class PackageInMaking {
 
   #addProfile(definition: Resource): void {
     try {
-      const profile = withoutPlain(slim(definition, this.#isKnown))
+      const profile = withoutBaseRules(reduceProfile(definition, this.#isKnown))
       const { url, type } = profile
       const typeBefore = this.#types.get(url) ?? type
       this.#keepFirst(profile, this.#profiles[typeBefore]?.[url], () => {
@@ -92,24 +92,24 @@ export class PackageInMaking {
         this.#types.set(url, type)
       })
     } catch (error) {
-      if (!(error instanceof Unusable)) throw error
+      if (!(error instanceof UnusableDefinition)) throw error
       this.leaveOut(definition, error.message)
     }
   }
 }
 
-export type Made = { readonly made: Package; readonly leftOut: readonly LeftOut[] }
+export type BuiltPackage = { readonly made: Package; readonly leftOut: readonly SkippedDefinition[] }
 
 /** What is met later counts. */
 const LATER = 1
 
-export function packageOf(
+export function buildPackage(
   name: Pick<Package, 'name' | 'version'>,
   definitions: readonly Resource[],
   isKnown: (key: string) => boolean,
   inOrder: InOrder = () => LATER,
-): Made {
-  const making = new PackageInMaking(isKnown, inOrder)
+): BuiltPackage {
+  const making = new PackageBuilder(isKnown, inOrder)
   for (const definition of definitions) making.add(definition)
   return making.made(name)
 }
@@ -119,7 +119,7 @@ export function packageOf(
  * value sets and code systems.
  * A long list is several files, so that who looks something up reads a part of it: NAME-0.json and on, see `shardOf`.
  */
-export function packageFiles({ profiles, valueSets, codeSystems }: Package, long = LONG): ReadonlyMap<string, string> {
+export function packageFilesOf({ profiles, valueSets, codeSystems }: Package, long = LONG): ReadonlyMap<string, string> {
   const all = Object.entries(profiles).flatMap(([type, file]) => Object.values(file).map((each) => ({ ...each, type })))
   const index = Object.fromEntries(all.map(({ url, type }) => [url, type]))
   const retired = Object.fromEntries(all.filter(({ isRetired }) => isRetired).map(({ url, type }) => [url, type]))

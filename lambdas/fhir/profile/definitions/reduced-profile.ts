@@ -1,30 +1,30 @@
 /** StructureDefinition to Profile. https://hl7.org/fhir/R4/structuredefinition.html */
 import { type Element, isElement, type Resource } from '../../resource.ts'
-import { ownType } from '../canonical.ts'
+import { r4TypeNameOf } from '../canonical.ts'
 import type {
   Binding,
-  Context,
+  BindingStrength,
   Discriminator,
+  ExtensionContext,
   Profile,
   ProfileConstraint,
   ProfileElement,
   ProfileType,
   Slicing,
-  Strength,
 } from '../definition.ts'
 
 /** Why a StructureDefinition cannot be used. */
-export class Unusable extends Error {}
+export class UnusableDefinition extends Error {}
 
 /** Unusable: it lacks what makes it one. `isKnown`: whether R4 itself has a constraint, which is checked without profiles. */
-export function slim(definition: Resource, isKnown: (key: string) => boolean): Profile {
+export function reduceProfile(definition: Resource, isKnown: (key: string) => boolean): Profile {
   const { url, version, type, baseDefinition, status } = definition
-  if (typeof url !== 'string' || typeof type !== 'string') throw new Unusable('It has no url or type')
+  if (typeof url !== 'string' || typeof type !== 'string') throw new UnusableDefinition('It has no url or type')
   const whole = elementsOf(definition.snapshot)
   const isR4s: IsKnown = (key, source) => isKnown(key) && isSourceR4(source, whole !== undefined)
   const elements = whole ?? elementsOf(definition.differential)
-  if (elements === undefined) throw new Unusable('It has neither a snapshot nor a differential')
-  if (whole === undefined && typeof baseDefinition !== 'string') throw new Unusable('It has a differential and no baseDefinition')
+  if (elements === undefined) throw new UnusableDefinition('It has neither a snapshot nor a differential')
+  if (whole === undefined && typeof baseDefinition !== 'string') throw new UnusableDefinition('It has a differential and no baseDefinition')
   return {
     url,
     ...(typeof version === 'string' ? { version } : {}),
@@ -53,7 +53,7 @@ const MOST_ELEMENTS = 30_000
 
 /** Where ids are left out, an element belongs to the slice that was last begun above it. */
 function named(elements: readonly Element[], isKnown: IsKnown): readonly ProfileElement[] {
-  if (elements.length > MOST_ELEMENTS) throw new Unusable(`It has more than ${MOST_ELEMENTS} elements`)
+  if (elements.length > MOST_ELEMENTS) throw new UnusableDefinition(`It has more than ${MOST_ELEMENTS} elements`)
   const last = new Map<string, string>()
   return elements.map((element) => {
     const path = String(element.path)
@@ -62,7 +62,7 @@ function named(elements: readonly Element[], isKnown: IsKnown): readonly Profile
     const id = typeof element.id === 'string' ? element.id : above === undefined ? path : `${above}${path.slice(dot)}`
     const name = typeof element.sliceName === 'string' && !id.slice(id.lastIndexOf('.') + 1).includes(':') ? `:${element.sliceName}` : ''
     if ([path, `${id}${name}`].some((each) => each.split(STEPS, DEEPEST + 1).length > DEEPEST))
-      throw new Unusable('Its elements are nested too deep')
+      throw new UnusableDefinition('Its elements are nested too deep')
     last.set(path, `${id}${name}`)
     return slimElement(element, `${id}${name}`, isKnown)
   })
@@ -78,7 +78,7 @@ function ofExtension(
   [root]: readonly Element[],
 ): Pick<Profile, 'contexts' | 'isModifier' | 'contextInvariants'> {
   return {
-    ...listed<Context>(
+    ...listed<ExtensionContext>(
       'contexts',
       elementsIn(context).map(({ type, expression }) => ({ type: String(type), expression: String(expression) })),
     ),
@@ -111,7 +111,7 @@ function slimElement(element: Element, id: string, isKnown: IsKnown): ProfileEle
 /** Content that R4 itself defines is checked without profiles. */
 function contentIn(reference: unknown): string | undefined {
   if (typeof reference !== 'string' || !reference.includes('#')) return undefined
-  return ownType(reference.slice(0, reference.indexOf('#'))) === undefined ? reference : undefined
+  return r4TypeNameOf(reference.slice(0, reference.indexOf('#'))) === undefined ? reference : undefined
 }
 
 /** `fixedCode` and `fixedUri` alike. */
@@ -137,7 +137,7 @@ function regexOf(element: Element): string | undefined {
   return typeof found === 'string' ? found : undefined
 }
 
-const STRENGTHS: readonly Strength[] = ['required', 'extensible', 'preferred']
+const STRENGTHS: readonly BindingStrength[] = ['required', 'extensible', 'preferred']
 
 function bindingOf(binding: unknown): Binding | undefined {
   if (!isElement(binding)) return undefined
@@ -164,7 +164,8 @@ const KINDS: readonly Discriminator['type'][] = ['value', 'pattern', 'exists', '
 
 function discriminatorOf({ type, path }: Element): Discriminator {
   const kind = KINDS.find((each) => each === type)
-  if (kind === undefined || typeof path !== 'string') throw new Unusable('It has a slicing with a discriminator that FHIR R4 does not have')
+  if (kind === undefined || typeof path !== 'string')
+    throw new UnusableDefinition('It has a slicing with a discriminator that FHIR R4 does not have')
   return { type: kind, path }
 }
 

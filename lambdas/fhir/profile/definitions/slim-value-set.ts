@@ -1,10 +1,10 @@
 /** ValueSet and CodeSystem to what checks read of them. https://hl7.org/fhir/R4/valueset.html, https://hl7.org/fhir/R4/codesystem.html */
 import { type Element, isElement, type Resource } from '../../resource.ts'
-import { type CodeSystem, type Inclusion, UNTOLD, type ValueSet } from '../value-set.ts'
-import { Unusable } from './reduced-profile.ts'
+import { type CodeSystem, type Inclusion, UNKNOWN_FILTER, type ValueSet } from '../value-set.ts'
+import { UnusableDefinition } from './reduced-profile.ts'
 
 /** Undefined where it defines no codes: what is in it is unknown. */
-export function slimValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {
+export function reduceValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {
   if (typeof url !== 'string') return undefined
   const composed = isElement(compose) ? inclusionsOf(compose.include) : []
   const expanded = expandedOf(expansion)
@@ -52,7 +52,7 @@ function expandedOf(expansion: unknown): readonly Inclusion[] {
   add(expansion.contains)
   const listed = [...bySystem].map(([system, codes]) => ({ system, codes }))
   const isPart = (typeof expansion.total === 'number' && expansion.total > count) || elementsIn(expansion.extension).some(saysPart)
-  return isPart ? [...listed, ...listed.map(({ system }) => ({ system, filters: [UNTOLD] }))] : listed
+  return isPart ? [...listed, ...listed.map(({ system }) => ({ system, filters: [UNKNOWN_FILTER] }))] : listed
 }
 
 /** https://hl7.org/fhir/R4/extension-valueset-unclosed.html, https://hl7.org/fhir/R4/extension-valueset-toocostly.html */
@@ -62,11 +62,11 @@ const PART: ReadonlySet<unknown> = new Set(
 const saysPart = ({ url, valueBoolean }: Element): boolean => PART.has(url) && valueBoolean !== false
 
 /** Undefined where it does not hold all of its concepts, Unusable where there are too many above one another. */
-export function slimCodeSystem(system: Resource): CodeSystem | Unusable | undefined {
+export function reduceCodeSystem(system: Resource): CodeSystem | UnusableDefinition | undefined {
   const { url, version, status, content, concept, property } = system
   if (typeof url !== 'string' || content !== 'complete') return undefined
   const above = aboveEach(parentsIn(concept, hierarchyIn(property)))
-  if (above instanceof Unusable) return above
+  if (above instanceof UnusableDefinition) return above
   const isAnyCase = system.caseSensitive !== true && new Set([...above.keys()].map(inSmall)).size === above.size
   const spelled = (code: string): string => (isAnyCase ? inSmall(code) : code)
   return {
@@ -124,8 +124,8 @@ function parentsIn(concepts: unknown, { up, down }: Hierarchy): Parents {
 /** Of what stands above all of the codes, in sum. `named`: how often codes on the way up are, which is what it takes to find them. */
 const MOST_ABOVE = { codes: 1_000_000, characters: 20_000_000, named: 4_000_000 }
 
-const tooManyAbove = (what: keyof typeof MOST_ABOVE): Unusable =>
-  new Unusable(
+const tooManyAbove = (what: keyof typeof MOST_ABOVE): UnusableDefinition =>
+  new UnusableDefinition(
     {
       codes: `Its codes have more than ${MOST_ABOVE.codes} codes above them, in sum`,
       characters: `The codes above its codes have more than ${MOST_ABOVE.characters} characters, in sum`,
@@ -134,7 +134,7 @@ const tooManyAbove = (what: keyof typeof MOST_ABOVE): Unusable =>
   )
 
 /** A code is never above itself, though a circle leads back to it. */
-function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | Unusable {
+function aboveEach(parents: Parents): ReadonlyMap<string, readonly string[]> | UnusableDefinition {
   const all = new Map<string, readonly string[]>()
   let [codes, characters, named] = [0, 0, 0]
   for (const [code, own] of parents) {

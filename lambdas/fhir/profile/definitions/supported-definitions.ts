@@ -7,15 +7,15 @@ const PRIMITIVE =
   /^(?:base64Binary|boolean|canonical|code|date|dateTime|decimal|id|instant|integer|markdown|oid|positiveInt|string|time|unsignedInt|uri|url|uuid|xhtml)$/
 
 /** Of FHIR itself, as packages and definitions name it. */
-export const isR4 = (fhirVersion: string): boolean => R4_VERSION.test(fhirVersion)
+export const isR4Version = (fhirVersion: string): boolean => R4_VERSION.test(fhirVersion)
 
 export const isTypeOfR4 = (type: string): boolean => Object.hasOwn(R4.shapes, type) || PRIMITIVE.test(type)
 
 /** Why it is not taken; undefined: nothing speaks against it. */
-export function whyNotTaken({ resourceType, url, kind, type, derivation, fhirVersion }: Resource): string | undefined {
+export function unsupportedReasonOf({ resourceType, url, kind, type, derivation, fhirVersion }: Resource): string | undefined {
   if (resourceType !== 'StructureDefinition') return undefined
   if (kind === 'logical') return 'It is a logical model, which no resource is checked against'
-  if (typeof fhirVersion === 'string' && !isR4(fhirVersion)) return `It is of FHIR ${fhirVersion.slice(0, SHOWN)}`
+  if (typeof fhirVersion === 'string' && !isR4Version(fhirVersion)) return `It is of FHIR ${fhirVersion.slice(0, SHOWN)}`
   if (derivation !== 'constraint' || isOfType(url)) return "It defines a type, and those are R4's"
   if (typeof type !== 'string' || !isTypeOfR4(type)) return `R4 has no type ${String(type).slice(0, SHOWN)}`
   return undefined
@@ -25,10 +25,10 @@ export function whyNotTaken({ resourceType, url, kind, type, derivation, fhirVer
 const SHOWN = 60
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
-const isOfType = (url: unknown): boolean => typeof url === 'string' && typeNamed(url) !== undefined
+const isOfType = (url: unknown): boolean => typeof url === 'string' && r4TypeOfUrl(url) !== undefined
 
 /** The type of R4 whose definition has this url. */
-export function typeNamed(url: string): string | undefined {
+export function r4TypeOfUrl(url: string): string | undefined {
   const type = url.slice(BASE.length)
   return url.startsWith(BASE) && (isTypeOfR4(type) || ABSTRACT.has(type)) ? type : undefined
 }

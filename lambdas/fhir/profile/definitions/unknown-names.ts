@@ -2,7 +2,7 @@
 import type { Issue } from '../../outcome.ts'
 import { type Element, isElement, type Resource } from '../../resource.ts'
 import { withoutVersion } from '../canonical.ts'
-import { clipped } from '../clipped-text.ts'
+import { clipText } from '../clipped-text.ts'
 import type { Profile } from '../definition.ts'
 import { elementOf, elementsOf } from '../type-elements.ts'
 import { isTypeOfR4 } from './supported-definitions.ts'
@@ -16,7 +16,7 @@ const FHIRPATH = 'http://hl7.org/fhirpath/'
 const OF_EACH: ReadonlySet<string> = new Set(['id', 'extension', 'value'])
 
 /** Warnings. `base`: what it differs from, where that is loaded. */
-export function misnamedIn(definition: Resource, base: Profile | undefined): readonly Issue[] {
+export function findUnknownNames(definition: Resource, base: Profile | undefined): readonly Issue[] {
   const { type, snapshot, differential } = definition
   const [part, elements] = hasElements(snapshot) ? ['snapshot', snapshot.element] : ['differential', Object(differential).element]
   if (typeof type !== 'string' || !Array.isArray(elements)) return []
@@ -40,7 +40,7 @@ const hasElements = (part: unknown): part is { readonly element: readonly unknow
   isElement(part) && Array.isArray(part.element) && part.element.length > 0
 
 const whyNoPath = ({ path }: Element, typesAt: TypesAt): readonly string[] =>
-  typesAt(namesIn(path)).length > 0 ? [] : [`R4 has no element ${clipped(String(path))}: nothing can be there`]
+  typesAt(namesIn(path)).length > 0 ? [] : [`R4 has no element ${clipText(String(path))}: nothing can be there`]
 
 const namesIn = (path: unknown): readonly string[] => String(path).split('.').slice(1)
 
@@ -85,7 +85,7 @@ function typesOf(type: string, name: string): readonly string[] {
 function whyNoType({ type }: Element): readonly string[] {
   const codes = (Array.isArray(type) ? type.filter(isElement) : []).map(({ code }) => String(code))
   const unknown = codes.filter((code) => !isTypeOfR4(code) && !GENERAL.has(code) && !code.startsWith(FHIRPATH))
-  return unknown.map((code) => `R4 has no type ${clipped(code)}: nothing is of it`)
+  return unknown.map((code) => `R4 has no type ${clipText(code)}: nothing is of it`)
 }
 
 /** Paths of what is sliced; undefined: that is not known. */
@@ -103,7 +103,7 @@ const IMPLIED = /\.(?:extension|modifierExtension)$|\[x\]$/
 function whyNoSlice({ path, sliceName }: Element, typesAt: TypesAt, sliced: ReadonlySet<string> | undefined): readonly string[] {
   if (sliced === undefined || typeof sliceName !== 'string' || sliced.has(String(path)) || IMPLIED.test(String(path))) return []
   if (isForm(namesIn(path), typesAt)) return []
-  return [`Nothing says what tells slices of ${clipped(String(path))} apart: nothing is of the slice ${clipped(sliceName)}`]
+  return [`Nothing says what tells slices of ${clipText(String(path))} apart: nothing is of the slice ${clipText(sliceName)}`]
 }
 
 /** `Observation.valueQuantity`: of a choice. */

@@ -1,12 +1,12 @@
 /** What an export leaves to requests: while there are any, it works one part in so many of the time on a machine of few processors. Knows no clock. */
 
-export const PARTS = 5
+export const CPU_SHARE_DIVISOR = 5
 /** Processors of a machine on which an export takes time from requests. */
 const SMALL = 3
 /** Milliseconds: whoever asked may have gone. */
 const LONGEST = 1_000
 
-export class GivingRoom {
+export class CpuShare {
   readonly #isSmall: boolean
   #seen = 0
 
@@ -18,6 +18,6 @@ export class GivingRoom {
   pauseAfter(worked: number, requests: number): number {
     const isAsked = requests !== this.#seen
     this.#seen = requests
-    return this.#isSmall && isAsked ? Math.min(worked * (PARTS - 1), LONGEST) : 0
+    return this.#isSmall && isAsked ? Math.min(worked * (CPU_SHARE_DIVISOR - 1), LONGEST) : 0
   }
 }

@@ -4,21 +4,21 @@ import { ExportFault } from '../../../export/job/export-fault.ts'
 import type { BlobStore } from '../../../ports/blobs/blob-store.ts'
 
 /** Bytes: of the whole disk, and those nobody has. */
-export type Room = { readonly whole: number; readonly free: number }
+export type DiskSpace = { readonly whole: number; readonly free: number }
 
 /** What is left free: a tenth of the disk, and of a large one no more than this. */
 const RESERVE = 1_000_000_000
 const PART = 1 / 10
 
 /** `folder`: made when missing. */
-export async function roomAt(folder: string): Promise<Room> {
+export async function readDiskSpace(folder: string): Promise<DiskSpace> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const { blocks, bavail, bsize } = await statfs(folder)
   return { whole: blocks * bsize, free: bavail * bsize }
 }
 
 /** What would leave too little is an ExportFault: waiting makes no room, but the end of the export does. */
-export function leavingRoom(blobs: BlobStore, room: () => Promise<Room>): BlobStore {
+export function withDiskReserve(blobs: BlobStore, room: () => Promise<DiskSpace>): BlobStore {
   const check = async (bytes: number): Promise<void> => {
     const { whole, free } = await room()
     if (free - bytes < Math.min(RESERVE, whole * PART))

@@ -4,20 +4,20 @@ import { availableParallelism } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { FilesystemBlobStore } from '../../../adapters/filesystem/blob-store.ts'
-import { type CallMessage, Calls } from '../../../adapters/in-process/thread-calls.ts'
+import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
 import { InProcessWorkflow } from '../../../adapters/in-process/workflow.ts'
-import { SqliteKeptRows } from '../../../adapters/sqlite-rows/rows.ts'
+import { SqliteRows } from '../../../adapters/sqlite-rows/rows.ts'
 import { SqliteResourceReader } from '../../../adapters/sqlite-store/resource-reader.ts'
 import type { ExportParts, StepInput } from '../../../export/step-types.ts'
 import { exportStep } from '../../../export/workflow/workflow-step.ts'
 import { exportWorkflow } from '../../../export/workflow.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
-import type { Reading } from '../../../search/search-context.ts'
+import type { SearchContext } from '../../../search/search-context.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
-import { GivingRoom } from './cpu-share.ts'
-import { leavingRoom, roomAt } from './disk-reserve.ts'
+import { CpuShare } from './cpu-share.ts'
+import { readDiskSpace, withDiskReserve } from './disk-reserve.ts'
 import { lowerPriority } from './thread-priority.ts'
-import type { ExporterData, ExporterReply } from './threaded-workflow.ts'
+import type { ExportThreadData, ExportThreadReply } from './threaded-workflow.ts'
 
 /** Milliseconds of a slice: then another job has its turn. */
 const BUDGET = 10_000
@@ -26,17 +26,17 @@ const WRITERS = 1
 
 lowerPriority()
 const port = parentPort!
-const data = workerData as ExporterData
+const data = workerData as ExportThreadData
 const { folder, groupTypes, additionalResources, requests } = data
-const rows = new SqliteKeptRows(data.rows)
+const rows = new SqliteRows(data.rows)
 const reader = new SqliteResourceReader(data.store)
-const room = new GivingRoom(availableParallelism())
+const room = new CpuShare(availableParallelism())
 const expressions = expressionRunner()
-const readings = new Map<string, { readonly text: string; readonly reading: Reading }>()
+const readings = new Map<string, { readonly text: string; readonly reading: SearchContext }>()
 let used = process.threadCpuUsage()
 let isClosing = false
 
-const calls = new Calls(tell, {
+const calls = new ThreadCalls(tell, {
   start: (name: string, input: Readonly<Record<string, unknown>>) => workflow.start(name, input),
   stop: (name: string) => workflow.stop(name),
   isRunning: (name: string) => workflow.isRunning(name),
@@ -60,8 +60,8 @@ const parts: ExportParts = {
     settled: (tenant, instant) => calls.call('settled', tenant, instant),
   },
   index: { find: (plan) => calls.call('find', plan), distinct: (...asked) => calls.call('distinct', ...asked) },
-  blobs: leavingRoom(new FilesystemBlobStore(folder), () => roomAt(folder)),
-  readingOf: async (tenant) => sameReading(tenant, await calls.call<Reading>('readingOf', tenant)),
+  blobs: withDiskReserve(new FilesystemBlobStore(folder), () => readDiskSpace(folder)),
+  readingOf: async (tenant) => sameReading(tenant, await calls.call<SearchContext>('readingOf', tenant)),
   expressions: () => expressions,
   now: () => Date.now(),
   elapsed: () => performance.now(),
@@ -108,7 +108,7 @@ async function giveRoom(): Promise<void> {
 }
 
 /** As before, as long as it says the same: what is prepared for it is found again. */
-function sameReading(tenant: string, reading: Reading): Reading {
+function sameReading(tenant: string, reading: SearchContext): SearchContext {
   const text = JSON.stringify(reading)
   const known = readings.get(tenant)
   if (known?.text === text) return known.reading
@@ -123,7 +123,7 @@ function report(error: unknown): void {
   tell({ kind: 'broke', name, places: places.join('\n'), ...(error instanceof Damaged ? { damage: error.message } : {}) })
 }
 
-function tell(reply: ExporterReply): void {
+function tell(reply: ExportThreadReply): void {
   port.postMessage(reply)
 }
 

@@ -3,17 +3,17 @@
  * never waits for it. A thread that dies is begun again when its jobs are.
  */
 import { Worker } from 'node:worker_threads'
-import { type CallMessage, Calls } from '../../../adapters/in-process/thread-calls.ts'
+import { type CallMessage, ThreadCalls } from '../../../adapters/in-process/thread-calls.ts'
 import type { AdditionalResources } from '../../../export/additional-resources.ts'
 import type { Workflow } from '../../../ports/execution/workflow.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import type { SearchIndex } from '../../../ports/search/search-index.ts'
 import type { SettledVersions } from '../../../ports/store/settled-versions.ts'
-import type { Reading } from '../../../search/search-context.ts'
+import type { SearchContext } from '../../../search/search-context.ts'
 import { isOutOfMemory } from '../../error-log.ts'
 
 /** Files of the store and of rows of jobs, the folder of export files; `requests`: how many requests came since the server began. */
-export type ExporterData = {
+export type ExportThreadData = {
   readonly store: string
   readonly rows: string
   readonly folder: string
@@ -23,27 +23,27 @@ export type ExporterData = {
 }
 
 /** What the thread asks the one that serves. */
-export type Answers = {
+export type ServerMethods = {
   readonly settled: SettledVersions['settled']
   readonly find: SearchIndex['find']
   readonly distinct: SearchIndex['distinct']
-  readonly readingOf: (tenant: string) => Promise<Reading>
+  readonly readingOf: (tenant: string) => Promise<SearchContext>
 }
 
 /** What broke in a step. Messages may quote what was being worked on, and stay in the thread, but for that of damage. */
-export type Broke = { readonly kind: 'broke'; readonly name: string; readonly places: string; readonly damage?: string }
+export type StepFailure = { readonly kind: 'broke'; readonly name: string; readonly places: string; readonly damage?: string }
 
 /** What else it tells: which job's steps begin and end, too. */
-export type ExporterReply =
+export type ExportThreadReply =
   | CallMessage
-  | Broke
+  | StepFailure
   | { readonly kind: 'begins'; readonly job: string }
   | { readonly kind: 'ends'; readonly job: string }
 
-export type ExporterOptions = ExporterData & {
+export type ThreadedWorkflowOptions = ExportThreadData & {
   /** The thread's program. */
   readonly thread: URL
-  readonly answers: Answers
+  readonly answers: ServerMethods
   readonly report: (error: unknown) => void
   /** A thread died in steps of these jobs. */
   readonly onDied: (jobs: ReadonlySet<string>) => void
@@ -53,7 +53,7 @@ export type ExporterOptions = ExporterData & {
   readonly heap?: number
 }
 
-type Thread = { readonly worker: Worker; readonly calls: Calls }
+type Thread = { readonly worker: Worker; readonly calls: ThreadCalls }
 
 /** MB: more than an export takes, whatever its size; most take a fifth of it, a million keys of chains or members nearly all. Bytes stand beside it. */
 const LARGEST_HEAP = 448
@@ -63,13 +63,13 @@ const LONG = 120_000
 /** Milliseconds for a thread that is told to close. What a step had not noted by then is done again. */
 const LONGEST_CLOSE = 2_000
 
-export class Exporter implements Workflow {
-  readonly #options: ExporterOptions
+export class ThreadedWorkflow implements Workflow {
+  readonly #options: ThreadedWorkflowOptions
   #thread: Thread | undefined
   #pause = PAUSE.first
   #isClosed = false
 
-  constructor(options: ExporterOptions) {
+  constructor(options: ThreadedWorkflowOptions) {
     this.#options = options
   }
 
@@ -108,11 +108,11 @@ export class Exporter implements Workflow {
     const began = performance.now()
     const worker = new Worker(thread, {
       name: 'fhir-export',
-      workerData: data satisfies ExporterData,
+      workerData: data satisfies ExportThreadData,
       resourceLimits: { maxOldGenerationSizeMb: heap },
     })
-    const calls = new Calls((message) => worker.postMessage(message), { ...answers })
-    worker.on('message', (reply: ExporterReply) => {
+    const calls = new ThreadCalls((message) => worker.postMessage(message), { ...answers })
+    worker.on('message', (reply: ExportThreadReply) => {
       if (reply.kind === 'broke') report(errorOf(reply))
       else if (reply.kind === 'begins') steps.push(reply.job)
       else if (reply.kind === 'ends') steps.splice(steps.indexOf(reply.job), 1)
@@ -124,7 +124,7 @@ export class Exporter implements Workflow {
     return { worker, calls }
   }
 
-  #ended(calls: Calls, jobs: ReadonlySet<string>, lived: number): void {
+  #ended(calls: ThreadCalls, jobs: ReadonlySet<string>, lived: number): void {
     this.#thread = undefined
     calls.end(new Error('the thread of exports has ended'))
     if (this.#isClosed) return
@@ -135,7 +135,7 @@ export class Exporter implements Workflow {
   }
 }
 
-function errorOf({ name, places, damage }: Broke): Error {
+function errorOf({ name, places, damage }: StepFailure): Error {
   const error = damage === undefined ? new Error('a step of an export broke') : new Damaged('store', damage)
   return Object.defineProperties(error, { name: { value: name }, stack: { value: `${name}\n${places}` } })
 }

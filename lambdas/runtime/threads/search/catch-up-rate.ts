@@ -7,7 +7,7 @@ const REMEMBERED = 20_000
 /** Milliseconds without a step after which the index stands still. */
 const STILL = 2_000
 
-export class Pace {
+export class CatchUpRate {
   /** The last step; undefined where the index is not behind. */
   #last: { readonly position: number; readonly now: number } | undefined
   #position = 0

@@ -1,12 +1,12 @@
 /** Measures where the index is in the feed of the store, for each tenant, and how fast it advances. Takes times; has no clock. */
 import { FEED_START, type FeedPositions, positionOf } from '../../../indexing/feed/lines.ts'
-import { Pace } from './catch-up-rate.ts'
+import { CatchUpRate } from './catch-up-rate.ts'
 
 export class IndexProgress {
   #positions = FEED_START
-  readonly #shared = new Pace()
+  readonly #shared = new CatchUpRate()
   /** Paces of the tenants that the index follows apart from the others. */
-  readonly #apart = new Map<string, Pace>()
+  readonly #apart = new Map<string, CatchUpRate>()
   readonly #acknowledged: (tenant?: string) => number
 
   /** `acknowledged`: the position of the last acknowledged write, of all tenants or of one. */
@@ -25,8 +25,8 @@ export class IndexProgress {
     return all > before.all || [...apart].some(([tenant, position]) => position > positionOf(before, tenant))
   }
 
-  #paceOf(tenant: string): Pace {
-    const pace = this.#apart.get(tenant) ?? new Pace()
+  #paceOf(tenant: string): CatchUpRate {
+    const pace = this.#apart.get(tenant) ?? new CatchUpRate()
     this.#apart.set(tenant, pace)
     return pace
   }
@@ -59,7 +59,7 @@ export class IndexProgress {
     return this.#positions.apart.has(tenant)
   }
 
-  #paceFor(tenant: string | undefined): Pace {
+  #paceFor(tenant: string | undefined): CatchUpRate {
     return (tenant === undefined ? undefined : this.#apart.get(tenant)) ?? this.#shared
   }
 }

@@ -1,9 +1,9 @@
 /** Passes the questions of a thread's caller to the index. */
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
-import type { Question } from './thread-messages.ts'
+import type { IndexCall } from './thread-messages.ts'
 
 /** Returns the answer. Throws what the index throws. */
-export function answerTo(index: SqliteSearchIndex, { method, of }: Question): unknown {
+export function callIndex(index: SqliteSearchIndex, { method, of }: IndexCall): unknown {
   switch (method) {
     case 'find':
       return index.findNow(...of)

@@ -4,12 +4,13 @@
  */
 
 /** Milliseconds that a search takes whoever waits. */
-export const SHORT = 250
+export const MIN_SEARCH_MS = 250
 /** Of the budget of a search: what it may lose before it is let run to its end. */
-export const MOST_LOST = 1 / 4
+export const MAX_LOST_SHARE = 1 / 4
 
 /** `ran`, `lost`: milliseconds of this attempt, and of those before; `budget`: what an attempt may take; `waiting`: others. */
-export type Attempt = { readonly ran: number; readonly lost: number; readonly budget: number; readonly waiting: number }
+export type SearchAttempt = { readonly ran: number; readonly lost: number; readonly budget: number; readonly waiting: number }
 
 /** Each attempt may take as long as all before it. */
-export const givesWay = ({ ran, lost, budget, waiting }: Attempt): boolean => waiting > 0 && ran > SHORT + lost && lost < budget * MOST_LOST
+export const mustYield = ({ ran, lost, budget, waiting }: SearchAttempt): boolean =>
+  waiting > 0 && ran > MIN_SEARCH_MS + lost && lost < budget * MAX_LOST_SHARE

@@ -1,40 +1,48 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { GaveWay } from '../../../adapters/sqlite-index/reading/budget.ts'
+import { SearchPreempted } from '../../../adapters/sqlite-index/reading/budget.ts'
 import type { SqliteSearchIndex } from '../../../adapters/sqlite-index/search-index.ts'
 import { SqliteChangeFeed } from '../../../adapters/sqlite-store/change-feed.ts'
-import { isDamaged } from '../../../adapters/sqlite-store/damage.ts'
+import { isDamageError } from '../../../adapters/sqlite-store/damage.ts'
 import type { Definitions } from '../../../indexing/custom-definitions.ts'
-import { Follower } from '../../../indexing/feed/follower.ts'
+import { FeedFollower } from '../../../indexing/feed/follower.ts'
 import { furthestOf, positionOf } from '../../../indexing/feed/lines.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
 import type { ResourceVersion } from '../../../ports/store/resource-store.ts'
 import { expressionRunner } from '../../expressions/forked-expressions.ts'
-import { discard, type FileParts, isKnownTo, nextTo, openIndexFiles, takeBases, takeOver } from './index-files.ts'
-import { answerTo } from './index-questions.ts'
+import {
+  adoptBaseUrls,
+  hasPosition,
+  type IndexFileParts,
+  nextIndexFile,
+  openIndexFiles,
+  removeIndexFile,
+  replaceIndexFile,
+} from './index-files.ts'
+import { callIndex } from './index-questions.ts'
 import { RebuildReport } from './rebuild-report.ts'
-import { givesWay } from './search-preemption.ts'
-import type { Ask, SearcherData, SearcherMessage, SearcherReply } from './thread-messages.ts'
+import { mustYield } from './search-preemption.ts'
+import type { IndexRequest, SearchThreadData, SearchThreadMessage, SearchThreadReply } from './thread-messages.ts'
 import { BULK, COMMIT_EVERY, COMMIT_IDLE, COMMIT_NEXT_EVERY, SLICE } from './work-sizes.ts'
 
-type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
+type Followed = { readonly index: SqliteSearchIndex; readonly follower: FeedFollower }
 
 const port = parentPort!
-const { store, index: file, budget, reading, defining = [], asked, stored } = workerData as SearcherData
+const { store, index: file, budget, reading, defining = [], asked, stored } = workerData as SearchThreadData
 const feed = new SqliteChangeFeed(store)
 const expressions = expressionRunner()
-const parts: FileParts = {
+const parts: IndexFileParts = {
   file,
   budget,
   reading,
-  isKnown: (position) => isKnownTo(feed, position),
-  givesWay: (ran) => givesWay({ ran, lost, budget, waiting: othersNow() }),
+  isKnown: (position) => hasPosition(feed, position),
+  givesWay: (ran) => mustYield({ ran, lost, budget, waiting: othersNow() }),
 }
 const opened = openIndexFiles(parts)
-const waiting: Ask[] = []
+const waiting: IndexRequest[] = []
 /** Those that gave way; `lost`: milliseconds, by that. */
-const long: (Ask & { readonly lost: number })[] = []
+const long: (IndexRequest & { readonly lost: number })[] = []
 /** By the one that runs. */
 let lost = 0
 const reported = new Set<string>()
@@ -53,7 +61,7 @@ let stuck = false
 let closed = false
 let idle: NodeJS.Timeout | undefined
 
-port.on('message', (message: SearcherMessage) => {
+port.on('message', (message: SearchThreadMessage) => {
   switch (message.kind) {
     case 'follow':
       return follow(message.position)
@@ -74,10 +82,10 @@ port.on('message', (message: SearcherMessage) => {
 })
 
 function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (changed: Partial<Definitions>) => void): Followed {
-  return { index, follower: new Follower({ feed, index, reading, defining, expressions, onPoison, commitEvery, onChange }) }
+  return { index, follower: new FeedFollower({ feed, index, reading, defining, expressions, onPoison, commitEvery, onChange }) }
 }
 
-function hasten({ tenant, position }: Ask): void {
+function hasten({ tenant, position }: IndexRequest): void {
   if (tenant !== undefined) attempt(file, () => answering.follower.hasten(tenant, position))
 }
 
@@ -117,7 +125,7 @@ function work(): boolean {
 }
 
 /** Starts the evaluations that come next. Meanwhile the thread answers searches and indexes versions that need no evaluation. */
-function evaluateFor(follower: Follower, end: number): void {
+function evaluateFor(follower: FeedFollower, end: number): void {
   for (const ready of follower.evaluate(SLICE, end)) ready.then(schedule)
 }
 
@@ -145,14 +153,14 @@ function commitStep(): void {
 /** Returns false if the next index has to wait for an evaluation. */
 function workOnNext(): boolean {
   let isDone = true
-  attempt(nextTo(file), () => {
+  attempt(nextIndexFile(file), () => {
     isDone = makeNext(next!.follower, furthestOf(answering.follower.positions))
   })
   return isDone
 }
 
 /** As workOnNext. `end`: the position that the next index has to reach before it answers. */
-function makeNext(follower: Follower, end: number): boolean {
+function makeNext(follower: FeedFollower, end: number): boolean {
   evaluateFor(follower, end)
   if (follower.canFollow(end)) follower.follow(SLICE, end)
   else if (follower.canRebuild()) follower.rebuild(SLICE)
@@ -168,7 +176,7 @@ function makeNext(follower: Follower, end: number): boolean {
 
 function exchange(): void {
   clearTimeout(idle)
-  answering = followed(takeOver(parts, { answering: answering.index, next: next!.index }), COMMIT_EVERY, tellDefinitions)
+  answering = followed(replaceIndexFile(parts, { answering: answering.index, next: next!.index }), COMMIT_EVERY, tellDefinitions)
   next = undefined
   rebuild?.done()
   tell({ kind: 'positions', positions: answering.follower.positions })
@@ -188,17 +196,17 @@ function answerWaiting(): void {
   for (let at = waiting.findIndex(isReached); at >= 0; at = waiting.findIndex(isReached)) answer(waiting.splice(at, 1)[0]!)
 }
 
-const isReached = ({ position, tenant }: Ask): boolean => position <= positionOf(answering.follower.positions, tenant)
+const isReached = ({ position, tenant }: IndexRequest): boolean => position <= positionOf(answering.follower.positions, tenant)
 
-function answer(ask: Ask, lostBefore = 0): void {
+function answer(ask: IndexRequest, lostBefore = 0): void {
   const { number, question } = ask
   const began = performance.now()
   lost = lostBefore
   try {
-    tell({ kind: 'answer', number, answer: answerTo(answering.index, question) })
+    tell({ kind: 'answer', number, answer: callIndex(answering.index, question) })
   } catch (error) {
-    if (isDamaged(error)) return end(file, error)
-    if (error instanceof GaveWay) giveWay({ ...ask, lost: lost + performance.now() - began })
+    if (isDamageError(error)) return end(file, error)
+    if (error instanceof SearchPreempted) giveWay({ ...ask, lost: lost + performance.now() - began })
     else if (error instanceof SearchTooCostly) tell({ kind: 'too-costly', number })
     else if (error instanceof TooManyGroups) tell({ kind: 'too-many-groups', number })
     else tell({ kind: 'failed', number, reason: String(error) })
@@ -249,8 +257,8 @@ function giveUp({ message }: Damaged): void {
 function end(path: string, error: unknown): void {
   closed = true
   clearTimeout(idle)
-  if (isDamaged(error)) {
-    discard(path)
+  if (isDamageError(error)) {
+    removeIndexFile(path)
     tell({ kind: 'index-damaged' })
     return port.close()
   }
@@ -276,11 +284,11 @@ function tellDefinitions(changed: Partial<Definitions>): void {
   tell({ kind: 'definitions', definitions: rebuilds === undefined ? changed : { ...changed, rebuilds: [...rebuilds, ...making] } })
 }
 
-function tell(reply: SearcherReply): void {
+function tell(reply: SearchThreadReply): void {
   port.postMessage(reply)
 }
 
-takeBases(answering, opened.newBases, reading)
+adoptBaseUrls(answering, opened.newBases, reading)
 tellDefinitions(answering.follower.definitions)
 tell({ kind: 'positions', positions: answering.follower.positions })
 schedule()

@@ -8,7 +8,7 @@ import type { ResourceVersion, VersionKey } from '../../../ports/store/resource-
  * the store; `budget`: milliseconds a search may take; `asked`: how many Asks were sent that the thread has not taken yet; `stored`: versions that
  * the store had when the thread was started.
  */
-export type SearcherData = {
+export type SearchThreadData = {
   readonly store: string
   readonly index: string
   readonly reading: object
@@ -19,25 +19,25 @@ export type SearcherData = {
 }
 
 /** A method of the index and what it is called with. */
-export type Question =
+export type IndexCall =
   | { readonly method: 'find' | 'explain'; readonly of: readonly [plan: Plan] }
   | { readonly method: 'distinct'; readonly of: readonly [matching: Matching & Freshness, field: string, limit: number] }
   | { readonly method: 'groups'; readonly of: readonly [plan: GroupPlan] }
 
 /** The position up to which the versions of a tenant must be indexed before the answer. Without a tenant: the versions of all tenants. */
-export type From = { readonly position: number; readonly tenant?: string | undefined }
+export type RequiredPosition = { readonly position: number; readonly tenant?: string | undefined }
 
-export type Ask = { readonly kind: 'ask'; readonly number: number; readonly question: Question } & From
+export type IndexRequest = { readonly kind: 'ask'; readonly number: number; readonly question: IndexCall } & RequiredPosition
 
-export type SearcherMessage =
+export type SearchThreadMessage =
   | { readonly kind: 'follow'; readonly position: number }
-  | Ask
+  | IndexRequest
   /** Nobody waits for the answer any more. */
   | { readonly kind: 'forget'; readonly number: number }
   | { readonly kind: 'rebuild'; readonly tenant: string; readonly types: readonly string[] }
   | { readonly kind: 'close' }
 
-export type SearcherReply =
+export type SearchThreadReply =
   | { readonly kind: 'positions'; readonly positions: FeedPositions }
   /** Of the thread's program: what is different now about what SearchParameters define, and how far the index has come with it. */
   | { readonly kind: 'definitions'; readonly definitions: unknown }

@@ -5,12 +5,12 @@ import { NotIndexed } from '../../../indexing/unindexable-versions.ts'
 import { Damaged } from '../../../ports/faults/damaged.ts'
 import { IndexBehind } from '../../../ports/faults/index-behind.ts'
 import { SearchTooCostly, TooManyGroups } from '../../../ports/faults/too-costly.ts'
-import { type Freshness, type GroupPlan, type Matching, NEVER, type Plan } from '../../../ports/search/plan.ts'
+import { ALWAYS_FALSE, type Freshness, type GroupPlan, type Matching, type Plan } from '../../../ports/search/plan.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../../ports/search/search-index.ts'
 import { IndexProgress } from './index-progress.ts'
-import type { From, Question, SearcherData, SearcherMessage, SearcherReply } from './thread-messages.ts'
+import type { IndexCall, RequiredPosition, SearchThreadData, SearchThreadMessage, SearchThreadReply } from './thread-messages.ts'
 
-export type SearcherOptions = Omit<SearcherData, 'asked' | 'stored'> & {
+export type ThreadedIndexOptions = Omit<SearchThreadData, 'asked' | 'stored'> & {
   /** The thread's program. */
   readonly thread: URL
   /** The position in the store's feed up to which writes were acknowledged: of all tenants, or of one. */
@@ -21,8 +21,8 @@ export type SearcherOptions = Omit<SearcherData, 'asked' | 'stored'> & {
   readonly warn?: (line: string) => void
 }
 
-type Waiting = From & {
-  readonly question: Question
+type Waiting = RequiredPosition & {
+  readonly question: IndexCall
   readonly resolve: (answer: never) => void
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
@@ -35,8 +35,8 @@ const LARGEST_HEAP = 1_024
 /** Milliseconds for a thread that is told to close: what it had not committed by then is taken from the store again. */
 const LONGEST_CLOSE = 3_000
 
-export class Searcher implements SearchIndex {
-  readonly #options: SearcherOptions
+export class ThreadedIndex implements SearchIndex {
+  readonly #options: ThreadedIndexOptions
   readonly #waiting = new Map<number, Waiting>()
   readonly #asked = new Int32Array(new SharedArrayBuffer(4))
   #worker: Worker | undefined
@@ -46,7 +46,7 @@ export class Searcher implements SearchIndex {
   #pause = PAUSE.first
   #isStoreDamaged = false
 
-  constructor(options: SearcherOptions) {
+  constructor(options: ThreadedIndexOptions) {
     this.#options = options
     this.#progress = new IndexProgress(options.acknowledged)
     this.#start()
@@ -102,7 +102,7 @@ export class Searcher implements SearchIndex {
   }
 
   /** SearchTooCostly when the search uses up the budget, or is not answered in twice that time; IndexBehind when the index has not caught up with the store by then. */
-  #ask<Answer>(question: Question): Promise<Answer> {
+  #ask<Answer>(question: IndexCall): Promise<Answer> {
     const [matching] = question.of
     return this.#askAt({ position: this.#positionFor(matching), tenant: matching.tenant }, question)
   }
@@ -111,7 +111,7 @@ export class Searcher implements SearchIndex {
     return eventual ? 0 : this.#options.acknowledged(tenant)
   }
 
-  #askAt<Answer>(from: From, question: Question): Promise<Answer> {
+  #askAt<Answer>(from: RequiredPosition, question: IndexCall): Promise<Answer> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
     const number = ++this.#number
     return new Promise((resolve, reject) => {
@@ -125,11 +125,11 @@ export class Searcher implements SearchIndex {
     })
   }
 
-  #isReached({ position, tenant }: From): boolean {
+  #isReached({ position, tenant }: RequiredPosition): boolean {
     return position <= this.#progress.positionOf(tenant)
   }
 
-  #behind({ position, tenant }: From): IndexBehind {
+  #behind({ position, tenant }: RequiredPosition): IndexBehind {
     const versions = position - this.#progress.positionOf(tenant)
     return new IndexBehind({ retryAfter: this.#progress.secondsTo(position, tenant), versions })
   }
@@ -143,7 +143,7 @@ export class Searcher implements SearchIndex {
   async caughtUp(tokens: readonly string[] = [], _patience?: number, tenant?: string): Promise<boolean> {
     const all = this.#options.acknowledged()
     const position = tokens.length === 0 ? all : Math.min(all, Math.max(...tokens.map(Number)))
-    const nothing = { tenant: '', types: [], where: NEVER, access: 'everything' } as const
+    const nothing = { tenant: '', types: [], where: ALWAYS_FALSE, access: 'everything' } as const
     await this.#askAt({ position, tenant }, { method: 'distinct', of: [nothing, '', 1] })
     return true
   }
@@ -168,7 +168,7 @@ export class Searcher implements SearchIndex {
     for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(new Error('the index is closed'))
   }
 
-  #post(message: SearcherMessage): void {
+  #post(message: SearchThreadMessage): void {
     if (this.#worker === undefined) return
     if (message.kind === 'ask') Atomics.add(this.#asked, 0, 1)
     this.#worker.postMessage(message)
@@ -180,10 +180,10 @@ export class Searcher implements SearchIndex {
     const { thread, store, index, reading, defining = [], budget, acknowledged } = this.#options
     const worker = new Worker(thread, {
       name: 'fhir-index',
-      workerData: { store, index, reading, defining, budget, asked: this.#asked, stored: acknowledged() } satisfies SearcherData,
+      workerData: { store, index, reading, defining, budget, asked: this.#asked, stored: acknowledged() } satisfies SearchThreadData,
       resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
     })
-    worker.on('message', (reply: SearcherReply) => this.#receive(reply))
+    worker.on('message', (reply: SearchThreadReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
     worker.on('exit', () => this.#ended())
     worker.unref()
@@ -217,7 +217,7 @@ export class Searcher implements SearchIndex {
     for (const [number, waiting] of this.#waiting) if (!this.#isReached(waiting)) this.#take(number)?.reject(error)
   }
 
-  #receive(reply: SearcherReply): void {
+  #receive(reply: SearchThreadReply): void {
     switch (reply.kind) {
       case 'positions':
         return this.#cameTo(reply.positions)

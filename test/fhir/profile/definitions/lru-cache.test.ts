@@ -1,13 +1,13 @@
 /** What is remembered of definitions is bounded by their size: what was used last stays, and what is gone is looked up again. */
 import { expect, it } from '@jest/globals'
-import { LatelyUsed } from '../../../../lambdas/fhir/profile/definitions/lru-cache.ts'
-import { Known, newRoom } from '../../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
-import { newFiles, OpenedPackage } from '../../../../lambdas/packages/package-reader.ts'
+import { LruCache } from '../../../../lambdas/fhir/profile/definitions/lru-cache.ts'
+import { LoadingLibrary, newCacheCapacity } from '../../../../lambdas/fhir/profile/definitions/missing-definitions.ts'
+import { newFileCache, PackageReader } from '../../../../lambdas/packages/package-reader.ts'
 
 const codes = (url: string, count: number) => ({ url, include: [{ codes: Array.from({ length: count }, (_, i) => `code-${i}`) }] })
 
 it('goes where it was not used since room was last made', () => {
-  const kept = new LatelyUsed<number>(3)
+  const kept = new LruCache<number>(3)
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
   const add = (...some: readonly string[]) => some.forEach((name) => void kept.set(name, 0, 1))
   const there = () => names.filter((name) => kept.has(name)).join('')
@@ -28,9 +28,9 @@ it('of value sets, whichever tenant looked for them', async () => {
     return url === 'none' ? undefined : codes(url, url === 'large' ? 10_000 : 100)
   }
   const find = { profile: async () => undefined, codeSystem: async () => undefined, valueSet }
-  const room = newRoom(2_600)
-  const [one, other] = [new Known(find, undefined, undefined, room), new Known(find, undefined, undefined, room)]
-  const use = async (known: Known, ...urls: readonly string[]) => {
+  const room = newCacheCapacity(2_600)
+  const [one, other] = [new LoadingLibrary(find, undefined, undefined, room), new LoadingLibrary(find, undefined, undefined, room)]
+  const use = async (known: LoadingLibrary, ...urls: readonly string[]) => {
     for (const url of urls) if (known.valueSet(url) === undefined) await known.load()
   }
   await use(one, 'a', 'b', 'none', 'a', 'none', 'b')
@@ -57,7 +57,7 @@ it('of profiles, with those that they differ from', async () => {
     }
   }
   const nothing = async () => undefined
-  const known = new Known({ profile, valueSet: nothing, codeSystem: nothing }, undefined, undefined, newRoom(5_000))
+  const known = new LoadingLibrary({ profile, valueSet: nothing, codeSystem: nothing }, undefined, undefined, newCacheCapacity(5_000))
   for (const url of ['a', 'b', 'c', 'a']) {
     if (known.tree(url) === undefined) await known.load()
     expect(known.tree(url)?.profile.url).toBe(url)
@@ -67,13 +67,13 @@ it('of profiles, with those that they differ from', async () => {
 
 it('of files of packages, all together', async () => {
   const read: string[] = []
-  const files = newFiles(1_000)
+  const files = newFileCache(1_000)
   const opened = ['one', 'two'].map((name) => {
     const kept = { name, version: '1', isThere: async () => true, read: async (file: string) => {
       if (file !== 'package.json') read.push(`${name} ${file}`)
       return file === 'package.json' ? JSON.stringify({ name, version: '1' }) : JSON.stringify({ a: 'x'.repeat(400) })
     } } // biome-ignore format: one package
-    return new OpenedPackage(kept, () => undefined, false, files)
+    return new PackageReader(kept, () => undefined, false, files)
   })
   const [one, two] = [opened[0]!, opened[1]!]
   for (const file of ['A', 'B', 'A', 'B']) await one.file(file)

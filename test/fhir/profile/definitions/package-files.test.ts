@@ -1,27 +1,27 @@
 /** The files of a package: a long list is in parts, and who looks something up reads one of them. */
 import { describe, expect, it } from '@jest/globals'
-import { type Package, packageFiles, packageOf, shardOf } from '../../../../lambdas/fhir/profile/definitions/package-files.ts'
+import { buildPackage, type Package, packageFilesOf, shardOf } from '../../../../lambdas/fhir/profile/definitions/package-files.ts'
 import type { Resource } from '../../../../lambdas/fhir/resource.ts'
-import { withManifest } from '../../../../lambdas/packages/manifest.ts'
-import { labelFrom } from '../../../../lambdas/packages/package-labels.ts'
-import { OpenedPackage } from '../../../../lambdas/packages/package-reader.ts'
-import { inOrderOfCounting } from '../../../../lambdas/ports/definitions/version-order.ts'
+import { addManifest } from '../../../../lambdas/packages/manifest.ts'
+import { parseLabel } from '../../../../lambdas/packages/package-labels.ts'
+import { PackageReader } from '../../../../lambdas/packages/package-reader.ts'
+import { comparePrecedence } from '../../../../lambdas/ports/definitions/version-order.ts'
 
 const urls = Array.from({ length: 200 }, (_, i) => `http://example.org/ValueSet/${i}`)
 const valueSets = Object.fromEntries(urls.map((url) => [url, { url, include: [{ system: url, codes: ['a'.repeat(50)] }] }]))
 const made: Package = { name: 'a', version: '1', profiles: {}, valueSets, codeSystems: {} }
 
 it('are few where lists are short', () => {
-  expect([...packageFiles(made).keys()]).toEqual(['index.json', 'value-sets.json', 'code-systems.json'])
+  expect([...packageFilesOf(made).keys()]).toEqual(['index.json', 'value-sets.json', 'code-systems.json'])
 })
 
 it('are parts of a long list, of which one lookup reads one', async () => {
-  const files = withManifest(made, packageFiles(made, 2_000))
+  const files = addManifest(made, packageFilesOf(made, 2_000))
   const parts = [...files.keys()].filter((file) => file.startsWith('value-sets-'))
-  const whole = [...packageFiles(made).get('value-sets.json')!].length
+  const whole = [...packageFilesOf(made).get('value-sets.json')!].length
   expect([files.has('value-sets.json'), parts.length]).toEqual([false, Math.ceil(whole / 2_000)])
   const read: string[] = []
-  const opened = new OpenedPackage(
+  const opened = new PackageReader(
     {
       ...{ name: 'a', version: '1', isThere: async () => true },
       async read(file) {
@@ -48,7 +48,7 @@ it('goes by FNV-1a, so that what was written is found by every version of the se
 })
 
 it.each(['a@1.0', 'a', 'a@', '@1.0', 'a@1.0@2', '../a@1.0', 'a@x'])('%s names a package by its name and version, or none', (text) => {
-  expect(labelFrom(text)).toEqual(text === 'a@1.0' ? { name: 'a', version: '1.0' } : undefined)
+  expect(parseLabel(text)).toEqual(text === 'a@1.0' ? { name: 'a', version: '1.0' } : undefined)
 })
 
 describe('of two definitions of one canonical', () => {
@@ -64,7 +64,7 @@ describe('of two definitions of one canonical', () => {
       ...more,
     }) as Resource
   const both = (...definitions: readonly Resource[]) =>
-    [definitions, definitions.toReversed()].map((each) => packageOf({ name: 'a', version: '1' }, each, () => false, inOrderOfCounting))
+    [definitions, definitions.toReversed()].map((each) => buildPackage({ name: 'a', version: '1' }, each, () => false, comparePrecedence))
 
   it('the one that counts is kept, in whatever order they are met, and the other is named', () => {
     for (const { made, leftOut } of both(

@@ -5,25 +5,25 @@ import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../../lambdas/adapters/filesystem/blob-store.ts'
 import { ExportFault } from '../../../../lambdas/export/job/export-fault.ts'
-import { GivingRoom, PARTS } from '../../../../lambdas/runtime/threads/export/cpu-share.ts'
-import { leavingRoom, type Room, roomAt } from '../../../../lambdas/runtime/threads/export/disk-reserve.ts'
-import { jobNow, kickOff, partsOf, run } from '../../../export/exported.ts'
+import { CPU_SHARE_DIVISOR, CpuShare } from '../../../../lambdas/runtime/threads/export/cpu-share.ts'
+import { type DiskSpace, readDiskSpace, withDiskReserve } from '../../../../lambdas/runtime/threads/export/disk-reserve.ts'
+import { exportPartsOf, kickOff, readJob, runExportJob } from '../../../export/exported.ts'
 import { newFolder } from '../../../fixtures/at-end.ts'
 import { ExportWorld, jobOf } from '../../../fixtures/exporting.ts'
-import { MemoryKeptRows } from '../../../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../../../fixtures/memory/kept-rows.ts'
 
 describe('An export', () => {
   it('works one part of the time on a small machine while there are requests, and all of it when there are none', () => {
-    const room = new GivingRoom(2)
+    const room = new CpuShare(2)
     expect(room.pauseAfter(10, 0)).toBe(0)
-    expect(room.pauseAfter(10, 3)).toBe(10 * (PARTS - 1))
-    expect(room.pauseAfter(10, 4)).toBe(10 * (PARTS - 1))
+    expect(room.pauseAfter(10, 3)).toBe(10 * (CPU_SHARE_DIVISOR - 1))
+    expect(room.pauseAfter(10, 4)).toBe(10 * (CPU_SHARE_DIVISOR - 1))
     expect(room.pauseAfter(10, 4)).toBe(0)
     expect(room.pauseAfter(10_000, 5)).toBe(1_000)
   })
 
   it('works on where there are processors enough', () => {
-    const room = new GivingRoom(8)
+    const room = new CpuShare(8)
     expect([1, 2, 3].map((requests) => room.pauseAfter(10, requests))).toEqual([0, 0, 0])
   })
 })
@@ -57,7 +57,7 @@ const nices = (): readonly number[] =>
 
 describe('On the disk', () => {
   const GB = 1_000_000_000
-  const blobsWith = (room: Room) => leavingRoom(new FilesystemBlobStore(newFolder()), async () => room)
+  const blobsWith = (room: DiskSpace) => withDiskReserve(new FilesystemBlobStore(newFolder()), async () => room)
   const blob = { bytes: Buffer.alloc(1_000), contentType: 'text/plain' }
 
   it('a gigabyte stays free, or a tenth of a small one', async () => {
@@ -69,7 +69,7 @@ describe('On the disk', () => {
 
   it('each part is looked at before it is written', async () => {
     const room = { whole: 100 * GB, free: 10 * GB }
-    const parts = await leavingRoom(new FilesystemBlobStore(newFolder()), async () => room).openParts('a', 'text/plain')
+    const parts = await withDiskReserve(new FilesystemBlobStore(newFolder()), async () => room).openParts('a', 'text/plain')
     await parts.writePart(1, blob.bytes)
     room.free = GB
     await expect(parts.writePart(2, blob.bytes)).rejects.toThrow(ExportFault)
@@ -78,17 +78,17 @@ describe('On the disk', () => {
   it('an export that would not leave it fails with the reason, and leaves nothing', async () => {
     const world = await ExportWorld.open()
     await world.save(1, { resourceType: 'Patient', id: '1' })
-    const [rows, resources, { index, blobs: files }] = [new MemoryKeptRows(), world.store, world]
-    const parts = partsOf({ rows, resources, index, blobs: leavingRoom(files, async () => ({ whole: 100 * GB, free: GB })) })
+    const [rows, resources, { index, blobs: files }] = [new MemoryRows(), world.store, world]
+    const parts = exportPartsOf({ rows, resources, index, blobs: withDiskReserve(files, async () => ({ whole: 100 * GB, free: GB })) })
     const job = jobOf(2, { level: 'system' })
     await kickOff(parts, job)
-    await run(parts, job)
-    expect(await jobNow(parts, job.id)).toMatchObject({ state: 'error', reason: expect.stringContaining('too little room') })
+    await runExportJob(parts, job)
+    expect(await readJob(parts, job.id)).toMatchObject({ state: 'error', reason: expect.stringContaining('too little room') })
     for await (const { key } of files.list('')) expect(key).toBe('nothing')
   })
 
   it('the room is that of the disk the folder is on', async () => {
-    const { whole, free } = await roomAt(join(newFolder(), 'exports'))
+    const { whole, free } = await readDiskSpace(join(newFolder(), 'exports'))
     expect(free).toBeGreaterThan(0)
     expect(whole).toBeGreaterThanOrEqual(free)
   })

@@ -1,13 +1,13 @@
 /** The thread of exports: there when it is wanted, begun again when it dies. */
 import { describe, expect, it } from '@jest/globals'
 import { resumeJobs } from '../../../../lambdas/export/job/job-sweep.ts'
-import { begun, changeJob } from '../../../../lambdas/export/job/job-transitions.ts'
-import { toldOf } from '../../../../lambdas/runtime/error-log.ts'
-import { Exporter } from '../../../../lambdas/runtime/threads/export/threaded-workflow.ts'
-import { jobNow, kickOff } from '../../../export/exported.ts'
+import { changeJob, setAttemptStart } from '../../../../lambdas/export/job/job-transitions.ts'
+import { logTextOf } from '../../../../lambdas/runtime/error-log.ts'
+import { ThreadedWorkflow } from '../../../../lambdas/runtime/threads/export/threaded-workflow.ts'
+import { kickOff, readJob } from '../../../export/exported.ts'
 import { jobOf } from '../../../fixtures/exporting.ts'
 import { MemoryBlobs } from '../../../fixtures/memory/blobs.ts'
-import { MemoryKeptRows } from '../../../fixtures/memory/kept-rows.ts'
+import { MemoryRows } from '../../../fixtures/memory/kept-rows.ts'
 
 /** A thread whose program answers calls by the methods of a text; `asks`: what it calls first. */
 const programOf = (methods: string): URL =>
@@ -31,7 +31,7 @@ function exporterOf(program: URL, heap = 100) {
   const reports: unknown[] = []
   let tellEnded = (): void => undefined
   const ended = new Promise<void>((resolve) => (tellEnded = resolve))
-  const exporter = new Exporter({
+  const exporter = new ThreadedWorkflow({
     ...{ thread: program, store: 'store.db', rows: 'exports.db', folder: 'exports', groupTypes: [], additionalResources: {} },
     requests: new Int32Array(new SharedArrayBuffer(4)),
     answers: {
@@ -95,16 +95,16 @@ describe('The thread of exports', () => {
       for (;;) all.push(Array.from({ length: 10_000 }, (_, i) => ({ i })))
     }`
     const { exporter, died, reports } = exporterOf(programOf(filling), 16)
-    const stores = { rows: new MemoryKeptRows(), blobs: new MemoryBlobs(), now: Date.now }
+    const stores = { rows: new MemoryRows(), blobs: new MemoryBlobs(), now: Date.now }
     await kickOff(stores, jobOf(1))
     for (let times = 1; times <= 10; times++) {
-      await changeJob(stores.rows, 'j', begun(times))
+      await changeJob(stores.rows, 'j', setAttemptStart(times))
       const resumed = await resumeJobs(stores, exporter).catch((error: Error) => error)
       if (times < 10) expect(resumed).toMatchObject({ message: 'the thread of exports has ended' })
     }
-    expect(await jobNow(stores, 'j')).toMatchObject({ state: 'error', reason: expect.stringContaining('needs more memory') })
+    expect(await readJob(stores, 'j')).toMatchObject({ state: 'error', reason: expect.stringContaining('needs more memory') })
     expect(died).toEqual(Array.from({ length: 9 }, () => ['j']))
-    expect(reports.map(toldOf)).toEqual(Array.from({ length: 9 }, () => expect.stringContaining('ran out of its 16 MB')))
+    expect(reports.map(logTextOf)).toEqual(Array.from({ length: 9 }, () => expect.stringContaining('ran out of its 16 MB')))
     await exporter.close()
   })
 

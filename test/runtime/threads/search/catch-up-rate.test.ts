@@ -1,9 +1,9 @@
 /** How long an index that is behind takes to catch up, as far as it can be told. */
 import { expect, it } from '@jest/globals'
-import { Pace } from '../../../../lambdas/runtime/threads/search/catch-up-rate.ts'
+import { CatchUpRate } from '../../../../lambdas/runtime/threads/search/catch-up-rate.ts'
 
 it('is told by how fast it has come since it fell behind', () => {
-  const pace = new Pace()
+  const pace = new CatchUpRate()
   expect(pace.secondsTo(1_000_000)).toBe(1)
   pace.cameTo(0, 10_000, false)
   pace.cameTo(5_000, 11_000, false)
@@ -13,7 +13,7 @@ it('is told by how fast it has come since it fell behind', () => {
 })
 
 it('counts no time in which there was nothing to do', () => {
-  const pace = new Pace()
+  const pace = new CatchUpRate()
   pace.cameTo(0, 0, false)
   pace.cameTo(1_000, 1_000, true)
   pace.cameTo(1_000, 3_600_000, false)
@@ -22,7 +22,7 @@ it('counts no time in which there was nothing to do', () => {
 })
 
 it('counts what came lately more than what came before', () => {
-  const pace = new Pace()
+  const pace = new CatchUpRate()
   pace.cameTo(0, 0, false)
   pace.cameTo(25_000, 5_000, false)
   for (let at = 1; at <= 12; at++) pace.cameTo(25_000 + at * 25_000, 5_000 + at * 25_000, false)
@@ -49,13 +49,13 @@ it.each([
     3_001,
   ],
 ] as const)('gives no time to wait where %s', (_, steps, now) => {
-  const pace = new Pace()
+  const pace = new CatchUpRate()
   for (const [position, at, isThere] of steps) pace.cameTo(position, at, isThere)
   expect(pace.msTo(5_000, now)).toBe(0)
 })
 
 it('gives the time to wait by how fast it comes further', () => {
-  const pace = new Pace()
+  const pace = new CatchUpRate()
   pace.cameTo(0, 0, false)
   pace.cameTo(1_000, 1_000, false)
   expect(pace.msTo(5_000, 3_000)).toBe(4_000)

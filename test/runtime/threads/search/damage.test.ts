@@ -4,14 +4,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../../../lambdas/ports/faults/damaged.ts'
-import { Searcher } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
+import { ThreadedIndex } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
 import { eventually } from '../../../fixtures/eventually.ts'
-import { timesOf } from '../../../fixtures/long-runs.ts'
-import { noiseOf } from '../../../fixtures/versions.ts'
-import { exactly, found, homeOf, madeByAnother, named, planOf } from './home.ts'
+import { caseCountOf } from '../../../fixtures/long-runs.ts'
+import { incompressibleTextOf } from '../../../fixtures/versions.ts'
+import { exactFamilyPredicate, findHits, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './home.ts'
 
 /** Of an index, where each of them begins. */
-const PARTS = timesOf(3, 31)
+const PARTS = caseCountOf(3, 31)
 const PAGES_DAMAGED = Array.from({ length: PARTS }, (_, n) => (n + 0.5) / PARTS)
 
 describe('The searcher, among damaged files,', () => {
@@ -42,54 +42,54 @@ describe('The searcher, among damaged files,', () => {
       },
     ],
   ])('makes an index anew that %s', async (_, spoil) => {
-    const first = await homeOf()
-    await first.store.commit([named('a', 'X'), named('b', 'X')], [])
-    expect(await found(first.searcher, exactly('X'))).toBe('a/1 b/1')
+    const first = await openSearchHome()
+    await first.store.commit([patientWriteOf('a', 'X'), patientWriteOf('b', 'X')], [])
+    expect(await findHits(first.searcher, exactFamilyPredicate('X'))).toBe('a/1 b/1')
     await first.close()
     spoil(first.index)
-    const second = await homeOf({ name: first.name })
-    expect(await found(second.searcher, exactly('X'))).toBe('a/1 b/1')
+    const second = await openSearchHome({ name: first.name })
+    expect(await findHits(second.searcher, exactFamilyPredicate('X'))).toBe('a/1 b/1')
   })
 
   it('puts what was made of the next index in the place of one that turns out to be damaged', async () => {
-    const first = await homeOf()
+    const first = await openSearchHome()
     await first.store.commit(
-      Array.from({ length: 3_000 }, (_, i) => named(`${i}`, `F${i}`)),
+      Array.from({ length: 3_000 }, (_, i) => patientWriteOf(`${i}`, `F${i}`)),
       [],
     )
-    expect(await found(first.searcher, exactly('F1'))).toBe('1/1')
+    expect(await findHits(first.searcher, exactFamilyPredicate('F1'))).toBe('1/1')
     await first.close()
-    madeByAnother(first.index)
-    const second = await homeOf({ name: first.name })
+    replaceIndexMaker(first.index)
+    const second = await openSearchHome({ name: first.name })
     await eventually(() => second.told.some(({ rebuilds = [] }) => rebuilds.some(({ done }) => done > 0)))
     await second.close()
     writeFileSync(first.index, 'x'.repeat(100_000))
-    const third = await homeOf({ name: first.name })
-    expect(await found(third.searcher, exactly('F1', 'F2999'))).toBe('1/1 2999/1')
+    const third = await openSearchHome({ name: first.name })
+    expect(await findHits(third.searcher, exactFamilyPredicate('F1', 'F2999'))).toBe('1/1 2999/1')
   })
 
   it('throws a file away that turns out to be damaged while it is used, and answers the search all the same', async () => {
-    const first = await homeOf()
-    const writes = Array.from({ length: 2_000 }, (_, i) => named(`${i}`, `Family ${i}`))
+    const first = await openSearchHome()
+    const writes = Array.from({ length: 2_000 }, (_, i) => patientWriteOf(`${i}`, `Family ${i}`))
     await first.store.commit(writes, [])
-    expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
+    expect(await findHits(first.searcher, exactFamilyPredicate('Family 1'))).toBe('1/1')
     await first.close()
     scramble(first.index)
-    const second = await homeOf({ name: first.name })
+    const second = await openSearchHome({ name: first.name })
     expect((await second.searcher.find(planOf({ kind: 'contains', field: 'family:exact', text: 'Family' }))).total).toBe(2_000)
     expect(second.reports).toEqual(['Damaged: the search index is damaged: it is made again'])
   })
 
   it.each(PAGES_DAMAGED)('answers what is true whichever page of its index is damaged (the part at %d)', async (part) => {
-    const first = await homeOf()
-    const writes = Array.from({ length: 1_500 }, (_, i) => named(`${i}`, `Family ${i}`))
+    const first = await openSearchHome()
+    const writes = Array.from({ length: 1_500 }, (_, i) => patientWriteOf(`${i}`, `Family ${i}`))
     await first.store.commit(writes, [])
-    expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
+    expect(await findHits(first.searcher, exactFamilyPredicate('Family 1'))).toBe('1/1')
     await first.close()
     overwrite(first.index, part)
-    const { searcher, reports } = await homeOf({ name: first.name })
+    const { searcher, reports } = await openSearchHome({ name: first.name })
     expect((await searcher.find(planOf({ kind: 'contains', field: 'family:exact', text: 'Family' }))).total).toBe(1_500)
-    expect(await found(searcher, exactly(...writes.slice(0, 99).map((_, i) => `Family ${i * 15}`)))).toBe(
+    expect(await findHits(searcher, exactFamilyPredicate(...writes.slice(0, 99).map((_, i) => `Family ${i * 15}`)))).toBe(
       writes
         .filter((_, i) => i % 15 === 0 && i < 99 * 15)
         .map(({ id }) => `${id}/1`)
@@ -100,14 +100,14 @@ describe('The searcher, among damaged files,', () => {
   })
 
   it('says that the store is damaged where it cannot be read, throws no index away, and goes on when it can', async () => {
-    const first = await homeOf()
-    await first.store.commit([named('a', 'X')], [])
-    expect(await found(first.searcher, exactly('X'))).toBe('a/1')
+    const first = await openSearchHome()
+    await first.store.commit([patientWriteOf('a', 'X')], [])
+    expect(await findHits(first.searcher, exactFamilyPredicate('X'))).toBe('a/1')
     await first.close()
     // Nobody indexes what comes now.
     const writing = await SqliteResourceStore.open({ file: first.file })
-    const names = Array.from({ length: 300 }, (_, i) => noiseOf(`${i}`, 2_000))
-    const writes = names.map((name, i) => named(`${i}`, name))
+    const names = Array.from({ length: 300 }, (_, i) => incompressibleTextOf(`${i}`, 2_000))
+    const writes = names.map((name, i) => patientWriteOf(`${i}`, name))
     await writing.commit(writes, [])
     await writing.close()
     const sound = readFileSync(first.file)
@@ -115,51 +115,51 @@ describe('The searcher, among damaged files,', () => {
     // Its log is in the file, and would be read instead.
     for (const end of ['-wal', '-shm']) rmSync(first.file + end)
     overwrite(first.file, 0.5)
-    const second = await homeOf({ name: first.name })
+    const second = await openSearchHome({ name: first.name })
     for (let asked = 0; asked < 3; asked++) {
-      const error = await second.searcher.find(planOf(exactly('X'))).catch((error: unknown) => error)
+      const error = await second.searcher.find(planOf(exactFamilyPredicate('X'))).catch((error: unknown) => error)
       expect(error).toEqual(new Damaged('store', 'the store is damaged: it is malformed'))
     }
     expect(second.reports).toEqual(['Damaged: the store is damaged: it is malformed'])
     expect(statSync(first.index).ino).toBe(ino)
     await second.close()
     writeFileSync(first.file, sound)
-    const third = await homeOf({ name: first.name })
-    expect((await third.searcher.find(planOf(exactly('X', ...names)))).total).toBe(301)
+    const third = await openSearchHome({ name: first.name })
+    expect((await third.searcher.find(planOf(exactFamilyPredicate('X', ...names)))).total).toBe(301)
     expect(statSync(first.index).ino).toBe(ino)
   })
 
   it('says that the store is damaged where it does not know which tenants there are', async () => {
-    const { file, index, store, searcher, close } = await homeOf()
-    const others = Array.from({ length: 300 }, (_, i) => ({ ...named(`${i}`, 'X'), tenant: 'other' }))
+    const { file, index, store, searcher, close } = await openSearchHome()
+    const others = Array.from({ length: 300 }, (_, i) => ({ ...patientWriteOf(`${i}`, 'X'), tenant: 'other' }))
     await store.commit(others, [])
-    await store.commit([named('a', 'X')], [])
+    await store.commit([patientWriteOf('a', 'X')], [])
     await searcher.caughtUp()
     await close()
     rmSync(index)
     scramble(file, 'kind')
     const reports: unknown[] = []
-    const second = new Searcher({
+    const second = new ThreadedIndex({
       thread: new URL('../../../../lambdas/runtime/threads/search/search-thread.ts', import.meta.url),
       store: file, index, reading: {}, budget: 10_000, acknowledged: () => 301, report: (error) => reports.push(error),
     }) // biome-ignore format: one line of options
     const damage = new Damaged('store', 'the store is damaged: it is malformed')
-    await expect(second.find(planOf(exactly('X')))).rejects.toEqual(damage)
+    await expect(second.find(planOf(exactFamilyPredicate('X')))).rejects.toEqual(damage)
     expect(reports).toEqual([damage])
     await second.close()
   })
 
   it('finds a version whose body was changed on the disk by its key alone, and the others as ever', async () => {
-    const first = await homeOf()
-    await first.store.commit([named('a', 'X'), named('b', 'X')], [])
+    const first = await openSearchHome()
+    await first.store.commit([patientWriteOf('a', 'X'), patientWriteOf('b', 'X')], [])
     await first.close()
     const db = new DatabaseSync(first.file)
     db.exec("UPDATE version SET body = CAST(replace(body, 'X', 'Y') AS BLOB) WHERE id = 'a'")
     db.close()
     rmSync(first.index)
-    const second = await homeOf({ name: first.name })
-    expect(await found(second.searcher, exactly('X', 'Y'))).toBe('b/1')
-    expect(await found(second.searcher, { kind: 'key', field: '_id:code', oneOf: ['a'] })).toBe('a/1')
+    const second = await openSearchHome({ name: first.name })
+    expect(await findHits(second.searcher, exactFamilyPredicate('X', 'Y'))).toBe('b/1')
+    expect(await findHits(second.searcher, { kind: 'key', field: '_id:code', oneOf: ['a'] })).toBe('a/1')
   })
 })
 

@@ -6,10 +6,10 @@ import { SqliteResourceStore } from '../../../../lambdas/adapters/sqlite-store/r
 import type { Definitions } from '../../../../lambdas/indexing/custom-definitions.ts'
 import type { Plan, Predicate } from '../../../../lambdas/ports/search/plan.ts'
 import type { Write } from '../../../../lambdas/ports/store/resource-store.ts'
-import { Searcher } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
+import { ThreadedIndex } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
 import { newFolder } from '../../../fixtures/at-end.ts'
 import { patient } from '../../../fixtures/resources.ts'
-import { patientOf, writeOf } from '../../../fixtures/versions.ts'
+import { patientKeyOf, writeOf } from '../../../fixtures/versions.ts'
 
 export const folder = newFolder()
 
@@ -20,12 +20,12 @@ afterEach(async () => {
 })
 
 /** `ahead`: positions by tenant that searches wait for, whatever was acknowledged. */
-export async function homeOf({ name = `${++homes}`, budget = 10_000, ahead = {} as Readonly<Record<string, number>> } = {}) {
+export async function openSearchHome({ name = `${++homes}`, budget = 10_000, ahead = {} as Readonly<Record<string, number>> } = {}) {
   const [file, index] = [join(folder, `${name}.db`), join(folder, `${name}.index.db`)]
   const reports: string[] = []
   const told: Partial<Definitions>[] = []
   const store = await SqliteResourceStore.open({ file, onCommit: () => searcher.follow() })
-  const searcher = new Searcher({
+  const searcher = new ThreadedIndex({
     thread: new URL('../../../../lambdas/runtime/threads/search/search-thread.ts', import.meta.url),
     store: file,
     index,
@@ -43,10 +43,10 @@ export async function homeOf({ name = `${++homes}`, budget = 10_000, ahead = {} 
   return { name, file, index, reports, told, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
 }
 
-export const named = (id: string, family: string, expected = 0): Write =>
-  writeOf(patientOf(id), { expected, body: patient(id, { family }) })
+export const patientWriteOf = (id: string, family: string, expected = 0): Write =>
+  writeOf(patientKeyOf(id), { expected, body: patient(id, { family }) })
 
-export const exactly = (...families: readonly string[]): Predicate => ({ kind: 'key', field: 'family:exact', oneOf: families })
+export const exactFamilyPredicate = (...families: readonly string[]): Predicate => ({ kind: 'key', field: 'family:exact', oneOf: families })
 export const planOf = (where: Predicate): Plan => ({
   tenant: 't',
   types: ['Patient'],
@@ -56,11 +56,11 @@ export const planOf = (where: Predicate): Plan => ({
   limit: 100,
   total: 'accurate',
 })
-export const found = async (searcher: Searcher, where: Predicate): Promise<string> =>
+export const findHits = async (searcher: ThreadedIndex, where: Predicate): Promise<string> =>
   (await searcher.find(planOf(where))).hits.map(({ id, version }) => `${id}/${version}`).join(' ')
 
 /** What another extractor put into it is told apart: nothing. */
-export function madeByAnother(file: string): void {
+export function replaceIndexMaker(file: string): void {
   const db = new DatabaseSync(file)
   db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; DELETE FROM posting; UPDATE document SET held = ''")
   db.close()

@@ -5,13 +5,18 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import type { SqliteSearchIndex } from '../../../../lambdas/adapters/sqlite-index/search-index.ts'
 import { openForWriting } from '../../../../lambdas/adapters/sqlite-store/schema.ts'
-import { takeRestored } from '../../../../lambdas/runtime/control/backup-command.ts'
-import { type FileParts, nextTo, openIndexFiles, takeOver } from '../../../../lambdas/runtime/threads/search/index-files.ts'
+import { installRestoredStore } from '../../../../lambdas/runtime/control/backup-command.ts'
+import {
+  type IndexFileParts,
+  nextIndexFile,
+  openIndexFiles,
+  replaceIndexFile,
+} from '../../../../lambdas/runtime/threads/search/index-files.ts'
 import { extract } from '../../../../lambdas/search/documents/extract.ts'
 import { newFolder } from '../../../fixtures/at-end.ts'
-import { patientOf, versionOf, writeOf } from '../../../fixtures/versions.ts'
+import { patientKeyOf, versionOf, writeOf } from '../../../fixtures/versions.ts'
 
-const partsIn = (folder: string): FileParts => ({
+const partsIn = (folder: string): IndexFileParts => ({
   file: join(folder, 'index.db'),
   budget: 1_000,
   reading: { baseUrl: 'http://127.0.0.1/fhir' },
@@ -20,7 +25,7 @@ const partsIn = (folder: string): FileParts => ({
 
 /** A document of this id, in a log that is not in the file yet. */
 function put(index: SqliteSearchIndex, id: string): void {
-  index.applyNow([extract(versionOf(writeOf(patientOf(id))), { resourceType: 'Patient', id })])
+  index.applyNow([extract(versionOf(writeOf(patientKeyOf(id))), { resourceType: 'Patient', id })])
   index.commit()
 }
 
@@ -31,7 +36,7 @@ const idsIn = (index: SqliteSearchIndex): string =>
     .join(' ')
 
 /** A folder with an index of another extractor, which has a document `old`. */
-function upgraded(mark = 'maker'): FileParts {
+function upgraded(mark = 'maker'): IndexFileParts {
   const parts = partsIn(newFolder())
   const { answering } = openIndexFiles(parts)
   put(answering, 'old')
@@ -43,7 +48,7 @@ function upgraded(mark = 'maker'): FileParts {
 }
 
 /** What a process that is killed now leaves. */
-function killed({ file }: FileParts): FileParts {
+function killed({ file }: IndexFileParts): IndexFileParts {
   const [from, to] = [join(file, '..'), newFolder()]
   for (const name of readdirSync(from)) if (!name.endsWith('-shm')) copyFileSync(join(from, name), join(to, name))
   return partsIn(to)
@@ -55,9 +60,9 @@ describe('the index', () => {
     const first = openIndexFiles(parts)
     put(first.answering, 'a')
     first.answering.close()
-    writeFileSync(nextTo(parts.file), 'left over')
+    writeFileSync(nextIndexFile(parts.file), 'left over')
     const { answering, next } = openIndexFiles(parts)
-    expect([idsIn(answering), next, existsSync(nextTo(parts.file))]).toEqual(['a', undefined, false])
+    expect([idsIn(answering), next, existsSync(nextIndexFile(parts.file))]).toEqual(['a', undefined, false])
     answering.close()
   })
 
@@ -100,18 +105,18 @@ it('both indexes go when a restored store takes the place of theirs', async () =
   next!.close()
   const folder = join(parts.file, '..')
   openForWriting(join(folder, 'restored.db')).close()
-  await takeRestored(folder)
+  await installRestoredStore(folder)
   expect(readdirSync(folder)).toEqual(['store.db'])
 })
 
 describe('taking over', () => {
-  const made = (parts: FileParts): { answering: SqliteSearchIndex; next: SqliteSearchIndex } => {
+  const made = (parts: IndexFileParts): { answering: SqliteSearchIndex; next: SqliteSearchIndex } => {
     const { answering, next } = openIndexFiles(parts)
     put(answering, 'old-written')
     put(next!, 'new')
     return { answering, next: next! }
   }
-  const opened = (parts: FileParts): readonly (string | undefined)[] => {
+  const opened = (parts: IndexFileParts): readonly (string | undefined)[] => {
     const { answering, next } = openIndexFiles(parts)
     const found = [idsIn(answering), next && idsIn(next)]
     answering.close()
@@ -133,7 +138,7 @@ describe('taking over', () => {
       ['old old-written', 'new'],
     ])
     const { answering, next } = openIndexFiles(parts)
-    const after = takeOver(parts, { answering, next: next! })
+    const after = replaceIndexFile(parts, { answering, next: next! })
     expect(idsIn(after)).toBe('new')
     expect(opened(killed(parts))).toEqual(['new', undefined])
     after.close()
@@ -143,10 +148,10 @@ describe('taking over', () => {
   it('does not happen as long as a file has a log of its own', () => {
     const parts = upgraded()
     const { answering, next } = made(parts)
-    const reader = new DatabaseSync(nextTo(parts.file), { readOnly: true })
+    const reader = new DatabaseSync(nextIndexFile(parts.file), { readOnly: true })
     reader.exec('BEGIN; SELECT * FROM about')
     put(next, 'later')
-    expect(() => takeOver(parts, { answering, next })).toThrow('could not be written')
+    expect(() => replaceIndexFile(parts, { answering, next })).toThrow('could not be written')
     reader.close()
     expect(opened(parts)).toEqual(['old old-written', 'later new'])
   })

@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import { SearchTooCostly } from '../../../../lambdas/ports/faults/too-costly.ts'
 import type { Predicate } from '../../../../lambdas/ports/search/plan.ts'
-import { Searcher } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
+import { ThreadedIndex } from '../../../../lambdas/runtime/threads/search/threaded-index.ts'
 import { eventually } from '../../../fixtures/eventually.ts'
 import { shortenPauses } from '../../../fixtures/short-pauses.ts'
-import { keyOf, patientOf, writeOf } from '../../../fixtures/versions.ts'
-import { exactly, folder, found, homeOf, madeByAnother, named, planOf } from './home.ts'
+import { patientKeyOf, resourceKeyOf, writeOf } from '../../../fixtures/versions.ts'
+import { exactFamilyPredicate, findHits, folder, openSearchHome, patientWriteOf, planOf, replaceIndexMaker } from './home.ts'
 
 /** It takes seconds of what holds long texts. */
 const COSTLY: Predicate = {
@@ -18,69 +18,69 @@ const COSTLY: Predicate = {
 
 describe('The searcher', () => {
   it('sees everything that was acknowledged before the search', async () => {
-    const { store, searcher } = await homeOf()
+    const { store, searcher } = await openSearchHome()
     for (let i = 0; i < 50; i++) {
-      await store.commit([named('a', `F${i}`, i)], [])
-      expect(await found(searcher, exactly(`F${i}`, `F${i - 1}`))).toBe(`a/${i + 1}`)
+      await store.commit([patientWriteOf('a', `F${i}`, i)], [])
+      expect(await findHits(searcher, exactFamilyPredicate(`F${i}`, `F${i - 1}`))).toBe(`a/${i + 1}`)
     }
     expect(searcher.lag()).toBe(0)
   })
 
   it('sees all of a flood of writes, during which it works little', async () => {
-    const { store, searcher } = await homeOf()
+    const { store, searcher } = await openSearchHome()
     const flood = Array.from({ length: 40 }, (_, i) =>
       store.commit(
-        Array.from({ length: 100 }, (_, j) => named(`${i}-${j}`, `F${j}`)),
+        Array.from({ length: 100 }, (_, j) => patientWriteOf(`${i}-${j}`, `F${j}`)),
         [],
       ),
     )
     for (const each of flood.slice(0, 20)) await each
     const acknowledged = store.lastPosition()
-    const { total } = await searcher.find(planOf(exactly('F7')))
+    const { total } = await searcher.find(planOf(exactFamilyPredicate('F7')))
     expect(total).toBeGreaterThanOrEqual(Math.floor(acknowledged / 100))
     await Promise.all(flood)
-    expect((await searcher.find(planOf(exactly('F7')))).total).toBe(40)
+    expect((await searcher.find(planOf(exactFamilyPredicate('F7')))).total).toBe(40)
     expect(searcher.lag()).toBe(0)
   })
 
   it('lets nobody wait for what others write, and counts nothing of it', async () => {
-    const { store, searcher } = await homeOf()
-    await store.commit([named('a', 'X')], [])
+    const { store, searcher } = await openSearchHome()
+    await store.commit([patientWriteOf('a', 'X')], [])
     await searcher.caughtUp()
-    const others = Array.from({ length: 5_000 }, (_, i) => ({ ...named(`${i}`, 'X'), tenant: 'loud' }))
+    const others = Array.from({ length: 5_000 }, (_, i) => ({ ...patientWriteOf(`${i}`, 'X'), tenant: 'loud' }))
     await store.commit(others, [])
     const counts = [store.countAfter(1, 't', 10_000), store.countAfter(1, 'loud', 10_000), store.countAfter(1, 'loud', 100)]
     expect(counts).toEqual([0, 5_000, 100])
     const ended: string[] = []
-    const loud = searcher.find({ ...planOf(exactly('X')), tenant: 'loud' }).then(({ total }) => ended.push(`loud ${total}`))
-    const mine = found(searcher, exactly('X')).then((hits) => ended.push(hits))
+    const loud = searcher.find({ ...planOf(exactFamilyPredicate('X')), tenant: 'loud' }).then(({ total }) => ended.push(`loud ${total}`))
+    const mine = findHits(searcher, exactFamilyPredicate('X')).then((hits) => ended.push(hits))
     await Promise.all([loud, mine])
     expect(ended).toEqual(['a/1', 'loud 5000'])
-    await store.commit([named('a', 'Y', 1)], [])
-    expect(await found(searcher, exactly('Y'))).toBe('a/2')
+    await store.commit([patientWriteOf('a', 'Y', 1)], [])
+    expect(await findHits(searcher, exactFamilyPredicate('Y'))).toBe('a/2')
   })
 
   it('lets a tenant that has just written wait for its own versions only', async () => {
-    const { store, searcher } = await homeOf()
-    await store.commit([named('a', 'X')], [])
+    const { store, searcher } = await openSearchHome()
+    await store.commit([patientWriteOf('a', 'X')], [])
     await searcher.caughtUp()
-    const others = Array.from({ length: 20_000 }, (_, i) => ({ ...named(`${i}`, 'X'), tenant: 'loud' }))
+    const others = Array.from({ length: 20_000 }, (_, i) => ({ ...patientWriteOf(`${i}`, 'X'), tenant: 'loud' }))
     await store.commit(others, [])
-    await store.commit([named('a', 'Y', 1)], [])
-    const loud = searcher.find({ ...planOf(exactly('X')), tenant: 'loud' })
+    await store.commit([patientWriteOf('a', 'Y', 1)], [])
+    const loud = searcher.find({ ...planOf(exactFamilyPredicate('X')), tenant: 'loud' })
     const token = [String(store.lastPosition('t'))]
     expect(await searcher.caughtUp(token, 0, 't')).toBe(true)
-    expect(await found(searcher, exactly('Y'))).toBe('a/2')
+    expect(await findHits(searcher, exactFamilyPredicate('Y'))).toBe('a/2')
     expect((await loud).total).toBe(20_000)
     await searcher.caughtUp()
     expect([searcher.lag(), searcher.isApart('t')]).toEqual([0, false])
   })
 
   it('answers at once who does not wait for all of it, and tells how much is missing', async () => {
-    const { store, searcher } = await homeOf({ ahead: { t: 1_000 } })
-    await store.commit([named('a', 'X')], [])
+    const { store, searcher } = await openSearchHome({ ahead: { t: 1_000 } })
+    await store.commit([patientWriteOf('a', 'X')], [])
     await searcher.caughtUp(['1'])
-    const plan = { ...planOf(exactly('X')), eventual: true } as const
+    const plan = { ...planOf(exactFamilyPredicate('X')), eventual: true } as const
     const { hits, lag } = await searcher.find(plan)
     expect([hits.map(({ id }) => id), lag]).toEqual([['a'], 999])
     const { tenant, types, where, access, order, limit } = plan
@@ -91,12 +91,12 @@ describe('The searcher', () => {
   })
 
   it('reports to a search that timed out how many versions are left, and when to retry', async () => {
-    const searcher = new Searcher({
+    const searcher = new ThreadedIndex({
       thread: new URL('../../../fixtures/slow-searcher-thread.ts', import.meta.url),
       store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
     }) // biome-ignore format: one line of options
     await eventually(() => searcher.position > 2)
-    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({
+    await expect(searcher.find(planOf(exactFamilyPredicate('X')))).rejects.toMatchObject({
       fault: 'index-behind',
       retryAfter: 120,
       versions: expect.any(Number),
@@ -108,54 +108,54 @@ describe('The searcher', () => {
     const program = `import { parentPort } from 'node:worker_threads'
       parentPort.postMessage({ kind: 'positions', positions: { all: 7, apart: new Map() } })
       parentPort.on('message', ({ kind }) => { if (kind === 'close') process.exit() })`
-    const searcher = new Searcher({
+    const searcher = new ThreadedIndex({
       thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
       store: '', index: '', reading: {}, budget: 20, acknowledged: () => 7, report: () => undefined,
     }) // biome-ignore format: one line of options
     await eventually(() => searcher.position === 7)
-    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'too-costly' })
+    await expect(searcher.find(planOf(exactFamilyPredicate('X')))).rejects.toMatchObject({ fault: 'too-costly' })
     await searcher.close()
   })
 
   it('answers who waits for less first, though it came later', async () => {
-    const { store, searcher } = await homeOf({ ahead: { loud: 1e9, t: 1 } })
-    const loud = searcher.find({ ...planOf(exactly('X')), tenant: 'loud' }).catch(String)
-    const mine = found(searcher, exactly('X'))
-    await store.commit([named('a', 'X')], [])
+    const { store, searcher } = await openSearchHome({ ahead: { loud: 1e9, t: 1 } })
+    const loud = searcher.find({ ...planOf(exactFamilyPredicate('X')), tenant: 'loud' }).catch(String)
+    const mine = findHits(searcher, exactFamilyPredicate('X'))
+    await store.commit([patientWriteOf('a', 'X')], [])
     expect(await Promise.race([loud, mine])).toBe('a/1')
     await searcher.close()
     expect(await loud).toBe('Error: the index is closed')
   })
 
   it('waits for positions it is told, and for none that never was', async () => {
-    const { store, searcher } = await homeOf()
-    await store.commit([named('a', 'X')], [])
+    const { store, searcher } = await openSearchHome()
+    await store.commit([patientWriteOf('a', 'X')], [])
     for (const tokens of [['1'], ['1', '1000000'], []]) expect(await searcher.caughtUp(tokens)).toBe(true)
   })
 
   it('passes over a version it cannot read, tells which, and takes the next one', async () => {
-    const { store, searcher, reports, told } = await homeOf()
-    const broken = writeOf(patientOf('b'), { body: '{"resourceType":' })
-    await store.commit([named('a', 'X'), broken, named('c', 'X')], [])
-    expect(await found(searcher, exactly('X'))).toBe('a/1 c/1')
-    expect(await found(searcher, { kind: 'key', field: '_id:code', oneOf: ['b'] })).toBe('b/1')
+    const { store, searcher, reports, told } = await openSearchHome()
+    const broken = writeOf(patientKeyOf('b'), { body: '{"resourceType":' })
+    await store.commit([patientWriteOf('a', 'X'), broken, patientWriteOf('c', 'X')], [])
+    expect(await findHits(searcher, exactFamilyPredicate('X'))).toBe('a/1 c/1')
+    expect(await findHits(searcher, { kind: 'key', field: '_id:code', oneOf: ['b'] })).toBe('b/1')
     expect(told.at(-1)?.poisoned).toEqual([{ tenant: 't', type: 'Patient', id: 'b', versionId: 1, reason: 'Error' }])
     expect(reports).toEqual([expect.stringMatching(/^Error: Patient\/b\/_history\/1 of tenant t is not indexed: Error\. /)])
-    await store.commit([named('b', 'X', 1)], [])
-    expect(await found(searcher, exactly('X'))).toBe('a/1 b/2 c/1')
+    await store.commit([patientWriteOf('b', 'X', 1)], [])
+    expect(await findHits(searcher, exactFamilyPredicate('X'))).toBe('a/1 b/2 c/1')
     expect(told.at(-1)?.poisoned).toEqual([])
   })
 
   it('tells what somebody defined once, and then how far it is', async () => {
-    const { store, searcher, told } = await homeOf()
+    const { store, searcher, told } = await openSearchHome()
     await store.commit(
-      Array.from({ length: 1_000 }, (_, i) => named(`${i}`, 'X')),
+      Array.from({ length: 1_000 }, (_, i) => patientWriteOf(`${i}`, 'X')),
       [],
     )
-    expect(await found(searcher, exactly('Y'))).toBe('')
+    expect(await findHits(searcher, exactFamilyPredicate('Y'))).toBe('')
     told.length = 0
     const definition = { resourceType: 'SearchParameter', id: 'own', status: 'active', code: 'own', base: ['Patient'], type: 'string', expression: 'Patient.name.family' } // biome-ignore format: one resource
-    await store.commit([writeOf(keyOf('t', 'SearchParameter', 'own'), { body: definition })], [])
+    await store.commit([writeOf(resourceKeyOf('t', 'SearchParameter', 'own'), { body: definition })], [])
     await eventually(() => told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
     const [first, ...more] = told.map((each) => Object.keys(each).join())
     expect([first, more.pop(), [...new Set(more)]]).toEqual(['definitions,rebuilds', 'definitions,rebuilds', ['rebuilds']])
@@ -167,12 +167,12 @@ describe('The searcher', () => {
   })
 
   it('knows what an older one kept of definitions, and keeps of them only what is different', async () => {
-    const first = await homeOf()
+    const first = await openSearchHome()
     const parameter = { resourceType: 'SearchParameter', id: 'x', url: 'x', status: 'active', code: 'x', base: ['Patient'], type: 'string' }
     await first.store.commit(
       [
-        writeOf(keyOf('t', 'SearchParameter', 'x'), { body: { ...parameter, expression: 'Patient.name.family' } }),
-        writeOf(patientOf('b'), { body: '{"resourceType":' }),
+        writeOf(resourceKeyOf('t', 'SearchParameter', 'x'), { body: { ...parameter, expression: 'Patient.name.family' } }),
+        writeOf(patientKeyOf('b'), { body: '{"resourceType":' }),
       ],
       [],
     )
@@ -195,59 +195,59 @@ describe('The searcher', () => {
       return { definitions: JSON.stringify(whole), rebuilds: undefined, poisoned: undefined }
     })
     expect(Object.keys(before).toSorted()).toEqual(['definitions', 'poisoned', 'rebuilds'])
-    const second = await homeOf({ name: first.name })
+    const second = await openSearchHome({ name: first.name })
     await eventually(() => second.told.length > 0)
     expect(second.told[0]).toEqual(known)
-    await second.store.commit([named('b', 'X', 1)], [])
+    await second.store.commit([patientWriteOf('b', 'X', 1)], [])
     await second.searcher.caughtUp()
     await second.close()
     const after = notes(() => ({}))
     expect([Object.keys(after).toSorted(), after.poisoned]).toEqual([['definitions', 'poisoned'], '{"poisoned":[]}'])
-    const third = await homeOf({ name: first.name })
+    const third = await openSearchHome({ name: first.name })
     await eventually(() => third.told.length > 0)
     expect(third.told[0]).toEqual({ ...known, poisoned: [] })
   })
 
   it('goes on where it was when it is opened again', async () => {
-    const first = await homeOf()
+    const first = await openSearchHome()
     await first.store.commit(
-      Array.from({ length: 300 }, (_, i) => named(`${i}`, 'X')),
+      Array.from({ length: 300 }, (_, i) => patientWriteOf(`${i}`, 'X')),
       [],
     )
     await first.close()
-    const second = await homeOf({ name: first.name })
-    expect((await second.searcher.find(planOf(exactly('X')))).total).toBe(300)
-    await second.store.commit([named('0', 'Y', 1), named('new', 'X')], [])
-    expect((await second.searcher.find(planOf(exactly('X')))).total).toBe(300)
+    const second = await openSearchHome({ name: first.name })
+    expect((await second.searcher.find(planOf(exactFamilyPredicate('X')))).total).toBe(300)
+    await second.store.commit([patientWriteOf('0', 'Y', 1), patientWriteOf('new', 'X')], [])
+    expect((await second.searcher.find(planOf(exactFamilyPredicate('X')))).total).toBe(300)
   })
 
   it('lets an index made by another extractor answer, with what is written meanwhile, until the next one takes over', async () => {
-    const first = await homeOf()
-    const writes = Array.from({ length: 3_000 }, (_, i) => named(`${i}`, `F${i}`))
+    const first = await openSearchHome()
+    const writes = Array.from({ length: 3_000 }, (_, i) => patientWriteOf(`${i}`, `F${i}`))
     await first.store.commit(writes, [])
-    expect(await found(first.searcher, exactly('F1'))).toBe('1/1')
+    expect(await findHits(first.searcher, exactFamilyPredicate('F1'))).toBe('1/1')
     await first.close()
-    madeByAnother(first.index)
-    const { searcher, store, told, index } = await homeOf({ name: first.name })
-    expect(await found(searcher, exactly('F1', 'F2'))).toBe('')
-    await store.commit([named('1', 'F1', 1), named('new', 'F1')], [])
-    expect(await found(searcher, exactly('F1', 'F2'))).toBe('1/2 new/1')
+    replaceIndexMaker(first.index)
+    const { searcher, store, told, index } = await openSearchHome({ name: first.name })
+    expect(await findHits(searcher, exactFamilyPredicate('F1', 'F2'))).toBe('')
+    await store.commit([patientWriteOf('1', 'F1', 1), patientWriteOf('new', 'F1')], [])
+    expect(await findHits(searcher, exactFamilyPredicate('F1', 'F2'))).toBe('1/2 new/1')
     expect(told.at(-1)?.rebuilds).toEqual([{ tenant: '', type: 'Resource', done: expect.any(Number), total: expect.any(Number) }])
     expect(existsSync(`${index}.next`)).toBe(true)
     await eventually(() => told.at(-1)?.rebuilds?.length === 0)
-    expect(await found(searcher, exactly('F1', 'F2'))).toBe('1/2 2/1 new/1')
+    expect(await findHits(searcher, exactFamilyPredicate('F1', 'F2'))).toBe('1/2 2/1 new/1')
     expect(readdirSync(folder).filter((name) => name.startsWith(`${first.name}.index.db.next`))).toEqual([])
-    expect((await searcher.find(planOf(exactly(...writes.map((_, i) => `F${i}`))))).total).toBe(3_001)
+    expect((await searcher.find(planOf(exactFamilyPredicate(...writes.map((_, i) => `F${i}`))))).total).toBe(3_001)
   })
 
   it('ends a thread that does not close, as in the middle of a pattern, and what waits for it is told', async () => {
     const program =
       "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'positions', positions: { all: 1, apart: new Map() } }); /^(a+)+$/.test('a'.repeat(60) + '!')"
-    const searcher = new Searcher({
+    const searcher = new ThreadedIndex({
       thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
       store: '', index: '', reading: {}, budget: 60_000, acknowledged: () => 1, report: () => undefined,
     }) // biome-ignore format: one line of options
-    const asked = searcher.find(planOf(exactly('X'))).catch(String)
+    const asked = searcher.find(planOf(exactFamilyPredicate('X'))).catch(String)
     await eventually(() => searcher.lag() === 0)
     const { restore } = shortenPauses(0)
     await searcher.close()
@@ -257,7 +257,7 @@ describe('The searcher', () => {
 
   it('waits twice as long before each thread that fails, until one comes further', async () => {
     const { pauses, restore } = shortenPauses(500)
-    const searcher = new Searcher({
+    const searcher = new ThreadedIndex({
       thread: new URL('data:text/javascript,throw new Error()'),
       store: '', index: '', reading: {}, budget: 1, acknowledged: () => 0, report: () => undefined,
     }) // biome-ignore format: one line of options
@@ -268,39 +268,39 @@ describe('The searcher', () => {
   })
 
   it('indexes a version that cannot be read by its key, says so without its content, and goes on', async () => {
-    const { store, searcher, reports } = await homeOf()
-    const broken = writeOf(patientOf('broken'), { body: '{"secret": ' })
-    await store.commit([broken, named('next', 'X')], [])
-    expect(await found(searcher, exactly('X'))).toBe('next/1')
-    expect(await found(searcher, { kind: 'all', of: [] })).toBe('broken/1 next/1')
+    const { store, searcher, reports } = await openSearchHome()
+    const broken = writeOf(patientKeyOf('broken'), { body: '{"secret": ' })
+    await store.commit([broken, patientWriteOf('next', 'X')], [])
+    expect(await findHits(searcher, exactFamilyPredicate('X'))).toBe('next/1')
+    expect(await findHits(searcher, { kind: 'all', of: [] })).toBe('broken/1 next/1')
     expect(reports).toEqual([expect.stringMatching(/^Error: Patient\/broken\/_history\/1 of tenant t is not indexed: /)])
     expect(reports[0]).not.toContain('secret')
   })
 
   it('answers those that came while a long search ran, begins it again, and gives it up where it costs too much', async () => {
-    const { store, searcher } = await homeOf({ budget: 2_000 })
+    const { store, searcher } = await openSearchHome({ budget: 2_000 })
     await store.commit(
-      Array.from({ length: 500 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
+      Array.from({ length: 500 }, (_, i) => patientWriteOf(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
       [],
     )
     await eventually(() => searcher.lag() === 0)
     const ended: unknown[] = []
     const long = searcher.find(planOf(COSTLY)).catch((error: unknown) => ended.push(error))
-    await found(searcher, exactly('none')).then((short) => ended.push(short))
+    await findHits(searcher, exactFamilyPredicate('none')).then((short) => ended.push(short))
     await long
     expect(ended).toEqual(['', expect.any(SearchTooCostly)])
   })
 
   it('goes on with a long search after those that came meanwhile', async () => {
-    const { store, searcher } = await homeOf({ budget: 600_000 })
+    const { store, searcher } = await openSearchHome({ budget: 600_000 })
     await store.commit(
-      Array.from({ length: 40 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
+      Array.from({ length: 40 }, (_, i) => patientWriteOf(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
       [],
     )
     await eventually(() => searcher.lag() === 0)
     const ended: string[] = []
     const long = searcher.find(planOf(COSTLY)).then(() => ended.push('long'))
-    await found(searcher, exactly('none')).then(() => ended.push('short'))
+    await findHits(searcher, exactFamilyPredicate('none')).then(() => ended.push('short'))
     await long
     expect(ended).toEqual(['short', 'long'])
   })
@@ -312,19 +312,19 @@ describe('The searcher', () => {
         if (kind === 'close') parentPort.close()
       })`
     const reports: string[] = []
-    const searcher = new Searcher({
+    const searcher = new ThreadedIndex({
       thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
       store: '', index: '', reading: {}, budget: 5, acknowledged: () => 0, report: (error) => reports.push(String(error)),
     }) // biome-ignore format: one line of options
-    await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('not answered in time')
+    await expect(searcher.find(planOf(exactFamilyPredicate('X')))).rejects.toThrow('not answered in time')
     await eventually(() => reports.length > 0)
     expect(reports).toEqual([expect.stringContaining('is not indexed: 1.')])
     await searcher.close()
   })
 
   it('answers nothing more when it is closed', async () => {
-    const { searcher, close } = await homeOf()
+    const { searcher, close } = await openSearchHome()
     await close()
-    await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('closed')
+    await expect(searcher.find(planOf(exactFamilyPredicate('X')))).rejects.toThrow('closed')
   })
 })
