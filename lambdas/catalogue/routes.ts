@@ -1,8 +1,10 @@
 /**
- * Every route of the server, as data: it drives the local server, the CapabilityStatement and the deployed API alike. Imports nothing.
+ * All routes of the server, as data. Both deployments and the CapabilityStatement use this table, so that they agree. The file imports
+ * nothing.
  * https://hl7.org/fhir/R4/http.html
  *
- * In a path `{type}` is a resource type, `{id}` a logical id or that of an export, `{versionId}` a version, `{file}` a file of an export, `{owner}/{ownerId}` a compartment. A static segment wins over a variable one.
+ * Variables in a path: `{type}` is a resource type, `{id}` the logical id of a resource or the id of an export, `{versionId}` a version,
+ * `{file}` a file of an export, `{owner}/{ownerId}` a compartment. A static segment takes precedence over a variable.
  */
 
 export type InteractionCode =
@@ -33,7 +35,7 @@ export type InteractionCode =
 
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
-/** An endpoint of the authorization server. */
+/** Endpoint of the authorization server. */
 export type AuthCode =
   | 'token'
   | 'introspect'
@@ -103,7 +105,7 @@ export const ROUTES: readonly Route[] = [
 
 const authRoute = (method: string, path: string, interaction: AuthCode): AuthRoute => ({ method, path, interaction })
 
-/** Of the authorization server. Below `/auth` and `/.well-known` there is nothing else. */
+/** Routes of the authorization server. No other routes exist below `/auth` and `/.well-known`. */
 export const AUTH_ROUTES: readonly AuthRoute[] = [
   authRoute('GET', '/.well-known/smart-configuration', 'smart-configuration'),
   authRoute('GET', '/.well-known/openid-configuration', 'openid-configuration'),
@@ -126,16 +128,16 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
 ]
 
 /**
- * Whether a route may be asked by HEAD too: its GET begins nothing. A kick-off makes a job, and who is logged in is given a code.
- * https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1
+ * Whether clients may send HEAD to the route, because its GET has no effect. The GET of an export starts a job. The GET of `authorize`
+ * issues a code to a logged-in user. https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1
  */
 export const isHeadAllowed = ({ method, interaction }: Route | AuthRoute): boolean =>
   method === 'GET' && interaction !== 'export' && interaction !== 'authorize'
 
-/** Those a person looks at, in a browser. */
+/** Whether the endpoint is a page that a user sees in a browser. */
 export const isPage = (code: string): boolean => ['authorize', 'login', 'consent', 'account', 'logout'].includes(code)
 
-/** A path as routes know it: each segment decoded, none empty. */
+/** Returns the path in the form that routes use: every segment is decoded, and none is empty. */
 export const normalizePath = (path: string): string =>
   /%|\/\/|.\/$/.test(path)
     ? `/${path
@@ -153,7 +155,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** Whether a path is one of theirs, known or not. */
+/** Whether the path belongs to the authorization server, even if no route matches it. */
 export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(normalizePath(path))
 
 export const isAuthCode = (code: InteractionCode | AuthCode): code is AuthCode =>
