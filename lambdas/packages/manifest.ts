@@ -1,13 +1,13 @@
-/** What the files of a package are, kept beside them: by it is seen that one is not as it was. */
+/** Manifest of a package: the digest of each of its files. It is stored beside them and reveals a file that was changed later. */
 import { createHash } from 'node:crypto'
 import type { PackageLabel } from '../ports/definitions/package-store.ts'
 
-/** `files`: their SHA-256, hexadecimal. Absent in packages that were added before there was one. */
+/** `files`: SHA-256 of each file, hexadecimal, by file name. Absent in packages that were added before manifests had digests. */
 export type Manifest = PackageLabel & { readonly files?: Readonly<Record<string, string>> }
 
 export const MANIFEST_FILE = 'package.json'
 
-/** Name of the file → text. */
+/** Returns the files together with their manifest. Both maps are from file name to text. */
 export function addManifest({ name, version }: PackageLabel, files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const digests = Object.fromEntries([...files].map(([file, text]) => [file, digestOf(text)]))
   return new Map([...files, [MANIFEST_FILE, JSON.stringify({ name, version, files: digests } satisfies Manifest)]])
@@ -15,7 +15,7 @@ export function addManifest({ name, version }: PackageLabel, files: ReadonlyMap<
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** undefined: it is none. */
+/** Returns undefined if the text is not a manifest. */
 export function parseManifest(text: string): Manifest | undefined {
   const value = parseJsonObject(text) as Partial<Manifest> | undefined
   const { name, version, files = {} } = value ?? {}
@@ -23,7 +23,7 @@ export function parseManifest(text: string): Manifest | undefined {
   return isSaid ? (value as Manifest) : undefined
 }
 
-/** undefined: the text is no JSON object. */
+/** Returns undefined if the text is not a JSON object. The result has no prototype, so that keys cannot collide with inherited names. */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text)

@@ -2,22 +2,22 @@
 import { isR4Version } from '../fhir/profile/definitions/supported-definitions.ts'
 import type { PackageLabel } from '../ports/definitions/package-store.ts'
 
-/** A name is also that of a folder. */
+/** Package name. It becomes part of the name of a folder, so it contains no slash. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/
 const VERSION = /^\d[A-Za-z0-9.+_-]{0,63}$/
-/** Those that name no version, but lead to one. */
+/** Tag, such as `latest`: it is no version, but leads to one. */
 const TAG = /^[a-z]{1,20}$/
 
-/** NAME@VERSION. */
+/** Parses NAME@VERSION. Returns undefined if the text has another form. */
 export const parseLabel = (text: string): PackageLabel | undefined => labelWith(text, (version) => VERSION.test(version))
 
-/** NAME, NAME@VERSION. */
+/** Parses NAME or NAME@VERSION. Returns undefined if the text has another form. */
 export const parsePackageReference = (text: string): PackageReference | undefined => (NAME.test(text) ? { name: text } : parseLabel(text))
 
-/** Without a version: the one there is. */
+/** Reference to an added package. Without a version it means the only package of that name. */
 export type PackageReference = Pick<PackageLabel, 'name'> & Partial<PackageLabel>
 
-/** NAME@VERSION, where the version may also be `latest` and the like. */
+/** Parses NAME@VERSION, where the version may also be a tag such as `latest`. Returns undefined if the text has another form. */
 export const parsePackageRequest = (text: string): PackageLabel | undefined =>
   labelWith(text, (version) => VERSION.test(version) || TAG.test(version))
 
@@ -28,7 +28,7 @@ function labelWith(text: string, isVersion: (text: string) => boolean): PackageL
 
 type Manifest = Readonly<Record<string, unknown>>
 
-/** As its package.json has it. Error where that is none of a package of R4. */
+/** Returns the name and version from the package.json of a package. Throws if they are invalid, or if the package is not for R4. */
 export function labelOf(manifest: Manifest): PackageLabel {
   const label = parseLabel(`${manifest.name}@${manifest.version}`)
   if (label === undefined) throw new Error('Its package.json has no name and version that a package may have')
@@ -44,10 +44,13 @@ export function labelOf(manifest: Manifest): PackageLabel {
 export const dependenciesOf = ({ dependencies }: Manifest): readonly PackageLabel[] =>
   Object.entries(Object(dependencies)).map(([name, version]) => ({ name, version: String(version) }))
 
-/** A server is of one R4, whatever its corrections are called. */
+/** Core package of R4. The server supports one R4, so every version of this package satisfies a request for it. */
 const R4 = 'hl7.fhir.r4.core'
 
-/** `1.0.x`: any of them; `latest`, and the builds that nobody publishes: whichever is there. */
+/**
+ * Whether an available package satisfies a request. `1.0.x` accepts every version that begins with `1.0.`. Tags, such as `latest` or those
+ * of unpublished builds, accept every version.
+ */
 export function matchesRequest(there: PackageLabel, { name, version }: PackageLabel): boolean {
   if (there.name !== name) return false
   if (name === R4 || TAG.test(version) || there.version === version) return true

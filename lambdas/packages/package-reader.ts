@@ -1,16 +1,16 @@
-/** The files of a package, each read when something in it is first asked for, and compared with what the package says of it. */
+/** Reads the files of a package. Each file is loaded at its first use and compared with its digest in the manifest. */
 import { LruCache } from '../fhir/profile/definitions/lru-cache.ts'
 import { type PackageFile, shardOf } from '../fhir/profile/definitions/package-files.ts'
 import type { StoredPackage } from '../ports/definitions/package-store.ts'
 import { digestOf, MANIFEST_FILE, type Manifest, parseJsonObject, parseManifest } from './manifest.ts'
 
-/** Told what cannot be read, and why. */
+/** Callback for damage. `text` says which file cannot be used, why, and how to repair the package. */
 export type OnDamage = (text: string) => void
 
-/** Of lists that are split: the files are numbered. */
+/** Lists that may be split into numbered files, such as `value-sets-0` and `value-sets-1`. */
 export type DefinitionList = 'value-sets' | 'code-systems'
 
-/** Of the index they are texts. */
+/** Marks each definition as built into the server. Skips texts: the entries of the index file. */
 function markBuiltIn(definitions: Readonly<Record<string, unknown>>): void {
   for (const each of Object.values(definitions)) if (typeof each === 'object') Object.assign(each as object, { isBuiltIn: true })
 }
@@ -21,12 +21,12 @@ const NOTHING: Loaded = { definitions: Object.freeze(Object.create(null)), chara
 
 type Files = LruCache<Promise<PackageFile<never>>>
 
-/** Characters of the files that are kept, which stand for themselves and what is made of them: one of a package may have as many. */
+/** Maximum characters of the cached files, as a measure of the memory that their parsed content takes. A single file may have as many. */
 const MOST_FILES = 64_000_000
 
 export const newFileCache = (most = MOST_FILES): Files => new LruCache(most)
 
-/** Packages that were opened: one that is removed and added again is another. */
+/** Number of packages opened so far. It separates cache entries: a package that was removed and added again is a different one. */
 let opened = 0
 
 export class PackageReader {
@@ -38,7 +38,7 @@ export class PackageReader {
   #manifest: Promise<Manifest | undefined> | undefined
   #isDamaged = false
 
-  /** `isOwn`: of the server, which has no manifest. `files`: that are kept, of this one and others. */
+  /** `isOwn`: the package belongs to the server and has no manifest. `files`: cache that this package may share with others. */
   constructor(kept: StoredPackage, onDamage: OnDamage, isOwn = false, files = newFileCache()) {
     this.#files = files
     this.#kept = kept
@@ -46,7 +46,10 @@ export class PackageReader {
     this.#isOwn = isOwn
   }
 
-  /** Canonical → definition; nothing where there is no such file, or it is damaged. `file`: without its ending. */
+  /**
+   * Returns the definitions of a file, by canonical URL. Returns an empty object if the file is missing or damaged. `file`: its name
+   * without `.json`.
+   */
   file<Definition>(file: string): Promise<PackageFile<Definition>> {
     const name = `${this.#number} ${file}`
     const known = this.#files.get(name)
@@ -61,19 +64,19 @@ export class PackageReader {
     return read
   }
 
-  /** The part of a list in which a canonical stands, if it does. */
+  /** Returns the part of a list that holds the canonical URL, if the list has it. */
   async part<Definition>(list: DefinitionList, canonical: string): Promise<PackageFile<Definition>> {
     const parts = await this.#partsOf(list)
     return this.file(parts === 0 ? list : `${list}-${shardOf(canonical, parts)}`)
   }
 
-  /** Names of the files of a list, without their ending. */
+  /** Returns the names of the files of a list, without `.json`. */
   async parts(list: DefinitionList): Promise<readonly string[]> {
     const parts = await this.#partsOf(list)
     return parts === 0 ? [list] : Array.from({ length: parts }, (_, i) => `${list}-${i}`)
   }
 
-  /** Every file is read. false: something is damaged. */
+  /** Reads every file. Returns true if none is damaged. */
   async isWhole(): Promise<boolean> {
     const files = Object.keys((await this.#known())?.files ?? {}).map((file) => file.replace(/\.json$/, ''))
     const types = Object.values(await this.file<string>('index'))

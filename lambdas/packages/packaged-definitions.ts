@@ -1,4 +1,4 @@
-/** Conformance of packages: a server's own, and those that are added. */
+/** Definitions of packages: of those that come with the server, and of those that an operator added. */
 
 import { splitCanonical } from '../fhir/profile/canonical.ts'
 import type { Profile } from '../fhir/profile/definition.ts'
@@ -9,7 +9,7 @@ import { comparePrecedence, type VersionedDefinition } from '../ports/definition
 import { type DefinitionList, newFileCache, type OnDamage, PackageReader } from './package-reader.ts'
 
 export type PackagesParts = {
-  /** Packages that do not change, R4's first: what is in that is said by no other. */
+  /** Packages that come with the server and never change. The first is R4: its definitions take precedence over all others. */
   readonly own: readonly StoredPackage[]
   readonly added?: AddedPackages
   readonly onDamage?: OnDamage
@@ -72,10 +72,10 @@ export class PackagedDefinitions implements Conformance {
     const [r4] = this.#own
     const ofR4 = r4 && (await lookUp(r4, url))
     if (isAsked(ofR4)) return ofR4
-    // Each may be some requests away.
+    // Look up in parallel: each package may need several requests.
     const others = this.#now.packages.filter((each) => each !== r4)
     const found: readonly (Definition | undefined)[] = await Promise.all(others.map((each) => lookUp(each, url)))
-    // Of the same version the first one counts.
+    // The sort is stable, so of two definitions of the same version the first takes precedence.
     return found.filter(isAsked).toSorted(comparePrecedence)[0]
   }
 }

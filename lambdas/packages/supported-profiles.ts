@@ -1,8 +1,8 @@
-/** Which profiles the packages that were added have and do not retire, as a CapabilityStatement names them. */
+/** Profiles of the added packages, without retired ones, for the CapabilityStatement. */
 import type { AddedPackages } from '../ports/definitions/package-store.ts'
 import { type OnDamage, PackageReader } from './package-reader.ts'
 
-/** By the type they are about: their canonicals. */
+/** Canonical URLs of profiles, by the resource type that they constrain. */
 type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>
 
 export function supportedProfiles(added: AddedPackages, onDamage: OnDamage): () => Promise<ProfilesByType> {
