@@ -1,4 +1,4 @@
-/** Copies of blobs in buckets of others. What is copied goes there by itself: no byte of it comes through the process that asks. */
+/** Copies of blobs in buckets of other owners. The storage service copies the bytes itself: none passes through the calling process. */
 import type { Blob } from './blob-store.ts'
 
 export type BucketKey = { readonly bucket: string; readonly key: string }
@@ -6,23 +6,24 @@ export type BucketKey = { readonly bucket: string; readonly key: string }
 /** `size`: bytes. */
 export type SourceBlob = { readonly key: string; readonly size: number; readonly contentType: string }
 
-/** How far a copy is that is made in parts: plain JSON. `each`: bytes of a part; `tags`: of the parts that are there. */
+/** Progress of a copy that is made in parts, as plain JSON. `each`: bytes of a part. `tags`: tags of the parts that are copied. */
 export type PartialCopy = { readonly upload: string; readonly each: number; readonly tags: readonly string[] }
 
 /**
  * Guarantees
- * - Who looks at a place sees a whole copy with the content type of the blob, or what was there before; a second copy replaces.
- * - A call may be made again, by this process or another, one at a time: what was copied before is not wrong.
- * - What throws changes neither the blob nor what is at the place.
+ * - A reader of the target sees either the previous object or a whole copy with the content type of the blob. A second copy replaces the
+ *   first.
+ * - A call may be repeated, by this process or another, but only one at a time. Content that was copied before stays valid.
+ * - A call that throws changes neither the blob nor the object at the target.
  */
 export interface BlobCopier {
   /**
-   * Copies as much as one call does: some minute's work at the most. undefined: it is there. Else there is more to do, and the next call is
-   * told what this one gave. Parts that are no more at the place are copied again.
+   * Does one step of a copy, which takes some minutes at most. Returns undefined when the copy is complete. Otherwise returns the progress,
+   * which the next call takes as `parts`. Parts that the target no longer has are copied again.
    */
   copy(blob: SourceBlob, to: BucketKey, parts?: PartialCopy): Promise<PartialCopy | undefined>
-  /** As the `put` of a BlobStore. */
+  /** Writes an object, with the guarantees of `BlobStore.put`. */
   put(to: BucketKey, blob: Blob): Promise<void>
-  /** Forgets parts. Idempotent. */
+  /** Discards the parts of an unfinished copy. Idempotent. */
   abandon(to: BucketKey, parts: PartialCopy): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The RangeError that `BlobStore` promises for keys it does not take. */
+/** Throws the RangeError that `BlobStore` promises for invalid keys. */
 export function checkBlobKey(key: string): void {
   const isKey =
     key.length <= 900 && key.split('/').every((segment) => /^[A-Za-z0-9._~-]+$/.test(segment) && segment !== '.' && segment !== '..')

@@ -1,32 +1,36 @@
 /**
- * Which resources of a tenant are definitions, as its store has them at the moment.
+ * Definitions of a tenant by canonical URL, as its store holds them at the moment of the call.
  *
  * Guarantees
- * - `carrying` gives all resources of a type whose current version has this url, of commits that resolved before it is asked. Others may be
- *   among them, and some that are deleted. However many there are, a page holds a hundred at most.
- * - `state` is '' for tenants that never had a definition. Else it is another text after each commit of one, and none that another tenant has.
+ * - `carrying` yields all resources of a type whose current version has this url, for commits that resolved before the call. It may also
+ *   yield other resources, and deleted ones. A page holds at most 100 keys.
+ * - `state` returns '' for a tenant that never had a definition. Otherwise it returns another text after each commit of a definition. No
+ *   two tenants have the same text, except ''.
  */
 import type { ResourceKey } from '../store/resource-store.ts'
 
-/** https://hl7.org/fhir/R4/profiling.html, https://hl7.org/fhir/R4/terminology-module.html */
+/**
+ * Resource types of definitions that take part in validation. https://hl7.org/fhir/R4/profiling.html,
+ * https://hl7.org/fhir/R4/terminology-module.html
+ */
 export const DEFINITION_TYPES = ['StructureDefinition', 'ValueSet', 'CodeSystem'] as const
 
 export type DefinitionType = (typeof DEFINITION_TYPES)[number]
 
 export const isDefinitionType = (type: string): type is DefinitionType => DEFINITION_TYPES.some((each) => each === type)
 
-/** A resource that is to carry a canonical. */
+/** Resource that is about to carry a canonical URL. */
 export type AnnouncedCanonical = ResourceKey & { readonly type: DefinitionType; readonly url: string }
 
-/** `mark`: another one each time it is announced; absent: it never was. */
+/** `mark`: random text that changes with each announcement. Absent: it was never announced. */
 export type NotedCanonical = AnnouncedCanonical & { readonly mark?: string }
 
 /**
- * Where canonicals are noted beside the resources that carry them.
+ * Notes about which resources carry which canonical URL, stored beside the resources.
  *
  * Guarantees
- * - What was announced is found from then on, until it is forgotten.
- * - `forget` leaves what was announced again since it was `noted`.
+ * - An announced canonical URL is found from then on, until it is forgotten.
+ * - `forget` keeps a note that was announced again since `noted` returned it.
  */
 export interface CanonicalNotes {
   announce(announced: readonly AnnouncedCanonical[]): Promise<void>

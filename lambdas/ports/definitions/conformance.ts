@@ -1,7 +1,8 @@
 /**
- * Definitions by the canonicals that name them, as checks of profiles for one tenant read them. `url|version` names that version; without one
- * the newest that is loaded counts. What is retired comes only where there is nothing else, so that it can be told: it takes no part. undefined:
- * none is loaded under that name. A profile that cannot be used fails with the reason (Unusable); else they fail only where the machine does.
+ * Definitions by canonical URL, as validation for one tenant reads them. `url|version` selects that version; `url` alone selects the newest
+ * one that is loaded. A retired definition is returned only if there is no other: it takes no part in validation, but can be reported.
+ * undefined: no such definition is loaded. A profile that cannot be used throws UnusableDefinition with the reason. All other errors are
+ * machine faults.
  */
 import type { Profile } from '../../fhir/profile/definition.ts'
 import type { CodeSystem, ValueSet } from '../../fhir/profile/value-set.ts'
@@ -11,16 +12,17 @@ export type Conformance = {
   readonly valueSet: (canonical: string) => Promise<ValueSet | undefined>
   readonly codeSystem: (canonical: string) => Promise<CodeSystem | undefined>
   /**
-   * Another text after each change of what is loaded: what was found before it may be something else now. Tenants with the same text have the
-   * same definitions. To ask costs next to nothing.
+   * Returns another text after each change of the loaded definitions: earlier results may be outdated then. Tenants with the same text have
+   * the same definitions. The call is cheap.
    */
   readonly state: () => Promise<string>
-  /** What could not be read since then, a sentence of each: definitions in it are as those that are not loaded. */
+  /** Returns one sentence for each part that was unreadable since the last change. Definitions in such a part are treated as not loaded. */
   readonly damage: () => readonly string[]
 }
 
 /**
- * Each tenant has what the packages of the server hold, and what it wrote itself. It is of the moment it is asked for: of who wrote nothing until
- * then it stays what the packages hold, for others with the same text are given what was found in it.
+ * Returns the definitions of a tenant: those of the packages of the server, and those that the tenant wrote. The result is a view at the
+ * moment of the call. If the tenant had written nothing by then, the view shows only the packages, even after a later write. Tenants with
+ * the same `state` share cached results.
  */
 export type ConformanceLookup = (tenant: string) => Promise<Conformance>

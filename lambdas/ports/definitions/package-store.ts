@@ -1,33 +1,33 @@
 /**
- * Packages of definitions that were added to a server's own, as the files that checks read.
+ * Packages of definitions that an operator added to those of the server, as the files that validation reads.
  *
  * Guarantees
- * - A package is there whole or not at all, also where who adds or removes it is killed, and its files do not change.
- * - Of several who add and remove at once, none undoes what another did.
- * - What was done is seen by all within ten seconds, by who did it at once. Where which there are cannot be read, those that were there last count
- *   for an hour at most.
+ * - A package exists completely or not at all, even if the process that adds or removes it is killed. Its files do not change.
+ * - Concurrent calls of `add` and `remove` never undo each other.
+ * - All processes see a change within ten seconds, and the process that made it at once. If the list of packages is unreadable, the last
+ *   list that was read is used for an hour at most.
  */
 export type PackageLabel = { readonly name: string; readonly version: string }
 
 export type StoredPackage = PackageLabel & {
-  /** undefined: there is none of that name. Fails where the machine does. */
+  /** Returns undefined if the package has no such file. Throws a machine fault if the file cannot be read. */
   readonly read: (file: string) => Promise<string | undefined>
-  /** Whether it was not removed meanwhile: looked up now. */
+  /** Whether the package still exists. Looks it up at each call. */
   readonly isThere: () => Promise<boolean>
 }
 
-/** `state`: another text after each change of which packages there are. */
+/** `state`: another text after each change of the list. */
 export type PackageListing = { readonly state: string; readonly packages: readonly StoredPackage[] }
 
 export interface AddedPackages {
-  /** In the order of their names. To ask costs next to nothing. */
+  /** Returns the packages in the order of their names. The call is cheap. */
   now(): Promise<PackageListing>
 }
 
 export interface PackageStore extends AddedPackages {
-  /** Name of the file → text. false: there is one of that name and version already. */
+  /** Adds a package. `files`: text by file name. Returns false if a package of this name and version exists already. */
   add(label: PackageLabel, files: ReadonlyMap<string, string>): Promise<boolean>
-  /** false: it is not there. */
+  /** Removes a package. Returns false if it does not exist. */
   remove(label: PackageLabel): Promise<boolean>
 }
 

@@ -1,13 +1,13 @@
 export type VersionedDefinition = { readonly version?: string; readonly isRetired?: boolean }
 
-/** Of those of one canonical the first one counts: the newest, and what is retired only where there is nothing else. */
+/** Sorts definitions of one canonical URL by precedence: the newest first, and retired ones after all others. */
 export function comparePrecedence(a: VersionedDefinition, b: VersionedDefinition): number {
   const [isRetired, isOtherRetired] = [a.isRetired === true, b.isRetired === true]
   if (isRetired !== isOtherRetired) return isRetired ? 1 : -1
   return compareVersions(b.version ?? '', a.version ?? '')
 }
 
-/** The order of versions of a definition: by their numbers, what comes before a release before it. https://semver.org/#spec-item-11 */
+/** Sorts versions of a definition by their numbers, and a pre-release before its release. https://semver.org/#spec-item-11 */
 export function compareVersions(a: string, b: string): number {
   const [[ofA, beforeA], [ofB, beforeB]] = [partsOf(a), partsOf(b)]
   const order = VERSIONS.compare(ofA, ofB)

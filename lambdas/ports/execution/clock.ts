@@ -1,8 +1,8 @@
-/** Time, ids and randomness: the only place the server gets them from. */
+/** The only source of time, ids and randomness for the code above the adapters, so that tests can control them. */
 
 export interface Clock {
-  /** Milliseconds since 1970, UTC. Never smaller than an earlier answer of the same clock, unless a person has said that that one was wrong. */
+  /** Returns milliseconds since 1970, UTC. Never returns less than before, unless an operator has declared the earlier time wrong. */
   now(): number
-  /** A random UUID, lower case. */
+  /** Returns a random UUID in lower case. */
   newId(): string
 }

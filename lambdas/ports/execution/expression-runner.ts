@@ -1,32 +1,40 @@
 /**
- * Evaluates FHIRPath of clients where it can be ended at any moment, and takes nothing but its own time and memory: never those of who
- * waits for it. Outcomes come in order, one for each evaluation, whatever the others did. An expression that is wrong, or fails on the
- * resource, is a failure; one that takes longer, or more memory, than it may is too costly. Overloaded: too much is waiting already.
+ * Evaluates FHIRPath expressions of clients where each can be stopped at any moment. An evaluation uses only its own time and memory, never
+ * those of its caller. Results come in the order of the evaluations, one for each, whatever the others did. An expression that is invalid,
+ * or fails on the resource, has the failure `failed`. One that exceeds its time or memory is `too-costly`. Throws Overloaded if too many
+ * evaluations are waiting already.
  */
 export type ExpressionRunner = {
   readonly evaluate: (evaluations: readonly Evaluation[], budget: ExpressionBudget) => Promise<readonly EvaluationResult[]>
 }
 
-/** `resource`: JSON, what %resource stands for; `focus`: JSON of the element to start from, of the given type; absent: the resource. */
+/** `resource`: JSON, the value of %resource. `focus`: JSON of the element to start from, of the given type. Absent: the resource. */
 export type Evaluation = {
   readonly expression: string
-  /** A FHIR type, or the path of a backbone element. */
+  /** FHIR type, or path of a backbone element. */
   readonly type: string
   readonly resource: string
   readonly focus?: string
-  /** For who sent the resource: primitives of it are told by the way to them too, and `resolve()` leads nowhere outside of it. */
+  /**
+   * Whether the evaluation is for the client that sent the resource. Then primitives of the resource come with their location too, and
+   * `resolve()` finds nothing outside of the resource.
+   */
   readonly isShown?: boolean
-  /** Answers for conformsTo(), which is not evaluated without this list; the runner has no profiles. An answer that is missing is asked for. */
+  /**
+   * Answers for `conformsTo()`, because the runner has no profiles. Without this list `conformsTo()` is not evaluated. A missing answer
+   * leads to the failure `unanswered`.
+   */
   readonly conformance?: readonly ConformanceAnswer[]
 }
 
-/** Whether a resource within the evaluated one conforms to a profile. `at`: the way to it, as in FoundElement. */
+/** Question whether a resource within the evaluated one conforms to a profile. `at`: its location, as in FoundElement. */
 export type ConformanceQuestion = { readonly at: FoundElement['at']; readonly canonical: string }
 export type ConformanceAnswer = ConformanceQuestion & { readonly conforms: boolean }
 
 /**
- * ms of processor time for each evaluation, and for all of them; `overruns`: how many may be too costly. What comes after is not begun, and
- * too costly. `whose`: the tenant that waits. `caller`: the client and user of the tenant. Tenants have turns, and so do callers of a tenant.
+ * Milliseconds of processor time: `each` for one evaluation, `all` for all of them. `overruns`: how many may be too costly. Evaluations
+ * beyond the budget are not begun, and count as too costly. `whose`: tenant that waits. `caller`: client and user of the tenant. Tenants
+ * take turns, and so do the callers of a tenant.
  */
 export type ExpressionBudget = {
   readonly each: number
@@ -36,15 +44,18 @@ export type ExpressionBudget = {
   readonly caller?: string
 }
 
-/** `ms`: what it took; 0 where it was not begun. `lost`: ms that went before it into what is evaluated again, whoever is to blame for that. */
+/**
+ * `ms`: time that the evaluation took; 0 if it was not begun. `lost`: milliseconds that were spent before it on evaluations that had to be
+ * repeated, whichever of them was the cause.
+ */
 export type EvaluationResult = { readonly ms: number; readonly lost?: number } & (
   | { readonly values: readonly FoundValue[] }
-  /** `name`: the kind of error; `reason` may tell of the content. */
+  /** `name`: kind of the error. `reason`: its message, which may contain content of the resource. */
   | { readonly failure: 'too-costly' | 'failed'; readonly name: string; readonly reason: string }
-  /** The values depend on these: evaluate again with the answers. */
+  /** The values depend on the answers to these questions: evaluate again with the answers. */
   | { readonly failure: 'unanswered'; readonly name: string; readonly reason: string; readonly questions: readonly ConformanceQuestion[] }
 )
 
-/** A value with its FHIR type: what was computed as JSON, an element by the way to it from the focus or the resource. */
+/** A value with its FHIR type. A computed value is JSON. An element is given by its location in the focus or the resource. */
 export type FoundValue = { readonly type: string; readonly system?: string } & ({ readonly value: unknown } | FoundElement)
 export type FoundElement = { readonly from: 'focus' | 'resource'; readonly at: readonly (string | number)[] }

@@ -1,6 +1,6 @@
-/** Work that is done in pieces, between which others have their turn: a generator that yields after each. */
+/** Work in steps, as a generator that yields after each, so that other work can run in between. */
 
-/** All of it at once. */
+/** Runs all steps without a pause and returns the result. */
 export function runToEnd<Made>(work: Generator<undefined, Made>): Made {
   for (let piece = work.next(); ; piece = work.next()) if (piece.done === true) return piece.value
 }

@@ -1,6 +1,9 @@
-/** Work on many things at once, but not on all. */
+/** Parallel work with a limit. */
 
-/** Rejects with the first failure when nothing is under way any more; what has not begun by then is left. */
+/**
+ * Runs `work` for every item, at most `width` at a time. After a failure it begins no further item, and rejects once all running work has
+ * ended.
+ */
 export async function forEachInParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<unknown>): Promise<void> {
   const queue = items.values()
   let failed = false

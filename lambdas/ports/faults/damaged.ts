@@ -1,7 +1,7 @@
 import { MachineFault } from './machine-error.ts'
 
 /**
- * What was stored cannot be read as it was written: bytes on the disk have changed, or the disk does not give them. Nothing was made up in
+ * Stored data cannot be read as it was written: bytes on the disk have changed, or the disk does not return them. Nothing is invented in
  * their place. The message has no content of resources.
  */
 export class Damaged extends MachineFault {

@@ -1,4 +1,4 @@
-/** The index has found a version that the store does not have, as when a store is restored to an earlier time: what it finds cannot be relied on. */
+/** The index found a version that the store does not have, for example after a point-in-time restore: its results are unreliable. */
 import { MachineFault } from './machine-error.ts'
 
 export class IndexAhead extends MachineFault {

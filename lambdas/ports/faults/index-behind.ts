@@ -1,9 +1,9 @@
 import { MachineFault } from './machine-error.ts'
 
-/** `retryAfter`: seconds until the index has caught up; `versions`: how many are not indexed yet. Each absent where it is not known. */
+/** `retryAfter`: seconds until the index has caught up. `versions`: how many are not indexed yet. Each is absent if it is unknown. */
 export type IndexLag = { readonly retryAfter?: number | undefined; readonly versions?: number | undefined }
 
-/** The search index did not catch up in time with what it was to have seen. */
+/** The search index did not catch up in time with the versions that the search must see. */
 export class IndexBehind extends MachineFault {
   override readonly fault = 'index-behind'
   readonly retryAfter: number | undefined

@@ -1,6 +1,6 @@
 import { MachineFault } from './machine-error.ts'
 
-/** The documents that are asked are those of another release, which has other keys of what is asked by, or lack some of what was written: nothing was done. */
+/** The index holds documents of another release, with other keys for the requested parameters, or lacks some versions. Nothing was done. */
 export class IndexOutdated extends MachineFault {
   override readonly fault = 'index-outdated'
 }

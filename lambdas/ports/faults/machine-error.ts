@@ -1,17 +1,17 @@
 /**
- * What may be wrong with the machine, as one closed list: who answers requests has an answer for each, or does not compile. Anything else
- * that is thrown, but a broken request, is a fault of the program.
+ * Machine faults, as a closed list: code that answers requests has a response for each, or does not compile. Every other error, except one
+ * for an invalid request, is a bug in the program.
  */
 export type FaultKind =
-  /** More work is waiting than is taken on: nothing was done, the caller may try again. */
+  /** Too much work is waiting. Nothing was done; the caller may try again. */
   | 'overloaded'
-  /** As that, of one attempt: the next may be let in. */
+  /** Like `overloaded`, for one attempt: the next may be accepted. */
   | 'refused'
-  /** A search used up its budget: nothing was found out. */
+  /** A search used up its budget and has no result. */
   | 'too-costly'
-  /** The search index is behind what was written, for longer than is waited: nothing was found out, or done. */
+  /** The index lag exceeds the time that a request waits. The request has no result and changed nothing. */
   | 'index-behind'
-  /** The store shows its latest writes late, for longer than a reader waits: nothing was found out, or done. */
+  /** The store shows its latest writes later than a reader waits. The request has no result and changed nothing. */
   | 'writes-hidden'
   /** A search has more groups than are counted. */
   | 'too-many-groups'
@@ -19,26 +19,26 @@ export type FaultKind =
   | 'not-recorded'
   /** Some documents are not indexed yet. */
   | 'not-applied'
-  /** An engine answered what is no answer. */
+  /** An engine returned an invalid response. */
   | 'failed'
-  /** An engine does not answer, or says that it cannot now: who only asked may ask again. */
+  /** An engine does not respond, or reports that it is unavailable. A caller that only reads may try again. */
   | 'unavailable'
-  /** The disk is full: nothing was changed. */
+  /** The disk is full. Nothing was changed. */
   | 'disk-full'
-  /** What was kept cannot be read as it was written. */
+  /** Stored data cannot be read as it was written. */
   | 'store-damaged'
   | 'index-damaged'
-  /** The index knows what the store does not have: it has to be made anew. */
+  /** The index holds versions that the store lacks, and must be rebuilt. */
   | 'index-ahead'
-  /** The index is of another release, whose keys of what is asked by are others: nothing was found out, or done. */
+  /** The index is of another release, with other keys for the requested parameters. The request has no result and changed nothing. */
   | 'index-outdated'
-  /** The clock cannot be believed: nothing was done. */
+  /** The clock is unreliable. Nothing was done. */
   | 'clock-jumped'
   /** An operator has stopped all writes. */
   | 'writes-stopped'
-  /** There was no more time: what was sent by then may be done. */
+  /** The time of the request is over. Operations that it had sent by then may have been done. */
   | 'timed-out'
-  /** An entry of a Bundle: those before took the time there was. Nothing was done for this one. */
+  /** An entry of a Bundle: the entries before it took all the time. Nothing was done for this one. */
   | 'not-begun'
 
 export abstract class MachineFault extends Error {

@@ -1,4 +1,7 @@
-/** Some documents could not be indexed for now; all others given with them are. They are named, so that they can be given again. */
+/**
+ * Some documents could not be indexed for now. All others of the same call are indexed. The error names them, so that the caller can pass
+ * them again.
+ */
 import type { IndexDocument } from '../search/search-index.ts'
 import { MachineFault } from './machine-error.ts'
 
@@ -6,7 +9,7 @@ export type DocumentKey = Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'versio
 
 export class NotApplied extends MachineFault {
   override readonly fault = 'not-applied'
-  /** Their keys: what prints an error must not print resources. */
+  /** Keys only: code that logs an error must not log resources. */
   readonly documents: readonly DocumentKey[]
 
   constructor(documents: readonly DocumentKey[], cause: unknown) {

@@ -1,6 +1,6 @@
 import { MachineFault } from './machine-error.ts'
 
-/** There was no more time for a request. What it had sent by then may be done. */
+/** The time of a request is over. Operations that it had sent by then may have been done. */
 export class TimedOut extends MachineFault {
   override readonly fault = 'timed-out'
 }

@@ -1,11 +1,11 @@
 import { MachineFault } from './machine-error.ts'
 
-/** A search used up its budget: nothing was found out. */
+/** A search used up its budget and has no result. */
 export class SearchTooCostly extends MachineFault {
   override readonly fault = 'too-costly'
 }
 
-/** Groups that are counted. */
+/** Maximum groups that a search counts. */
 export const MAX_GROUPS = 65_535
 
 /** A search has more groups than are counted. */

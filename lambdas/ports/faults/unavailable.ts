@@ -1,6 +1,6 @@
 import { MachineFault } from './machine-error.ts'
 
-/** What is asked does not answer: nothing was done, the caller may try again. */
+/** A backing service does not respond. Nothing was done; the caller may try again. */
 export class Unavailable extends MachineFault {
   override readonly fault = 'unavailable'
 }

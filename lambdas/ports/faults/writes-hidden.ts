@@ -1,6 +1,6 @@
 import { MachineFault } from './machine-error.ts'
 
-/** The store shows its latest writes late, for longer than a reader waits: nothing was found out, or done. */
+/** The store shows its latest writes later than a reader waits. The request has no result and changed nothing. */
 export class WritesHidden extends MachineFault {
   override readonly fault = 'writes-hidden'
 }

@@ -1,4 +1,4 @@
-/** An operator has stopped all writes, as while a store is set back: nothing was done. */
+/** An operator has stopped all writes, for example during a point-in-time restore. Nothing was done. */
 import { MachineFault } from './machine-error.ts'
 
 export class WritesStopped extends MachineFault {

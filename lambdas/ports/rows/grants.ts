@@ -1,34 +1,39 @@
 /**
- * What the authorization server remembers between two requests, each entry for a time: codes, refresh tokens, sessions, launches, consents,
- * assertions that were used, attempts to log in. Secrets are never kept: their SHA-256 is the key.
+ * State of the authorization server between two requests, usually for a limited time: codes, refresh tokens, sessions, launches, consents,
+ * used assertions, attempts to log in. Secrets are never stored: their SHA-256 is the key.
  *
  * Guarantees
- * - Of racing `add`s under one key one is true; of racing `replace`s of one number one is true.
- * - Every operation sees every other that resolved before it, from any process; what resolved survives the machine.
- * - What has expired is not there, whether it was swept or not.
- * - Keys and owners are any well-formed texts, of 1,000 characters at most; a value has room for 100 kB of JSON.
+ * - Of racing `add` calls for one key one returns true. Of racing `replace` calls for one number one returns true.
+ * - Every operation sees all operations that resolved before it, from any process. An operation that resolved survives a machine failure.
+ * - An expired grant is never returned, whether `sweep` has removed it or not.
+ * - Keys and owners are any well-formed texts of at most 1,000 characters. A value may have 100 kB of JSON.
  */
 export type GrantKind = 'code' | 'refresh' | 'session' | 'launch' | 'consent' | 'assertion' | 'attempts'
 
-/** What is kept is JSON. `expires`: milliseconds since 1970; absent: stays. `owner`: by which it is listed; empty: by none. */
+/**
+ * `value`: plain JSON. `expires`: milliseconds since 1970; absent: never. `owner`: `listOf` finds the grant by it; empty: it is not listed.
+ */
 export type Grant = { readonly owner: string; readonly value: unknown; readonly expires?: number }
 
 export type GrantRow = Grant & {
   readonly key: string
-  /** Rises with each replacement; what is added again under the same key has another one. */
+  /** Rises with each replacement. A grant that is added again under the same key has a different number. */
   readonly number: number
 }
 
 export interface Grants {
-  /** False where there is one already. */
+  /** Returns false if a grant of this key exists already. */
   add(kind: GrantKind, key: string, grant: Grant): Promise<boolean>
   get(kind: GrantKind, key: string): Promise<GrantRow | undefined>
-  /** False where it is another by now, or gone. */
+  /** Returns false if the grant was replaced or removed since `known` was read. */
   replace(kind: GrantKind, known: GrantRow, by: Grant): Promise<boolean>
-  /** True where this call removed it. `number`: it is left where it is another by now. */
+  /** Removes the grant and returns true if this call removed it. `number`: removes only the grant with this number. */
   remove(kind: GrantKind, key: string, number?: number): Promise<boolean>
-  /** A page of those of an owner, in the order of their keys: what comes after this key; absent: the first. After the last page is an empty one. */
+  /**
+   * Returns a page of the grants of an owner, in the order of their keys. `after`: the last key of the previous page; absent: the first
+   * page. The list ends with an empty page.
+   */
   listOf(kind: GrantKind, owner: string, after?: string): Promise<readonly GrantRow[]>
-  /** Frees the room of what has expired. */
+  /** Frees the space of expired grants. */
   sweep(): Promise<void>
 }

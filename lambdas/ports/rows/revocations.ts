@@ -1,32 +1,38 @@
 /**
- * Tokens that no longer count, by marks they carry.
+ * Revoked tokens, by revocation key.
  *
- * Guarantees: once `revoke` has resolved, each `revoked` that begins later tells of it, in any process, until the mark's `until`; it survives the
- * machine. A mark is any text after its kind: tokens of other issuers carry what they like.
+ * Guarantees: once `revoke` has resolved, each `revoked` call that begins later reports it, in any process, until its `until`. It survives
+ * a machine failure. A revocation key is any text after its kind, because tokens of other issuers may carry any text.
  */
 
-/** `jti:…` a token, `sid:…` a session with all its tokens, `client:…`, `user:…` (a subject); ALL. */
+/** `jti:…`: a token. `sid:…`: a session with all its tokens. `client:…`: a client. `user:…`: a subject. ALL_TOKENS: everything. */
 export type RevocationKey = `${'jti' | 'sid' | 'client' | 'user'}:${string}` | typeof ALL_TOKENS
 
-/** Of whatever was issued. */
+/** Revocation key that covers every token and session. */
 export const ALL_TOKENS = 'all'
 
-/** Of a client's id or a user's subject. `generation`: as it stands there; absent: all that was issued without one. */
+/**
+ * Returns the revocation key of a client's id or a user's subject. `generation`: its credential generation; absent: covers everything that
+ * was issued without one.
+ */
 export const revocationKeyOf = (kind: 'client' | 'user', name: string, generation?: string): RevocationKey =>
   generation === undefined ? `${kind}:${name}` : `${kind}:${name} ${generation}`
 
-/** Milliseconds since 1970. `before`: tokens with this mark issued at or before it are refused. `until`: none of them is valid any more. */
+/**
+ * Times in milliseconds since 1970. `before`: tokens with this key that were issued at or before it are rejected. `until`: all of them have
+ * expired by then.
+ */
 export type Revocation = { readonly mark: RevocationKey; readonly before: number; readonly until: number }
 
-/** What functions that hold resources are given. */
+/** Read-only revocations, for the functions that serve resources. */
 export interface RevocationReader {
-  /** Of each mark that has one: the `before`. */
+  /** Returns `before` for each of the keys that has a revocation. */
   revoked(marks: readonly RevocationKey[]): Promise<ReadonlyMap<RevocationKey, number>>
 }
 
 export interface Revocations extends RevocationReader {
-  /** Of two for one mark the later `before` and the later `until` count. */
+  /** Adds a revocation. If the key has one already, the later `before` and the later `until` apply. */
   revoke(revocation: Revocation): Promise<void>
-  /** Frees the room of what no token can carry any more. */
+  /** Frees the space of revocations after their `until`. */
   sweep(): Promise<void>
 }

@@ -1,6 +1,6 @@
-/** The RangeErrors that `Rows` promises. */
+/** Checks that throw the RangeErrors which `Rows` promises. */
 
-/** Bytes. */
+/** Maximum bytes of a row. */
 const LONGEST = 300_000
 
 export function checkRowOwner(shelf: string): void {
@@ -12,7 +12,7 @@ export function checkRowKey(shelf: string, name: string): void {
   if (!/^[A-Za-z0-9._-]{1,200}$/.test(name)) throw new RangeError('the name of a row has 1 to 200 letters, digits, ., _ and -')
 }
 
-/** As it is kept. */
+/** Returns the text that is stored. Throws RangeError if it exceeds the limit. */
 export function textOfRow(value: unknown): string {
   const text = JSON.stringify(value)
   if (Buffer.byteLength(text) > LONGEST) throw new RangeError(`a row has up to ${LONGEST} bytes`)

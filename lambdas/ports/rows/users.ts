@@ -1,32 +1,35 @@
 /**
- * Who logs in on the pages of the authorization server.
+ * Users of the login pages of the authorization server.
  *
- * Guarantees: as of Clients.
+ * Guarantees: the same as for Clients.
  */
 export type User = {
-  /** What is typed, in lower case: `[a-z0-9._@+-]{1,128}`. */
+  /** Login name, in lower case: `[a-z0-9._@+-]{1,128}`. */
   readonly name: string
-  /** A random id that stays: `sub` of tokens. */
+  /** Random id that never changes: `sub` of tokens. */
   readonly subject: string
-  /** `scrypt$N$r$p$salt$hash`, both base64url. */
+  /** `scrypt$N$r$p$salt$hash`; salt and hash are base64url. */
   readonly password: string
-  /** `Practitioner/1`, `Patient/1`: the user as a resource. http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
+  /**
+   * `Practitioner/1`, `Patient/1`: the resource that describes the user.
+   * http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data
+   */
   readonly fhirUser?: string
-  /** Which are this user's; `*`: any. */
+  /** Tenants of the user; `*` stands for all. */
   readonly tenants: readonly string[]
-  /** Never exceeded by a token of this user. */
+  /** Maximum scopes: no token of this user has others. */
   readonly scopes: readonly string[]
-  /** As of a client. */
+  /** Credential generation, with the same meaning as for a client. */
   readonly generation?: string
-  /** Milliseconds since 1970: of the last change. */
+  /** Time of the last change, in milliseconds since 1970. */
   readonly changedAt: number
 }
 
 export interface Users {
   get(name: string): Promise<User | undefined>
-  /** In the order of their names. */
+  /** Returns the users in the order of their names. */
   list(): Promise<readonly User[]>
-  /** As of Clients. */
+  /** Changes, adds or removes a user, with the rules of `Clients.change`. */
   change(name: string, change: (user: User | undefined) => User | undefined): Promise<User | undefined>
 }
 

@@ -1,11 +1,11 @@
-/** Numbers of double precision: their neighbours, and as text that is compared like them. */
+/** Double-precision numbers: their neighbours, and a text form that sorts in the order of the numbers. */
 const view = new DataView(new ArrayBuffer(8))
 const SIGN = 1n << 63n
 const ALL = (1n << 64n) - 1n
 
-/** 16 hexadecimal digits. */
+/** Returns 16 hexadecimal digits, which sort in the order of the numbers. */
 export function encodeDouble(value: number): string {
-  // -0 is 0.
+  // Adding 0 turns -0 into 0: both are the same value.
   view.setFloat64(0, value + 0)
   const bits = view.getBigUint64(0)
   return (bits & SIGN ? bits ^ ALL : bits | SIGN).toString(16).padStart(16, '0')
@@ -17,10 +17,10 @@ export function decodeDouble(text: string): number {
   return view.getFloat64(0)
 }
 
-/** The largest double below; infinities stay. */
+/** Returns the largest double below the value; infinities stay. */
 export const nextDoubleBelow = (value: number): number => -nextDoubleAbove(-value)
 
-/** The smallest double above; infinities stay. */
+/** Returns the smallest double above the value; infinities stay. */
 export function nextDoubleAbove(value: number): number {
   if (!Number.isFinite(value)) return value
   if (value === 0) return Number.MIN_VALUE

@@ -1,10 +1,13 @@
 /**
- * The pulse of what follows a store: every minute one goes the way of all writes into each index. By what an index has of it is known since when
- * writes may be missing from it, and whether it was set back.
+ * Heartbeats: markers that are written every minute and reach each index on the same path as all writes. The latest one in an index shows
+ * two facts: since when versions may be missing there, and whether the index was returned to an earlier state.
  */
 
-/** A part of a pulse, in a place of the stream of its own. `sent`: ms since 1970, the number of the pulse. `before`: of the one ahead of it in its place. */
+/**
+ * Part of a heartbeat, for one partition of the change stream. `place`: number of the part. `sent`: milliseconds since 1970, the same for
+ * all parts. `before`: `sent` of the previous heartbeat in this place.
+ */
 export type ShardHeartbeat = { readonly place: number; readonly sent: number; readonly before?: number }
 
-/** Type → the identity of its index, and the latest pulse it was seen to have. */
+/** Identity of the index and the latest heartbeat seen in it, by resource type. */
 export type IndexHeartbeats = Readonly<Record<string, { readonly identity: string; readonly sent: number }>>

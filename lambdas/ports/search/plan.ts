@@ -1,6 +1,6 @@
 /**
- * The search plan: what a FHIR search means once every FHIR rule has been applied. Back ends receive only these shapes.
- * Strings are compared by code point; intervals are half-open; `low` and `high` of spans are milliseconds since 1970, ±Infinity where open.
+ * The search plan: a FHIR search after all FHIR rules have been applied. Search indices receive only these shapes. Strings are compared by
+ * code point; intervals are half-open; `low` and `high` of spans are milliseconds since 1970, ±Infinity where open.
  */
 
 export type Predicate =
@@ -8,16 +8,21 @@ export type Predicate =
   | { readonly kind: 'not'; readonly of: Predicate }
   /** Some key of the field is one of these. */
   | { readonly kind: 'key'; readonly field: string; readonly oneOf: readonly string[] }
-  /** Some key of the field lies in [from, to); no `to`: up to the end. */
+  /** Some key of the field lies in [from, to). Without `to` the range has no upper end. */
   | { readonly kind: 'keyRange'; readonly field: string; readonly from: string; readonly to?: string }
-  /** Some key of the field has `text` in it. */
+  /** Some key of the field contains `text`. */
   | { readonly kind: 'contains'; readonly field: string; readonly text: string }
-  /** Some interval of the field lies within, or has a point in common with, [low, high). A number is a point: low = high, within and intersects then mean low ≤ x < high. */
+  /**
+   * Some interval of the field lies within [low, high), or intersects it. A number may be a point (low = high): both relations then mean
+   * low ≤ x < high.
+   */
   | (RangeTest & { readonly field: string })
   | { readonly kind: 'near'; readonly field: string; readonly latitude: number; readonly longitude: number; readonly metres: number }
-  /** The parameter had a value. */
+  /** The parameter has a value. */
   | { readonly kind: 'present'; readonly field: string }
-  /** One entry of the field has this key (absent: any), all these labels, and each of its intervals passes the test of its place. */
+  /**
+   * One entry of the field has this key (absent: any) and all these labels, and each of its intervals passes the test at the same index.
+   */
   | {
       readonly kind: 'tuple'
       readonly field: string
@@ -27,10 +32,10 @@ export type Predicate =
     }
   | { readonly kind: 'compartment'; readonly oneOf: readonly string[] }
 
-/** `whole`: some label is the text; else some label begins with it. */
+/** `whole`: some label equals the text; otherwise some label begins with it. */
 export type LabelTest = { readonly text: string; readonly whole: boolean }
 
-/** As of `span` and `number`; an interval of a `number` may be a point. */
+/** Test of an interval in a `span` or `number` field. An interval of a `number` may be a point. */
 export type RangeTest = {
   readonly kind: 'span' | 'number'
   readonly relation: 'within' | 'intersects'
@@ -40,25 +45,25 @@ export type RangeTest = {
 
 export type SortKey = { readonly field: string; readonly descending: boolean }
 
-/** The sort values of the last hit of a page, then its type and id. */
+/** Position of a hit in the sorted results: its sort values, then its type and id. The next page continues after the last one. */
 export type HitPosition = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }
 
-/** What of each type may be found: of a type that is not named, nothing. */
+/** Resources that the caller may see, by type. A type without a rule is hidden. */
 export type AccessRules = 'everything' | Readonly<Record<string, Predicate>>
 
-/** What is looked for, without how it is shown. */
+/** Selection of resources, without sorting and paging. */
 export type Matching = {
   readonly tenant: string
   readonly types: readonly string[]
   readonly where: Predicate
-  /** Narrows `where`: of who asks. */
+  /** Restricts `where` to the resources that the caller may see. */
   readonly access: AccessRules
 }
 
-/** The subject of one lookup in the index. `field`: the field of groups or of a stage. */
+/** Everything that one lookup in the index depends on. `field`: field of the groups, or of the values that it collects. */
 export type SearchSubject = Matching & { readonly order?: readonly SortKey[]; readonly field?: string }
 
-/** Nothing but what is looked for. Every part has its name here: one that is added does not compile until it has. */
+/** Returns only the selection. The result type requires every part: a new one does not compile until it is copied here. */
 export const matchingOf = ({
   tenant,
   types,
@@ -71,47 +76,47 @@ export const matchingOf = ({
   access,
 })
 
-/** What resources of a type must meet. */
+/** Returns the predicate that resources of a type must match: the criteria and the caller's access. */
 export function predicateOf({ where, access }: Pick<Matching, 'where' | 'access'>, type: string): Predicate {
   const rule = ruleOf(access, type)
   return isAlwaysTrue(rule) ? where : and(where, rule)
 }
 
-/** Each once. */
+/** Returns the access rules of the types, each once. */
 export const rulesOf = ({ types, access }: Pick<Matching, 'types' | 'access'>): readonly Predicate[] =>
   access === 'everything' ? [] : [...new Set(types.map((type) => ruleOf(access, type)))]
 
 export const ruleOf = (access: AccessRules, type: string): Predicate =>
   access === 'everything' ? ALWAYS_TRUE : (access[type] ?? ALWAYS_FALSE)
 
-/** `eventual`: what is known by now is enough, where an index would wait until it has come further. */
+/** `eventual`: the index answers from its current state, without waiting until it has caught up. */
 export type Freshness = { readonly eventual?: true }
 
 export type Plan = Matching &
   Freshness & {
-    /** Ties, and everything when empty, are in the order of type, then id. Missing values stand last, ascending and descending. */
+    /** Ties are sorted by type, then id; so is everything if the order is empty. Missing values come last, ascending and descending. */
     readonly order: readonly SortKey[]
     readonly limit: number
     readonly after?: HitPosition
     readonly skip?: number
     /** `estimate`: exact up to 10,000, absent above. */
     readonly total: 'none' | 'estimate' | 'accurate'
-    /** Whether it is also asked what is in the index for certain (ports/search/heartbeat.ts). */
+    /** Whether the result also reports how current the index is (ports/search/heartbeat.ts). */
     readonly pulse?: true
   }
 
-/** Where a page of groups ended: the first hit of its last group, and that group's key. */
+/** Position at the end of a page of groups: the first hit of its last group, and the key of that group. */
 export type GroupPosition = { readonly position: HitPosition; readonly key: string }
 
 export type GroupPlan = Matching &
   Freshness & {
-    /** Of IndexDocument.groups. */
+    /** Field in `IndexDocument.groups`. */
     readonly field: string
-    /** The order of the hits in each group. Groups stand in the order of their first hits, and those with the same one in that of their keys. */
+    /** Order of the hits in each group. Groups are sorted by their first hits, and groups with the same first hit by their keys. */
     readonly order: readonly SortKey[]
-    /** Hits of each group, at least one. */
+    /** Maximum hits of each group, at least one. */
     readonly hits: number
-    /** Groups. */
+    /** Maximum groups of the page. */
     readonly limit: number
     readonly after?: GroupPosition
     readonly skip?: number
@@ -124,11 +129,11 @@ export const isAlwaysFalse = (p: Predicate): boolean => p.kind === 'some' && p.o
 
 export const and = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
 export const or = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })
-/** The conditions that must all hold. */
+/** Returns the conditions that must all hold. */
 export const conjunctsOf = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjunctsOf) : [p])
 export const not = (of: Predicate): Predicate => ({ kind: 'not', of })
 
-/** By code point, as indexes compare UTF-8. */
+/** Compares by code point, because indices compare UTF-8. */
 export function compareText(a: string, b: string): number {
   const end = Math.min(a.length, b.length)
   for (let i = 0; i < end; i++) {
@@ -139,10 +144,10 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** Surrogates stand for characters above all others. */
+/** Moves surrogates above all other code units: they encode the highest code points. */
 const codePointOrder = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
 
-/** Negative when `a` stands before `b`. */
+/** Returns a negative number if `a` comes before `b`. */
 export function comparePositions(a: HitPosition, b: HitPosition, order: readonly SortKey[]): number {
   for (let i = 0; i < order.length; i++) {
     const compared = compareValues(a.values[i] ?? null, b.values[i] ?? null, order[i]!.descending)
@@ -151,7 +156,7 @@ export function comparePositions(a: HitPosition, b: HitPosition, order: readonly
   return compareText(a.type, b.type) || compareText(a.id, b.id)
 }
 
-/** Missing values last, ascending and descending. */
+/** Sorts missing values last, ascending and descending. */
 function compareValues(a: string | number | null, b: string | number | null, descending: boolean): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null)
   const compared = typeof a === 'number' && typeof b === 'number' ? a - b : compareText(String(a), String(b))
@@ -160,7 +165,7 @@ function compareValues(a: string | number | null, b: string | number | null, des
 
 const EARTH = 6_371_008.8
 
-/** Haversine, on a sphere of the Earth's mean radius in metres. */
+/** Returns the haversine distance on a sphere with the Earth's mean radius, in metres. */
 export function metresBetween(
   a: readonly [latitude: number, longitude: number],
   b: readonly [latitude: number, longitude: number],

@@ -3,17 +3,17 @@
  *
  * Guarantees
  * - `apply` is idempotent and order-tolerant: replays and reorderings end at each resource's highest version.
- * - `find` returns live resources the plan's predicate holds on (search/evaluate.ts is its meaning), in the plan's order, at most
- *   `limit`, strictly after `after`. Deleted resources and other tenants are never found.
+ * - `find` returns live resources that match the plan's predicate (search/evaluate.ts defines its meaning), in the plan's order, at most
+ *   `limit`, strictly after `after`. It never finds deleted resources or those of other tenants.
  * - `groups` is exact: every match is in the group of each of its keys, none in another, and sizes count them all.
- * - What `caughtUp` reported as visible is seen by every later `find`.
- * - The index never decides what a value means: it compares keys by code point and numbers by value.
+ * - Every later `find` sees the versions that `caughtUp` reported as visible.
+ * - The index never interprets values: it compares keys by code point and numbers by value.
  */
 import type { Freshness, GroupPlan, HitPosition, Matching, Plan, SearchSubject } from './plan.ts'
 
 export type SortValues = { readonly low: string | number; readonly high: string | number }
 
-/** What search/documents/extract.ts makes of a resource version: dumb values only. */
+/** Values that search/documents/extract.ts extracts from a version of a resource. The index can use them without any FHIR rule. */
 export type IndexDocument = {
   readonly tenant: string
   readonly type: string
@@ -22,28 +22,28 @@ export type IndexDocument = {
   /** Milliseconds since 1970, UTC. */
   readonly lastUpdated: number
   readonly deleted: boolean
-  /** Matched exactly, by prefix, by range or by containment; each at most 8,000 characters. */
+  /** Values that are matched exactly, by prefix, by range or by containment; each at most 8,000 characters. */
   readonly keys: Readonly<Record<string, readonly string[]>>
-  /** Half-open intervals in milliseconds. */
+  /** Half-open intervals, in milliseconds since 1970. */
   readonly spans: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
   readonly numbers: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
   readonly points: Readonly<Record<string, readonly (readonly [latitude: number, longitude: number])[]>>
-  /** Values that are matched together. */
+  /** Values that must match together, in the same entry. */
   readonly tuples: Readonly<Record<string, readonly Tuple[]>>
-  /** The groups the resource belongs to, by what it is grouped by: `code:code`, `code:system`. */
+  /** Keys of the groups that the resource belongs to, by grouping: `code:code`, `code:system`. */
   readonly groups: Readonly<Record<string, readonly string[]>>
   /** Sort values by parameter code: ascending by low, descending by high. */
   readonly order: Readonly<Record<string, SortValues>>
-  /** Parameter codes that had a value. */
+  /** Codes of the parameters that have a value. */
   readonly present: readonly string[]
   readonly compartments: readonly string[]
-  /** The number of the parameter registry it was extracted with. */
+  /** Number of the parameter registry that the extraction used. */
   readonly registry: number
-  /** The resource, for indexes that keep it so that a search needs no second read. */
+  /** The resource, for indices that store it so that a search needs no second read. */
   readonly body: Uint8Array
 }
 
-/** Intervals are half-open; those of numbers may be points. Labels hold no line break. */
+/** Intervals are half-open; those of numbers may be points. Labels contain no line break. */
 export type Tuple = {
   readonly key: string
   readonly labels: readonly string[]
@@ -55,37 +55,40 @@ export type Hit = {
   readonly id: string
   readonly version: number
   readonly position: HitPosition
-  /** Absent where the index does not keep bodies: read the version from the store. */
+  /** Absent if the index does not store bodies: read the version from the store. */
   readonly body?: Uint8Array
 }
 
-/** `lag`: acknowledged versions that were not looked at, where that was allowed and is known. */
+/** `lag`: acknowledged versions that the search did not cover. Present only if the plan permits that and the number is known. */
 type Page = { readonly more: boolean; readonly lag?: number }
 
-/** `pulse`: where it was asked for, what was acknowledged before this instant is in what was searched: ms since 1970. Absent: nobody knows. */
+/**
+ * `pulse`: milliseconds since 1970. The search covered everything acknowledged before it. Absent if the plan did not request it, or if it
+ * is unknown.
+ */
 export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number; readonly pulse?: number }
 
-/** `size`: matches in it. `hits`: the first of them. */
+/** `size`: number of matches in the group. `hits`: the first of them. */
 export type HitGroup = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }
 
-/** `total`: matches, whether in a group or not. */
+/** `total`: number of matches, whether they belong to a group or not. */
 export type GroupPage = Page & { readonly groups: readonly HitGroup[]; readonly total: number }
 
 export interface SearchIndex {
   apply(documents: readonly IndexDocument[]): Promise<void>
   find(plan: Plan): Promise<HitPage>
-  /** Distinct keys of a field among the matches, in no order, at most `limit` of them. */
+  /** Returns distinct keys of a field among the matches, in no particular order, at most `limit` of them. */
   distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]>
-  /** What `find` would ask the engine, for people. */
+  /** Returns the queries that `find` would send to the engine, in readable form. */
   explain(plan: Plan): Promise<readonly string[]>
-  /** TooManyGroups: more than 65,535. */
+  /** Throws TooManyGroups if there are more than 65,535 groups. */
   groups(plan: GroupPlan): Promise<GroupPage>
   /**
-   * Waits until everything acknowledged before the call, or up to `tokens`, is visible. Returns false if it is not after `patience`
-   * milliseconds. An index with a time limit of its own throws IndexBehind or SearchTooCostly instead. `tenant`: the index may skip waiting for other
-   * tenants.
+   * Waits until everything acknowledged before the call, or up to `tokens`, is visible. Returns false if it is not visible after `patience`
+   * milliseconds. An index with its own time limit throws IndexBehind or SearchTooCostly instead. `tenant`: the index may skip waiting for
+   * other tenants.
    */
   caughtUp(tokens: readonly string[], patience: number, tenant?: string): Promise<boolean>
-  /** Codes of parameters by which documents of another release may not be found. Absent: they never are of another. */
+  /** Returns the codes of parameters by which documents of another release may not be found. Absent: the index never has such documents. */
   readonly outdated?: (asked: SearchSubject) => Promise<readonly string[]>
 }

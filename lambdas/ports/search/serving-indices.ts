@@ -1,26 +1,26 @@
 /**
- * Which index answers for which type: what all processes agree on apart from the engine that holds the indices, so that one that is lost,
- * empty or another's is not taken for an index without documents.
+ * Serving index of each resource type. All processes share this record, which is stored apart from the search engine. So an index that is
+ * lost, empty or foreign is not mistaken for an index without documents.
  */
 export type ServingIndices = {
-  /** Of the index a type comes to have when its first document is written. */
+  /** Identity of the index that a type gets with its first document. */
   readonly identity: string
-  /** Types that have an index → its identity. A search of any of them fails where that is not there. */
+  /** Identity of the serving index, by type. Searches of a type fail if its index does not exist. */
   readonly types: Readonly<Record<string, string>>
-  /** Those of `types` whose index was lost, and is not made again yet. */
+  /** Types among `types` whose index is lost and not rebuilt yet. */
   readonly lacking: readonly string[]
-  /** Identities nobody goes by any more. */
+  /** Identities that are no longer in use. */
   readonly former: readonly string[]
-  /** How many times the store was set back to an earlier time. Absent: never. */
+  /** Restore generation: how often the store was returned to an earlier time. Absent: never. */
   readonly epoch?: number
-  /** Those of `types` whose index may know what the store, which was set back, does not have. */
+  /** Types among `types` whose index is unreconciled: it may hold versions that the restored store lacks. */
   readonly ahead?: readonly string[]
 }
 
 export interface IndexRegister {
-  /** The types have an index of this identity, which is there already. What they came to. */
+  /** Registers the indices of these types, which exist already under this identity. Returns the resulting record. */
   begun(types: readonly string[], identity: string): Promise<ServingIndices>
-  /** Type → the identity its index was missed under: where that still counts, the index is made again under another. */
+  /** Reports missing indices, as type and identity. An index that is still registered with this identity is rebuilt under a new one. */
   lost(missing: Readonly<Record<string, string>>): Promise<void>
 }
 

@@ -1,14 +1,14 @@
 /**
- * Audit records, apart from the logs: one per request, and more if its names do not fit into one. They hold no content: neither bodies
- * nor values of parameters.
+ * Audit records, stored apart from the logs: one per request, and more if its names do not fit into one. They hold no content: neither
+ * bodies nor values of parameters.
  *
  * Guarantees
- * - Records come out whole, each once, those of one process in the order they went in; what could not be written is kept and tried again.
- *   `close` writes what is still held.
- * - `batched`: nothing waits and nothing fails. A process that is killed takes with it what it had not written yet, of a short time; where
- *   processes sleep between requests, each answer waits until its record is written or was told of.
- * - `strict`: `prepare` fails with NotRecorded where a record could not be kept now; each that succeeds is followed by one `record`, which
- *   resolves when all records of the request are kept for good, and fails with NotRecorded when that could not be done.
+ * - Records are written whole, each once, those of one process in order. Records that could not be written are retained and tried again.
+ *   `close` writes the remaining ones.
+ * - `batched`: no request waits or fails. A process that is killed loses the records of its last moments. If processes sleep between
+ *   requests, each response waits until its record is written or reported as unwritten.
+ * - `strict`: `prepare` fails with NotRecorded if a record could not be stored now. Each `prepare` that succeeds is followed by one
+ *   `record`. That call resolves when all records of the request are stored permanently. It fails with NotRecorded if that is impossible.
  */
 export type AuditDurability = 'batched' | 'strict'
 
@@ -19,48 +19,48 @@ export type AuditRecord = {
   readonly tenant: string
   /** Absent in open mode. */
   readonly client?: string
-  /** The name a user logs in with, and the id that stays; of a client that asks for itself its own. */
+  /** Login name of the user. `subject`: permanent id of the user. A client that acts for itself is its own subject. */
   readonly user?: string
   readonly subject?: string
-  /** Of who asked the authorization server, where it is known: an IP address. */
+  /** IP address of the caller of the authorization server, if it is known. */
   readonly address?: string
-  /** Who ran a command: the user of the machine. */
+  /** Operating system user that ran a command. */
   readonly operator?: string
-  /** What the token is for, with spaces between. */
+  /** Scopes of the token, separated by spaces. */
   readonly scopes?: string
-  /** In context: an id. */
+  /** Id of the patient in context. */
   readonly patient?: string
   readonly interaction: string
-  /** Of a search or a history of a type, a create that failed, and the like: the resource type the URL names. */
+  /** Resource type in the URL, for a request without a resource: a search, the history of a type, a failed create. */
   readonly type?: string
-  /** `Patient/1`: the resource the URL names, or the one that was written. */
+  /** `Patient/1`: the resource that the URL names, or that the request wrote. */
   readonly key?: string
   /**
-   * `Patient/1` …: patients with data that the request wrote or its answer shows, and patients that its URL or criteria name. For a Bundle, those
-   * of its entries. A login page that shows patients of several tenants names the tenant too: `north/Patient/1`.
+   * `Patient/1` …: patients with data that the request wrote or the response shows, and patients that the URL or the criteria name. For a
+   * Bundle, those of its entries. A login page that shows patients of several tenants names the tenant too: `north/Patient/1`.
    */
   readonly patients?: readonly string[]
-  /** Resources that a Bundle wrote. `written`: how many they are. */
+  /** Resources that a Bundle wrote. `written`: their number. */
   readonly keys?: readonly string[]
   readonly written?: number
-  /** Resources that reads of a Bundle name. */
+  /** Resources that the reads of a Bundle name. */
   readonly reads?: readonly string[]
   /** Names of the parameters, `?` for names that the server does not know. Never their values. */
   readonly parameters?: readonly string[]
-  /** A keyed digest of each query that has criteria, those of a Bundle's entries too. Equal queries have equal digests. */
+  /** Keyed digest of each query that has criteria, those of a Bundle's entries too. Equal queries have equal digests. */
   readonly queries?: readonly string[]
-  /** Id of the export that it began, asked for, cancelled, or read a file of. */
+  /** Id of the export that the request started, polled, cancelled, or downloaded a file of. */
   readonly job?: string
   readonly level?: 'system' | 'patient' | 'group'
-  /** `Group/1`: the Group that is exported. */
+  /** `Group/1`: the exported Group. */
   readonly group?: string
-  /** Number of this record, from 1, and of all records, if the request has several. All name the same request, and share its other fields. */
+  /** Number of this record, from 1, and of all records, if the request has several. All share the request id and the other fields. */
   readonly part?: number
   readonly parts?: number
   readonly status: number
-  /** Of the authorization server: what became of it, as `invalid_client` or `logged in`. */
+  /** Result of a request to the authorization server, such as `invalid_client` or `logged in`. */
   readonly outcome?: string
-  /** Milliseconds from the request's arrival to its answer. */
+  /** Milliseconds from the arrival of the request to its response. */
   readonly duration: number
 }
 
@@ -72,9 +72,12 @@ export const MAX_AUDIT_RECORD_BYTES = 8_000 + MAX_AUDIT_NAMES_BYTES
 export const reservedBytesOf = (interaction: string): number => (interaction === 'bundle' ? MAX_AUDIT_RECORD_BYTES : 9_000)
 
 export interface AuditLog {
-  /** Before anything is done for a request that arrived at this instant (ms since 1970). `interaction`: that of its record. */
+  /**
+   * Prepares the record of a request that arrived at this instant (ms since 1970), before anything is done for it. `interaction`: that of
+   * its record. Returns undefined if there is nothing to wait for.
+   */
   prepare(at: number, interaction: string): Promise<void> | undefined
-  /** All records of one request. */
+  /** Takes all records of one request. Returns undefined if there is nothing to wait for. */
   record(...records: readonly [AuditRecord, ...(readonly AuditRecord[])]): Promise<void> | undefined
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
-/** What may be written down as hosts behind our own walls that are asked all the same. */
+/** Configured hosts in private networks that the server may connect to. */
 import { isIP } from 'node:net'
 
-/** Names and networks, separated by commas. undefined where one is neither. */
+/** Parses names and networks, separated by commas. Returns undefined if an entry is neither. */
 export function hostsOf(text: string): readonly string[] | undefined {
   const hosts = text
     .split(',')
@@ -12,7 +12,7 @@ export function hostsOf(text: string): readonly string[] | undefined {
 
 type Network = { readonly address: string; readonly length: number }
 
-/** undefined: it is none. An address alone is a network of one. */
+/** Parses a network. An address alone is a network of one. Returns undefined if the text is no network. */
 export function networkOf(text: string): Network | undefined {
   const [address = '', length, ...rest] = text.split('/')
   const version = isIP(address)
@@ -21,5 +21,5 @@ export function networkOf(text: string): Network | undefined {
   return { address, length: length === undefined ? longest : Number(length) }
 }
 
-/** What ends in digits is an address that is written otherwise. */
+/** Whether the text is a host name. A name that ends with a numeric part is an address in another notation. */
 const isName = (text: string): boolean => /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(text) && !/(?:^|\.)\d+$/.test(text) && text.length <= 253

@@ -1,5 +1,5 @@
 /**
- * Digests of queries, for audit records: a reader without the key cannot find the query by trying.
+ * Digests of queries for audit records. A reader without the key cannot find the query by guessing.
  *
  * Guarantees: equal texts have equal digests, for as long as the server keeps its key. A digest has 22 characters of `[A-Za-z0-9_-]`.
  */

@@ -1,39 +1,40 @@
 /**
- * The keys our tokens are signed with: RSA of 2,048 bits, RS256. What is secret stays behind the port. When a key is used, and until when it
- * is published, is auth/tokens/key-rotation.ts's to say.
+ * Keys that sign the tokens of the server: RSA of 2,048 bits, RS256. Private keys stay behind the port. auth/tokens/key-rotation.ts decides
+ * when a key is used, and until when it is published.
  *
- * Guarantees: a key that `make` resolved with is in each later `list`, in any process, until it is removed; `sign` works for each that is.
+ * Guarantees: each later `list`, in any process, contains a key that `make` returned, until it is removed. `sign` works for every listed
+ * key.
  */
 
-/** A public key. https://www.rfc-editor.org/rfc/rfc7517 */
+/** Public key. https://www.rfc-editor.org/rfc/rfc7517 */
 export type PublicKey = {
   readonly kty: 'RSA'
   readonly n: string
   readonly e: string
   readonly alg: 'RS256'
   readonly use: 'sig'
-  /** Its thumbprint: https://www.rfc-editor.org/rfc/rfc7638 */
+  /** Thumbprint of the key: https://www.rfc-editor.org/rfc/rfc7638 */
   readonly kid: string
 }
 
-/** Milliseconds since 1970. `retiredAt`: nothing is signed with it from then on; it may lie ahead. */
+/** Times in milliseconds since 1970. `retiredAt`: from then on the key signs nothing; it may lie in the future. */
 export type SigningKey = { readonly key: PublicKey; readonly madeAt: number; readonly retiredAt?: number }
 
-/** The oldest first; of one age in the order of their kids. */
+/** Sorts the oldest key first, and keys of the same age by their kids. */
 export const compareKeyAges = (a: SigningKey, b: SigningKey): number => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1)
 
-/** What functions that verify are given. */
+/** Public keys, for the functions that only verify tokens. */
 export interface PublishedKeys {
-  /** By age. */
+  /** Returns the keys, the oldest first. */
   list(): Promise<readonly SigningKey[]>
 }
 
 export interface SigningKeys extends PublishedKeys {
-  /** RSASSA-PKCS1-v1_5 with SHA-256. Error where there is no such key. */
+  /** Signs with RSASSA-PKCS1-v1_5 and SHA-256. Throws if the key does not exist. */
   sign(kid: string, data: Uint8Array): Promise<Uint8Array>
   make(at: number): Promise<SigningKey>
-  /** The last `at` counts. Nothing happens where there is no such key. */
+  /** Sets `retiredAt`. The last call applies. Does nothing if the key does not exist. */
   retire(kid: string, at: number): Promise<void>
-  /** Nothing happens where there is no such key. */
+  /** Removes the key. Does nothing if it does not exist. */
   remove(kid: string): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The versions of a store in the order they were committed, from which an index is fed. */
+/** Change feed: the versions of a store in the order in which they were committed. Indices are filled from it. */
 import type { ResourceVersion } from './resource-store.ts'
 
 export type Change = { readonly position: number; readonly version: ResourceVersion }
@@ -6,17 +6,17 @@ export type Change = { readonly position: number; readonly version: ResourceVers
 /** Selects the versions of one tenant, or of all tenants except some. */
 export type FeedTenants = { readonly only: string } | { readonly except: readonly string[] }
 
-/** A part of the feed. `upTo`: `changes` holds every selected version after the position asked for and up to this position. */
+/** Part of the feed. `upTo`: `changes` holds every selected version after the requested position and up to this one. */
 export type FeedPart = { readonly changes: readonly Change[]; readonly upTo: number }
 
 /**
  * Guarantees
  * - Positions rise with every committed version; the versions of one commit are adjacent; a position never gets a version later.
- * - `changes` returns what follows `after` (0: from the start), at most `limit` versions and about `limit` × 64 KB.
- * - `changesOf` returns the selected versions after `after`, within the same limits. A caller that continues at `upTo` gets each of them once
- *   and reaches the end of the feed. One call examines a bounded number of positions, so a part may be empty before the end.
+ * - `changes` returns the versions after `after` (0: from the start), at most `limit` versions and about `limit` × 64 KB.
+ * - `changesOf` returns the selected versions after `after`, within the same limits. A caller that continues at `upTo` gets each of them
+ *   once and reaches the end of the feed. One call examines a bounded number of positions, so a part may be empty before the end.
  * - `tenantsIn` returns the tenants that have versions after one position and up to another.
- * - A version that is damaged comes without a body; a place that cannot be read at all is Damaged.
+ * - A damaged version comes without a body. A position that cannot be read at all throws Damaged.
  */
 export interface ChangeFeed {
   changes(after: number, limit: number): readonly Change[]

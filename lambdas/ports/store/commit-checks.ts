@@ -1,4 +1,4 @@
-/** The RangeError that `ResourceWriter.commit` promises. */
+/** Check that throws the RangeError which `ResourceWriter.commit` promises. */
 import type { UniquenessGuard, Write } from './resource-store.ts'
 
 export function checkCommit(writes: readonly Write[], guards: readonly UniquenessGuard[]): void {

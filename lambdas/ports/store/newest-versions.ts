@@ -1,10 +1,10 @@
-/** Of several versions of a resource the highest: what indexes keep of a batch. */
+/** Highest version of each resource in a batch: indices ignore the others. */
 
 type Key = { readonly tenant: string; readonly type: string; readonly id: string }
 
-/** In the order in which the resources were first met. */
+/** Returns the item with the highest version of each resource, in the order in which the resources first occur. */
 export function newestVersionsOf<T extends Key>(items: readonly T[], versionOf: (item: T) => number): readonly T[] {
-  // Nearly always all are different: then no names are made.
+  // Fast path: the ids nearly always differ, and then no names are needed.
   if (new Set(items.map(({ id }) => id)).size === items.length) return items
   const newest = new Map<string, T>()
   for (const item of items) {
@@ -15,5 +15,5 @@ export function newestVersionsOf<T extends Key>(items: readonly T[], versionOf: 
   return [...newest.values()]
 }
 
-/** Neither a type nor an id holds a space. */
+/** Returns a unique name: neither a type nor an id contains a space. */
 export const nameOf = ({ tenant, type, id }: Key): string => `${tenant} ${type} ${id}`

@@ -1,8 +1,9 @@
-/** From when on what was written until an instant is all there is: what an export waits for, so that two that follow each other miss nothing. */
+/** Settled instants: an export waits until its instant is settled, so that two consecutive exports miss no version. */
 export interface SettledVersions {
   /**
-   * Whether no version with lastUpdated ≤ instant can appear in the tenant any more: none is on its way in, and readers see all that were committed.
-   * `instant` has passed. A commit that comes with such a stamp later, however long it took, writes nothing: it is `late`, or Overloaded.
+   * Whether no version with lastUpdated ≤ instant can appear in the tenant any more: no such commit is in progress, and readers see all
+   * that were committed. `instant` lies in the past. A commit that arrives later with such a stamp writes nothing, however long it took: it
+   * is `late`, or throws Overloaded.
    */
   settled(tenant: string, instant: number): Promise<boolean>
 }

@@ -1,14 +1,14 @@
 /**
- * The tenants a store knows.
+ * Tenants that a store knows.
  *
  * Guarantees
- * - A tenant is there from the moment on when a commit of it resolved, whichever process made it, and whichever died since. One that has
- *   nothing may be there, too.
- * - Each comes once, and two listings give those they have in common in the same order.
+ * - A tenant is listed as soon as a commit of it has resolved, in any process, even one that has died since. A tenant without data may be
+ *   listed, too.
+ * - Each tenant is listed once. Two listings return the tenants that they share in the same order.
  */
 export interface StoredTenants {
   tenants(): AsyncIterable<string>
 }
 
-/** Everything belongs to it without tenancy, and did before there was any: a store always knows it. */
+/** Tenant that owns everything if tenancy is off, and everything from before tenancy was switched on. A store always lists it. */
 export const DEFAULT_TENANT = 'default'
