@@ -1,17 +1,17 @@
-/** Spreads the names of an audit record over as many records as they take. */
+/** Splits the names of an audit record over as many records as needed. */
 import { type AuditRecord, MAX_AUDIT_NAMES_BYTES } from '../ports/security/audit-log.ts'
 
 const FIELDS = ['parameters', 'queries', 'keys', 'reads', 'patients'] as const
 type Field = (typeof FIELDS)[number]
 
-/** Texts of one byte a character, without quotes. */
+/** Names by field. Each is text of one byte per character, without quotes. */
 export type AuditNames = Readonly<Record<Field, readonly string[]>>
 export type AuditRecords = readonly [AuditRecord, ...(readonly AuditRecord[])]
 
-/** Bytes of JSON beside a name: quotes and a comma. */
+/** Bytes of JSON around a name: quotes and a comma. */
 const BESIDE = 3
 
-/** Returns the record with these names. If they do not fit into it, returns several, which are numbered. */
+/** Returns one record with all names or, if they do not fit, several numbered records. */
 export function splitAuditRecord(record: AuditRecord, names: AuditNames): AuditRecords {
   const parts: (readonly [Field, string])[][] = [[]]
   let size = 0
@@ -30,6 +30,6 @@ export function splitAuditRecord(record: AuditRecord, names: AuditNames): AuditR
   return [numbered[0]!, ...numbered.slice(1)]
 }
 
-/** An empty list is left out. */
+/** Groups names by field. Fields without names are absent. */
 const namesIn = (part: readonly (readonly [Field, string])[]): Partial<AuditNames> =>
   Object.fromEntries([...Map.groupBy(part, ([field]) => field)].map(([field, named]) => [field, named.map(([, name]) => name)]))

@@ -1,4 +1,4 @@
-/** The audit records of a request: whole, whatever was sent. What does not fit into one is in further ones. */
+/** Audit records of a request. No name is left out: names that do not fit into one record go into further ones. */
 import { isAuthPath } from '../catalogue/routes.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
@@ -7,14 +7,14 @@ import type { VersionKey } from '../ports/store/resource-store.ts'
 import { type AuditNames, type AuditRecords, splitAuditRecord } from './audit-parts.ts'
 import type { Exchange } from './exchange.ts'
 
-/** How it ended. Milliseconds: `at` since 1970. */
+/** Result of a request. `at`: milliseconds since 1970. `duration`: milliseconds. */
 export type RequestResult = Pick<AuditRecord, 'at' | 'status' | 'duration'>
 
-/** Names in the URL and the parameters of a request; for a Bundle, those of its entries. */
+/** Names in the URL and the parameters of a request. For a Bundle, also those of its entries. */
 export type QueryNames = Pick<AuditNames, 'parameters' | 'queries' | 'reads' | 'patients'>
 export type QueryRecorder = (exchange: Exchange) => QueryNames
 
-/** Returns the records of a request: several where its names do not fit into one. */
+/** Returns the records of a request: several if its names do not fit into one. */
 export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResult, recorder: QueryRecorder = namesInUrl): AuditRecords {
   const { keys, ...single } = keysOf(exchange)
   const { patients: _, ...noted } = exchange.noted
@@ -33,7 +33,7 @@ export function auditRecordsOf(exchange: Exchange, { at, ...ended }: RequestResu
   return splitAuditRecord(record, { ...namesOf(exchange, recorder), keys: keys ?? [] })
 }
 
-/** Parameters of the authorization server are secrets, and about no patient. */
+/** Returns no parameters for the authorization server: they hold secrets. Patients are then those that the endpoint noted. */
 function namesOf(exchange: Exchange, recorder: QueryRecorder): QueryNames {
   if (isAuthPath(exchange.http.path)) return { parameters: [], queries: [], reads: [], patients: exchange.noted.patients ?? [] }
   const names = recorder(exchange)
@@ -43,7 +43,7 @@ function namesOf(exchange: Exchange, recorder: QueryRecorder): QueryNames {
 
 const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId(name.slice('Patient/'.length))
 
-/** Records requests without criteria: read, history and export read these parameters, and no others. */
+/** Recorder of requests without criteria. Read, history and export accept no parameters except NON_CRITERIA_PARAMETERS. */
 const namesInUrl: QueryRecorder = ({ fhir }) => ({
   parameters: [...new Set(fhir.parameters.map(([name]) => (NON_CRITERIA_PARAMETERS.has(name) ? name : UNKNOWN_NAME)))],
   ...{ queries: [], reads: [] },
@@ -54,13 +54,13 @@ export const NON_CRITERIA_PARAMETERS: ReadonlySet<string> = new Set(
   '_format _pretty _summary _elements _count _cursor _since _at _type _typeFilter _until _outputFormat mode profile'.split(' '),
 )
 
-/** In place of a name that the server does not know: it may be anything. */
+/** Placeholder for a parameter name that the server does not know. Such a name may contain anything. */
 export const UNKNOWN_NAME = '?'
 
 export const urlPatientsOf = ({ compartment = '', type, id }: Exchange['fhir']): readonly string[] =>
   type === 'Patient' && id !== undefined ? [`Patient/${id}`] : [compartment]
 
-/** Nothing where nobody is asked. */
+/** Returns no identity in open mode, and for requests without a token. */
 function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user' | 'subject' | 'scopes' | 'patient'> {
   if (token === undefined || (token.issuer === '' && http.arn === undefined)) return {}
   const { client, subject, scopes, user, patient } = token
@@ -73,21 +73,21 @@ function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user'
   }
 }
 
-/** Who guesses at a password or a secret is nobody yet. */
+/** Returns the address for the authorization server only: a client that guesses passwords or secrets has no other identity yet. */
 const fromWhere = ({ http: { path, address } }: Exchange): Pick<AuditRecord, 'address'> =>
   isAuthPath(path) && address !== undefined ? { address: cut(address, LONGEST_NAME) } : {}
 
-/** Bytes of JSON. Those of another issuer may be as long as its token. */
+/** Maximum bytes of JSON; longer values are cut. Values from another issuer may be as long as its token. */
 const LONGEST_NAME = 500
 const LONGEST_SCOPES = 4_000
 
-/** What is too long is told by its beginning, in letters that are a byte each. */
+/** Returns text within the limit as it is. Longer text is cut, and each of its characters is one byte of JSON. */
 function cut(text: string, longest: number): string {
   if (Buffer.byteLength(JSON.stringify(text)) <= longest) return text
   return `${text.slice(0, longest - 5).replace(/[^ !#-[\]-~]/g, '_')}...`
 }
 
-/** A URL may hold anything: what is neither a type nor an id is not written down. */
+/** Returns only valid types and ids, because a URL may contain anything. */
 function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<AuditRecord, 'type' | 'key' | 'keys' | 'written'> {
   if (interaction === 'bundle') return writtenBy(written)
   const only = written.length === 1 ? written[0] : undefined

@@ -1,4 +1,4 @@
-/** Who is let in, by the setting `access`: whoever has a token, a name at the gateway, or a way to this machine. */
+/** Authenticators, one per value of the setting `access`: access token, identity from the gateway, or open mode. */
 import { checkDefaultTenant } from '../access/verification/tenant-claim.ts'
 import { misplacedTokenError } from '../access/verification/token-errors.ts'
 import { implicitToken, type VerifiedToken } from '../access/verification/verified-token.ts'
@@ -7,7 +7,7 @@ import { parseParameterPairs } from '../search/query/parameter-pairs.ts'
 import type { HttpRequest } from './exchange.ts'
 import type { Authenticator } from './steps/authenticate.ts'
 
-/** Nobody is asked who they are: only for a server that this machine alone can reach. */
+/** Accepts every request without credentials. Safe only if no other machine can reach the server. */
 export const openAuthenticator: Authenticator = ({ headers }) => inOnlyTenant(OPEN, headers)
 
 const OPEN = implicitToken('open')
@@ -17,16 +17,16 @@ function inOnlyTenant(token: VerifiedToken, headers: HttpRequest['headers']): Ve
   return token
 }
 
-/** The gateway has verified a signature, and says whose it is. Where it says nothing, it has not, and nobody is let in. */
+/** Accepts the identity whose signature the gateway has verified. Throws FhirError 403 if the gateway names none. */
 export const gatewayAuthenticator: Authenticator = ({ arn, headers }) => {
   if (arn === undefined) throw fhirError(403, 'forbidden', 'The gateway does not say who asks')
   return inOnlyTenant(implicitToken(arn), headers)
 }
 
-/** Gets the header Authorization, and X-Tenant-Id where it was sent. */
+/** Verifies a token. `authorization`: value of that header. `tenant`: value of X-Tenant-Id, if sent. */
 export type VerifyToken = (authorization: string, tenant: string | undefined) => Promise<VerifiedToken>
 
-/** https://www.rfc-editor.org/rfc/rfc6750#section-2: in the URL, a token would stand in logs and histories. */
+/** Rejects tokens in the URL, because logs and browser histories would store them. https://www.rfc-editor.org/rfc/rfc6750#section-2 */
 export const tokenAuthenticator =
   (verify: VerifyToken): Authenticator =>
   ({ query, headers: { authorization, 'x-tenant-id': tenant } }) => {

@@ -1,4 +1,7 @@
-/** What node:http could not read as a request is answered as others are. https://nodejs.org/docs/latest-v24.x/api/http.html#event-clienterror */
+/**
+ * Answers connections with bytes that node:http cannot parse as a request.
+ * https://nodejs.org/docs/latest-v24.x/api/http.html#event-clienterror
+ */
 import { once } from 'node:events'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -6,7 +9,7 @@ import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { HttpResponse } from './exchange.ts'
 import { lengthOf } from './response-memory.ts'
 
-/** undefined: the client is gone. */
+/** Returns the error to send to the client, or undefined if the client is gone. */
 export function connectionErrorOf({ code = '' }: NodeJS.ErrnoException): FhirError | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return fhirError(408, 'timeout', 'The request did not come in time')
   if (code === 'HPE_HEADER_OVERFLOW') return fhirError(431, 'too-long', 'The URL and the headers are too long')
@@ -15,7 +18,7 @@ export function connectionErrorOf({ code = '' }: NodeJS.ErrnoException): FhirErr
   return code.startsWith('HPE_') ? fhirError(400, 'structure', 'This is not HTTP/1.1') : undefined
 }
 
-/** After the answers to what came before; then the connection is closed. */
+/** Sends the response after those to earlier requests of the connection, then closes the connection. */
 export async function answerConnection(socket: Duplex, latest: ServerResponse | undefined, response: HttpResponse): Promise<void> {
   if (latest !== undefined && !latest.writableFinished && !latest.destroyed) await once(latest, 'close')
   if (!socket.writable) return void socket.destroy()

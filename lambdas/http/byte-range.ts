@@ -1,15 +1,15 @@
-/** Parts of a file, and whether a client has it already. https://www.rfc-editor.org/rfc/rfc9110#section-13, #section-14 */
+/** Byte ranges of a file, and validators that a client sends. https://www.rfc-editor.org/rfc/rfc9110#section-13, #section-14 */
 
-/** Of a file: strong, with its quotes; an HTTP date. */
+/** Validators of a file. `etags`: strong, with quotes. `lastModified`: an HTTP date. */
 export type Validators = { readonly etags: readonly string[]; readonly lastModified: string }
 
-/** From the first byte to before the last. `beyond`: there is no such part. undefined: the file is sent whole. */
+/** Offset of the first byte, and offset after the last. `beyond`: the range lies outside the file. undefined: the file is sent whole. */
 export type ByteRange = readonly [from: number, to: number] | 'beyond' | undefined
 
-/** Maximum characters of the header. A longer one is answered 416. */
+/** Maximum characters of the header. A longer header is answered 416. */
 const LONGEST = 100
 
-/** Returns one range. Returns undefined for several ranges and for other texts, which send the whole file. */
+/** Returns the range of the header. Returns undefined for several ranges and for other text, so that the whole file is sent. */
 export function parseByteRange(range: string | undefined, size: number): ByteRange {
   if (range !== undefined && (range.length > LONGEST || /\d{16}/.test(range))) return 'beyond'
   const [, first = '', last = ''] = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/i.exec(range ?? '') ?? []
@@ -21,11 +21,11 @@ export function parseByteRange(range: string | undefined, size: number): ByteRan
 
 const suffix = (length: number, size: number): ByteRange => (length === 0 || size === 0 ? 'beyond' : [Math.max(0, size - length), size])
 
-/** Whether the part is of the file the client has the other part of. A date must be the very same. */
+/** Whether a range may be sent: If-Range is absent or names this same file. A date must be identical. */
 export const matchesIfRange = (ifRange: string | undefined, { etags, lastModified }: Validators): boolean =>
   ifRange === undefined || etags.includes(ifRange.trim()) || ifRange.trim() === lastModified
 
-/** If-None-Match decides alone where both are sent. */
+/** Whether the client already has this file. If-None-Match takes precedence over If-Modified-Since. */
 export function isNotModified(headers: Readonly<Record<string, string>>, { etags, lastModified }: Validators): boolean {
   const { 'if-none-match': noneMatch, 'if-modified-since': since } = headers
   if (noneMatch !== undefined)

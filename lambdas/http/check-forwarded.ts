@@ -1,4 +1,7 @@
-/** Rejects requests that a proxy forwards to a server in open mode: a proxy may rewrite Host. Separate from steps/check-host.ts, because AWS has no open mode. */
+/**
+ * Rejects requests that a proxy forwards to a server in open mode, because a proxy may rewrite Host.
+ * Separate from steps/check-host.ts, because AWS has no open mode.
+ */
 import { fhirError } from '../fhir/outcome.ts'
 import type { HttpRequest } from './exchange.ts'
 

@@ -1,27 +1,29 @@
 /**
- * The connections there are, in files and memory that have an end: where there are too many the one that asked nothing for longest is
- * closed for the new one, and where heads that are not whole are too many bytes, the longest is given up. What comes on one connection is
- * answered one after the other, as on many: a client that does not wait for its answers has no more of the server than others.
+ * Limits the number of connections and the memory of incomplete request heads. A head is the URL with the headers.
+ * Above the maximum of connections, the longest idle one is closed for the new one.
+ * Above the maximum of bytes, the longest heads are rejected.
+ * Requests of one connection run one after the other.
+ * A client that does not wait for its responses thus gets no larger share of the server.
  */
 import type { IncomingMessage } from 'node:http'
 import { yieldNow } from '../interactions/time-slices.ts'
 
 type Socket = IncomingMessage['socket']
 
-/** `most`: connections; `heads`: bytes of URLs and headers that are not whole; `tick`: milliseconds between two looks at them. */
+/** `most`: maximum connections. `heads`: maximum bytes of incomplete heads. `tick`: milliseconds between two checks of the heads. */
 export type ConnectionLimits = { readonly most: number; readonly heads: number; readonly tick: number }
 
-/** `latest`: the request that came last, while it is under way; `waiting`: requests behind others; `from`: bytes that were read of what is done. */
+/** `latest`: newest request, until it is answered. `waiting`: requests queued behind others. `from`: bytes that finished requests took. */
 type Connection = { latest: Promise<void> | undefined; waiting: number; from: number }
 
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #giveUp: (socket: Socket) => void
-  /** Those that asked last are last. */
+  /** Open connections. The most recently used one is last. */
   readonly #open = new Map<Socket, Connection>()
   #timer: NodeJS.Timeout | undefined
 
-  /** `giveUp`: tells a client that its head is not waited for. */
+  /** `giveUp`: rejects a connection when its incomplete head takes too much memory. */
   constructor(limits: ConnectionLimits, giveUp: (socket: Socket) => void) {
     this.#limits = limits
     this.#giveUp = giveUp
@@ -35,7 +37,7 @@ export class Connections {
     socket.once('close', () => this.#open.delete(socket))
   }
 
-  /** Works on a request when those before it are answered; on none whose client is gone by then. `work` never fails. */
+  /** Runs `work` after earlier requests of the connection are answered. Skips it if the client is gone by then. `work` must not reject. */
   inTurn(socket: Socket, work: () => Promise<void>): void {
     const connection = this.#open.get(socket)
     if (connection === undefined) return
@@ -47,11 +49,11 @@ export class Connections {
   }
 
   async #after(socket: Socket, connection: Connection, before: Promise<void>, work: () => Promise<void>): Promise<void> {
-    // Until then no more is read than has come.
+    // Read nothing more from the client until the earlier requests are answered.
     socket.pause()
     connection.waiting++
     await before
-    // However short it is: a client that sends 20,000 requests at once has no more of the thread than others.
+    // Yield even for short requests. A client that sends 20,000 at once gets no more of the thread than others.
     await yieldNow()
     if (--connection.waiting === 0) socket.resume()
     if (!socket.destroyed) await work()
@@ -63,7 +65,7 @@ export class Connections {
     if (this.#open.delete(socket)) this.#open.set(socket, connection)
   }
 
-  /** An answer on its way is not cut off as long as there is another. */
+  /** Closes the longest idle connection. Prefers one that has no response bytes left to send. */
   #closeOne(): void {
     let found: Socket | undefined
     for (const [socket, { latest }] of this.#open) {

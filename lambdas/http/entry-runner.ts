@@ -1,4 +1,4 @@
-/** Runs the entries of a Bundle: each through the steps its own interaction has for entries. */
+/** Runs the entries of a Bundle. Each entry passes the steps that its interaction has for entries. */
 import type { InteractionCode } from '../catalogue/routes.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
@@ -11,13 +11,13 @@ import { matchEntry } from './route-table.ts'
 import { exchangeOf } from './server.ts'
 import { type ReportError, toFhirError } from './steps/describe-errors.ts'
 
-/** Does the work, or says that there is no time for it, or no more. */
+/** Runs `work`. Throws if too little time is left to begin it, or if it takes too long. */
 export type TimeLimiter = <T>(work: () => Promise<T>) => Promise<T>
 
-/** Of requests that may take as long as they take. */
+/** Limiter of deployments in which requests have no time limit. */
 export const NO_TIME_LIMIT: TimeLimiter = (work) => work()
 
-/** `report`: gets what broke in an entry. `inTime`: of an entry. */
+/** Creates the runner of Bundle entries. `report`: receives faults of entries. `inTime`: limits the time of each entry. */
 export function entryRunner(
   interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>,
   steps: Steps,
@@ -33,7 +33,7 @@ export function entryRunner(
       entryPipeline(code, steps, (request) => Promise.resolve(request)),
     )
   }
-  // What breaks in one entry is no reason to fail the others, some of which are done.
+  // A fault in one entry must not fail the others, because some of them are already done.
   const through = async <T>(
     chains: ReadonlyMap<PipelineCode, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
@@ -71,7 +71,7 @@ function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly in
   return { interaction, exchange: { ...exchange, caller: callerIn(outer) } }
 }
 
-/** An entry is asked by whoever asks the Bundle: a field of it that is not named here does not compile. */
+/** Returns the caller of the Bundle, for which each entry runs. A field of Caller that is missing here does not compile. */
 const callerIn = ({
   tenant,
   client,
@@ -86,7 +86,10 @@ const callerIn = ({
   user,
 })
 
-/** A JSON Patch travels in a Bundle as a Binary, a FHIRPath Patch as Parameters. https://hl7.org/fhir/R4/http.html#jsonpatch-transaction */
+/**
+ * Returns the patch of an entry. In a Bundle, a JSON Patch is a Binary and a FHIRPath Patch is Parameters.
+ * https://hl7.org/fhir/R4/http.html#jsonpatch-transaction
+ */
 function patchOf(resource: { readonly resourceType: string; readonly data?: unknown }): unknown {
   if (resource.resourceType !== 'Binary') return resource
   if (typeof resource.data !== 'string') throw fhirError(400, 'required', 'The Binary of a patch has data', 'Binary.data')

@@ -1,4 +1,4 @@
-/** One request on its way through the pipeline. Steps replace `fhir`, `caller`, `pretty` and `part` as they learn more. */
+/** State of one request in the pipeline. Steps replace `fhir`, `caller`, `pretty` and `part` as they learn more. */
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { AuditFacts } from '../auth/endpoint.ts'
@@ -16,54 +16,54 @@ import type { ResponsePart } from '../search/query/response-part.ts'
 import type { SearchContextOf } from '../search/search-context.ts'
 
 export type HttpRequest = {
-  /** HEAD comes as GET: the server leaves the body out. */
+  /** HTTP method. HEAD arrives as GET, and the server omits the body. */
   readonly method: string
   readonly isHead?: boolean
-  /** Below the base, beginning with a slash, percent-encoded. */
+  /** Path below the base, beginning with a slash, percent-encoded. */
   readonly path: string
-  /** Without the question mark, percent-encoded. */
+  /** Query without the question mark, percent-encoded. */
   readonly query: string
-  /** Names in lower case; a repeated header joined by `, `. */
+  /** Names are in lower case. Values of a repeated header are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** The body was longer than the server reads, and is not here. */
+  /** True if the body is longer than the limit. `body` is then empty. */
   readonly bodyTooLong?: boolean
-  /** The gateway passed the body as text: bytes that are not UTF-8 have become U+FFFD. */
+  /** True if the gateway passed the body as text. Bytes that are not UTF-8 have then become U+FFFD. */
   readonly cameAsText?: boolean
-  /** Why its body was not read: whatever it is, the request is refused. */
+  /** Error of the check before the body is read. The request is rejected with it, regardless of the body. */
   readonly unread?: Error
-  /** Who asks, as the gateway says, which has verified it. */
+  /** Caller identity (ARN) that the gateway has verified. */
   readonly arn?: string
-  /** Of the peer, where it is known. */
+  /** IP address of the client, if known. */
   readonly address?: string
-  /** Why it is answered without being looked at: it is recorded like every other. */
+  /** Error that answers the request without processing it. The request is still recorded. */
   readonly refused?: Error
 }
 
-/** `body`: in pieces, which may be many and are never joined where others wait for the thread. */
+/** `body`: in pieces, possibly many. They are never joined in a process where other requests wait for the thread. */
 export type HttpResponse = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: readonly Uint8Array[]
-  /** Instead of a body. */
+  /** Sent instead of a body. */
   readonly stream?: ByteStream
 }
 
-/** A body that is read as it is sent. Without a length: as many bytes as come. */
+/** Body that is read while it is sent. `length`: number of bytes; absent if unknown. */
 export type ByteStream = { readonly length?: number; readonly pieces: () => AsyncIterable<Uint8Array> }
 
-/** `fallback` answers what no route matches. */
+/** Code of a pipeline. `fallback`: answers requests that reach no interaction. */
 export type PipelineCode = InteractionCode | AuthCode | 'fallback'
 
-/** The client's X-Request-Id, where it can be one. */
+/** Returns the client's X-Request-Id if it is valid, otherwise undefined. */
 export const clientRequestIdOf = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
   /^[\w.:-]{1,128}$/.test(given) ? given : undefined
 
-/** Where the server stands: what it calls itself, and how it reads texts. */
+/** Base URL of the server, and search contexts of its tenants. */
 export type Site = {
-  /** Without a slash at the end. */
+  /** Base URL without a trailing slash. */
   readonly baseUrl: string
-  /** As of now: parameters come and go. */
+  /** Returns the current search context of a tenant. Do not store it: custom parameters change at any time. */
   readonly reading: SearchContextOf
 }
 
@@ -73,38 +73,38 @@ export type Exchange = {
   readonly requestId: string
   readonly site: Site
   fhir: RequestContent
-  /** Undefined until a step has found out who asks: before, there is no request an interaction could be given. */
+  /** Undefined until a step has identified the caller. No interaction can run before. */
   caller: Caller | undefined
-  /** By which it was found out; undefined also where nobody has to say. */
+  /** Token that identified the caller. Also undefined if the interaction requires none and the client sent none. */
   token: VerifiedToken | undefined
-  /** What an endpoint of the authorization server, or a link, says, for the audit record. */
+  /** Facts for the audit record, from an endpoint of the authorization server or from a download link. */
   noted: AuditFacts
-  /** The versions the request made. */
+  /** Versions that the request created. */
   written: readonly WrittenVersion[]
-  /** Compartments of the resources that are shown. */
+  /** Compartments of the resources in the response. */
   about: readonly string[]
   /** Names in the requests of a Bundle's entries. */
   named: readonly RequestNames[]
-  /** The export the request began, or is about. */
+  /** Export that the request started or concerns. */
   job: ExportNames | undefined
-  /** Whether the client wants its answer indented. https://hl7.org/fhir/R4/http.html#pretty */
+  /** Whether the client wants indented JSON. https://hl7.org/fhir/R4/http.html#pretty */
   pretty: boolean
-  /** Of each resource that is shown. */
+  /** Part of each resource that the response shows, by _summary and _elements. */
   part: ResponsePart
 }
 
-/** TypeError where no step has found out who asks. */
+/** Returns the caller. Throws TypeError if no step has identified it. */
 export function callerOf({ caller, interaction }: Exchange): Caller {
   if (caller === undefined) throw new TypeError(`no step of ${interaction} finds out who asks`)
   return caller
 }
 
-/** What an interaction is given: who asks is part of it. */
+/** Returns the request for an interaction, with its caller. Throws TypeError if no step has identified the caller. */
 export function requestOf(exchange: Exchange, interaction: InteractionCode): FhirRequest {
   const { fhir, site, requestId } = exchange
   const caller = callerOf(exchange)
   return { ...fhir, ...caller, baseUrl: site.baseUrl, reading: site.reading(caller.tenant), requestId, interaction }
 }
 
-/** What a pipeline is made of. `after` and `onError` run in reverse order. */
+/** Element of a pipeline. `after` and `onError` run in reverse order of the steps. */
 export type Step = MiddlewareObj<Exchange, FhirResponse | HttpResponse>

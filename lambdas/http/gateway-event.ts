@@ -1,5 +1,5 @@
 /**
- * Requests as API Gateway hands them to a function, and answers as it wants them.
+ * Converts events of API Gateway to requests, and responses to results for API Gateway.
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
  */
 import { isUtf8 } from 'node:buffer'
@@ -14,9 +14,9 @@ type Lists = Readonly<Record<string, readonly string[]>> | null | undefined
 
 export type GatewayEvent = {
   readonly httpMethod: string
-  /** The path of the route: `/{type}/{id}`. */
+  /** Path of the route: `/{type}/{id}`. */
   readonly resource: string
-  /** Decoded. */
+  /** Decoded values of the variables in `resource`. */
   readonly pathParameters?: Values
   readonly multiValueQueryStringParameters?: Lists
   readonly multiValueHeaders?: Lists
@@ -35,12 +35,15 @@ export type GatewayResult = {
   readonly isBase64Encoded: boolean
 }
 
-/** A function's answer has at most 6 MB as JSON: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+/**
+ * Maximum bytes of a result as JSON. A larger response is replaced.
+ * https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ */
 const LARGEST_RESULT = 6_000_000
-/** A character becomes six bytes at most, and headers have some thousands: what is shorter is not counted. */
+/** Body length that fits without a check. JSON has at most six bytes per character, and headers have some thousands. */
 const SURELY_FITS = 900_000
 
-/** `isBehindFront`: nobody but CloudFront can ask. */
+/** `isBehindFront`: only CloudFront can send requests, so its header names the address of the client. */
 export function requestOf(event: GatewayEvent, isBehindFront = false): HttpRequest {
   const { httpMethod, resource, pathParameters, multiValueQueryStringParameters, body, isBase64Encoded } = event
   const { userArn: arn, sourceIp } = event.requestContext?.identity ?? {}
@@ -64,7 +67,7 @@ export function requestOf(event: GatewayEvent, isBehindFront = false): HttpReque
 
 const NO_BODY = new Uint8Array()
 
-/** HTTP/2 takes cookies apart: https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3 */
+/** Returns the headers. Joins cookies by `; `, because HTTP/2 may split them: https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3 */
 const headersOf = ({ multiValueHeaders }: GatewayEvent): Record<string, string> =>
   Object.fromEntries(
     Object.entries(multiValueHeaders ?? {}).map(([given, values]) => {
@@ -79,7 +82,7 @@ function refusalOf({ multiValueHeaders }: GatewayEvent): Pick<HttpRequest, 'refu
   return refused === undefined ? {} : { refused }
 }
 
-/** The client's X-Request-Id where it can be one, else the gateway's. */
+/** Returns the client's X-Request-Id if it is valid, otherwise the gateway's id or a new one. */
 export const requestIdOf = (event: GatewayEvent, newId: () => string): string =>
   clientRequestIdOf(headersOf(event)) ?? event.requestContext?.requestId ?? newId()
 
@@ -89,7 +92,10 @@ export function resultOf(event: GatewayEvent, response: HttpResponse): GatewayRe
   return Buffer.byteLength(JSON.stringify(result)) <= LARGEST_RESULT ? result : encoded(event, tooLarge(event, response))
 }
 
-/** Text wherever that keeps the bytes: API Gateway decodes base64 only for some Accept headers. */
+/**
+ * Encodes the body as text if that preserves its bytes, otherwise as base64.
+ * API Gateway decodes base64 only for some Accept headers. For others, the response is 406.
+ */
 function encoded(event: GatewayEvent, { status, headers, body }: HttpResponse): GatewayResult {
   const bytes = Buffer.concat(body ?? [])
   const isText = isUtf8(bytes)
@@ -114,7 +120,10 @@ const UNSENDABLE: Issue = {
 const told = ({ 'content-type': _, ...headers }: HttpResponse['headers'], status: number, issue: Issue): HttpResponse =>
   toHttpResponse({ status, headers, body: operationOutcomeOf([issue]) })
 
-/** What was read is refused; what was written stays written, and is answered without its content. */
+/**
+ * Replaces a response that is too large. GET, searches and errors become 403.
+ * Any other request is done: its response keeps the status, with a warning in place of the content.
+ */
 function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {
   const limit = `The answer is longer than ${LARGEST_RESULT} bytes, which cannot be sent here`
   const isRead = httpMethod === 'GET' || resource.endsWith('/_search')

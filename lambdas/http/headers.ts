@@ -1,8 +1,11 @@
-/** Headers as steps read them: names in lower case, repeated ones joined. https://www.rfc-editor.org/rfc/rfc9110#section-5.2 */
+/**
+ * Finds headers that repeat but must not. Steps see names in lower case, and repeated headers joined.
+ * https://www.rfc-editor.org/rfc/rfc9110#section-5.2
+ */
 import { invalidTokenError } from '../access/verification/token-errors.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 
-/** What somebody else on the way may read otherwise, were it given twice. */
+/** Headers that must not repeat: a proxy could use one of the values, and this server another. */
 const SINGLE = new Set([
   'host',
   'origin',
@@ -15,7 +18,10 @@ const SINGLE = new Set([
   'x-tenant-id',
 ])
 
-/** FhirError 400, of tokens 401, where a name stands twice that must not. `names`: of each header there is, repeated ones too. */
+/**
+ * Returns an error if a header of SINGLE repeats: FhirError 401 for Authorization, else 400.
+ * `names`: one name per header, with repetitions.
+ */
 export function repeatedHeaderError(names: Iterable<string>): FhirError | undefined {
   const seen = new Set<string>()
   for (const name of names) {

@@ -1,4 +1,7 @@
-/** Media types a client asks for or sends. https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1, https://hl7.org/fhir/R4/http.html#mime-type */
+/**
+ * Media types of requests and responses.
+ * https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1, https://hl7.org/fhir/R4/http.html#mime-type
+ */
 import { type MediaRange, qualityOf } from '../fhir/media-range.ts'
 
 const OWN = 'application/fhir+json'
@@ -6,20 +9,23 @@ const JSON_TYPES = new Set([OWN, 'application/json', 'text/json', 'application/j
 
 export const isJsonType = (mediaType: string): boolean => JSON_TYPES.has(mediaType)
 
-/** FHIR's versions by which the server may be asked: as the parameter has them, and as CapabilityStatement.fhirVersion. */
+/** FHIR versions that the server accepts: the value of the media type parameter, and that of CapabilityStatement.fhirVersion. */
 const VERSIONS: ReadonlySet<string> = new Set(['4.0', '4.0.1'])
 
-/** Whether it is of the FHIR that is spoken here, or does not say. https://hl7.org/fhir/R4/http.html#version-parameter */
+/**
+ * Whether the media type names FHIR R4 or no FHIR version. True for types other than JSON.
+ * https://hl7.org/fhir/R4/http.html#version-parameter
+ */
 export const isSupportedFhirVersion = ({ type, parameters }: MediaType): boolean =>
   !isJsonType(type) || VERSIONS.has(parameters.get('fhirversion') || '4.0')
 
-/** True for text in UTF-8: a gateway that decodes bodies does not change it. */
+/** Whether the media type is text in UTF-8. A gateway that decodes bodies does not change such content. */
 export const isUtf8Type = ({ type, parameters }: MediaType): boolean =>
   /^text\/|[/+](?:(?:nd)?json|xml)$/.test(type) && ['utf-8', 'utf8', 'us-ascii'].includes(parameters.get('charset') ?? 'utf-8')
 
 export type MediaType = { readonly type: string; readonly parameters: ReadonlyMap<string, string> }
 
-/** `application/fhir+json; charset=utf-8` → type and parameters, in lower case. */
+/** Parses `application/fhir+json; charset=utf-8` into type and parameters, in lower case. */
 export function mediaTypeOf(header: string): MediaType {
   const [type = '', ...rest] = header.split(';').map((part) => part.trim())
   const parameters = rest.flatMap((part) => {
@@ -39,7 +45,7 @@ export function mediaTypeOf(header: string): MediaType {
   return { type: type.toLowerCase(), parameters: new Map(parameters) }
 }
 
-/** What an Accept header names, but for what is of another FHIR. What is no quality is none. */
+/** Returns the media ranges of an Accept header, without those of other FHIR versions. An invalid quality counts as 0. */
 export const mediaRangesOf = (accept: string): readonly MediaRange[] =>
   accept
     .split(',')
@@ -51,7 +57,7 @@ export const mediaRangesOf = (accept: string): readonly MediaRange[] =>
       return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
     })
 
-/** The answer's own type, or where nothing is said of that by its name, another name for it. */
+/** Whether the ranges accept FHIR JSON. Other JSON types count only if no range names `application/fhir+json` itself. */
 export const acceptsJson = (ranges: readonly MediaRange[]): boolean =>
   qualityOf(ranges, OWN) > 0 ||
   (!ranges.some(({ type }) => type === OWN) && ranges.some(({ type, quality }) => isJsonType(type) && quality > 0))

@@ -1,4 +1,4 @@
-/** The server on node:http: reads bodies within the limits, compresses answers, and leaves nobody without one who is still there. */
+/** Server on node:http. Reads bodies within limits, compresses responses, and answers every client that is still connected. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { fhirError } from '../fhir/outcome.ts'
@@ -18,56 +18,56 @@ import { describeError } from './steps/describe-errors.ts'
 import { toHttpResponse } from './steps/write-response.ts'
 
 export type NodeServerSettings = {
-  /** The path of the base URL: `/fhir`, or empty. */
+  /** Path of the base URL: `/fhir`, or empty. */
   readonly basePath: string
-  /** Bytes. */
+  /** Maximum bytes of a request body. Longer bodies are answered 413. */
   readonly maxBody: number
-  /** Requests under way at once, those apart whose bodies have not come; more are answered 503. */
+  /** Maximum concurrent requests, not counting those with a body that is still arriving. Further requests are answered 503. */
   readonly maxRequests: number
   readonly newRequestId: () => string
-  /** In which a proxy says who asks; absent or empty: there is none. */
+  /** Header in which a proxy names the client's address. Absent or empty: the address is that of the connection. */
   readonly addressHeader?: string
-  /** Absent: every body is read. */
+  /** Checks a request before its body is read. Absent: every body is read. */
   readonly admit?: Admit
-  /** Gets what went wrong outside the steps of a request. */
+  /** Receives errors from outside the steps of a request. */
   readonly report: (error: unknown, requestId: string) => void
-  /** Milliseconds between two looks at the bodies that are read, for tests. */
+  /** Milliseconds between two checks of the bodies that are being read, for tests. */
   readonly tick?: number
-  /** Bytes of all answers that clients have not taken yet, for tests. */
+  /** Maximum bytes of responses that clients have not taken yet, for tests. */
   readonly mostAnswers?: number
-  /** Bytes of all bodies that are being compressed, for tests. */
+  /** Maximum bytes of bodies under compression, for tests. */
   readonly mostCompressing?: number
-  /** For tests. */
+  /** Maximum connections, for tests. */
   readonly mostConnections?: number
-  /** Bytes of all heads that are not whole, for tests. */
+  /** Maximum bytes of incomplete heads, for tests. */
   readonly mostHeads?: number
 }
 
-/** Bytes of a URL and its headers: long searches fit. */
+/** Maximum bytes of a URL and its headers, enough for long searches. Longer ones are answered 431. */
 const LONGEST_HEAD = 512 * 1024
-/** Bodies of the greatest length that are read and worked on at once. */
+/** Number of bodies of maximum length that fit into memory while they are read and processed. */
 const LARGE_BODIES = 16
-/** Bytes of answers that clients have not taken yet. */
+/** Maximum bytes of responses that clients have not taken yet. Above it, the heaviest response is cut off. */
 const MOST_ANSWERS = 256_000_000
-/** Bytes of bodies that are being compressed: 28 pages of the greatest weight. Further bodies are sent uncompressed. */
+/** Maximum bytes of bodies under compression: 28 pages of maximum size. Further bodies are sent uncompressed. */
 const MOST_COMPRESSING = 128_000_000
-/** Fewer than the files most machines let a process open. */
+/** Maximum connections, below the usual limit of open files of a process. A further one replaces an idle one, or is closed. */
 const MOST_CONNECTIONS = 4_000
-/** Bytes of URLs and headers that are not whole. */
+/** Maximum bytes of incomplete URLs and headers. Above it, the longest are answered 503. */
 const MOST_HEADS = 64_000_000
-/** Milliseconds between two looks at them. */
+/** Milliseconds between two checks of the incomplete heads. */
 const TICK_OF_HEADS = 50
 
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   const front = new Front(serve, settings, () => !server.listening)
-  // A request without a Host is refused by us, with an OperationOutcome.
+  // The server itself rejects a request without Host, with an OperationOutcome.
   const options = { keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD, requireHostHeader: false }
   const server = createServer(options, (incoming, outgoing) => front.take(incoming, outgoing))
   return server
     .on('connection', (socket) => front.connections.take(socket))
     .on('checkExpectation', (incoming, outgoing) => front.take(incoming, outgoing, UNEXPECTED))
     .on('connect', (_, socket) => {
-      // node has let go of it: an error nobody hears of would end the process.
+      // node no longer handles errors of this socket, and an unhandled error would end the process.
       socket.on('error', () => socket.destroy())
       void front.answerBroken(socket, NO_TUNNEL)
     })
@@ -86,9 +86,9 @@ class Front {
   readonly #answers: PendingResponses
   readonly #compressor: Compressor
   readonly #isEnding: () => boolean
-  /** Of each connection. */
+  /** Latest response of each connection. */
   readonly #latest = new WeakMap<Duplex, ServerResponse>()
-  /** What is answered, or will be. */
+  /** Responses that are answered, or that a handler has claimed to answer. */
   readonly #claimed = new WeakSet<ServerResponse>()
   #underWay = 0
 
@@ -103,7 +103,7 @@ class Front {
     this.connections = new Connections({ most, heads, tick: TICK_OF_HEADS }, (socket) => void this.answerBroken(socket, TOO_MANY_HEADS))
   }
 
-  /** `refused`: why it is answered without being looked at. */
+  /** `refused`: error that answers the request without processing it. */
   take(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Error): void {
     const { socket } = incoming
     this.#latest.set(socket, outgoing)
@@ -138,7 +138,10 @@ class Front {
     }
   }
 
-  /** What never became a request. undefined: there is nobody to answer. */
+  /**
+   * Answers a connection without a request to process: broken bytes, timeout, CONNECT, large heads.
+   * `error` undefined: the client is gone.
+   */
   async answerBroken(socket: Duplex, error: Error | undefined): Promise<void> {
     const latest = this.#latest.get(socket)
     const isReading = latest !== undefined && !latest.req.complete
@@ -157,7 +160,7 @@ class Front {
     if (below === undefined) return fhirError(404, 'not-found', `The base of this server is ${this.#settings.basePath}`)
     if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
       return fhirError(400, 'required', 'The header host is missing')
-    // node keeps the first of two: only then are there fewer names than headers.
+    // node stores one entry per name. Fewer names than raw headers means that a header was repeated.
     const { rawHeaders } = incoming
     if (rawHeaders.length === 2 * Object.keys(incoming.headers).length) return undefined
     return repeatedHeaderError(rawHeaders.filter((_, i) => i % 2 === 0))
@@ -187,7 +190,7 @@ class Front {
     }
   }
 
-  /** Whether nobody else answers it: a request that breaks off is answered while its body is waited for. */
+  /** Returns true to the first caller only. A request that breaks off may be answered while its body is still being read. */
   #claim(outgoing: ServerResponse): boolean {
     if (this.#claimed.has(outgoing)) return false
     this.#claimed.add(outgoing)
@@ -209,7 +212,7 @@ class Front {
     return this.#serve({ ...request, refused }, requestId)
   }
 
-  /** What no step has caught is our fault: it is described, reported and recorded as far as that still works. */
+  /** Describes, reports and records an error that no step has caught, as far as possible. Such an error is a fault of the server. */
   async #fail(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string, error: unknown): Promise<void> {
     if (outgoing.headersSent) {
       this.#settings.report(error, requestId)
@@ -224,7 +227,7 @@ class Front {
     const { stream, headers } = response
     if (incoming.method === 'HEAD') return this.#answers.end(outgoing, [])
     if (stream === undefined) return this.#answers.end(outgoing, pieces)
-    // Nobody waits for it: it may take hours.
+    // Not awaited: a stream may take hours.
     void this.#answers.stream(outgoing, stream.pieces(), this.#isEnding).catch((error: unknown) => {
       this.#settings.report(error, headers['x-request-id'] ?? '')
       outgoing.destroy()
@@ -259,7 +262,7 @@ function split(url: string): readonly [string, string] {
 const lengthHeader = (status: number, length: number | undefined): Record<string, number> =>
   length === undefined || status === 204 || status === 304 ? {} : { 'content-length': length }
 
-/** The pieces that follow it. */
+/** Writes the status and the headers. Returns the pieces of the body that follow. */
 async function writeHead(
   incoming: IncomingMessage,
   outgoing: ServerResponse,

@@ -1,6 +1,6 @@
 /**
- * The order of every request: step names × interactions, read top to bottom. Pipelines bind the names to steps. Every code stands in one
- * column, and the steps that keep the server safe stand on every code whatever its column.
+ * The order of every request: step names × interactions, read top to bottom. Pipelines bind the names to steps.
+ * Every code is in one column. The steps that keep the server safe apply to every code, whatever its column.
  */
 import type { PipelineCode } from './exchange.ts'
 
@@ -21,7 +21,7 @@ type Column =
   | 'AUTH'
   | 'FALLBACK'
 
-/** A code without a column does not compile. */
+/** Column of each code. A code without a column does not compile. */
 const COLUMN: Readonly<Record<PipelineCode, Column>> = {
   read: 'READ',
   vread: 'READ',
@@ -62,7 +62,7 @@ const COLUMN: Readonly<Record<PipelineCode, Column>> = {
   fallback: 'FALLBACK',
 }
 
-/** Who may ask: who has proved who it is, or anybody. A code without the decision does not compile. */
+/** Whether a code requires an authenticated caller. A code without this decision does not compile. */
 export const ADMISSION: Readonly<Record<PipelineCode, 'known' | 'anybody'>> = {
   read: 'known',
   vread: 'known',
@@ -86,11 +86,11 @@ export const ADMISSION: Readonly<Record<PipelineCode, 'known' | 'anybody'>> = {
   export: 'known',
   'export-status': 'known',
   'export-cancel': 'known',
-  // A link is the proof.
+  // The link itself authorizes the download.
   'export-file': 'anybody',
-  // Without a token it tells of nothing that somebody defined.
+  // Without a token, the CapabilityStatement shows no definitions of tenants.
   capabilities: 'anybody',
-  // These find out by themselves who asks.
+  // These endpoints authenticate the caller themselves, if they need to.
   token: 'anybody',
   introspect: 'anybody',
   revoke: 'anybody',
@@ -108,11 +108,11 @@ export const ADMISSION: Readonly<Record<PipelineCode, 'known' | 'anybody'>> = {
 
 type Columns = readonly Column[]
 
-/** Every code there is, and will be. */
+/** Columns of all codes, including future ones. */
 const EVERY: Columns = Object.values(COLUMN)
-/** Every code that a route of FHIR leads to. */
+/** Columns of codes with a FHIR route. */
 const ROUTED: Columns = EVERY.filter((column) => column !== 'FALLBACK' && column !== 'AUTH')
-/** Those that answer with resources. */
+/** Columns of codes that answer with resources. */
 const SHAPED: Columns = ROUTED.filter((column) => column !== 'FILE')
 const READ: Columns = ['READ']
 const SAVE: Columns = ['SAVE']
@@ -122,9 +122,9 @@ const SEARCH: Columns = ['SEARCH']
 const BUNDLE: Columns = ['BUNDLE']
 const AUTH: Columns = ['AUTH']
 const OPERATION: Columns = ['OPERATION']
-/** Operations that look things up. */
+/** Operations that look up stored resources. */
 const QUERY: Columns = ['QUERY']
-/** Operations that are sent what they work on. */
+/** Operations that work on the resource or the Parameters in the request. */
 const INPUT: Columns = ['INPUT']
 const EXPORT: Columns = ['EXPORT']
 const FILE: Columns = ['FILE']
@@ -162,7 +162,7 @@ export type StepName =
 type Row = { readonly step: StepName; readonly on: ReadonlySet<Column>; readonly entries: boolean }
 
 const use = (step: StepName, ...on: readonly Columns[]): Row => ({ step, on: new Set(on.flat()), entries: false })
-/** These steps an entry of a Bundle passes too, each entry for itself. */
+/** Like `use`. Each entry of a Bundle passes the step too. */
 const each = (step: StepName, ...on: readonly Columns[]): Row => ({ ...use(step, ...on), entries: true })
 
 // biome-ignore format: a table
@@ -174,7 +174,7 @@ const ROWS: readonly Row[] = [
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
-  // A request without a valid token is 401, whatever else is wrong with it.
+  // A request without a valid token is answered 401, regardless of its other errors.
   use('authenticate',        ROUTED                               ),
   use('negotiateFormat',     SHAPED                               ),
   use('limitBody',                 WRITE, SEARCH, BUNDLE, QUERY, INPUT, EXPORT),
@@ -197,10 +197,10 @@ const ROWS: readonly Row[] = [
   use('sendFile',                                 FILE            ),
 ]
 
-/** The steps of an interaction, in order. */
+/** Returns the steps of an interaction, in order. */
 export const stepsOf = (interaction: PipelineCode): readonly StepName[] =>
   ROWS.filter(({ on }) => on.has(COLUMN[interaction])).map(({ step }) => step)
 
-/** The steps of an interaction that is an entry of a Bundle. */
+/** Returns the steps of an interaction that is an entry of a Bundle, in order. */
 export const entryStepsOf = (interaction: PipelineCode): readonly StepName[] =>
   ROWS.filter(({ on, entries }) => entries && on.has(COLUMN[interaction])).map(({ step }) => step)

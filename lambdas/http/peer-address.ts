@@ -1,9 +1,10 @@
-/** Who asks, by address: what limits count by, and audit records name. */
+/** Address of the client, for rate limits and audit records. */
 import type { IncomingMessage } from 'node:http'
 
 /**
- * `header`: in which what ends TLS before the server says it, as the last of a list: what stands before it, clients may have said of themselves.
- * Without one, or where it says none, it is the peer.
+ * Returns the address of the client. `header`: header in which the proxy before the server names it.
+ * Only the last value of a list is trusted, because clients can send the values before it.
+ * Without a header, or without an address in it, the address is that of the connection.
  */
 export function addressOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>, header = ''): { readonly address?: string } {
   const told =
@@ -19,8 +20,8 @@ export function addressOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 
   return socket.remoteAddress === undefined ? {} : { address: plain(socket.remoteAddress) }
 }
 
-/** Of IPv4 or IPv6, nearly. */
+/** Approximate pattern of IPv4 and IPv6 addresses. */
 const ADDRESS = /^(?:\d{1,3}(?:\.\d{1,3}){3}|(?=.*:)[\da-f:]{2,39})$/i
 
-/** Without what marks one of IPv4 in a socket of both kinds. */
+/** Removes the prefix of an IPv4 address on a socket for both IPv4 and IPv6. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/, '')

@@ -1,4 +1,4 @@
-/** Binds the steps of an interaction, in the order of order.ts, around what answers it. */
+/** Binds the steps of an interaction, in the order of order.ts, around the function that answers it. */
 import middy from '@middy/core'
 import type { Endpoint } from '../auth/endpoint.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
@@ -9,7 +9,7 @@ import { entryStepsOf, type StepName, stepsOf } from './order.ts'
 
 export type Steps = Readonly<Partial<Record<StepName, Step>>>
 
-/** Answers a whole request. TypeError when a step of the interaction is not among `steps`. */
+/** Returns the handler of a whole request. Throws TypeError if `steps` lacks a step of the interaction. */
 export const pipeline = (
   interaction: InteractionCode,
   steps: Steps,
@@ -17,17 +17,17 @@ export const pipeline = (
 ): ((exchange: Exchange) => Promise<HttpResponse>) =>
   chain(stepsOf(interaction), steps, (exchange) => answer(requestOf(exchange, interaction)))
 
-/** Answers a request to the authorization server. */
+/** Returns the handler of a request to the authorization server. */
 export const endpointPipeline = (code: AuthCode, steps: Steps, endpoint: Endpoint): ((exchange: Exchange) => Promise<HttpResponse>) =>
   chain(stepsOf(code), steps, async (exchange) => toFhirResponse(await endpoint(authRequestOf(exchange))))
 
-/** Answers what leads to no interaction. */
+/** Returns the handler of requests that reach no interaction. */
 export const fallbackPipeline = (
   steps: Steps,
   answer: (exchange: Exchange) => Promise<FhirResponse>,
 ): ((exchange: Exchange) => Promise<HttpResponse>) => chain(stepsOf('fallback'), steps, answer)
 
-/** Runs an entry of a Bundle through the steps meant for entries, up to `answer`. */
+/** Returns the handler of a Bundle entry, which runs the steps meant for entries and then `answer`. */
 export const entryPipeline = <T>(
   interaction: InteractionCode,
   steps: Steps,
@@ -36,7 +36,7 @@ export const entryPipeline = <T>(
 
 const NO_CONTEXT = {} as never
 
-/** `Answer`: what the steps make of what `answer` gives. */
+/** Binds steps around `answer`. `Answer`: type of the result after all steps. */
 function chain<Answer>(names: readonly StepName[], steps: Steps, answer: (exchange: Exchange) => Promise<unknown>) {
   const handler = middy<Exchange, FhirResponse | HttpResponse>((exchange: Exchange) => answer(exchange) as Promise<FhirResponse>)
   for (const name of names) {

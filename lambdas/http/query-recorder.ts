@@ -1,4 +1,7 @@
-/** Names in a request with criteria: patients, resources, parameters. Values of parameters stay out of audit records; ids of patients are no such values. */
+/**
+ * Names of patients, resources and parameters in requests with criteria.
+ * Audit records hold no values of parameters. Ids of patients do not count as such values.
+ */
 import type { InteractionCode } from '../catalogue/routes.ts'
 import { type Element, isElement, isId, type Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
@@ -12,7 +15,7 @@ import type { Exchange, PipelineCode } from './exchange.ts'
 
 const READS: ReadonlySet<PipelineCode> = new Set<InteractionCode>(['read', 'vread', 'history-instance'])
 
-/** Returns what a request, or an entry of a Bundle, names in its URL, its criteria, and the Parameters of an operation. */
+/** Returns the names in a request or Bundle entry: in its URL, its criteria, and the Parameters of an operation. */
 export function requestNamesOf({ interaction, fhir }: Pick<Exchange, 'interaction' | 'fhir'>): RequestNames {
   const { type = '', id = '', parameters, preconditions, resource } = fhir
   const conditional = preconditions.ifNoneExist
@@ -25,7 +28,7 @@ export function requestNamesOf({ interaction, fhir }: Pick<Exchange, 'interactio
   }
 }
 
-/** Returns no criteria if there are too many: the request is refused for that, and recorded all the same. */
+/** Returns no criteria if there are too many. The server rejects such a request, but still records it. */
 function criteriaIn(query: string): ParameterPairs {
   try {
     return parseParameterPairs(query)
@@ -42,7 +45,7 @@ function postedTo(interaction: PipelineCode, resource: Resource | undefined): Pa
   return parameter.filter(isElement).map(({ name, ...value }) => [typeof name === 'string' ? name : UNKNOWN_NAME, postedText(value)])
 }
 
-/** A text and a reference as in a URL, anything else as JSON. */
+/** Returns strings and references as in a URL, other values as JSON. */
 function postedText(value: Element): string {
   const [only, ...more] = Object.values(value)
   const text = isElement(only) ? only.reference : only
@@ -65,7 +68,7 @@ export const queryRecorder =
     }
   }
 
-/** Interactions whose queries have criteria: the functions on AWS that answer them hold the key of digests. */
+/** Interactions whose queries have criteria. On AWS, the functions that answer them hold the digest key. */
 export const CRITERIA_INTERACTIONS: ReadonlySet<PipelineCode> = new Set<InteractionCode>([
   ...(['search-type', 'search-system', 'create', 'update', 'patch', 'delete', 'bundle'] as const),
   ...(['meta', 'everything', 'docref'] as const),
@@ -73,10 +76,10 @@ export const CRITERIA_INTERACTIONS: ReadonlySet<PipelineCode> = new Set<Interact
 
 const unique = (texts: readonly string[]): readonly string[] => [...new Set(texts)]
 
-/** The same for parameters in another order. */
+/** Returns equal text for equal parameters in any order. */
 const textOf = (pairs: ParameterPairs): string => JSON.stringify(pairs.map((pair) => JSON.stringify(pair)).toSorted())
 
-/** Characters. */
+/** Maximum characters of a recorded name. A longer name is recorded as unknown. */
 const LONGEST_NAME = 200
 
 function parameterNames(queries: readonly ParameterPairs[], custom: SearchContext['custom']): readonly string[] {
@@ -90,7 +93,7 @@ function parameterNames(queries: readonly ParameterPairs[], custom: SearchContex
   return unique(unique(queries.flatMap((pairs) => pairs.map(([name]) => name))).map(shown))
 }
 
-/** Parts of names beside those and the codes of search parameters. */
+/** Words in parameter names, besides NON_CRITERIA_PARAMETERS, resource types and codes of search parameters. */
 const WORDS: ReadonlySet<string> = new Set([
   ...[
     '_skip',
@@ -110,17 +113,20 @@ const WORDS: ReadonlySet<string> = new Set([
   ...['patient', 'start', 'end', 'type', 'on-demand', 'includeAssociatedData', 'resource', 'fhirPath', 'client', 'expires', 'signature'],
 ])
 
-/** Returns `Patient/1` …, as the criteria name them. */
+/** Returns the patients that the criteria name, as `Patient/1`. Other values may remain; audit-record.ts drops them. */
 const patientsNamed = (pairs: ParameterPairs, type: string): readonly string[] =>
   pairs.flatMap(([name, value]) => patientsIn(name, value, type)).slice(0, MOST_VALUES)
 
-/** Values that are looked at: as many as a search may have. One with more is refused. */
+/** Maximum values that are examined. A search with more values is rejected. */
 const MOST_VALUES = 10_000
 
-/** A parameter, or the id at the end of a chain, whose bare ids are of Patients, or may be. */
+/** Matches names of parameters, or ends of chains, that take or may take bare ids of Patients. */
 const OF_PATIENTS = /(?:(?:^|\.)(?:patient|subject)|:Patient)(?:\._id)?$/
 
-/** Finds the patients of `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`, and of Patients `_id=1`. */
+/**
+ * Returns the patients in criteria such as `patient=1,Patient/2`, `subject=Patient/1/_history/2`, `subject:Patient=1`, `subject._id=1`.
+ * For the type Patient, also those in `_id=1`.
+ */
 function patientsIn(name: string, value: string, type: string): readonly string[] {
   const isBare = OF_PATIENTS.test(name) || (name === '_id' && type === 'Patient')
   if (!isBare && !value.includes('Patient/')) return []

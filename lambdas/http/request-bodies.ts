@@ -1,28 +1,32 @@
 /**
- * Reads the bodies of requests, in memory that is bounded for all of them together. One that comes too slowly is given up: it would be
- * waited for as long as its sender likes. Where there are too many bytes, the body that has kept most of them for longest gives way.
+ * Reads request bodies, in memory that is bounded for all of them together.
+ * A body that arrives too slowly is rejected: otherwise its sender could occupy memory for any length of time.
+ * Above the limit, the body with the largest product of bytes and time is rejected.
  */
 import type { IncomingMessage } from 'node:http'
 import { ChunkBuffer } from '../fhir/chunk-buffer.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/faults/overloaded.ts'
 
-/** `most`: bytes of all bodies that are read or worked on; `tick`: milliseconds between two looks at them, 1,000 but in tests. */
+/** `most`: maximum bytes of bodies being read or processed. `tick`: milliseconds between two checks, 1,000 except in tests. */
 export type BodyLimits = { readonly most: number; readonly tick: number }
 
 export type BodyResult =
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
-  /** Longer than the limit. */
+  /** The body is longer than the limit. */
   | { readonly kind: 'too long' }
-  /** `isCut`: nothing more of it is waited for. */
+  /** `isCut`: the rest of the body is no longer read. */
   | { readonly kind: 'refused'; readonly error: Error; readonly isCut: boolean }
-  /** With its client. */
+  /** The client has disconnected. */
   | { readonly kind: 'gone' }
 
-/** `limit`: bytes. `isKept` false: it is only waited for, for its sender reads the answer last. */
+/** `limit`: maximum bytes. `isKept` false: discards the bytes, but still reads them, because clients read the response last. */
 export type BodyReadOptions = { readonly limit: number; readonly isKept: boolean }
 
-/** `size`: bytes that came, of which `gathered` holds all, or none of a body that is too long or not kept; `sizeThen`: when its rate was last looked at. */
+/**
+ * `size`: bytes received. `gathered`: all of them, or none if the body is too long or not kept.
+ * `sizeThen`: size at the last rate check.
+ */
 type Reading = BodyReadOptions & {
   gathered: ChunkBuffer
   size: number
@@ -31,10 +35,10 @@ type Reading = BodyReadOptions & {
   readonly give: (body: BodyResult) => void
 }
 
-/** Bytes in a tick, on the average of this many. */
+/** Minimum bytes per tick, on average over WINDOW ticks. A slower body is answered 408. */
 const LEAST_RATE = 1_000
 const WINDOW = 10
-/** Of a body that is too long so many limits are listened to, for its sender reads the answer last; then it is cut off. */
+/** Multiple of the limit at which a body is cut off. Until then it is still read, because clients read the response last. */
 const PATIENCE = 4
 
 export class BodyReader {
@@ -47,7 +51,7 @@ export class BodyReader {
     this.#limits = limits
   }
 
-  /** What is whole counts until it is given back. */
+  /** Reads a body. A whole body counts toward the limit until `giveBack`. */
   read(incoming: IncomingMessage, { limit, isKept }: BodyReadOptions): Promise<BodyResult> {
     return new Promise((resolve) => {
       const reading: Reading = { limit, isKept, gathered: new ChunkBuffer(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
@@ -64,7 +68,7 @@ export class BodyReader {
     this.#held -= bytes.length
   }
 
-  /** Of a body that was given up nothing is kept. */
+  /** Adds a chunk. Ignores chunks of a body that was given up. */
   #take(reading: Reading, chunk: Buffer): void {
     if (!this.#readings.has(reading)) return
     const { limit } = reading
@@ -89,7 +93,7 @@ export class BodyReader {
     reading.gathered = new ChunkBuffer()
   }
 
-  /** False: all that is held is being worked on. */
+  /** Rejects the heaviest body that is still arriving. Returns false if all memory belongs to bodies in processing. */
   #giveWay(): boolean {
     let heaviest: Reading | undefined
     for (const each of this.#readings) if (heaviest === undefined || weightOf(each) > weightOf(heaviest)) heaviest = each
@@ -98,7 +102,7 @@ export class BodyReader {
     return true
   }
 
-  /** Time in which this thread was busy is no time in which a body did not come: ticks are counted, not milliseconds. */
+  /** Rejects slow bodies. Counts ticks, not milliseconds: time in which this thread was busy does not make a body slow. */
   #look(): void {
     for (const reading of this.#readings) {
       if (++reading.ticks % WINDOW !== 0) continue

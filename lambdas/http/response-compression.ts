@@ -1,4 +1,4 @@
-/** Answers compressed on the way out, in the pieces they come in. https://www.rfc-editor.org/rfc/rfc9110#field.content-encoding */
+/** Compresses response bodies, piece by piece. https://www.rfc-editor.org/rfc/rfc9110#field.content-encoding */
 import { pipeline, Readable } from 'node:stream'
 import { pipeline as done } from 'node:stream/promises'
 import { promisify } from 'node:util'
@@ -9,18 +9,18 @@ const gzippedWhole = promisify(gzip)
 /** `chunkSize`: bytes of a piece. */
 const OPTIONS = { level: 1, chunkSize: 65_536 }
 
-/** Bytes. */
+/** Minimum bytes of a body that is compressed. Smaller bodies are sent uncompressed. */
 export const MIN_GZIP_BYTES = 1_400
 
-/** https://www.rfc-editor.org/rfc/rfc9110#field.accept-encoding */
+/** Whether the client accepts gzip. https://www.rfc-editor.org/rfc/rfc9110#field.accept-encoding */
 export const acceptsGzip = (acceptEncoding = ''): boolean => /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(acceptEncoding)
 
-/** Compresses bodies in bounded memory. zlib works on four at a time, and a body that waits for it is held whole, at its full size. */
+/** Compresses bodies in bounded memory. zlib compresses four at a time, and each further body waits whole, at its full size. */
 export class Compressor {
   readonly #most: number
   #held = 0
 
-  /** `most`: bytes of all bodies that are being compressed, before compression. */
+  /** `most`: maximum bytes of all bodies under compression, at their size before compression. */
   constructor(most: number) {
     this.#most = most
   }
@@ -48,7 +48,7 @@ async function compressed(pieces: readonly Uint8Array[]): Promise<readonly Uint8
   return compressed
 }
 
-/** As they are taken: what fails in between fails here, and where nobody wants more nothing more is read. */
+/** Compresses pieces as the consumer takes them. Passes on errors of the source. Stops reading the source if the consumer stops. */
 export function gzipStream(pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   return pipeline(Readable.from(pieces), createGzip(OPTIONS), () => undefined)
 }

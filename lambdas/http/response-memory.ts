@@ -1,6 +1,7 @@
 /**
- * Answers on their way to clients, in memory that is bounded for all of them together: a client that asks and does not read costs only
- * itself. Where there are too many bytes, the answer that has kept most of them for longest is cut off.
+ * Responses on their way to clients, in memory that is bounded for all of them together.
+ * A client that does not read its response harms only itself.
+ * Above the limit, the response with the largest product of bytes and time is cut off.
  */
 import type { ServerResponse } from 'node:http'
 
@@ -11,12 +12,15 @@ export class PendingResponses {
   readonly #sending = new Set<Sending>()
   #held = 0
 
-  /** `most`: bytes of all answers that clients have not taken yet. */
+  /** `most`: maximum bytes of all responses that clients have not taken yet. */
   constructor(most: number) {
     this.#most = most
   }
 
-  /** Ends the answer, piece by piece as its client takes them. Its bytes count until the machine has taken the last, or the client is gone. */
+  /**
+   * Sends the pieces as the client takes them, and ends the response.
+   * The bytes count toward the limit until the operating system has taken the last one, or the client is gone.
+   */
   end(outgoing: ServerResponse, pieces: readonly Uint8Array[]): void {
     const size = lengthOf(pieces)
     if (size > 0 && !outgoing.closed) {
@@ -29,8 +33,9 @@ export class PendingResponses {
   }
 
   /**
-   * Sends what is read as its client takes it: the piece that waits counts, for as long as it waits. Nothing more is read for a client that is
-   * gone, or once `isEnding`: then the answer is cut off, and who wants the rest asks for it elsewhere. Fails as the reading does.
+   * Sends pieces as the client takes them. Only a piece that waits for the client counts toward the limit.
+   * Stops reading if the client is gone. Cuts off the response once `isEnding`: the client can request the rest elsewhere.
+   * Throws the errors of the source.
    */
   async stream(outgoing: ServerResponse, pieces: AsyncIterable<Uint8Array>, isEnding: () => boolean): Promise<void> {
     for await (const piece of pieces) {
@@ -56,7 +61,7 @@ export class PendingResponses {
     if (this.#sending.delete(sending)) this.#held -= sending.size
   }
 
-  /** False: there is one answer, however large. */
+  /** Cuts off the heaviest response. Returns false if there is only one: a single response is sent, however large. */
   #cutOff(): boolean {
     if (this.#sending.size < 2) return false
     const now = performance.now()
@@ -78,7 +83,7 @@ async function send(outgoing: ServerResponse, pieces: readonly Uint8Array[]): Pr
   outgoing.end()
 }
 
-/** There is room for more, or nobody there to take it. What is gone already says so no more. */
+/** Resolves when the response accepts more bytes, or is closed. A response that is already destroyed emits no further event. */
 const taken = (outgoing: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     if (outgoing.destroyed) return resolve()

@@ -1,4 +1,4 @@
-/** Finds the route of a request. A static segment wins over a variable one. */
+/** Finds the route of a request. A static segment takes precedence over a variable one. */
 import {
   AUTH_ROUTES,
   type AuthCode,
@@ -16,16 +16,19 @@ import { type BaseUrls, baseUrlOf } from '../fhir/references.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { RequestContent } from '../interactions/interaction.ts'
 
-/** `named`: by the path. */
+/** `named`: values of the variables in the path. */
 export type RouteMatch = {
   readonly interaction: InteractionCode | AuthCode
   readonly named: Pick<RequestContent, 'type' | 'compartment' | 'id' | 'versionId' | 'file'>
 }
 
-/** More than any path has, empty ones too. */
+/** Parts of a path, empty ones included, at which it is answered 404. Every valid path has fewer. */
 const MOST_PARTS = 100
 
-/** `path`: below the base, percent-encoded. FhirError 404 for an unknown path, 405 for a known one without the method, 400 for a malformed one. */
+/**
+ * Returns the route of a path. `path`: below the base, percent-encoded.
+ * Throws FhirError 404 for an unknown path, 405 for a method that the path lacks, 400 for a malformed path.
+ */
 export function matchRoute(method: string, path: string): RouteMatch {
   const [row, segments] = rowOf(path)
   if (row === undefined) throw fhirError(404, 'not-found', `No interaction of this server has this path${operationAdvice(segments)}`)
@@ -37,7 +40,10 @@ export function matchRoute(method: string, path: string): RouteMatch {
   return { interaction, named: { ...named, compartment: `${owner}/${ownerId}` } }
 }
 
-/** Its methods, as the header Allow names them: where there is nothing to ask only OPTIONS. FhirError 400 for a malformed path. */
+/**
+ * Returns the methods of a path for the header Allow: only OPTIONS if the path or its type is unknown.
+ * Throws FhirError 400 for a malformed path.
+ */
 export function allowHeaderOf(path: string): string {
   const [row, segments] = rowOf(path)
   if (row === undefined) return 'OPTIONS'
@@ -47,7 +53,7 @@ export function allowHeaderOf(path: string): string {
 
 const KNOWN = 'Patient'
 
-/** And the segments of the path. */
+/** Returns the row that matches the path, if any, and the segments of the path. */
 function rowOf(path: string): readonly [row: Row | undefined, segments: readonly string[]] {
   const parts = path.split('/', MOST_PARTS)
   const segments = parts.filter((segment) => segment !== '').map(decode)
@@ -61,7 +67,10 @@ export type EntryMatch = Omit<RouteMatch, 'interaction'> & {
   readonly query: string
 }
 
-/** Of an entry of a Bundle: `url` below a base of this server, or with it. Throws as `matchRoute`. */
+/**
+ * Returns the route of an entry of a Bundle. `url`: relative to the base, or with a base of this server.
+ * Throws like `matchRoute`, and FhirError 400 for a path of the authorization server.
+ */
 export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, bases: BaseUrls): EntryMatch {
   const below = url.slice(baseUrlOf(url, bases)?.length ?? 0)
   const at = below.indexOf('?')
@@ -71,16 +80,16 @@ export function matchEntry({ method, url }: { readonly method: string; readonly 
   return { interaction, named, path, query }
 }
 
-/** A part is static, or the name of a variable. */
+/** Part of a path: a static segment, or the name of a variable. */
 type Part = { readonly text: string; readonly isVariable: boolean }
-/** A path, and what its methods are. */
+/** Path with its interactions, by method. */
 type Row = {
   readonly parts: readonly Part[]
   readonly statics: number
   readonly interactions: ReadonlyMap<string, RouteMatch['interaction']>
 }
 
-/** By the number of segments; the rows with the most static ones first. No two rows with as many static ones fit the same path. */
+/** Rows by number of segments, those with the most static segments first. Rows with equally many never match the same path. */
 const TABLE: readonly (readonly Row[])[] = tableOf([...ROUTES, ...AUTH_ROUTES])
 
 function tableOf(routes: readonly (Route | AuthRoute)[]): readonly (readonly Row[])[] {
@@ -99,7 +108,7 @@ function tableOf(routes: readonly (Route | AuthRoute)[]): readonly (readonly Row
   return table
 }
 
-/** `_history`, `$operation` and `metadata` are never types or ids, `auth` and `.well-known` never types. */
+/** Whether the row matches. `_history`, `$operation` and `metadata` are never types or ids, `auth` and `.well-known` never types. */
 const fits = ({ parts }: Row, segments: readonly string[]): boolean =>
   parts.every(({ text, isVariable }, i) =>
     isVariable ? !'_$'.includes(segments[i]![0]!) && !(i === 0 && isAuthPath(`/${segments[i]}`)) : text === segments[i],
@@ -128,7 +137,7 @@ const OPERATIONS = Map.groupBy(
   (path) => path.slice(path.lastIndexOf('/') + 1),
 )
 
-/** Returns where the operation is called, or operations with similar names. */
+/** Returns the paths of the operation, or operations with similar names. */
 function operationAdvice(segments: readonly string[]): string {
   const name = segments.at(-1) ?? ''
   if (!name.startsWith('$')) return ''

@@ -1,4 +1,4 @@
-/** The whole server above the network: a request in, a response out. Both homes stand on it. */
+/** The server above the network: turns a request into a response. Both deployments use it. */
 import type { Endpoint } from '../auth/endpoint.ts'
 import type { AuthCode, InteractionCode } from '../catalogue/routes.ts'
 import { fhirError } from '../fhir/outcome.ts'
@@ -12,9 +12,9 @@ import { preflightHeadersOf } from './steps/allow-origins.ts'
 export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpResponse>
 
 export type ServerParts = {
-  /** Those that are answered here. */
+  /** Interactions that this server or function answers. */
   readonly interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>
-  /** Those of the authorization server that are answered here. */
+  /** Endpoints of the authorization server that this server or function answers. */
   readonly endpoints?: Readonly<Partial<Record<AuthCode, Endpoint>>>
   readonly steps: Steps
   readonly site: Site
@@ -43,7 +43,10 @@ export function server({ interactions, endpoints = {}, steps, site }: ServerPart
   }
 }
 
-/** `known`: of what is asked, before its steps learn more. FhirError 400 for too many parameters. */
+/**
+ * Creates the state of a request. `known`: content that is available before its steps run.
+ * Throws FhirError 400 for too many parameters.
+ */
 export function exchangeOf(
   http: HttpRequest,
   requestId: string,

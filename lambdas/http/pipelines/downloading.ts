@@ -1,4 +1,4 @@
-/** Steps of requests for files of exports. */
+/** Steps of requests for export files. */
 import type { Steps } from '../pipeline.ts'
 import { sendFile } from '../steps/send-file.ts'
 import { readingSteps, type StepParts } from './reading.ts'

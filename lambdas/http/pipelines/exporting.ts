@@ -1,10 +1,10 @@
-/** Steps of kick-offs of exports. */
+/** Steps of requests that start an export. */
 import type { Steps } from '../pipeline.ts'
 import { limitBody } from '../steps/limit-body.ts'
 import { parseKickOff } from '../steps/parse-kick-off.ts'
 import { readingSteps, type StepParts } from './reading.ts'
 
-/** `maxBody`: bytes. */
+/** `maxBody`: maximum bytes of a request body. */
 export const exportingSteps = (parts: StepParts & { readonly maxBody: number }): Steps => ({
   ...readingSteps(parts),
   limitBody: limitBody(parts.maxBody),

@@ -1,10 +1,10 @@
-/** Steps of operations that are sent what they work on. */
+/** Steps of operations that work on the resource or the Parameters in the request. */
 import type { Steps } from '../pipeline.ts'
 import { limitBody } from '../steps/limit-body.ts'
 import { parseInput } from '../steps/parse-input.ts'
 import { readingSteps, type StepParts } from './reading.ts'
 
-/** `maxBody`: bytes. */
+/** `maxBody`: maximum bytes of a request body. */
 export const operatingSteps = (parts: StepParts & { readonly maxBody: number }): Steps => ({
   ...readingSteps(parts),
   limitBody: limitBody(parts.maxBody),

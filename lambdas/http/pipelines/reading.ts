@@ -1,4 +1,4 @@
-/** Steps of requests that only read: read, vread, history, metadata, and what no route matches. */
+/** Steps that every pipeline has. Read, vread, history, metadata, reindex and requests without a route need no others. */
 import type { Clock } from '../../ports/execution/clock.ts'
 import type { AuditLog } from '../../ports/security/audit-log.ts'
 import type { QueryRecorder } from '../audit-record.ts'
@@ -19,26 +19,26 @@ import { refuse } from '../steps/refuse.ts'
 import { shapeBody } from '../steps/shape-body.ts'
 import { writeResponse } from '../steps/write-response.ts'
 
-/** What the steps themselves need. */
+/** Dependencies of the steps. */
 export type StepParts = {
   readonly audit: AuditLog
-  /** Present in functions that accept criteria. */
+  /** Records criteria. Present in functions that accept criteria. */
   readonly recorder?: QueryRecorder
   readonly clock: Clock
   readonly origins: AllowedOrigins
-  /** Finds out who asks. */
+  /** Identifies the caller. */
   readonly authenticator: Authenticator
   /** Whether Host and Origin must be loopback addresses. */
   readonly loopbackOnly: boolean
-  /** Rejects requests that a proxy forwards, in open mode. */
+  /** Rejects requests that a proxy forwards. Present in open mode. */
   readonly checkForwarded?: CheckForwarded
-  /** Gets errors of the machine. */
+  /** Receives errors that an operator must examine. */
   readonly report: (error: unknown, requestId: string) => void
 }
 
-/** Of steps that read a body or wait for the index. */
+/** Dependencies of steps that read a body or wait for the index. */
 export type BodyStepParts = StepParts & {
-  /** Bytes. */
+  /** Maximum bytes of a request body. */
   readonly maxBody: number
   readonly tokens: TokenParts
 }

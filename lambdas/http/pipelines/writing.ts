@@ -1,4 +1,4 @@
-/** Steps of requests that write: create, update, patch, delete, and Bundles of all of them. */
+/** Steps of requests that write: create, update, patch, delete, and Bundles. */
 import type { Steps } from '../pipeline.ts'
 import { returnIndexToken } from '../steps/index-token.ts'
 import { limitBody } from '../steps/limit-body.ts'

@@ -1,4 +1,7 @@
-/** CORS: browsers of the allowed origins may call the server and read its headers. https://fetch.spec.whatwg.org/#http-cors-protocol */
+/**
+ * CORS: pages of the allowed origins may call the server and read its responses, with the headers in EXPOSED.
+ * https://fetch.spec.whatwg.org/#http-cors-protocol
+ */
 import { isAuthPath, normalizePath } from '../../catalogue/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
@@ -6,7 +9,7 @@ const EXPOSED =
   'ETag, Location, Content-Location, Content-Range, Accept-Ranges, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-Index-Outdated, X-History-Until, X-Ignored-Parameters, X-Request-Id, Retry-After, WWW-Authenticate'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 
-/** `*` for every origin, or a list. */
+/** `*` for every origin, or a list of origins. */
 export type AllowedOrigins = '*' | readonly string[]
 
 export const allowOrigins = (origins: AllowedOrigins): Step => {
@@ -22,7 +25,10 @@ export const allowOrigins = (origins: AllowedOrigins): Step => {
   return { after: decorate, onError: decorate }
 }
 
-/** What a preflight request asks for. Any header may be sent: nothing is kept in cookies. `allow`: the methods of the path. */
+/**
+ * Returns the headers of a preflight response. Every header of the API is allowed, because the API uses no cookies.
+ * `allow`: methods of the path.
+ */
 export const preflightHeadersOf = (allow: string): Readonly<Record<string, string>> => ({
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers':
@@ -31,11 +37,11 @@ export const preflightHeadersOf = (allow: string): Readonly<Record<string, strin
   allow,
 })
 
-/** Of the authorization server, apps in browsers call what they must: pages, and what is told to servers, no site may read. */
+/** Whether other sites must not read the response: login pages, and endpoints for servers. Apps in browsers call the other endpoints. */
 const isOwnPagesOnly = (path: string): boolean =>
   isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(normalizePath(path))
 
-/** With what the answer varies by anyhow. */
+/** Preserves the values of `vary` that the response already has. */
 const varied = (headers: Record<string, string>, vary: string | undefined): Record<string, string> =>
   vary === undefined || headers.vary === vary ? headers : { ...headers, vary: `${headers.vary}, ${vary}` }
 

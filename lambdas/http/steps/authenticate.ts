@@ -1,4 +1,4 @@
-/** Finds out who asks, and lets in who has proved it: before anything of what was sent is read. */
+/** Identifies the caller and rejects requests without valid credentials, before any content of the request is parsed. */
 import { accessOfToken, readAccessOf } from '../../access/token-access.ts'
 import { TenantNotSelected } from '../../access/verification/tenant-claim.ts'
 import { missingTokenError } from '../../access/verification/token-errors.ts'
@@ -12,7 +12,7 @@ import { matchRoute } from '../route-table.ts'
 import { LOOPBACK_HOST } from './check-host.ts'
 import { MAX_FORM_BYTES } from './limit-body.ts'
 
-/** undefined: nobody has said who asks. FhirError 400, 401 or 403 where what was said does not prove it. */
+/** Returns undefined for a request without credentials. Throws FhirError 400, 401 or 403 if the credentials prove no identity. */
 export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | undefined>
 
 export const authenticate = (authenticator: Authenticator): Step => ({
@@ -28,7 +28,7 @@ export const authenticate = (authenticator: Authenticator): Step => ({
   },
 })
 
-/** Who is refused for want of a token is told where to get one: who runs the server on this machine by a command, others as all apps do. */
+/** Adds to a 401 where apps get a token. If the server runs on this machine, also names the command that prints one. */
 function advised(error: Error, baseUrl: string): Error {
   if (!(error instanceof FhirError) || error.status !== 401) return error
   const here = LOOPBACK_HOST.test(new URL(baseUrl).host) ? 'On this machine npm run -s fhir -- token prints an access token. ' : ''
@@ -52,7 +52,7 @@ async function verified(authenticator: Authenticator, http: HttpRequest, code: P
   }
 }
 
-/** Reads and searches could be answered from several tenants. Everything else concerns one. */
+/** Reads and searches could cover several tenants. Every other interaction concerns one tenant. */
 const READS: ReadonlySet<PipelineCode> = new Set<PipelineCode>([
   'read',
   'vread',
@@ -66,12 +66,12 @@ const READS: ReadonlySet<PipelineCode> = new Set<PipelineCode>([
 const ONE_TENANT =
   'The token opens several tenants, and a write or an operation concerns one: choose it with X-Tenant-Id. Nothing was changed'
 
-/** `unread`: why a request is refused whatever its body is. `limit`: bytes of a body here, where there may be fewer than elsewhere. */
+/** `unread`: error that rejects the request, whatever its body is. `limit`: maximum bytes of the body, if lower than elsewhere. */
 export type AdmissionResult = { readonly unread?: Error; readonly limit?: number }
 
 export type Admit = (http: HttpRequest) => Promise<AdmissionResult>
 
-/** Asked before a body is read, so that who is not let in takes no memory with it. The step asks again, of what is remembered by then. */
+/** Checks a request before its body is read, so that rejected clients use no memory. The step repeats it, from cached results. */
 export const admission =
   (authenticator: Authenticator): Admit =>
   async (http) => {

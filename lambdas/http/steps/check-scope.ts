@@ -1,11 +1,11 @@
-/** What is asked for is in scope: said before a body is read, or anything is looked up. */
+/** Checks the scopes of the caller before a body is parsed or a store is read. */
 import type { InteractionCode } from '../../catalogue/routes.ts'
 import { checkScope as check } from '../../interactions/resources/scope-check.ts'
 import { requestOf, type Step } from '../exchange.ts'
 
 export const checkScope: Step = {
   before({ event: exchange }) {
-    // It stands on interactions only.
+    // Only FHIR interactions use this step, so the cast is safe.
     check(requestOf(exchange, exchange.interaction as InteractionCode))
   },
 }

@@ -1,4 +1,4 @@
-/** The resource type of the URL exists in R4. */
+/** Checks that the resource type of the URL exists in R4. */
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { Step } from '../exchange.ts'

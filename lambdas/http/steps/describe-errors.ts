@@ -1,4 +1,7 @@
-/** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
+/**
+ * Converts errors to responses. A request error or a temporary fault becomes its status and an OperationOutcome.
+ * Any other fault becomes 500, with a request id and few details.
+ */
 import { errorResponse, OAuthError } from '../../auth/oauth-error.ts'
 import { errorPage } from '../../auth/pages/page-templates.ts'
 import { isAuthPath, isPage } from '../../catalogue/routes.ts'
@@ -11,12 +14,12 @@ import { MAX_GROUPS } from '../../ports/faults/too-costly.ts'
 import { oauthErrorOf, toFhirResponse } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
 
-/** What the client is told. */
+/** Response with an OperationOutcome. */
 export type OutcomeResponse = FhirResponse & { readonly body: Resource }
 
 export type ReportError = (error: unknown, requestId: string) => void
 
-/** `report` gets what a person must look at; `requestId` finds it again. */
+/** `report`: receives errors that an operator must examine. The response names the same `requestId`. */
 export const describeErrors = (report: ReportError): Step => ({
   onError(request) {
     const { event, error } = request
@@ -24,7 +27,10 @@ export const describeErrors = (report: ReportError): Step => ({
   },
 })
 
-/** Of a request to the authorization server. */
+/**
+ * Converts an error of the authorization server: to a page for users, to an OAuth error for clients.
+ * Notes its code for the audit record.
+ */
 function describeToClient(exchange: Exchange, thrown: unknown, report: ReportError): FhirResponse {
   const error = thrown instanceof OAuthError ? thrown : oauthErrorOf(toFhirError(thrown, exchange.requestId, report))
   exchange.noted = { ...exchange.noted, outcome: error.code }
@@ -36,7 +42,7 @@ export function describeError(error: unknown, requestId: string, report: ReportE
   return { status, headers, body: operationOutcomeOf(issues) }
 }
 
-/** What the client is told, whatever it was that was thrown. */
+/** Converts anything thrown to the error that the client receives. Reports it if an operator must examine it. */
 export function toFhirError(error: unknown, requestId: string, report: ReportError): FhirError {
   const refused = refusalOf(error)
   if (refused === undefined || isReported(error)) report(error, requestId)
@@ -45,7 +51,7 @@ export function toFhirError(error: unknown, requestId: string, report: ReportErr
   return new FhirError(500, [{ severity: 'fatal', code: 'exception', text }])
 }
 
-/** What the client is told to do otherwise, or later; undefined where a person must look at the machine. */
+/** Returns the error to send if the client can avoid it or try again. Returns undefined if an operator must examine the server. */
 export function refusalOf(error: unknown): FhirError | undefined {
   if (error instanceof FhirError) return error
   if (!(error instanceof MachineFault)) return undefined
@@ -59,10 +65,10 @@ export function refusalOf(error: unknown): FhirError | undefined {
 
 const REPORTED: ReadonlySet<FaultKind> = new Set(['unavailable', 'disk-full', 'index-ahead', 'timed-out'])
 
-/** A person should look at it although the client may try again. */
+/** Whether an operator must examine the fault, although the client may try again. */
 const isReported = (error: unknown): boolean => error instanceof MachineFault && REPORTED.has(error.fault)
 
-/** `retryAfter`: seconds. */
+/** Response to a machine fault. `retryAfter`: seconds. */
 type Answer =
   | { readonly status: 403 | 503 | 504; readonly code: IssueCode; readonly text: string; readonly retryAfter?: number }
   | { readonly status: 500; readonly text: string }

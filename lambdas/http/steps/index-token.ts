@@ -1,6 +1,6 @@
 /**
- * Read your writes where the index follows the store: a write answers with a token, and a search that carries it sees that write; or the
- * write itself waits. https://hl7.org/fhir/R4/search.html leaves this open.
+ * Read-your-writes for an index that follows the store. A write returns a token, and a search that carries it finds that write.
+ * Instead, the write itself can wait. https://hl7.org/fhir/R4/search.html leaves this open.
  */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
@@ -21,27 +21,28 @@ export type TokenParts = {
   readonly seal: Seal
   readonly clock: Clock
   readonly index: Pick<SearchIndex, 'caughtUp'>
-  /** The setting of this name: whether writes without X-Consistency wait until searches find them. */
+  /** The setting `consistency`: whether writes without X-Consistency wait until searches find them. */
   readonly consistency: Consistency
-  /** Keeps what is too long for a header. */
+  /** Stores content that is too long for a header. */
   readonly blobs: Pick<BlobStore, 'get' | 'put'>
-  /** As the index names what it must have seen for these versions to be visible. */
+  /** Returns the tokens that the index must have reached for these versions to be visible. */
   readonly tokensOf: (written: readonly VersionKey[]) => readonly string[]
 }
 
-/** Milliseconds. */
+/** Maximum milliseconds that a request waits for the index. */
 const PATIENCE = 5_000
 const HEADER = 'x-index-token'
 const LONGEST = 200
-/** Tokens of one search. */
+/** Maximum tokens of one search. */
 const MOST = 100
 const FOLDER = 'tokens'
 
 type Report = (error: unknown, requestId: string) => void
 
 /**
- * On writes. The token is bound to the tenant, and at most 200 characters long. `X-Consistency: strong` waits until the write is visible;
- * if that takes too long, the write succeeds with `X-Index-Lag`: how many of its versions searches may not find yet. A fault here cannot undo the write: it is reported.
+ * Step of writes: returns a token that is bound to the tenant and has at most 200 characters.
+ * `X-Consistency: strong` waits until the write is visible. If that takes too long, the write succeeds with `X-Index-Lag`:
+ * how many of its versions searches may not find yet. A fault in this step cannot undo the write, so it is only reported.
  */
 export const returnIndexToken = (parts: TokenParts, report: Report): Step => ({
   async after(request) {
@@ -61,12 +62,16 @@ export const returnIndexToken = (parts: TokenParts, report: Report): Step => ({
   },
 })
 
-/** The header decides, then the client, then the setting. */
+/** The header takes precedence over the client, and the client over the setting. */
 const consistencyOf = ({ http, token }: Exchange, { consistency }: TokenParts): string =>
   http.headers['x-consistency'] ?? token?.consistency ?? consistency
 
 /**
- * On searches, which may carry several, and on Bundles with searches: before any of their entries is done. FhirError 400 for a token of another server or tenant; IndexBehind when it has not caught up in five seconds.
+ * Step of searches, operations that look up resources, and Bundles with searches: waits for the tokens of the request.
+ * In a Bundle it waits before any entry runs.
+ * Throws FhirError 400 for a token of another server or tenant.
+ * Throws FhirError 410 for a token from before a restore, or one with deleted content.
+ * Throws IndexBehind if the index has not reached the tokens within five seconds.
  */
 export const awaitIndexToken = (parts: TokenParts): Step => ({
   async before({ event }) {
@@ -88,7 +93,7 @@ function searches(exchange: Exchange): boolean {
   return fhir.resource !== undefined && entriesOf(fhir.resource).some((entry) => isSearch(entry, bases))
 }
 
-/** One that nothing answers fails on its own. */
+/** Whether the entry is a search. An entry without a route fails later, on its own. */
 function isSearch(entry: EntryRequest, bases: BaseUrls): boolean {
   try {
     return matchEntry(entry, bases).interaction.startsWith('search')

@@ -1,11 +1,12 @@
 /**
- * What is hidden is not told from what is not there by how long the answer takes: to who may not see all of a type, "not found" comes at a full
- * multiple of 20 ms. https://www.rfc-editor.org/rfc/rfc9110#section-17.3
+ * Prevents response times from revealing whether a hidden resource exists.
+ * If the caller may not see all resources of a type, 404 is sent at a multiple of 20 ms.
+ * https://www.rfc-editor.org/rfc/rfc9110#section-17.3
  */
 import { isWholeTenant, isWholeType } from '../../access/rules.ts'
 import type { Exchange, Step } from '../exchange.ts'
 
-/** Longer than it takes to read and to judge most of what is hidden: ms. */
+/** Interval in milliseconds, longer than it takes to read and check most hidden resources. */
 const SLOT = 20
 
 export type Timer = { readonly now: () => number; readonly wait: (time: number) => Promise<unknown> }
@@ -18,7 +19,7 @@ export function levelResponseTime({ now, wait }: Timer = REAL): Step {
     const since = begun.get(event)
     if (since === undefined || response?.status !== 404 || seesAll(event)) return
     const taken = now() - since
-    // Rounded up, so that parts of a millisecond are not told either.
+    // Round up, so that fractions of a millisecond reveal nothing either.
     await wait(Math.ceil(Math.ceil(taken / SLOT) * SLOT - taken))
   }
   return {
@@ -30,7 +31,7 @@ export function levelResponseTime({ now, wait }: Timer = REAL): Step {
   }
 }
 
-/** Nothing of the type is hidden. Nobody without a caller was told of a resource. */
+/** Whether nothing of the type is hidden from the caller. Without a caller, the response reveals no resource. */
 function seesAll({ caller, fhir: { type }, site }: Exchange): boolean {
   if (caller === undefined) return true
   return type === undefined ? isWholeTenant(caller.access, 'r') : isWholeType(caller.access, type, 'r', site.reading(caller.tenant))

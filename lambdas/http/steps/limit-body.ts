@@ -1,16 +1,16 @@
-/** Refuses bodies over the limit, encodings the server does not read, and texts that the gateway may have changed. */
+/** Rejects bodies over the limit, unsupported encodings, and text that the gateway may have changed. */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'
 
-/** Bytes of a body for the authorization server: a form with an assertion in it is much shorter. */
+/** Maximum bytes of a body for the authorization server. A form with an assertion is much shorter. */
 export const MAX_FORM_BYTES = 64 * 1024
 
-/** API Gateway writes it for bytes that are not UTF-8. */
+/** Character that API Gateway writes for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd'
 const REPLACED =
   'The body contains U+FFFD. API Gateway writes this character in place of bytes that are not UTF-8, so the body may differ from what was sent. Nothing was changed. Send text as UTF-8, write the character as \\ufffd in JSON, and send other content in a Binary as JSON'
 
-/** `limit`: bytes. */
+/** `limit`: maximum bytes of a body. Longer bodies are answered 413. */
 export const limitBody = (limit: number): Step => ({
   before({ event: { http } }) {
     // guard: body-size-limit

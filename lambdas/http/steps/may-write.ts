@@ -1,4 +1,4 @@
-/** While writes are stopped nothing is stored, whoever asks: said before a body is read, or anything is looked up. */
+/** Rejects writes of every caller while writes are stopped, before a body is parsed or a store is read. */
 import { WritesStopped } from '../../ports/faults/writes-stopped.ts'
 import type { Step } from '../exchange.ts'
 

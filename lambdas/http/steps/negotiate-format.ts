@@ -1,4 +1,4 @@
-/** Which format the client wants: Accept, _format, _pretty. https://hl7.org/fhir/R4/http.html#general */
+/** Negotiates the format of the response: Accept, _format, _pretty. https://hl7.org/fhir/R4/http.html#general */
 import { type MediaRange, qualityOf } from '../../fhir/media-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Exchange, Step } from '../exchange.ts'
@@ -19,7 +19,7 @@ export const negotiateFormat: Step = {
   },
 }
 
-/** Specification 4.5 requires the header; what takes everything takes it too. Its parameters, as `_elements`, are of the export. */
+/** Requires the header, as specification 4.5 does; wildcards match. Parameters such as `_elements` are not read: they shape the files. */
 function checkKickOff(accept = ''): void {
   if (qualityOf(mediaRangesOf(accept), 'application/fhir+json') === 0)
     throw fhirError(406, 'not-supported', 'An export is asked for with Accept: application/fhir+json')
@@ -35,7 +35,10 @@ function checkFormat(format: string): void {
   if (!isTaken) throw fhirError(406, 'not-supported', 'The server answers in JSON of FHIR 4.0: _format=json')
 }
 
-/** A Binary is served as what it is, to a client that names such a type and not JSON. https://hl7.org/fhir/R4/binary.html#rest */
+/**
+ * Whether to send the raw content of a Binary: the client names such a type and does not accept JSON.
+ * https://hl7.org/fhir/R4/binary.html#rest
+ */
 function wantsRaw({ fhir, interaction }: Exchange, ranges: readonly MediaRange[]): boolean {
   if (fhir.type !== 'Binary' || (interaction !== 'read' && interaction !== 'vread')) return false
   const taken = ranges.filter(({ quality }) => quality > 0).map(({ type }) => type)

@@ -1,4 +1,7 @@
-/** What an operation is sent: a resource, or its Parameters; a GET, and a POST of nothing, bring none. https://hl7.org/fhir/R4/operations.html */
+/**
+ * Parses the input of an operation: a resource, or its Parameters. GET and an empty POST have no input.
+ * https://hl7.org/fhir/R4/operations.html
+ */
 import { isElement } from '../../fhir/resource.ts'
 import type { Step } from '../exchange.ts'
 import { resourceOf } from './parse-resource.ts'
@@ -11,7 +14,7 @@ export const parseInput: Step = {
   },
 }
 
-/** Published examples of $apply-fhirpath have no `resourceType`, or call it `ResourceType`. */
+/** Completes Parameters of $apply-fhirpath: published examples lack `resourceType`, or spell it `ResourceType`. */
 function withType(tree: unknown): unknown {
   if (!isElement(tree) || tree.resourceType !== undefined || !Array.isArray(tree.parameter)) return tree
   const { ResourceType: misspelt, ...parameters } = tree

@@ -1,4 +1,4 @@
-/** The body as a patch document. https://hl7.org/fhir/R4/http.html#patch */
+/** Parses the body as a patch document. https://hl7.org/fhir/R4/http.html#patch */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'

@@ -1,4 +1,4 @@
-/** If-Match, If-None-Match, If-Modified-Since, If-None-Exist. https://hl7.org/fhir/R4/http.html#concurrency */
+/** Parses If-Match, If-None-Match, If-Modified-Since and If-None-Exist. https://hl7.org/fhir/R4/http.html#concurrency */
 import { fhirError } from '../../fhir/outcome.ts'
 import { versionsOfIfMatch, versionsOfIfNoneMatch } from '../../fhir/version.ts'
 import type { Preconditions } from '../../interactions/interaction.ts'
@@ -30,7 +30,7 @@ function versionsOf(match: string): readonly number[] | '*' {
   return versions
 }
 
-/** A date that cannot be read is passed over: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3 */
+/** Ignores a date that cannot be parsed: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3 */
 function sinceOf(value: string): Pick<Preconditions, 'ifModifiedSince'> {
   const at = Date.parse(value)
   return Number.isNaN(at) ? {} : { ifModifiedSince: at }

@@ -1,4 +1,7 @@
-/** The Prefer header: what to return, how to take unknown parameters, how to page; X-Consistency: what a search waits for. https://www.rfc-editor.org/rfc/rfc7240 */
+/**
+ * Parses the Prefer header: content to return, handling of unknown parameters, paging. https://www.rfc-editor.org/rfc/rfc7240
+ * Parses X-Consistency: whether a search waits for the index.
+ */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Preferences } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
@@ -23,10 +26,10 @@ const KNOWN: { readonly [Name in keyof Preferred]-?: readonly NonNullable<Prefer
   'respond-async': ['true'],
 }
 
-/** Those behind them are passed over. */
+/** Maximum preferences that are read. Further ones are ignored. */
 const MOST = 100
 
-/** Names in any case. Of a preference given twice the first counts; one that is not known is passed over, as RFC 7240 asks. */
+/** Returns the preferences, with names in any case. The first valid value counts. Unknown preferences are ignored, as RFC 7240 requires. */
 function preferencesOf(header: string): Preferences {
   const found: Record<string, string> = {}
   for (const part of header.split(/[,;]/, MOST)) {

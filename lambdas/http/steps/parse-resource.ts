@@ -1,11 +1,11 @@
-/** The body as a resource: JSON, or for a Binary any type of content. https://hl7.org/fhir/R4/http.html#mime-type */
+/** Parses the body as a resource: JSON or, for a Binary, any type of content. https://hl7.org/fhir/R4/http.html#mime-type */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isResource, type Resource } from '../../fhir/resource.ts'
 import type { Exchange, Step } from '../exchange.ts'
 import { isJsonType, isSupportedFhirVersion, isUtf8Type, mediaTypeOf } from '../media-types.ts'
 
-/** `newId` names a Binary that is POSTed as it is and so cannot carry an id. */
+/** `newId`: creates the id of a Binary that is POSTed as raw content, which cannot carry an id. */
 export const parseResource = (newId: () => string): Step => ({
   before({ event: exchange }) {
     exchange.fhir = { ...exchange.fhir, resource: isRawBinary(exchange) ? binaryOf(exchange, newId) : resourceOf(exchange) }
@@ -15,7 +15,7 @@ export const parseResource = (newId: () => string): Step => ({
 const isRawBinary = ({ fhir: { type }, http: { headers } }: Exchange): boolean =>
   type === 'Binary' && !isJsonType(mediaTypeOf(headers['content-type'] ?? 'application/octet-stream').type)
 
-/** FhirError 415 where the gateway may have changed the content. https://hl7.org/fhir/R4/binary.html#rest */
+/** Throws FhirError 415 if the gateway may have changed the content. https://hl7.org/fhir/R4/binary.html#rest */
 function binaryOf({ fhir, http: { body, headers, cameAsText } }: Exchange, newId: () => string): Resource {
   const securityContext = headers['x-security-context']
   const contentType = headers['content-type'] ?? 'application/octet-stream'
@@ -35,7 +35,10 @@ function binaryOf({ fhir, http: { body, headers, cameAsText } }: Exchange, newId
   }
 }
 
-/** Returns the body. `complete`: adds what it may lack. FhirError 400 for one that is no resource, 415 for one that is not JSON. */
+/**
+ * Returns the body. `complete`: adds missing properties before the check.
+ * Throws FhirError 400 if the body is not a resource, 415 if it is not JSON.
+ */
 export function resourceOf({ http: { body, headers } }: Exchange, complete = (tree: unknown): unknown => tree): Resource {
   checkJson(headers['content-type'])
   if (body.length === 0) throw fhirError(400, 'required', 'The request needs a resource as its body')
@@ -44,7 +47,7 @@ export function resourceOf({ http: { body, headers } }: Exchange, complete = (tr
   return tree
 }
 
-/** FhirError 415 for a type that is not JSON, or not UTF-8. */
+/** Throws FhirError 415 for a type that is not JSON, of another FHIR version, or not in UTF-8. `more`: further accepted types. */
 export function checkJson(contentType: string | undefined, more: readonly string[] = []): void {
   if (contentType === undefined || contentType === 'application/fhir+json') return
   const mediaType = mediaTypeOf(contentType)

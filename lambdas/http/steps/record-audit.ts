@@ -1,6 +1,7 @@
 /**
- * The audit records of a request, whatever its outcome; every answer names its request. Where records must be kept before an answer goes out
- * and cannot be, nothing is done, or what was done is not acknowledged.
+ * Writes the audit records of every request, whatever its outcome, and adds the request id to every response.
+ * With strict durability, records are stored before the response is sent. If they cannot be, the request is not processed.
+ * If it is already processed, its result is not acknowledged.
  */
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import type { Clock } from '../../ports/execution/clock.ts'
@@ -10,14 +11,14 @@ import type { Exchange, HttpResponse, Step } from '../exchange.ts'
 import { refusalOf } from './describe-errors.ts'
 import { toHttpResponse } from './write-response.ts'
 
-/** `recorder`: absent where queries have no criteria. */
+/** `recorder`: absent if queries have no criteria. */
 export const recordAudit = (log: AuditLog, clock: Clock, recorder?: QueryRecorder): Step => {
   const prepared = new WeakMap<Exchange, number>()
   const record: NonNullable<Step['after']> = async (request) => {
     const { event: exchange } = request
     const at = prepared.get(exchange)
     const response = request.response as HttpResponse
-    // What was not prepared was refused for that.
+    // Without `at`, `prepare` has failed, and the response already says so.
     const { headers, ...rest } = at === undefined ? response : await recorded(exchange, response, at)
     request.response = { ...rest, headers: { ...headers, 'x-request-id': exchange.requestId } }
   }

@@ -1,4 +1,4 @@
-/** Answers what was refused before it came to an interaction: no route, another base, a busy server. */
+/** Answers requests that were rejected before they reached an interaction: no route, another base, a busy server. */
 import type { Step } from '../exchange.ts'
 
 export const refuse: Step = {

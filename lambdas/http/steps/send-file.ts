@@ -1,4 +1,7 @@
-/** A stored file as an answer: whole, in part, compressed, or not at all where the client has it. https://www.rfc-editor.org/rfc/rfc9110#section-14 */
+/**
+ * Sends a stored file: whole, in part, compressed, or as 304 if the client already has it.
+ * https://www.rfc-editor.org/rfc/rfc9110#section-14
+ */
 import { FhirError } from '../../fhir/outcome.ts'
 import { toHttpDate as httpDate } from '../../fhir/version.ts'
 import type { FhirResponse, StoredFile } from '../../interactions/interaction.ts'
@@ -16,7 +19,7 @@ export const sendFile: Step = {
 
 type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly stream?: ByteStream }
 
-/** FhirError 416. */
+/** Throws FhirError 416 for a range outside the file. */
 function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer {
   const [etag, etagOfGzip] = [`"${file.tag}"`, `"${file.tag}-gzip"`]
   const common = { 'last-modified': httpDate(file.written), 'accept-ranges': 'bytes', vary: 'Accept-Encoding' }
@@ -24,7 +27,7 @@ function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer 
   const validators = { etags: [etag, etagOfGzip], lastModified: common['last-modified'] }
   if (isNotModified(headers, validators)) return { status: 304, headers: { ...common, etag: isGzip ? etagOfGzip : etag } }
   const typed = { ...common, 'content-type': file.contentType, 'content-disposition': `attachment; filename="${file.name}"` }
-  // A part of what was compressed is no part of this.
+  // If-Range with the ETag of the compressed file selects no range, because ranges are sent uncompressed.
   const isPart = isHead !== true && matchesIfRange(headers['if-range'], { ...validators, etags: [etag] })
   const range = isPart ? parseByteRange(headers.range, file.size) : undefined
   if (range === 'beyond') throw beyond(file.size)

@@ -1,4 +1,4 @@
-/** _summary and _elements: only the part of the answer the client asked for. https://hl7.org/fhir/R4/search.html#summary */
+/** Applies _summary and _elements: shows only the requested part of each resource. https://hl7.org/fhir/R4/search.html#summary */
 import { type BundleEntry, byteSizeOf, entryResourceOf, isBundlePage } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -10,10 +10,10 @@ import { parseResponsePart, type ResponsePart } from '../../search/query/respons
 import type { Exchange, PipelineCode, Step } from '../exchange.ts'
 
 export const shapeBody: Step = {
-  /** What is wrong with it is told before anything is done. */
+  /** Rejects invalid parameters before the interaction runs. */
   before({ event: exchange }) {
     const { parameters, preferences } = exchange.fhir
-    // Those of an export are about its files.
+    // The parameters of an export concern its files.
     if (parameters.length === 0 || exchange.interaction === 'export') return
     exchange.part = parseResponsePart(parameters, { type: typeShown(exchange), handling: preferences.handling })
   },
@@ -28,7 +28,7 @@ export const shapeBody: Step = {
 
 const OF_THEIR_TYPE: ReadonlySet<PipelineCode> = new Set(['read', 'vread', 'create', 'update', 'patch', 'history-instance', 'history-type'])
 
-/** Of which all resources are that the answer shows, where that is known. */
+/** Returns the type of all resources in the response, or undefined if they may differ. */
 function typeShown({ interaction, fhir: { type, parameters } }: Exchange): string | undefined {
   if (interaction === 'capabilities') return 'CapabilityStatement'
   const isAlone = interaction === 'search-type' && !parameters.some(([name]) => isInclude(name))
@@ -37,7 +37,7 @@ function typeShown({ interaction, fhir: { type, parameters } }: Exchange): strin
 
 async function shaped(body: NonNullable<FhirResponse['body']>, part: ResponsePart): Promise<NonNullable<FhirResponse['body']>> {
   if (!isBundlePage(body)) return shapedResource(body, part)
-  // As bytes: trees of all the answers to a batch would be many times as large.
+  // Entries hold bytes, because the trees of all responses to a batch would need many times the memory.
   const shapedEntry = (entry: BundleEntry): Awaitable<BundleEntry> => {
     if (entry.resource === undefined) return entry
     const written = (shown: Resource): BundleEntry => ({ ...entry, resource: Buffer.from(writeJson(shown)) })
@@ -47,7 +47,7 @@ async function shaped(body: NonNullable<FhirResponse['body']>, part: ResponsePar
   return { ...body, entries: await mapInOrder(body.entries, shapedEntry) }
 }
 
-/** Bytes of a resource that is read, cut and written each in a turn of its own. */
+/** Bytes above which reading, cutting and writing a resource yield to other requests in between. */
 const HEAVY = 1_000_000
 
 function shapedResource(body: NonNullable<BundleEntry['resource']>, part: ResponsePart): Awaitable<Resource> {

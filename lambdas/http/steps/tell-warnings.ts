@@ -1,4 +1,4 @@
-/** Warnings of what was written, in the place of the body: to who asked for an OperationOutcome, and whoever asks where it has to be known. */
+/** Returns warnings of a write in place of the body: if the client prefers an OperationOutcome, or must know them. */
 import type { FhirResponse } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 

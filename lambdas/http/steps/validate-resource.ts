@@ -1,5 +1,5 @@
 /**
- * A resource that is written is of the type its URL names, and has the structure R4 gives that: 400 with every finding.
+ * Checks that a written resource has the type that its URL names, and the structure that R4 defines. Answers 400 with every issue.
  * https://hl7.org/fhir/R4/validation.html
  */
 import { FhirError } from '../../fhir/outcome.ts'

@@ -1,4 +1,4 @@
-/** Turns an interaction's answer into bytes and headers. */
+/** Converts the response of an interaction to bytes and headers. */
 import { type BundlePage, byteSizeOf, isBundlePage } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -24,7 +24,7 @@ export const writeResponse: Step = (() => {
   return { after: write, onError: write }
 })()
 
-/** Bytes: more than a page has. Lines that are deep inside make JSON thirty times as long: nobody would read so many, nor get them sent. */
+/** Maximum bytes of JSON that is indented, more than a page has. Indentation can make deeply nested JSON thirty times as long. */
 const LONGEST_PRETTY = 5_000_000
 
 async function responseOf({ body, ...rest }: FhirResponse, pretty: boolean): Promise<HttpResponse> {
@@ -37,12 +37,12 @@ async function responseOf({ body, ...rest }: FhirResponse, pretty: boolean): Pro
 
 const lengthOfPage = ({ entries }: BundlePage): number => entries.reduce((sum, { resource }) => sum + byteSizeOf(resource), 0)
 
-/** What is told without the steps of a request, and so never pretty. */
+/** Converts a response from outside the steps of a request. It is never indented. */
 export const toHttpResponse = ({ body, ...rest }: OutcomeResponse): HttpResponse => answer(rest, [bytesOf(body)])
 
 const FHIR_JSON = 'application/fhir+json; charset=utf-8'
 
-/** Who may see an answer is whoever the token is of. https://hl7.org/fhir/R4/http.html#etag */
+/** Only the caller may see the response, so it must not be cached. https://hl7.org/fhir/R4/http.html#etag */
 const PRIVATE = { 'cache-control': 'no-store' }
 
 const answer = ({ status, headers = {} }: Omit<FhirResponse, 'body'>, body?: readonly Uint8Array[]): HttpResponse =>
