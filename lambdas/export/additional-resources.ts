@@ -1,4 +1,7 @@
-/** Which resources an export takes along because others refer to them. Specification 2.8; paths: https://www.rfc-editor.org/rfc/rfc9535 */
+/**
+ * Rules for additional resources: resources that an export includes because exported resources refer to them. Specification 2.8; paths:
+ * https://www.rfc-editor.org/rfc/rfc9535
+ */
 import { isElement } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import defaults from './additional-resources.json' with { type: 'json' }
@@ -8,18 +11,18 @@ import { compilePath } from './json-path.ts'
 export type AdditionalResource = {
   readonly allowedForGroupExport: boolean
   readonly allowedForPatientExport: boolean
-  /** Leads to references in the referencing resource, or to their texts. */
+  /** JSONPath in the referencing resource. It selects references, or the text of references. */
   readonly path: string
   readonly resourceTypes: readonly string[]
 }
 
-/** By the type of the resource that refers. */
+/** Rules by type of the referencing resource. */
 export type AdditionalResources = Readonly<Record<string, readonly AdditionalResource[]>>
 
-/** In exports of groups: where the types of these refer to Medication, Location, Organization and Practitioner. */
+/** Default rules. Only Group exports use them: they include Medication, Location, Organization and Practitioner. */
 export const DEFAULT_ADDITIONAL_RESOURCES: AdditionalResources = defaults
 
-/** The rules that hold at a level, by the type of the resource that refers. */
+/** Returns the rules that apply to exports of the level, by type of the referencing resource. */
 export const rulesOf = (
   level: ExportLevel,
   additional: AdditionalResources,
@@ -31,7 +34,7 @@ export const rulesOf = (
     return allowed.length === 0 ? [] : [[type, allowed] as const]
   })
 
-/** `name`: of the setting. RangeError that names the place. */
+/** Checks and returns the rules of a setting. `name`: name of the setting. Throws RangeError that names the wrong rule or field. */
 export function parseAdditionalResources(value: unknown, name: string): AdditionalResources {
   if (!isElement(value)) throw new RangeError(`${name} must be a JSON object: rules by the type of the resource that refers`)
   for (const [type, rules] of Object.entries(value)) {

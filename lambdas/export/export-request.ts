@@ -1,6 +1,4 @@
-/**
- * What an export is asked for. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
- */
+/** Parameters of an export kick-off. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
 import { parseDateRange } from '../fhir/date-range.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { toLocalReference } from '../fhir/references.ts'
@@ -16,12 +14,15 @@ export type ExportLevel = 'system' | 'patient' | 'group'
 /** Setting that names the types of Group exports. */
 export const GROUP_TYPES_SETTING = 'FHIR_GROUP_EXPORT_TYPES'
 
-/** A root element; without a type, of every type that has it. */
+/** A root element. Without `type` it applies to every type that has the element. */
 export type RequestedElement = { readonly type?: string; readonly element: string }
-/** A search of the type: criteria without `Type?`. */
+/** A `_typeFilter`. `query`: the search criteria without `Type?`. */
 export type TypeFilter = { readonly type: string; readonly query: string }
 
-/** All of the conditions hold. `now`: what is about a date is as far from it. FhirError 400. */
+/**
+ * Returns the conditions of the filter, all of which must hold. `now`: instant from which the prefix `ap` measures. Throws FhirError 400 if
+ * the filter is invalid.
+ */
 export const parseFilter = ({ type, query }: TypeFilter, reading: SearchContext, now: number): readonly Condition[] =>
   parseSearch(type, parseParameterPairs(query), { ...reading, handling: 'strict', criteriaOnly: true, now }).where
 
@@ -31,25 +32,25 @@ export type ExportRequest = {
   readonly since?: number
   /** Only versions with lastUpdated < until. */
   readonly until?: number
-  /** Absent: all of the level. */
+  /** Requested types. Absent: all types of the level. */
   readonly types?: readonly string[]
   readonly elements: readonly RequestedElement[]
-  /** `Patient/1` …; none: all of the level. */
+  /** References such as `Patient/1`. Empty: all patients of the level. */
   readonly patients: readonly string[]
-  /** Those of one type are alternatives. */
+  /** Filters. A resource must match one of the filters of its type. */
   readonly filters: readonly TypeFilter[]
-  /** What was not understood, leniently: it is told in the manifest. */
+  /** Messages about ignored parameters, with lenient handling. The manifest's `error` reports them. */
   readonly passedOver: readonly string[]
 }
 
 export type KickOff = {
   readonly level: ExportLevel
   readonly parameters: ParameterPairs
-  /** By POST: patients may be named. */
+  /** Whether the request is a POST. Only a POST may contain `patient`. */
   readonly posted: boolean
   readonly lenient: boolean
   readonly reading: SearchContext
-  /** When it is asked, ms since 1970. */
+  /** Time of the request, in milliseconds since 1970. */
   readonly now: number
 }
 
@@ -58,14 +59,17 @@ const MOST_FILTERS = 100
 export const MAX_NAMED_PATIENTS = 10_000
 const MOST_ELEMENTS = 200
 const MOST_PASSED_OVER = 100
-/** Characters of all that is asked for but patients, and bytes of a job's row, to which its files are added. */
+/**
+ * Maximum characters of all parameters except `patient`, and maximum bytes of the job row at kick-off. The row later grows by its list of
+ * files.
+ */
 export const MAX_REQUEST_LENGTH = 250_000
 
 type State = {
   -readonly [Field in keyof ExportRequest]: ExportRequest[Field] extends readonly (infer Item)[] ? Item[] : ExportRequest[Field]
 }
 
-/** FhirError 400 that names the parameter, 413. */
+/** Parses the parameters. Throws FhirError 400 that names the parameter, or 413 if the request is too long. */
 export function parseExportRequest(kickOff: KickOff): ExportRequest {
   const kept = kickOff.parameters.filter(([name]) => name !== 'patient')
   if (kept.reduce((sum, [name, value]) => sum + name.length + value.length, 0) > MAX_REQUEST_LENGTH) throw requestTooLong()
@@ -98,7 +102,7 @@ function read(state: State, name: string, value: string, kickOff: KickOff): void
   }
 }
 
-/** A comma that another query follows: one within a query stands before something else. */
+/** A comma that separates two filters. The next filter starts with a type and `?`; a comma within a filter has other text after it. */
 const NEXT_FILTER = /,(?=[A-Z][A-Za-z]+\?)/
 
 function readInstant(state: State, name: '_since' | '_until', value: string, kickOff: KickOff): void {
@@ -169,7 +173,10 @@ const listed = (value: string): readonly string[] =>
     .map((each) => each.trim())
     .filter((each) => each !== '')
 
-/** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters: strictly an error, leniently told, as long as that is worth reading. */
+/**
+ * Throws the error, or records its message with lenient handling. Above MOST_PASSED_OVER messages it always throws.
+ * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
+ */
 export function ignoreOrReject(state: Pick<State, 'passedOver'>, lenient: boolean, error: Error): void {
   if (!lenient || state.passedOver.length === MOST_PASSED_OVER) throw error
   state.passedOver.push(error.message)
@@ -177,7 +184,10 @@ export function ignoreOrReject(state: Pick<State, 'passedOver'>, lenient: boolea
 
 const wrong = (name: string, what: string): Error => fhirError(400, 'value', `${name.slice(0, 64)} ${what}`)
 
-/** Said before anything of it is looked at: others would wait meanwhile. */
+/**
+ * Returns the error of a request that is too long. The length is checked before any parameter is parsed, because parsing delays other
+ * requests.
+ */
 export const requestTooLong = (): FhirError =>
   fhirError(
     413,

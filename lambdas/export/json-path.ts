@@ -1,20 +1,23 @@
-/** JSONPath, compiled: paths of names and wildcards, which most are, are followed here; others as often as they are asked. https://www.rfc-editor.org/rfc/rfc9535 */
+/**
+ * Compiled JSONPath. Paths of names and wildcards, the most common ones, are evaluated here. The library evaluates all others.
+ * https://www.rfc-editor.org/rfc/rfc9535
+ */
 import { query } from 'jsonpath-rfc9535'
 import parsePath, { type JsonPathQuery } from 'jsonpath-rfc9535/parser'
 
-/** What a path leads to in a tree of JSON. */
+/** Returns the values that the path selects in a JSON tree. */
 export type JsonPath = (tree: unknown) => readonly unknown[]
 
-/** Error where it is none. */
+/** Compiles a path. Throws Error if it is no JSONPath. */
 export function compilePath(path: string): JsonPath {
   const steps = parsePath(path).segments.map(stepOf)
   return steps.includes(undefined) ? (tree) => query(tree as never, path) : (tree) => followed(tree, steps as readonly Step[])
 }
 
-/** A name, or all there is. */
+/** One step of a path: a member name, or all children. */
 type Step = { readonly name: string } | 'all'
 
-/** undefined: more than one of these, and it is not followed here. */
+/** Returns the step of a segment, or undefined if only the library can evaluate it. */
 function stepOf({ type, node }: JsonPathQuery['segments'][number]): Step | undefined {
   if (type !== 'ChildSegment') return undefined
   const [only, ...more] = node.type === 'BracketedSelection' ? node.selectors : [node]

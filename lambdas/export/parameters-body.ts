@@ -4,11 +4,14 @@ import { MAX_SEARCH_PARAMETERS, type ParameterPairs } from '../search/query/para
 import { INSTANT_VALUE_NAMES, parsePostedParameters, TEXT_VALUE_NAMES } from '../search/query/posted-parameters.ts'
 import { MAX_NAMED_PATIENTS } from './export-request.ts'
 
-/** As those of a URL. FhirError 400 that names the entry; a parameter that is none of an export's is left to who reads them. */
+/**
+ * Returns the parameters as name-value pairs, like those of a URL. Keeps unknown parameters; parseExportRequest handles them. Throws
+ * FhirError 400 that names the wrong entry.
+ */
 export const parseParametersBody = (body: Resource): ParameterPairs =>
   parsePostedParameters(body, {
     to: 'an export',
-    // Each patient is one.
+    // Each patient is one parameter.
     most: MAX_SEARCH_PARAMETERS + MAX_NAMED_PATIENTS,
     kinds: new Map([
       ['_outputFormat', TEXT_VALUE_NAMES],

@@ -1,4 +1,4 @@
-/** The steps of the export workflow (workflow.ts): what they need of the world, what they are given and what they give. */
+/** Steps of the export workflow (workflow.ts): their dependencies, inputs and outputs. */
 import type { BlobStore } from '../ports/blobs/blob-store.ts'
 import type { ExpressionRunner } from '../ports/execution/expression-runner.ts'
 import type { Rows } from '../ports/rows/rows.ts'
@@ -11,30 +11,30 @@ import type { AdditionalResources } from './additional-resources.ts'
 export type ExportParts = {
   readonly rows: Rows
   readonly resources: Pick<ResourceReader, 'current' | 'heads' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
-  /** It shows what was committed before it is asked. */
+  /** Search index. It shows all commits that precede the call. */
   readonly index: Pick<SearchIndex, 'find' | 'distinct'>
-  /** Of export files. */
+  /** Blob store of export files and temporary data. */
   readonly blobs: BlobStore
-  /** How often the store was set back to an earlier time. Absent: never. */
+  /** Restore generation of the store. Absent: 0. */
   readonly epoch?: number
-  /** How a tenant's texts are read, as of now. */
+  /** Returns the current search context of a tenant. */
   readonly readingOf: (tenant: string) => Promise<SearchContext>
   readonly expressions: () => ExpressionRunner
   readonly now: () => number
-  /** Milliseconds since some moment, by a clock nobody sets: how long something goes on. */
+  /** Milliseconds by a monotonic clock, to measure durations. */
   readonly elapsed: () => number
   readonly newId: () => string
-  /** Milliseconds a step may go on: then it leaves a checkpoint, and is called again. */
+  /** Milliseconds a step may run. Then it stores a checkpoint, and the workflow calls it again. */
   readonly budget: number
-  /** Milliseconds for which a plan may read, where its step is ended some time later; absent: as long as it takes. */
+  /** Maximum milliseconds a plan may read: less than the time limit of its step. Absent: no limit. */
   readonly longestPlan?: number
-  /** Most seconds between two tries of a plan, for workflows with a limited number of events. Absent: one. */
+  /** Maximum seconds between two attempts to plan, for workflows with a limited number of events. Absent: one. */
   readonly longestWait?: number
-  /** Setting: the types of exports of groups. */
+  /** Setting: types of Group exports. */
   readonly groupTypes: readonly string[]
-  /** Setting: what is exported because something refers to it. */
+  /** Setting: rules for resources that are exported by reference. */
   readonly additionalResources: AdditionalResources
-  /** Gets what broke in a step. */
+  /** Reports errors of a step. */
   readonly report: (error: unknown) => void
 }
 
@@ -43,15 +43,15 @@ type OfJob = { readonly job: string; readonly attempt: number }
 export type StepInput = OfJob &
   (
     | { readonly action: 'plan' | 'gather' | 'finish' }
-    /** `error`: the name of what ended the work. */
+    /** `error`: name of the error that ended the retries of a step. */
     | { readonly action: 'fail'; readonly error?: string }
     | { readonly action: 'write'; readonly segment: string }
     | { readonly action: 'collect'; readonly range: string }
   )
 
-/** `wait`: seconds until it is asked again; 0: `segments` are planned. */
+/** `wait`: seconds until the next attempt to plan. 0: `segments` are planned. */
 export type PlanOutput = OfJob & { readonly wait: number; readonly segments: readonly string[] }
-/** None: there is nothing to collect, or no more. */
+/** An empty `ranges` means that nothing is left to collect. */
 export type RangePlanOutput = OfJob & { readonly ranges: readonly string[] }
-/** Of a writer: there is more to do. */
+/** `more`: whether the writer or collector has more to do. */
 export type SliceOutput = OfJob & { readonly more: boolean } & ({ readonly segment: string } | { readonly range: string })

@@ -1,33 +1,37 @@
 /**
- * The export as a state machine in Amazon States Language: once everything written until the transaction time is there, its segments are written
- * by many writers at once; then what they met and did not write, range by range, until nothing new comes; then the files are finished. Input
- * and output carry ids and numbers, never content. Data for the stacks and for the embedded home, which runs the very same.
+ * The export workflow in Amazon States Language. It waits until all commits up to the transaction time are visible. Then many writers write
+ * the segments in parallel. Collectors then write referenced resources, range by range, until a round finds no new ones. The last step
+ * finishes the files.
+ * Input and output contain ids and numbers, never data of resources. Both deployments run this definition.
  * https://states-language.net/spec.html
  */
 
-/** Writers of one job at once; an inline map takes no more. */
+/** Concurrent writers of one job: the maximum of an inline map. */
 const WRITERS = 40
 
 const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, JitterStrategy: 'FULL' }
 
-/** Of a step that its function ended, or never answered: it had no memory left, or no time. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html */
+/**
+ * Errors of a step that was terminated or did not respond, because it lacked memory or time.
+ * https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html
+ */
 export const TERMINATION_ERRORS = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown', 'States.Timeout']
 
 /**
- * A store that fails for half an hour delays a job, whatever chance makes of the waits of its 40 writers. What ends a step each time does not
- * pass. Each step may be repeated.
+ * Retries. They cover a store outage of half an hour for all 40 writers, however their random waits turn out. A step that is terminated
+ * repeatedly gets fewer retries, because more do not help. Every step is idempotent.
  */
 const RETRY = [
   { ErrorEquals: TERMINATION_ERRORS, ...PAUSES, MaxAttempts: 10 },
   { ErrorEquals: ['States.ALL'], ...PAUSES, MaxAttempts: 60 },
 ]
 
-/** Steps by what they are called in the machine. */
+/** Actions by the name of their state. */
 export const STEPS = { Plan: 'plan', Write: 'write', Gather: 'gather', Collect: 'collect', Finish: 'finish', Fail: 'fail' } as const
 
 export type StepAction = (typeof STEPS)[keyof typeof STEPS]
 
-/** `step`: the ARN of the function that runs each of them. Its input is `{ job, attempt }`. */
+/** Returns the state machine. `step`: ARN of the function that runs all steps. The input of the machine is `{ job, attempt }`. */
 export function exportWorkflow(step: string): object {
   const ofJob = { 'job.$': '$.job', 'attempt.$': '$.attempt' }
   const task = (action: StepAction, input: object, rest: object): object => ({

@@ -1,7 +1,8 @@
 /**
- * Where an export is about few patients, what of the store may be theirs is looked up instead of scanning it: first what the index has of them
- * now, then whatever the store has written after the transaction time, for what left a patient since is in no index. What is so found is
- * judged as of the transaction time, as everything is: it may be too much, never too little.
+ * Candidates of an export of few patients: resources that may belong to these patients, looked up instead of scanned.
+ * The index finds the current data of the patients. The history finds versions written after the transaction time, because no index finds
+ * data that has left a patient since. The collector then checks each candidate as of the transaction time, so extra candidates do no harm.
+ * A missing one would.
  */
 import { DEVICE_PATIENT_FIELD } from '../../access/rules.ts'
 import type { HitPosition, Plan, Predicate } from '../../ports/search/plan.ts'
@@ -13,12 +14,12 @@ import { putKeys } from '../write/key-buckets.ts'
 import type { Range } from './range.ts'
 import type { RangeSlice } from './range-slice.ts'
 
-/** Hits, or versions, of a page. */
+/** Hits or versions per page. */
 const PAGE = 1_000
-/** Keys held in memory. */
+/** Maximum keys held in memory. A full set is written with a checkpoint. */
 const MOST = 200_000
 
-/** What was found, until it is put down with a checkpoint. */
+/** Keys found since the last checkpoint. A checkpoint writes them into a blob. */
 class Found {
   readonly #of: RangeSlice
   #keys = new Set<string>()
@@ -29,7 +30,10 @@ class Found {
     this.#range = range
   }
 
-  /** Of the types that are asked for; and what the index has of provenance of these, which may be in no compartment. */
+  /**
+   * Adds the keys of exported types, and each Provenance that targets one of the keys, if Provenance is exported. A Provenance may be in no
+   * compartment.
+   */
   async add(keys: readonly string[]): Promise<void> {
     const { types } = this.#of.selection
     this.addAsked(keys)
@@ -51,7 +55,7 @@ class Found {
     return this.#keys.size >= MOST
   }
 
-  /** False where another writer left one since. */
+  /** Stores a checkpoint. Returns false if another writer stored one first. */
   async checkpoint(change: Partial<Range>): Promise<boolean> {
     const { parts, job, keep } = this.#of
     const met = [...this.#range.met]
@@ -68,7 +72,7 @@ class Found {
 
 type Cursor = { readonly at: number; readonly after?: HitPosition }
 
-/** The patients themselves, and what the index has in their compartments. Whether there is more to do. */
+/** Collects the patients and their data in the index: compartments and Devices. Returns whether there is more to do. */
 export async function collectIndexCandidates(of: RangeSlice, range: Range, [from, to]: readonly [number, number]): Promise<boolean> {
   const { parts, selection, watch, until } = of
   const patients = [...(selection.narrowed.patients ?? [])].slice(from, to)
@@ -88,7 +92,10 @@ export async function collectIndexCandidates(of: RangeSlice, range: Range, [from
   return !(await found.checkpoint({ isDone: true }))
 }
 
-/** A Device is in no compartment: it says whose it is. What provenance is about may be of a type that is not asked for. */
+/**
+ * Returns the searches for the data of the patients. A Device is in no compartment and is found by its `patient`. For Provenance the
+ * searches cover all types of the level: its target may be of a type that is not requested.
+ */
 function plansOf({ job, selection: { types, whose } }: RangeSlice, patients: readonly string[]): readonly Plan[] {
   const all = [...(types.has('Provenance') ? whose.levelTypes : types)]
   const others = all.filter((type) => type !== 'Device' && type !== 'Patient')
@@ -97,14 +104,14 @@ function plansOf({ job, selection: { types, whose } }: RangeSlice, patients: rea
   return [...(others.length > 0 ? [inCompartments] : []), ...(all.includes('Device') ? [devices] : [])]
 }
 
-/** Whatever is found is judged when it is read. */
+/** Returns a search without access rules. The collector checks access when it reads the versions. */
 const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], where: Predicate): Plan => ({
   ...{ tenant, types, where, access: 'everything', order: [], limit: PAGE, total: 'none' },
 })
 
 /**
- * Whatever was written after the transaction time, and what was deleted after `_since`. `from`: when the index had been asked; what was
- * written until then is all read. Whether there is more to do.
+ * Collects versions written after the transaction time, and deletions after `_since`. Returns whether there is more to do. `from`: when the
+ * index search began. The history is read only after all writes up to that instant are visible.
  */
 export async function collectHistoryCandidates(of: RangeSlice, range: Range, from: number): Promise<boolean> {
   const { parts, job, selection, watch, until } = of
@@ -127,7 +134,10 @@ export async function collectHistoryCandidates(of: RangeSlice, range: Range, fro
   }
 }
 
-/** Once more what was written since the index had been asked: provenance that was looked up beside the history may have changed meanwhile. */
+/**
+ * Reads the writes since the index search again: a Provenance may have changed during the history pass. Returns false if the slice ends
+ * first.
+ */
 async function addLatest(of: RangeSlice, found: Found, from: number): Promise<boolean> {
   const { parts, job } = of
   if (!(await waitUntilSettled(of, parts.now()))) return false

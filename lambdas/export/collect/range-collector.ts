@@ -1,4 +1,7 @@
-/** Looks at a range (range.ts), slice by slice. Of keys: resolves them as of the transaction time, and writes what belongs to the export. */
+/**
+ * Works on a range (range.ts) slice by slice. It resolves keys as of the transaction time and writes the versions that belong to the
+ * export.
+ */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
 import { type Job, rangeRowsOf, temporaryKeyOf } from '../job/job.ts'
 import type { OmissionReason } from '../select/omission-reason.ts'
@@ -15,13 +18,13 @@ import { roundSourceKeyOf } from './range-planner.ts'
 import { type RangeSlice, rangeSliceOf } from './range-slice.ts'
 
 /**
- * Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer
- * holds. After small ones large ones may come, each of them as large as a body.
+ * Keys per lookup. The first page has one key, and each later page at most twice as many. A page is also so small that its versions fit
+ * into MOST_HELD bytes, if all are as large as the largest of the previous page. One version may be as large as a request body.
  */
 const PAGE = { first: 1, most: 16 }
 const MOST_HELD = 16 * 1024 * 1024
 
-/** Whether there is more to do. */
+/** Runs one slice of a range. Returns whether there is more to do. */
 export async function collectSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
   const range = await parts.rows.read<Range>(rangeRowsOf(job.id), name)
   if (range === undefined || range.isDone) return false
@@ -62,13 +65,13 @@ class Collector {
       const page = keys.slice(this.#range.at, this.#range.at + this.#page)
       await this.#export(page)
       const at = this.#range.at + page.length
-      // What is only referred to is no part of what the plan counted.
+      // Resources that are only referred to are not part of the plan's total, so they do not count as progress.
       this.#range = { ...this.#range, at, ...(this.#sought.kind === 'candidates' ? { seen: at } : {}) }
       if (!(await watch.isWanted())) return false
       if (this.#range.at === keys.length) break
       if (parts.elapsed() >= until) return this.#checkpoint(false).then(() => true)
       if (parts.elapsed() < nextCheckpoint) continue
-      // Whoever was faster goes on.
+      // Another writer has stored a checkpoint first. That writer continues.
       if (!(await this.#checkpoint(false))) return true
       nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
     }
@@ -92,7 +95,10 @@ class Collector {
     this.#page = Math.max(1, Math.min(2 * this.#page, PAGE.most, Math.floor(MOST_HELD / largest)))
   }
 
-  /** What nobody can judge may have been exported by the scan: it is not exported here. */
+  /**
+   * Selects the versions to export. A version that cannot be checked is not exported as a referenced resource: the scan may have exported
+   * it already.
+   */
   async #selected(versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
     const { selection } = this.#of
     const left = new Set<ResourceVersion>()
@@ -107,7 +113,10 @@ class Collector {
     return await selectReferencedVersions(selection, others, scanned, leaveOut)
   }
 
-  /** Put down at first, so that the next slice has them in the same order. undefined: another writer was faster. */
+  /**
+   * Returns the keys of the range. The first slice stores them, so that later slices see the same order. Returns undefined if another
+   * writer was faster.
+   */
   async #keys(): Promise<readonly string[] | undefined> {
     const { parts, job, keep } = this.#of
     const { blobs } = parts
@@ -120,7 +129,7 @@ class Collector {
     return readKeys(blobs, blob, [0, BUCKET_COUNT])
   }
 
-  /** False where another writer left one since. */
+  /** Stores a checkpoint. Returns false if another writer stored one first. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
     return this.#output.checkpoint(async (done) => {
       const kept = await this.#of.keep(this.#range, { isDone, ...done })
@@ -130,7 +139,7 @@ class Collector {
   }
 }
 
-/** Each once, without those of the rounds before. */
+/** Returns the distinct keys of the buckets, without the keys of earlier rounds. */
 async function newKeys({ blobs }: ExportParts, job: Job, round: number, buckets: BucketRange): Promise<ReadonlySet<string>> {
   const blob = await blobs.get(roundSourceKeyOf(job, round))
   if (blob === undefined) throw new Error('what writers of an export have met is not there')

@@ -1,4 +1,4 @@
-/** Finds what is still to be looked for (range.ts), and makes its ranges. Repeated after a crash anywhere it comes to the same ranges. */
+/** Plans the ranges (range.ts) of the second pass. A repetition after a crash creates the same ranges. */
 import { blobPrefixOf, type Job, rangeRowsOf, segmentRowsOf, temporaryKeyOf } from '../job/job.ts'
 import { readJobScope } from '../plan/job-scope.ts'
 import type { Segment } from '../plan/segment.ts'
@@ -6,14 +6,14 @@ import type { ExportParts } from '../step-types.ts'
 import { BUCKET_COUNT } from '../write/key-buckets.ts'
 import { newRange, type Range, type RangeTarget, ROUNDS, type RoundSource, rangeNameOf } from './range.ts'
 
-/** Bytes of keys a range has, where there are so many; about 40 a key. */
+/** Minimum bytes of keys per range, if there are as many. A key has about 40 bytes. */
 const SMALLEST = 1_000_000
-/** Patients whose data is looked for by one writer. */
+/** Patients per range of an index search. */
 const PATIENTS = 100
 
 type Row = { readonly name: string; readonly value: Range }
 
-/** The names of ranges that are not done; none: all is exported. */
+/** Returns the names of the ranges that are not done. An empty result means that the export is complete. */
 export async function planRanges(parts: ExportParts, job: Job): Promise<readonly string[]> {
   const { isLookedUp, patients } = await readJobScope(parts, job)
   const rows: Row[] = []
@@ -28,7 +28,7 @@ export async function planRanges(parts: ExportParts, job: Job): Promise<readonly
   }
 }
 
-/** Makes it where it is missing. */
+/** Returns whether the range is done. Creates the row of a new range. */
 async function isDone({ rows }: ExportParts, job: Job, name: string, range: Range, known: readonly Row[]): Promise<boolean> {
   const row = known.find((each) => each.name === name)
   if (row !== undefined) return row.value.isDone
@@ -56,13 +56,16 @@ async function soughtIn(
 
 export const roundSourceKeyOf = ({ id }: Pick<Job, 'id'>, round: number): string => temporaryKeyOf(id, 'met', `round-${round}`)
 
-/** A power of two, so that all are of as many buckets. */
+/** Returns the number of ranges: a power of two, so that all ranges have the same number of buckets. */
 const countOf = (bytes: number): number => Math.min(BUCKET_COUNT, 2 ** Math.floor(Math.log2(Math.max(1, bytes / SMALLEST))))
 
 const cut = (total: number, parts: number): readonly (readonly [number, number])[] =>
   Array.from({ length: parts }, (_, i) => [Math.floor((i * total) / parts), Math.floor(((i + 1) * total) / parts)] as const)
 
-/** Candidates are what the index and the history told. References are of what was written just before, and are looked at once in all rounds. */
+/**
+ * Returns the key blobs of a round. Candidates come from the index and history ranges. References come from the previous round, and each is
+ * looked up once over all rounds.
+ */
 async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number, ranges: readonly Row[]): Promise<RoundSource> {
   const metIn = (is: (range: Range) => boolean): readonly string[] => ranges.flatMap(({ value }) => (is(value) ? value.met : []))
   if (round === ROUNDS.candidates) return { met: metIn((range) => range.round < round), before: [] }

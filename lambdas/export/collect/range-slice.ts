@@ -1,4 +1,4 @@
-/** What one slice of a range has at hand. */
+/** Context of one slice of a range. */
 import { type Job, rangeRowsOf } from '../job/job.ts'
 import { JobWatch } from '../job/job-watch.ts'
 import { selectionOf } from '../select/job-selection.ts'
@@ -12,9 +12,9 @@ export type RangeSlice = {
   readonly job: Job
   readonly selection: Selection
   readonly watch: JobWatch
-  /** Of `elapsed`. By then it leaves the rest to the next slice. */
+  /** When the slice ends, by `elapsed`. The next slice continues then. */
   readonly until: number
-  /** See storeCheckpoint. */
+  /** Stores a checkpoint of the range, see storeCheckpoint. */
   readonly keep: (before: Range, change: Partial<Range>) => Promise<Range | undefined>
 }
 

@@ -1,14 +1,15 @@
 /**
- * What is looked for after, or instead of, a scan: rows of the job's ranges, round by round. A round begins when the one before is done.
- * Of few patients, rounds 0 to 2: their data in the index, what the store wrote after the transaction time, and the candidates that were so
- * found. From round 3 on: what exported resources refer to, until nothing new is met.
+ * Ranges: the second pass of an export, after the scan or in place of it. Each range is a row of the job. A round starts when the previous
+ * round is done.
+ * Rounds 0 to 2 serve exports of few patients: index search, versions written after the transaction time, and the candidates that both
+ * found. Rounds from 3 on look up the resources that exported resources refer to, until a round finds no new reference.
  */
 import { NO_WRITTEN_FILES, type WrittenFiles } from '../plan/segment.ts'
 import type { BucketRange } from '../write/key-buckets.ts'
 
 export const ROUNDS = { index: 0, history: 1, candidates: 2, references: 3 } as const
 
-/** `patients`: of the job's, from the first up to and without the second. `from`: when the index had been asked. */
+/** `patients`: positions in the list of patients of the job, the end exclusive. `from`: when the index search began. */
 export type RangeTarget =
   | { readonly kind: 'index'; readonly patients: readonly [from: number, to: number] }
   | { readonly kind: 'history'; readonly from: number }
@@ -17,17 +18,17 @@ export type RangeTarget =
 export type Range = {
   readonly round: number
   readonly sought: RangeTarget
-  /** Rises with each checkpoint: of two writers that began at the same one, one goes on. */
+  /** Increases with each checkpoint. If two writers continue from the same checkpoint, only the first to store the next one goes on. */
   readonly revision: number
-  /** Where it goes on: in the index or the history; of keys, how many were looked at. */
+  /** Position in the index or the history. Ranges of keys use `at` instead: the number of keys already looked up. */
   readonly cursor?: string
   readonly at: number
-  /** The blob of the keys it looks at: each once, and none that an earlier round looked at. */
+  /** Blob with the keys of the range. Each key occurs once, and no earlier round has looked it up. */
   readonly keys?: string
   readonly seen: number
   readonly isDone: boolean
   readonly written: WrittenFiles
-  /** Blobs with the keys it met. */
+  /** Blobs with the keys that the range found. */
   readonly met: readonly string[]
 }
 
@@ -35,8 +36,11 @@ export const newRange = (round: number, sought: RangeTarget): Range => ({
   ...{ round, sought, revision: 0, at: 0, seen: 0, isDone: false, written: NO_WRITTEN_FILES, met: [] },
 })
 
-/** `3-07`: in the order of rounds. */
+/** Returns the name of a range, such as `0003-0007`. Names sort by round. */
 export const rangeNameOf = (round: number, i: number): string => `${String(round).padStart(4, '0')}-${String(i).padStart(4, '0')}`
 
-/** What the ranges of a round look at, in a blob they share. `before`: the keys that earlier rounds looked at. */
+/**
+ * Key blobs of a round, stored in a blob that its ranges share. `met`: blobs with the keys to look up. `before`: blobs with the keys of
+ * earlier rounds.
+ */
 export type RoundSource = { readonly met: readonly string[]; readonly before: readonly string[] }

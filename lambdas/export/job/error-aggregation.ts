@@ -1,6 +1,6 @@
-/** What is done about each of many: one that cannot be helped keeps no other waiting. */
+/** Running an action on many items, so that one failure does not stop the others. */
 
-/** In order, each of them also after others threw; then throws what they threw: where it is one, that. */
+/** Runs the action on all items in order, also after failures. Then throws the error, or an AggregateError if several items failed. */
 export async function forEachCollectingErrors<Item>(
   items: AsyncIterable<Item> | Iterable<Item>,
   act: (item: Item) => Promise<void>,
@@ -11,9 +11,9 @@ export async function forEachCollectingErrors<Item>(
   if (thrown.length === 1) throw thrown[0]
 }
 
-/** Messages may tell of content. */
+/** Returns the error class only: a message may contain data of resources. */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
-/** The errors behind one. */
+/** Returns the individual errors of nested AggregateErrors. */
 export const flattenErrors = (error: unknown): readonly unknown[] =>
   error instanceof AggregateError ? error.errors.flatMap(flattenErrors) : [error]

@@ -1,6 +1,9 @@
-/** Why a job cannot be done, now or later. Everything else that is thrown in a step is a broken machine, and is tried again. */
+/**
+ * A failure of the job that a retry cannot fix. Damage to the store also fails the job. Every other error of a step is a machine fault, and
+ * the step is retried.
+ */
 export class ExportFault extends Error {
-  /** For the client, without content. */
+  /** Reason for the client, without data of resources. */
   readonly reason: string
 
   constructor(reason: string) {

@@ -1,4 +1,4 @@
-/** What is done about jobs from time to time: unfinished ones go on, and what nobody may have any more is removed. */
+/** Periodic sweeps over the jobs: resume unfinished jobs and remove expired data. */
 import type { Workflow } from '../../ports/execution/workflow.ts'
 import type { ExportParts } from '../step-types.ts'
 import { forEachCollectingErrors } from './error-aggregation.ts'
@@ -12,12 +12,12 @@ import { removeJobData, removeTemporaryData } from './remove-files.ts'
 type Rows = Pick<ExportParts, 'rows'>
 type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'now'>
 
-/** A job that is begun again so often has a fault nobody foresaw. */
+/** Maximum attempts of a job. A job with more attempts has an unforeseen fault and fails. */
 const MOST_ATTEMPTS = 1_000
-/** ms for which a job that was stopped is remembered, longer than a step goes on. */
+/** Milliseconds for which the row of a stopped job is retained: longer than a step runs. */
 const REMEMBERED = 60 * 60 * 1000
 
-/** Begins jobs again whose workflow is not running, or was never started. */
+/** Restarts jobs whose workflow is not running or was never started. An attempt that had begun counts as a crash. */
 export const resumeJobs = (parts: Parts, workflow: Workflow): Promise<void> =>
   forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ value: job }) => {
     if (job.state !== 'in-progress' || (await workflow.isRunning(executionNameOf(job)))) return
@@ -31,7 +31,7 @@ async function resume({ rows }: Rows, workflow: Workflow, { id, attempt }: Job):
   if (isUnderWay(job, attempt + 1)) await startJob(workflow, job)
 }
 
-/** Of the attempt the job is in. */
+/** Starts the workflow of the current attempt. */
 export const startJob = (workflow: Workflow, { id, attempt }: Pick<Job, 'id' | 'attempt'>): Promise<void> =>
   workflow.start(executionNameOf({ id, attempt }), { job: id, attempt })
 
@@ -40,13 +40,19 @@ async function removeJob(parts: Parts, id: string): Promise<void> {
   await parts.rows.remove(JOB_ROWS, id)
 }
 
-/** What is left of jobs that were cancelled: at once, and until no step is under way that may not have heard of it. Then the job. */
+/**
+ * Removes the files of cancelled jobs at once, and again at each sweep: a running step may still write some. Removes the job itself after
+ * REMEMBERED.
+ */
 export const removeStoppedJobs = (parts: Parts): Promise<void> =>
   forEachCollectingErrors(parts.rows.list<Job>(JOB_ROWS), async ({ name, value: job }) => {
     if (job.state === 'stopped') await (job.ended! + REMEMBERED <= parts.now() ? removeJob : removeJobData)(parts, name)
   })
 
-/** Removes jobs whose time is over, and what writers left of jobs that are no more. `retentionDays`: a setting. */
+/**
+ * Removes expired jobs, leftover data of ended jobs, and files of jobs that no longer exist. `retentionDays`: setting, minimum days for
+ * which an ended job is retained.
+ */
 export async function removeExpiredJobs(parts: Parts, retentionDays: number): Promise<void> {
   const kept = new Set<string>()
   const ofJobs = async (): Promise<void> =>
@@ -67,7 +73,7 @@ async function removeOfNobody(parts: Parts, kept: ReadonlySet<string>): Promise<
   await forEachCollectingErrors(left.difference(kept), (job) => removeLeft(parts, job))
 }
 
-/** A job may have begun meanwhile. */
+/** Removes the files of a job, unless the job was created since they were listed. */
 async function removeLeft(parts: Parts, id: string): Promise<void> {
   // guard: sweep-leaves-files-of-jobs
   if ((await readJob(parts.rows, id)) === undefined) await removeJobData(parts, id)

@@ -1,19 +1,19 @@
-/** How a job comes from state to state, as pure functions, and its row. Specification 3.1. */
+/** State transitions of a job as pure functions, and access to its row. Specification 3.1. */
 import type { Rows } from '../../ports/rows/rows.ts'
 import { JOB_ROWS, type Job, type JobFile } from './job.ts'
 
-/** Whether a step of this attempt still has something to do. */
+/** Whether the attempt is current and the job in progress. Otherwise its steps have nothing to do. */
 export const isUnderWay = (job: Job | undefined, attempt: number): job is Job => job?.state === 'in-progress' && job.attempt === attempt
 
 type Change = (job: Job) => Job
 
 export const readJob = (rows: Rows, id: string): Promise<Job | undefined> => rows.read<Job>(JOB_ROWS, id)
 
-/** The job as it is afterwards; undefined where there is none. */
+/** Changes the job and returns its new state, or undefined if the job does not exist. */
 export const changeJob = (rows: Rows, id: string, change: Change): Promise<Job | undefined> =>
   rows.change<Job>(JOB_ROWS, id, (job) => job && change(job))
 
-/** Planned once: what others planned at the same time is not used. */
+/** Sets the plan, unless another step that planned at the same time has set one. */
 export const setPlan =
   (attempt: number, plan: string, total: number, omittedTypes: readonly string[] = []): Change =>
   (job) =>
@@ -26,13 +26,13 @@ export const setComplete =
   (job) =>
     isUnderWay(job, attempt) ? { ...job, state: 'complete', files, ended: now } : job
 
-/** `reason`: for the job's client, without content. */
+/** `reason`: reason for the client, without data of resources. */
 export const setError =
   (attempt: number, reason: string, now: number): Change =>
   (job) =>
     isUnderWay(job, attempt) ? { ...job, state: 'error', reason, ended: now } : job
 
-/** Whatever it has come to. */
+/** Stops the job in any state, and keeps the time of an earlier stop. */
 export const setStopped =
   (now: number): Change =>
   (job) =>
@@ -43,16 +43,16 @@ export const incrementAttempt =
   (job) =>
     isUnderWay(job, attempt) ? { ...job, attempt: attempt + 1 } : job
 
-/** A step of the attempt is under way. */
+/** Marks that a step of the attempt has begun. */
 export const setAttemptStart =
   (attempt: number): Change =>
   (job) =>
     isUnderWay(job, attempt) && job.began !== attempt ? { ...job, began: attempt } : job
 
-/** What it had begun ended by no fault of its own. */
+/** Clears the attempt start: the attempt ended through no fault of its own. */
 export const clearAttemptStart: Change = ({ began, ...job }) => job
 
-/** Its work died, where it had begun: once for each attempt. `came`: how far it was by then. */
+/** Counts a crash of the attempt, once and only if it had begun. `came`: the job's progress at the crash. */
 // guard: outdated-attempt-changes-nothing
 export const countFailedAttempt =
   (attempt: number, came: number): Change =>
@@ -61,7 +61,7 @@ export const countFailedAttempt =
       ? { ...clearAttemptStart(job), deaths: { came, count: job.deaths?.came === came ? job.deaths.count + 1 : 1 } }
       : job
 
-/** Its manifest was handed out: the latest time counts, whoever notes it last. */
+/** Records that a client received the manifest. Keeps the latest time, even if calls arrive out of order. */
 export const setRetrievalTime =
   (now: number): Change =>
   (job) =>

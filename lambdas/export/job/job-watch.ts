@@ -1,9 +1,9 @@
-/** Whether a job still wants the work of a writer: looked at now and then, since it may be stopped at any time. */
+/** Checks whether a writer's work is still wanted. A client may stop the job at any time. */
 import type { ExportParts } from '../step-types.ts'
 import type { Job } from './job.ts'
 import { isUnderWay, readJob } from './job-transitions.ts'
 
-/** ms between two looks. */
+/** Minimum milliseconds between two reads of the job. */
 const EVERY = 1_000
 
 export class JobWatch {

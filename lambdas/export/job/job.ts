@@ -1,63 +1,66 @@
 /**
- * An export job, from its kick-off to the removal of its files. Specification 3.1, 4.5. Its row stands on the shelf `exports` by its id; what
- * its writers have done stands on shelves of its own.
+ * An export job, from its kick-off to the removal of its files. Specification 3.1, 4.5. The job is a row of JOB_ROWS by its id. The
+ * progress of its writers is stored in separate rows.
  */
 import type { Access } from '../../access/access.ts'
 import type { ExportLevel, ExportRequest } from '../export-request.ts'
 
-/** The states of specification 3.1; a job that was stopped is no more. `in-progress`: until it is finished. */
+/**
+ * States of specification 3.1, plus `stopped`: a stopped job no longer exists for its client. `in-progress` lasts until the files are
+ * finished.
+ */
 export type JobState = 'in-progress' | 'complete' | 'error' | 'stopped'
 
 /** Instants are milliseconds since 1970. */
 export type Job = {
   readonly id: string
   readonly tenant: string
-  /** Who may ask for it. */
+  /** Client that started the job. Only this client may access it. */
   readonly client: string
   /** Subject of the user whose token started the job. Only this user may access it. Absent: the client started it for itself. */
   readonly user?: string
-  /** What it may see: of the token it was kicked off with. */
+  /** Access of the token at kick-off. It limits the exported resources. */
   readonly access: Access
-  /** The URL of the kick-off, as it was sent. */
+  /** URL of the kick-off, as sent. */
   readonly request: string
   readonly baseUrl: string
   readonly level: ExportLevel
-  /** The id of the Group. */
+  /** Id of the Group. */
   readonly group?: string
   /** Access by which the Group and the Groups in it are read. Absent in older jobs: `access`. */
   readonly groupAccess?: Access
-  /** Without its patients, where `patients` says how many there are. */
+  /** Parameters of the kick-off. If `patients` is set, the named patients are stored separately. */
   readonly asked: ExportRequest
-  /** How many are named: plan/named-patients.ts. Absent: `asked` has them, as it had in all jobs once. */
+  /** Number of named patients, see plan/named-patients.ts. Absent: `asked` contains them, as in all older jobs. */
   readonly patients?: number
-  /** Of the kick-off: versions are exported that were current then. */
+  /** Time of the kick-off. The job exports the versions that were current then. */
   readonly transactionTime: number
-  /** How often the store had been set back to an earlier time by then. Absent: never. */
+  /** Restore generation of the store at kick-off. Absent: 0. */
   readonly epoch?: number
   readonly state: JobState
-  /** Rises by one whenever its work is begun again: steps of an older attempt do nothing more. */
+  /** Increases by one with each restart of the job. Steps of an older attempt change nothing. */
   readonly attempt: number
-  /** The attempt whose work has begun, until it is known why that ended. */
+  /** Attempt whose work has begun. Cleared when the reason of its end is known. */
   readonly began?: number
-  /** How often in a row its work died without having come further; `came`: how far that was. */
+  /** Consecutive crashes without progress. `came`: progress of the job at these crashes. */
   readonly deaths?: { readonly count: number; readonly came: number }
-  /** Its segments are named `${plan}-0` …; absent: it is not planned yet. */
+  /** Id of the plan. Its segments are named `${plan}-0` and so on. Absent: the job is not planned yet. */
   readonly plan?: string
-  /** About how many places its writers look at; absent: it is not planned yet. */
+  /** Estimated number of entries that the writers read. Absent: the job is not planned yet. */
   readonly total?: number
-  /** Stored types of the Patient compartment that a setting keeps out of this export. Absent: none. */
+  /** Stored types of the Patient compartment that a setting excludes from this export. Absent: none. */
   readonly omittedTypes?: readonly string[]
-  /** When it came to its state. */
+  /** Time at which the job reached its final state. Absent: it is in progress. */
   readonly ended?: number
-  /** When the manifest was last handed out. */
+  /** Time at which a client last received the manifest. */
   readonly retrieved?: number
-  /** Of one that failed: for its client, without content. */
+  /** Reason of a failed job for its client, without data of resources. */
   readonly reason?: string
-  /** Of one that is complete. */
+  /** Files of a complete job. */
   readonly files?: readonly JobFile[]
 }
 
-/** `name`: of the file, without its ending: the type, `deleted`, `error`. `count`: lines; `size`: bytes. */
+/** `name`: file name without extension, which is the type, `deleted` or `error`. `count`: lines. `size`: bytes. */
 export type JobFile = {
   readonly name: string
   readonly kind: 'output' | 'deleted' | 'error'
@@ -66,21 +69,21 @@ export type JobFile = {
   readonly size: number
 }
 
-/** The shelf of jobs. */
+/** Rows of all jobs. */
 export const JOB_ROWS = 'exports'
 
-/** Shelves of one job. `patients`: whom it names; `files`: by name, the unfinished blob and the number of its last part. */
+/** Rows of one job. Patient rows hold the named patients. File rows hold, by file name, the unfinished blob and its next part number. */
 export const segmentRowsOf = (job: string): string => `exports/${job}/segments`
 export const rangeRowsOf = (job: string): string => `exports/${job}/ranges`
 export const patientRowsOf = (job: string): string => `exports/${job}/patients`
 export const fileRowsOf = (job: string): string => `exports/${job}/files`
 
-/** Everything of a job begins with it. */
+/** Prefix of all blobs of a job. */
 export const blobPrefixOf = (job: string): string => `exports/${job}/`
 export const fileKeyOf = (job: string, name: string): string => `${blobPrefixOf(job)}files/${name}.ndjson`
 
-/** Of a workflow: another one for each attempt. */
+/** Name of the workflow execution. Each attempt has its own. */
 export const executionNameOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `${id}-${attempt}`
 
-/** What writers leave for each other and for the end: gone when the job is complete. */
+/** Key of a temporary blob: data for other writers and the finish step. It is removed when the job is complete. */
 export const temporaryKeyOf = (job: string, kind: 'tails' | 'met', id: string): string => `${blobPrefixOf(job)}${kind}/${id}`

@@ -1,17 +1,19 @@
-/** How long what a job left can be had. Specification 4.5, 8. */
+/** Lifetimes of the status, files and links of a job. Specification 4.5, 8. */
 import type { Job } from './job.ts'
 
 const DAY = 24 * 60 * 60 * 1000
-/** Of a link that was handed out, ms: 604,800 seconds. */
+/** Lifetime of a link to a file in milliseconds: 604,800 seconds. */
 export const LINK_LIFETIME_MS = 7 * DAY
 
 type Ended = Pick<Job, 'ended' | 'retrieved'>
 
-/** Until when its manifest, or why it failed, is told: ms since 1970; undefined: it is under way. `retentionDays`: a setting. */
+/**
+ * Returns when the status of an ended job expires, in milliseconds since 1970. Undefined: the job is in progress. `retentionDays`: setting.
+ */
 export const manifestExpiryOf = ({ ended }: Ended, retentionDays: number): number | undefined =>
   ended === undefined ? undefined : ended + retentionDays * DAY
 
-/** Until when its files are there: for as long as the links of a manifest that was handed out work. */
+/** Returns when the files of a job expire: not before the links of a returned manifest do. */
 export function fileExpiryOf({ ended, retrieved }: Ended, retentionDays: number): number | undefined {
   if (ended === undefined) return undefined
   const linked = retrieved === undefined ? 0 : retrieved + LINK_LIFETIME_MS

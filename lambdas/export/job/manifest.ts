@@ -1,4 +1,7 @@
-/** What a client gets when its job is complete. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
+/**
+ * Manifest: the response to a status request for a complete job. Specification 2.7;
+ * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
+ */
 import { toInstant } from '../../fhir/version.ts'
 import { GROUP_TYPES_SETTING } from '../export-request.ts'
 import type { Job, JobFile } from './job.ts'
@@ -10,14 +13,14 @@ export type Manifest = {
   readonly request: string
   readonly requiresAccessToken: boolean
   readonly output: readonly Item[]
-  /** Where `_since` was given. */
+  /** Present if the request had `_since`. */
   readonly deleted?: readonly Item[]
   readonly error: readonly Item[]
-  /** `omittedTypes`: stored types of the Patient compartment that the named setting keeps out of Group exports. */
+  /** `omittedTypes`: stored types of the Patient compartment that the named setting excludes from Group exports. */
   readonly extension?: { readonly omittedTypes: { readonly types: readonly string[]; readonly setting: string } }
 }
 
-/** `urls`: of the files by name, signed. */
+/** Returns the manifest of a complete job. `urls`: signed URL of each file, by file name. */
 export function manifestOf(
   { transactionTime, request, asked, files = [], omittedTypes }: Job,
   urls: ReadonlyMap<string, string>,

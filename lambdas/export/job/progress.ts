@@ -1,9 +1,12 @@
-/** How far an export has come, as its writers last noted. */
+/** Progress of a job, from the last checkpoints of its writers. */
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
 import { type Job, rangeRowsOf, segmentRowsOf } from './job.ts'
 
-/** For X-Progress: begins with a percentage, as clients read it, and has less than 100 characters. How much there is is told to who may see all of it. */
+/**
+ * Returns the text for X-Progress: less than 100 characters, with a leading percentage that clients can parse. It contains counts only if
+ * the token may read the whole tenant.
+ */
 export async function progressOf(rows: Rows, { id, total, access }: Job): Promise<string> {
   if (total === undefined) return '0% (preparing)'
   let seen = 0
@@ -13,7 +16,7 @@ export async function progressOf(rows: Rows, { id, total, access }: Job): Promis
   return isWholeTenant(access, 'r') ? `${percent}% (${number(seen)} of about ${number(Math.max(seen, total))} looked at)` : `${percent}%`
 }
 
-/** Until its files are finished. */
+/** Maximum percentage before the files are finished. */
 const MOST = 99
 
 const number = (count: number): string => count.toLocaleString('en')

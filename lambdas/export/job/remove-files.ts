@@ -1,4 +1,4 @@
-/** Ends everything of a job but the job: its files, finished or not, and what its writers left for each other. May be repeated. */
+/** Removes all blobs and rows of a job except the job itself: finished files, unfinished files and temporary data. Idempotent. */
 import type { ExportParts } from '../step-types.ts'
 import { blobPrefixOf, fileRowsOf, patientRowsOf, rangeRowsOf, segmentRowsOf } from './job.ts'
 
@@ -10,7 +10,7 @@ export async function removeJobData(parts: Parts, job: string): Promise<void> {
   await removeRows(parts, job)
 }
 
-/** What writers left for each other, of a job whose files are finished. May be repeated. */
+/** Removes the temporary data of a job whose files are finished. Idempotent. */
 export async function removeTemporaryData(parts: Parts, job: string): Promise<void> {
   await parts.blobs.abortParts(blobPrefixOf(job))
   for await (const { key } of parts.blobs.list(blobPrefixOf(job)))

@@ -1,4 +1,7 @@
-/** How many exports of a client run at once: a row with their ids for each client of a tenant, so that of kick-offs that race none is one too many. */
+/**
+ * Limits the running exports of a client. A row for each client of a tenant holds the ids of its jobs. So concurrent kick-offs cannot
+ * exceed the limit.
+ */
 import { createHash } from 'node:crypto'
 import type { Rows } from '../../ports/rows/rows.ts'
 import type { Job } from './job.ts'
@@ -8,7 +11,10 @@ const CLIENTS = 'export-clients'
 
 type Running = { readonly jobs: readonly string[] }
 
-/** False: as many as may run already run. `most`: of the client at once. The job's own row stands already. */
+/**
+ * Adds the job to its client's running jobs. Returns false if the client already runs `most` jobs. The job's own row must exist, because
+ * jobs without one count as ended.
+ */
 export async function admitJob(rows: Rows, { id, tenant, client }: Pick<Job, 'id' | 'tenant' | 'client'>, most: number): Promise<boolean> {
   const name = createHash('sha256')
     .update(JSON.stringify([tenant, client]))

@@ -1,19 +1,19 @@
 /**
- * Links to export files that carry their own proof, for a home that hands out the files itself. The key never leaves it.
+ * Signed links to export files, for the embedded deployment, which serves the files itself. The signing key never leaves the server.
  * https://www.rfc-editor.org/rfc/rfc2104
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ExportFile, ExportUrlSigner } from '../../ports/blobs/file-links.ts'
 
-/** What a link says. `expires`: seconds since 1970. */
+/** Content of a link. `expires`: seconds since 1970. */
 export type SignedLink = ExportFile & { readonly expires: number; readonly signature: string }
 
 export type LinkSigner = ExportUrlSigner & {
-  /** Whether it was made here, as it is. That it may have expired is another question. */
+  /** Whether this server signed exactly this link. Does not check its expiry. */
   readonly check: (link: SignedLink) => boolean
 }
 
-/** `key`: a secret of the server; what is derived from it serves nothing else. `baseUrl`: without a slash at the end. */
+/** `key`: secret of the server. The signing key derived from it has no other use. `baseUrl`: without a trailing slash. */
 export function linkSigner(key: Uint8Array, baseUrl: string): LinkSigner {
   const own = createHmac('sha256', key).update('links to export files').digest()
   const proofOf = ({ job, file, client }: ExportFile, expires: number): Buffer =>

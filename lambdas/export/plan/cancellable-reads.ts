@@ -1,13 +1,16 @@
 /**
- * What a plan reads of: between any two readings it looks whether the job still wants it, and whether there is time left. A large Group, or
- * filters, may take minutes; what would take longer than a step lasts would be begun again and again, and never be done.
+ * Reads of a plan that stop when the job is stopped or takes too long. A large Group or complex filters may take minutes. A plan that takes
+ * longer than its step would be restarted forever and never finish.
  */
 import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
 import { JobWatch } from '../job/job-watch.ts'
 import type { ExportParts } from '../step-types.ts'
 
-/** Error from the next reading on, where the job is not under way in its attempt any more; ExportFault where it takes too long. */
+/**
+ * Returns the parts with checked reads. They throw Error once the attempt is no longer in progress, and ExportFault once the plan has taken
+ * `longestPlan`. Scans, and the wait for settled writes, are not checked.
+ */
 export function withCancellableReads(parts: ExportParts, job: Job): ExportParts {
   const watch = new JobWatch(parts, job)
   const { longestPlan = Number.POSITIVE_INFINITY } = parts

@@ -1,4 +1,4 @@
-/** The types of an export: those of its level that the request names, as far as its client may read and find them. */
+/** Types of an export: the types of its level that the request names and that its client may read and search. */
 import { type Access, clausesFor } from '../../access/access.ts'
 import { patientDataTypes } from '../../fhir/compartment.ts'
 import { resourceTypes } from '../../fhir/resource-types.ts'
@@ -13,7 +13,7 @@ export type ExportTypes = {
   readonly levelTypes: readonly string[]
   /** Types of the Patient compartment that a setting keeps out of this export; empty if the request names its types. */
   readonly omittedTypes: readonly string[]
-  /** Texts for the file of errors: requested types that are left out, and why. */
+  /** Messages for the error file: requested types that the export excludes, with the reason. */
   readonly told: readonly string[]
 }
 
@@ -23,7 +23,7 @@ type TypedJob = Pick<Job, 'level' | 'asked' | 'access' | 'patients'>
 
 export function exportTypesOf({ level, asked, access, patients = asked.patients.length }: TypedJob, settings: TypeSettings): ExportTypes {
   const ofPatients = level === 'group' || patients > 0
-  // A Group is in the compartment of each member, and its other members are other people.
+  // A Group is in the compartment of each of its members, but it also names other patients.
   // guard: group-left-out-of-single-patients
   const levelTypes = typesOfLevel(level, settings).filter((type) => !(ofPatients && type === 'Group'))
   const possible = possibleTypesOf(level, settings)
@@ -43,10 +43,10 @@ export function exportTypesOf({ level, asked, access, patients = asked.patients.
 const typesOfLevel = (level: ExportLevel, { groupTypes }: Pick<TypeSettings, 'groupTypes'>): readonly string[] =>
   ({ system: resourceTypes, patient: patientDataTypes, group: groupTypes.includes(ALL) ? patientDataTypes : groupTypes })[level]
 
-/** In place of types: the whole Patient compartment. */
+/** Setting value for the whole Patient compartment. */
 const ALL = 'all'
 
-/** Returns the types that exports of the level may hold, with those that other resources bring along by reference. */
+/** Returns the types that exports of the level may hold, including types that are exported only by reference. */
 export const possibleTypesOf = (level: ExportLevel, settings: TypeSettings): ReadonlySet<string> =>
   new Set([...typesOfLevel(level, settings), ...additionalTypes(level, settings.additionalResources)])
 

@@ -1,6 +1,6 @@
 /**
- * The Patients an export is about: the members of its Group, as of an instant, and those it was asked for by name.
- * https://hl7.org/fhir/R4/group.html, https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
+ * Patients of an export: members of its Group as of an instant, and patients that the request names. https://hl7.org/fhir/R4/group.html,
+ * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
  */
 import { type Judge, maySee } from '../../access/judge.ts'
 import { isWholeType } from '../../access/rules.ts'
@@ -15,27 +15,30 @@ import { resourceOf } from '../versions/version-body.ts'
 import { isDamaged, type VersionAsOf, versionsAsOf } from '../versions/versions-as-of.ts'
 
 export type ExportPatients = {
-  /** `Patient/1`, each once. */
+  /** Distinct references such as `Patient/1`. */
   readonly patients: readonly string[]
-  /** Of these, those who were no members as of `_since`: all their data are exported. */
+  /** Patients among them that were not members at `_since`. All their data is exported, regardless of its time. */
   readonly added: readonly string[]
-  /** What was passed over, for the file of errors. */
+  /** Messages about members and patients that are not exported, for the error file. */
   readonly passedOver: readonly string[]
 }
 
 type Resources = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
 type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'groupAccess' | 'asked' | 'transactionTime'>
 
-/** Groups within Groups. */
+/** Maximum levels of Groups within the Group. Deeper Groups are reported and not exported. */
 const DEEPEST = 4
-/** Resources read at once: each may be as large as a body. */
+/** Resources read at once. Each may be as large as a request body. */
 const AT_ONCE = 10
-/** Of all of them: a writer holds the names of members in its memory. */
+/** Maximum patients and Groups of an export. A larger export fails, because each writer holds the member references in memory. */
 const [MOST, MOST_GROUPS] = [1_000_000, 10_000]
-/** Texts of one export; there may be as many members. */
+/** Maximum messages of an export. A further message gives the number of the others. */
 const MOST_TEXTS = 100
 
-/** undefined: the export is about all patients. ExportFault: the Group is gone. */
+/**
+ * Returns the patients of the export, or undefined if it covers all patients. Throws ExportFault if the Group no longer exists, is damaged
+ * or is too large.
+ */
 export async function findExportPatients(resources: Resources, judge: Judge, job: JobOfPatients): Promise<ExportPatients | undefined> {
   const { group, groupAccess = judge.access, tenant, asked, transactionTime } = job
   if (group === undefined) return asked.patients.length === 0 ? undefined : knownOf(resources, judge, job)
@@ -52,7 +55,7 @@ export async function findExportPatients(resources: Resources, judge: Judge, job
   }
 }
 
-/** Whom the export was asked for, without a Group: who is hidden is as unknown as who is not there. */
+/** Resolves the patients that the request names without a Group. A hidden patient is reported exactly like an unknown one. */
 async function knownOf(resources: Resources, judge: Judge, { tenant, asked, transactionTime }: JobOfPatients): Promise<ExportPatients> {
   const patients: string[] = []
   const unknown: string[] = []
@@ -72,7 +75,10 @@ async function knownOf(resources: Resources, judge: Judge, { tenant, asked, tran
   return { patients, added: [], passedOver: bounded(unknown) }
 }
 
-/** Of one that is damaged the data is exported all the same, for who sees all patients. */
+/**
+ * Whether the caller may see the version. A damaged Patient counts as visible only if the caller may read the whole type. Its data is then
+ * exported.
+ */
 const isSeen = async (judge: Judge, version: VersionAsOf): Promise<boolean> => {
   if (version === undefined || version.deleted) return false
   // guard: damaged-member-needs-whole-type
@@ -83,7 +89,10 @@ type GroupReader = { readonly resources: Resources; readonly judge: Judge; reado
 type NamedVersion = readonly [name: string, version: VersionAsOf]
 type Found = { readonly patients: Set<string>; readonly passedOver: Set<string> }
 
-/** undefined: there was no such Group that may be seen. Level by level, so that a Group stands no deeper than it must. */
+/**
+ * Returns the members, or undefined if the Group did not exist or is hidden. Reads Groups level by level, so that each is found at its
+ * lowest depth.
+ */
 async function readGroups(reader: GroupReader, id: string, asOf: number): Promise<Found | undefined> {
   const found: Found = { patients: new Set(), passedOver: new Set() }
   const met = new Set([`Group/${id}`])
@@ -108,7 +117,7 @@ async function readGroups(reader: GroupReader, id: string, asOf: number): Promis
   return found
 }
 
-/** Who is missing nobody can tell. */
+/** Reason of a job with a damaged Group: its members cannot be determined. */
 const DAMAGED = 'What is stored of the Group, or of one in it, is damaged: nobody can tell who its members are'
 
 const tooMany = (): ExportFault =>
@@ -142,7 +151,7 @@ function readMembers(
   if (others.length > 0) passedOver.add(othersOf(`${version.type}/${version.id}`, others))
 }
 
-/** References that are named of those that are passed over, and their longest. */
+/** Maximum references in a message about other members, and maximum characters of each. */
 const [MOST_NAMED, LONGEST_NAME] = [10, 100]
 
 function othersOf(group: string, references: readonly string[]): string {
@@ -156,7 +165,9 @@ function othersOf(group: string, references: readonly string[]): string {
   return `${are} of this server (${named.join(', ')}${more})`
 }
 
-/** An end is the last moment of what its precision leaves open. https://hl7.org/fhir/R4/datatypes.html#Period */
+/**
+ * Whether the period contains the instant. The end includes the whole unit of its precision. https://hl7.org/fhir/R4/datatypes.html#Period
+ */
 function covers(period: unknown, instant: number, timeZone: string | undefined): boolean {
   if (!isElement(period)) return true
   const { start, end } = period
@@ -165,7 +176,7 @@ function covers(period: unknown, instant: number, timeZone: string | undefined):
   return (from === undefined || from <= instant) && (to === undefined || instant < to)
 }
 
-/** The first of them, each once, and how many more there are. */
+/** Returns the first distinct texts, and the number of further ones as the last text. */
 function bounded(texts: readonly string[]): readonly string[] {
   const distinct = [...new Set(texts)]
   const more = distinct.length - MOST_TEXTS

@@ -1,4 +1,6 @@
-/** Who judges what a job may see: its token, as it was when the job was kicked off, as is what the server was called. */
+/**
+ * Access checks of a job. They use the access of the token at kick-off. References with the base URL of the kick-off also count as local.
+ */
 import type { Judge } from '../../access/judge.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportParts } from '../step-types.ts'

@@ -1,4 +1,4 @@
-/** What an export is narrowed to, resolved once for all its writers: whose data it is of, and what its filters come to. */
+/** Job scope: patients and filters of an export, resolved once for all its writers. */
 import { or, type Predicate } from '../../ports/search/plan.ts'
 import type { CustomMapping } from '../../search/custom-mapping.ts'
 import type { Job } from '../job/job.ts'
@@ -11,29 +11,29 @@ import { readPlan, storePlan } from './stored-plan.ts'
 import { resolveFilters } from './type-filters.ts'
 
 export type JobScope = {
-  /** `Patient/1` …: whose data; absent: of all. */
+  /** References of the exported patients, such as `Patient/1`. Absent: all patients. */
   readonly patients?: ReadonlySet<string>
-  /** Of these those whose data is exported whatever its time: they became members after `_since`. */
+  /** Patients among them that became members after `_since`. Their data is exported regardless of its time. */
   readonly added: ReadonlySet<string>
-  /** One that is not named is not narrowed. */
+  /** Filter by type. A type without an entry is not filtered. */
   readonly filters: ReadonlyMap<string, Predicate>
-  /** Parameters somebody defined, as they were when it was planned, by which its access is judged; absent: nothing asks for any. */
+  /** Custom parameters at planning time. Access rules and filters use this state. Absent: neither needs custom parameters. */
   readonly custom?: readonly CustomMapping[]
-  /** Of these, those its filters look at. */
+  /** Custom parameters among them that the filters use. */
   readonly ofFilters?: readonly CustomMapping[]
-  /** Its patients are few: their data is looked up (collect/patient-candidates.ts), and nothing is scanned. */
+  /** Whether the data of the patients is looked up (collect/patient-candidates.ts) instead of scanned, because they are few. */
   readonly isLookedUp: boolean
-  /** What could not be done as it was asked for: of the file of errors. */
+  /** Messages about parts of the request that the export does not fulfil, for the error file. */
   readonly told: readonly string[]
 }
 
-/** Plain JSON. `filters`: by type; one of these holds. */
+/** Stored form of the job scope: plain JSON. `filters`: by type; a resource must match one of them. */
 export type StoredJobScope = {
   readonly patients?: readonly string[]
   readonly added: readonly string[]
   readonly filters: Readonly<Record<string, readonly Predicate[]>>
   readonly custom?: readonly CustomMapping[]
-  /** About what part of all patients they are, where their data is looked up. */
+  /** Estimated share of the store's patients. Absent: their data is scanned, not looked up. */
   readonly share?: number
   readonly told: readonly string[]
 }
@@ -52,11 +52,11 @@ export async function resolveJobScope(parts: ExportParts, job: Job): Promise<Sto
   }
 }
 
-/** For the plan of this id alone: one that is made again may come to something else. */
+/** Stores the scope under the id of the plan. Another plan of the same job may have another scope. */
 export const storeJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, plan: string, resolved: StoredJobScope): Promise<void> =>
   storePlan(blobs, { job: job.id, plan }, resolved)
 
-/** Of a job that is planned. */
+/** Returns the scope of a planned job. */
 export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<JobScope> =>
   readPlan<StoredJobScope, JobScope>(blobs, { job, plan }, ({ patients, added, filters, custom, share, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),
@@ -69,7 +69,10 @@ export const readJobScope = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, p
     },
   }))
 
-/** A job is judged by one rule from its plan to its end, whoever changes a parameter meanwhile. */
+/**
+ * Whether filters or access may use custom parameters. The plan stores these, so that later changes of a parameter do not affect a running
+ * job.
+ */
 const asksForCustom = ({ asked, access }: Job): boolean => asked.filters.length > 0 || access.clauses.some(({ query }) => query !== '')
 
 function customIn(filters: StoredJobScope['filters'], custom: readonly CustomMapping[]): readonly CustomMapping[] {

@@ -1,14 +1,20 @@
-/** The patients an export is asked for by name, more than fit into the row of its job: rows of their own, which go with what its writers keep. */
+/**
+ * Patients that a kick-off names. They may not fit into the row of the job, so they have rows of their own. These are removed with the
+ * temporary data.
+ */
 import type { Rows } from '../../ports/rows/rows.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import { type Job, patientRowsOf } from '../job/job.ts'
 
-/** Names of a row: of up to 72 bytes each. */
+/** References per row, each of up to 72 bytes. */
 const EACH = 2_000
-/** ms: a kick-off that has not written all of them by then is not under way any more. */
+/** Maximum milliseconds of a kick-off. If patients are still missing then, the kick-off has failed. */
 const LONGEST_KICK_OFF = 120_000
 
-/** The job's own row stands already, and says how many there are. `pass`: before each row, which may take the thread until it is on the disk. */
+/**
+ * Stores the patients. The job's own row must exist and contain their number. `pass`: runs before each write, because a write may block the
+ * thread until it is on disk.
+ */
 export async function storeNamedPatients(
   rows: Rows,
   job: string,
@@ -21,7 +27,10 @@ export async function storeNamedPatients(
   }
 }
 
-/** undefined: its kick-off has not written all of them yet. ExportFault where it never will: nobody was told of the job. */
+/**
+ * Returns the patients, or undefined if the kick-off is still storing them. Throws ExportFault if the kick-off failed; no client knows the
+ * job then.
+ */
 export async function readNamedPatients(rows: Rows, job: Job, now: number): Promise<readonly string[] | undefined> {
   if (job.patients === undefined) return job.asked.patients
   const patients: string[] = []

@@ -1,9 +1,12 @@
-/** Whether a filter holds on a version of which some values could not be found out. */
+/** Partial evaluation: decides a filter although some values of the version are unknown. */
 import type { Predicate } from '../../ports/search/plan.ts'
 import type { IndexDocument } from '../../ports/search/search-index.ts'
 import { matchesPredicate } from '../../search/evaluate.ts'
 
-/** undefined: it depends on them. `unknown`: fields of parameters that failed on it. */
+/**
+ * Returns whether the filter holds, or undefined if that depends on unknown values. `unknown`: fields of parameters whose evaluation
+ * failed.
+ */
 export function evaluatePartially(where: Predicate, document: IndexDocument, unknown: readonly string[]): boolean | undefined {
   if (unknown.length === 0) return matchesPredicate(where, document)
   switch (where.kind) {
@@ -22,7 +25,7 @@ export function evaluatePartially(where: Predicate, document: IndexDocument, unk
   }
 }
 
-/** What a predicate looks at. */
+/** Returns the fields that a predicate uses, with duplicates. */
 export function* fieldsIn(where: Predicate): Iterable<string> {
   switch (where.kind) {
     case 'all':
@@ -38,6 +41,6 @@ export function* fieldsIn(where: Predicate): Iterable<string> {
   }
 }
 
-/** Fields of a document begin with the one of their parameter. */
+/** Whether the field belongs to one of the parameters. Field names start with the field of their parameter. */
 export const isFieldOf = (field: string, parameters: readonly string[]): boolean =>
   parameters.some((parameter) => field === parameter || field.startsWith(`${parameter}:`))

@@ -1,15 +1,15 @@
-/** Whether it is cheaper to look up the data of an export's patients (collect/patient-candidates.ts) than to scan the store for them. */
+/** Decides whether to look up the data of an export's patients (collect/patient-candidates.ts) or to scan the store. */
 import type { ResourceReader } from '../../ports/store/resource-store.ts'
 import type { Job } from '../job/job.ts'
 import type { ExportPatients } from './group-members.ts'
 
-/** A look-up costs about as much as so many versions of a scan. */
+/** Assumed cost of a lookup of one patient, in scanned entries. A lookup of more than one in ten patients costs more than a scan. */
 const DEARER = 10
 const MOST = 5_000
 
 /**
- * About what part of the store's patients they are; undefined where it is not cheaper. Since an instant a scan looks at nothing older: it is
- * always cheaper, unless all data of new members is wanted.
+ * Returns the estimated share of the store's patients, or undefined if a scan is cheaper. With `_since` a scan reads only newer entries. It
+ * is then always cheaper, unless all data of new members is exported.
  */
 export async function lookupShareOf(
   resources: Pick<ResourceReader, 'extent'>,
@@ -21,5 +21,5 @@ export async function lookupShareOf(
   return patients.length * DEARER <= entries ? patients.length / Math.max(1, entries) : undefined
 }
 
-/** Nobody asks for the cuts. */
+/** Entries per cut. It is large because the cuts are not used. */
 const PLACES = 1_000_000

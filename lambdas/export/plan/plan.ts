@@ -1,4 +1,4 @@
-/** Plans an export: what it is narrowed to, and segments that many writers write at once. */
+/** Plans an export: resolves the job scope and creates segments, which many writers write in parallel. */
 import type { ScanRequest } from '../../ports/store/resource-store.ts'
 import { type Job, segmentRowsOf } from '../job/job.ts'
 import { changeJob, isUnderWay, setPlan } from '../job/job-transitions.ts'
@@ -10,13 +10,19 @@ import { readNamedPatients } from './named-patients.ts'
 import { NO_WRITTEN_FILES, type Segment, type SegmentPiece } from './segment.ts'
 import { findStoredTypes } from './stored-types.ts'
 
-/** Places a segment has at least, where there are so many; and how many segments there are at the most: their names are a state of the workflow. */
+/**
+ * Minimum entries of a segment, if there are as many, and maximum segments. The workflow state contains the names of the segments, so it
+ * limits their number.
+ */
 const SMALLEST = 50_000
 const MOST = 1_000
-/** A store on many partitions looks at each of them for a piece, however small that is. */
+/** Maximum pieces per segment. A store with many partitions reads each of them for every piece, however small. */
 const MOST_PIECES = 8
 
-/** The names of the segments that are not written yet; undefined: what was written until the transaction time, or what its kick-off writes, is not all there yet. */
+/**
+ * Returns the names of the segments that are not done. Returns undefined if the kick-off is still storing patients, or if commits up to the
+ * transaction time may still appear.
+ */
 export async function planSegments(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
   // guard: export-waits-for-settled-writes
   if (!(await parts.resources.settled(job.tenant, job.transactionTime))) return undefined
@@ -33,7 +39,7 @@ async function planFirst(parts: ExportParts, job: Job): Promise<string | undefin
   return patients && makePlan(withCancellableReads(parts, job), { ...job, asked: { ...job.asked, patients } })
 }
 
-/** Of plans that are made at the same time the one the job names counts. */
+/** Creates a plan and returns the id of the valid one: the first that the job row records. Plans created at the same time are not used. */
 async function makePlan(parts: ExportParts, job: Job): Promise<string> {
   const own = parts.newId()
   const { types, omittedTypes, told } = exportTypesOf(job, parts)
@@ -53,7 +59,7 @@ async function makePlan(parts: ExportParts, job: Job): Promise<string> {
   return changed.plan
 }
 
-/** Whoever became a member since is exported whatever its time. */
+/** Returns the scan of a type. Data of new members is exported regardless of its time, so the scan then ignores `_since`. */
 const scanOf = (
   { tenant, transactionTime, asked }: Job,
   { added }: StoredJobScope,
@@ -64,7 +70,7 @@ const scanOf = (
   until: Math.min(transactionTime, (asked.until ?? Number.POSITIVE_INFINITY) - 1),
 })
 
-/** `ends`: rising instants, the last of them the end of all. */
+/** `ends`: ascending instants at which the parts of the scan end. The last one ends the scan. */
 export type TypeExtent = { readonly type: string; readonly since?: number; readonly entries: number; readonly ends: readonly number[] }
 
 async function cutOf({ resources }: ExportParts, type: string, request: Omit<ScanRequest, 'cursor' | 'limit'>): Promise<TypeExtent> {
@@ -73,8 +79,8 @@ async function cutOf({ resources }: ExportParts, type: string, request: Omit<Sca
 }
 
 /**
- * Pieces of about as many places, at least `smallest` where there are so many, in about `most` segments at the most. A type
- * without entries has a piece too: how many there are is an estimate.
+ * Packs the types into segments of similar size. A segment has at least `smallest` entries, if there are as many, and there are about
+ * `most` segments at most. A type without entries gets a piece too, because the number of entries is an estimate.
  */
 export function packSegments(cut: readonly TypeExtent[], smallest: number, most: number): readonly (readonly SegmentPiece[])[] {
   const total = cut.reduce((sum, { entries }) => sum + entries, 0)
@@ -90,7 +96,7 @@ export function packSegments(cut: readonly TypeExtent[], smallest: number, most:
   return segments.map(({ pieces }) => pieces)
 }
 
-/** Between two cuts are about as many places; several of them make a piece. */
+/** Returns the pieces of a type. All parts between two cuts have about the same number of entries, and a piece joins several of them. */
 function piecesOf({ type, since, entries, ends }: TypeExtent, room: number): readonly SegmentPiece[] {
   const each = entries / ends.length
   const together = Math.max(1, Math.min(ends.length, Math.floor(room / each)))

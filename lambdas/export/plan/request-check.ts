@@ -4,7 +4,7 @@ import { isRootElement } from '../../fhir/summary.ts'
 import { type ExportLevel, type ExportRequest, GROUP_TYPES_SETTING, ignoreOrReject, type RequestedElement } from '../export-request.ts'
 import { omittedTypesOf, possibleTypesOf, type TypeSettings } from './exported-types.ts'
 
-/** Returns the request without the names that lenient handling ignores, each of them reported in `passedOver`. FhirError 400 without it. */
+/** Returns the request. With lenient handling it drops wrong names and reports them in `passedOver`. Otherwise it throws FhirError 400. */
 export function checkExportRequest(asked: ExportRequest, level: ExportLevel, lenient: boolean, settings: TypeSettings): ExportRequest {
   const passedOver = [...asked.passedOver]
   const without = <Name>(names: readonly Name[], isFine: (name: Name) => boolean, text: (name: Name) => string): readonly Name[] =>
@@ -16,7 +16,7 @@ export function checkExportRequest(asked: ExportRequest, level: ExportLevel, len
   const omitted = omittedTypesOf(level, settings)
   const types = asked.types && without(asked.types, (type) => !omitted.includes(type), omittedText)
   const exported = [...possibleTypesOf(level, settings)].filter((type) => types?.includes(type) ?? true)
-  // Patients that an exported resource refers to are exported whatever _type names. Specification 4.5
+  // Patients that an exported resource refers to are exported regardless of _type. Specification 4.5
   if (level !== 'system') exported.push('Patient')
   const elements = without(asked.elements, (each) => exported.some((type) => isElementOf(each, type)), elementText)
   return { ...asked, ...(types === undefined ? {} : { types }), elements, passedOver }

@@ -1,4 +1,4 @@
-/** The ids a search comes to, page by page. */
+/** Yields the ids of all hits of a search, page by page. */
 import type { HitPosition, Plan } from '../../ports/search/plan.ts'
 import type { SearchIndex } from '../../ports/search/search-index.ts'
 

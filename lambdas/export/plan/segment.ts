@@ -1,25 +1,28 @@
-/** What one writer of an export has to do, and how far it has come: a row of the job's segments. Checkpoints hold no content. */
+/**
+ * Segments: the parallel parts of an export. Each is a row of the job, with the work of one writer and its checkpoint. It holds no data of
+ * resources.
+ */
 
-/** Versions of a type with lastUpdated > since and ≤ until: about so many places to look at. */
+/** Versions of a type with lastUpdated > since and ≤ until. `entries`: estimated number of entries to read. */
 export type SegmentPiece = { readonly type: string; readonly since?: number; readonly until: number; readonly entries: number }
 
-/** By file: the parts written of it, their lines and bytes. */
+/** Written parts, lines and bytes by file. */
 export type WrittenFiles = {
   readonly files: Readonly<Record<string, WrittenFile>>
   readonly tails: readonly TailBlob[]
 }
-/** A blob with what was not enough for parts, of each file `from` up to `to`. */
+/** A blob of lines that did not fill a part. `of`: byte range of each file, the end exclusive. */
 export type TailBlob = { readonly key: string; readonly of: Readonly<Record<string, readonly [from: number, to: number]>> }
-/** `count` and `size`: of all of it, the tails too. */
+/** `count` and `size`: lines and bytes of the file, including the tails. */
 export type WrittenFile = {
   readonly parts: readonly { readonly n: number; readonly tag: string }[]
   readonly count: number
   readonly size: number
 }
 
-/** `at`: the piece it is at; `cursor`: where it goes on in it. `seen`: about how many places it has looked at. */
+/** `at`: index of the current piece. `cursor`: position in it. `seen`: estimated number of entries read so far. */
 export type Segment = {
-  /** Rises with each checkpoint: of two writers that began at the same one, one goes on. */
+  /** Increases with each checkpoint. If two writers continue from the same checkpoint, only the first to store the next one goes on. */
   readonly revision: number
   readonly pieces: readonly SegmentPiece[]
   readonly at: number
@@ -27,7 +30,7 @@ export type Segment = {
   readonly seen: number
   readonly isDone: boolean
   readonly written: WrittenFiles
-  /** Blobs with what it met that other writers look for, by the hash of its key. */
+  /** Blobs with the keys that exported resources refer to, in buckets by the hash of the key. The second pass reads them. */
   readonly met: readonly string[]
 }
 

@@ -1,22 +1,22 @@
-/** What a plan leaves to the writers of its job, too large for rows: a blob of the job that each process reads and parses once. */
+/** The stored plan of a job for its writers. It is too large for a row, so it is a blob. Each process reads and parses it once. */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { blobPrefixOf } from '../job/job.ts'
 
-/** Ids: a job that is planned again may come to another. */
+/** Both ids: a job that is planned twice may get different plans. */
 export type PlanKey = { readonly job: string; readonly plan: string }
 
-/** Parsed plans a process remembers. */
+/** Maximum parsed plans cached per blob store. */
 const MOST = 16
 
 const KNOWN = new WeakMap<object, Map<string, Promise<unknown>>>()
 
-/** Plain JSON, in which numbers may be infinite. */
+/** Stores a plan: plain JSON, in which numbers may be infinite. */
 export async function storePlan(blobs: Pick<BlobStore, 'put'>, plan: PlanKey, value: unknown): Promise<void> {
   const text = JSON.stringify(value, (_, each) => (each === Infinity || each === -Infinity ? { [INFINITE]: Math.sign(each) } : each))
   await blobs.put(keyOf(plan), { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
 }
 
-/** `read`: makes of what was kept what writers need. Error where nothing was. */
+/** Returns the plan, cached. `read`: converts the stored form. Throws Error if the plan is not stored; errors are not cached. */
 export function readPlan<Kept, Needed>(blobs: Pick<BlobStore, 'get'>, plan: PlanKey, read: (kept: Kept) => Needed): Promise<Needed> {
   const known = KNOWN.get(blobs) ?? new Map<string, Promise<unknown>>()
   KNOWN.set(blobs, known)
@@ -37,7 +37,7 @@ async function parsed<Kept>(blobs: Pick<BlobStore, 'get'>, key: string): Promise
   return JSON.parse(new TextDecoder().decode(blob.bytes), (_, each) => (isInfinite(each) ? each[INFINITE] * Infinity : each))
 }
 
-/** No key of a plan is called so. */
+/** Marks an infinite number. Plans have no other key of this name. */
 const INFINITE = '\u221e'
 
 const isInfinite = (value: unknown): value is { readonly [INFINITE]: number } =>

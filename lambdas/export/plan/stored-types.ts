@@ -1,4 +1,4 @@
-/** Types of which the client of a job could find a resource. */
+/** Stored types that the client of a job can find. */
 import { isWholeType } from '../../access/rules.ts'
 import { FhirError } from '../../fhir/outcome.ts'
 import { MachineFault } from '../../ports/faults/machine-error.ts'
@@ -8,8 +8,9 @@ import type { ExportParts } from '../step-types.ts'
 import { searchAccessOf } from './type-filters.ts'
 
 /**
- * Returns those of the types that hold a resource which the client may see: the job must not reveal the others. An index that is behind or down
- * delays no export for a remark in its manifest: an unknown type counts as stored where the client may see the whole type.
+ * Returns the types with at least one resource that the client may see. The job must not reveal other types. If the index is late or
+ * unavailable, a type counts as stored if the client may see all of it. The result is only a remark in the manifest, so no export waits for
+ * the index.
  */
 export async function findStoredTypes(
   { index, readingOf, report }: Pick<ExportParts, 'index' | 'readingOf' | 'report'>,

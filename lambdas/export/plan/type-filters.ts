@@ -1,6 +1,6 @@
 /**
- * `_typeFilter` as predicates that each version is judged by. What chains and `_has` lead to is looked up once, when a job is planned, however
- * much it is: page by page, so that no look-up is long. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
+ * `_typeFilter` as predicates on single versions. Planning resolves chains and `_has` once, page by page, so that no lookup runs long,
+ * whatever the number of results. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
 import type { Access } from '../../access/access.ts'
 import { createSearchAccess } from '../../access/search-access.ts'
@@ -21,21 +21,27 @@ import { ExportFault } from '../job/export-fault.ts'
 import type { Job } from '../job/job.ts'
 import { findIds } from './search-ids.ts'
 
-/** By type; one of these holds. */
+/** Predicates by type. A resource must match one of them. */
 export type FilterPredicates = Readonly<Record<string, readonly Predicate[]>>
 
 type Index = Pick<SearchIndex, 'find' | 'distinct'>
 
-/** Hits of a look-up, and keys one is narrowed by: engines take no more than 65,536. */
+/** Hits per page of a lookup, and maximum keys in one condition. Search engines accept at most 65,536. */
 const PAGE = 10_000
-/** Keys that the chains of one job come to: a writer holds them in its memory. */
+/** Maximum keys that the chains of a job resolve to. Above it the job fails, because each writer holds them in memory. */
 const MOST = 1_000_000
 
-/** FhirError 403 for one that looks at types of which none may be searched, 400 for one that cannot be read. */
+/**
+ * Checks the filters of a kick-off. Throws FhirError 403 if the caller may search none of the types that a chain leads to, and 400 if a
+ * filter is invalid.
+ */
 export const checkFilters = (filters: readonly TypeFilter[], searcher: SearchAccess, reading: SearchContext): void =>
   void filters.map((filter) => conditionsOf(filter, searcher, reading, 0))
 
-/** ExportFault where a filter that was understood at the kick-off is not any more, or its chains lead to too much. */
+/**
+ * Resolves the filters of a job. Throws ExportFault if a filter has become invalid since the kick-off, or if its chains resolve to too many
+ * keys.
+ */
 export async function resolveFilters(
   index: Index,
   reading: SearchContext,
@@ -53,7 +59,7 @@ export async function resolveFilters(
   return filters
 }
 
-/** What of other types an export may look at. */
+/** Returns the search access by which filters may use other types. */
 export const searchAccessOf = (tenant: string, access: Access, reading: SearchContext): SearchAccess =>
   createSearchAccess({ tenant, access, reading }, (type) =>
     fhirError(403, 'forbidden', `_typeFilter looks at ${type}: this needs a scope for ${type}.s`),
@@ -71,7 +77,7 @@ function understood(filter: TypeFilter, searcher: SearchAccess, reading: SearchC
   }
 }
 
-/** `count`: of keys that are held from now on. */
+/** `count`: adds to the number of keys held, and throws ExportFault above the maximum. */
 type Stages = { readonly index: Index; readonly searcher: SearchAccess; readonly count: (keys: number) => void }
 
 function counting(): Stages['count'] {
@@ -83,7 +89,7 @@ function counting(): Stages['count'] {
   }
 }
 
-/** Looks values up page by page, however many resources meet the predicate. */
+/** Returns a lookup that reads values page by page, so that any number of resources may match. */
 const valuesFor =
   (stages: Stages): FieldValueLookup =>
   async (type, where, field) => {
@@ -99,7 +105,7 @@ const valuesFor =
 const valuesOf = ({ index, ...stages }: Stages, type: string, ids: readonly string[], field: string): Promise<readonly string[]> =>
   index.distinct(matching({ index, ...stages }, type, { kind: 'key', field: ID_FIELD, oneOf: ids }), field, Number.MAX_SAFE_INTEGER)
 
-/** By pages, some perhaps twice. */
+/** Yields ids in pages. An id may occur in several pages. */
 async function* idsOf(stages: Stages, type: string, where: Predicate): AsyncIterable<readonly string[]> {
   for (const part of partsOf(where))
     yield* findIds(stages.index, { ...matching(stages, type, part), order: [], limit: PAGE, total: 'none' })
@@ -110,7 +116,10 @@ const matching = ({ searcher }: Stages, type: string, where: Predicate): Matchin
   ...{ tenant: searcher.tenant, types: [type], where, access: searcher.rules([type]) },
 })
 
-/** Splits a predicate into parts, one of which holds. Conditions of a stage are criteria, or keys that an inner stage led to. */
+/**
+ * Splits a predicate into alternative parts with at most PAGE keys each. A condition of a chain consists of criteria, or of keys from the
+ * inner chain.
+ */
 function* partsOf(where: Predicate): Iterable<Predicate> {
   if (where.kind === 'some') for (const each of where.of) yield* partsOf(each)
   else if (where.kind === 'key' && where.oneOf.length > PAGE)

@@ -1,6 +1,7 @@
 /**
- * Files of scheduled exports in the buckets of others: what is complete is copied there, the manifest last, so that who sees it sees all. Done in
- * slices; how far a copy is stands in the row of its schedule after each call, so that it goes on wherever it was left.
+ * Copies files of scheduled exports into buckets of other owners, once the export is complete. The manifest is copied last, so that a
+ * reader who finds it finds all files. Copying runs in slices. The row of the schedule records the progress after each call, so that any
+ * later slice can continue.
  */
 import { toInstant } from '../../fhir/version.ts'
 import type { BlobCopier } from '../../ports/blobs/blob-copier.ts'
@@ -23,22 +24,25 @@ import {
 
 export type CopyParts = Pick<ExportParts, 'rows' | 'now' | 'report'> & {
   readonly copier: BlobCopier
-  /** ms after which no other file, or part of one, is begun. */
+  /** Milliseconds after which the slice starts no further file or part. */
   readonly budget: number
 }
 
-/** ms for which nobody else goes on with a copy: longer than a process works on it. */
+/** Milliseconds for which a slice reserves a copy: longer than a process works on it. */
 const LEASE = 6 * 60_000
 
 type CopiedSchedule = Pick<ScheduledExport, 'name' | 'bucket'>
 
 type Copied = { readonly schedule: string; readonly run: ScheduledRun; readonly job: Job; readonly bucket: string }
 
-/** Where the files of a job are: in the order of time by their names. */
+/** Returns the folder of the files in the bucket. Folder names of a schedule sort by time. */
 export const folderOf = ({ tenant, transactionTime }: Pick<Job, 'tenant' | 'transactionTime'>, schedule: string): string =>
   `${tenant}/${schedule}/${toInstant(transactionTime).replaceAll(/[-:]/g, '')}/`
 
-/** A call for each in turn, so that none waits for a large one. What breaks is reported, noted, and tried again by the next slice. */
+/**
+ * Copies the files of all runs in turn, one call each, so that no run waits for a large one. An error is reported and recorded, and the
+ * next slice retries.
+ */
 export async function copyExports(parts: CopyParts, schedules: readonly CopiedSchedule[]): Promise<void> {
   const waiting: Copied[] = []
   const findAll = (): Promise<void> => forEachCollectingErrors(schedules, (schedule) => find(parts, schedule, waiting))
@@ -55,7 +59,7 @@ async function copyAll(parts: CopyParts, waiting: Copied[]): Promise<void> {
   for (const { schedule, run } of waiting) await noteCopy(parts, schedule, run, given(run.copy!))
 }
 
-/** What nobody else works on, the oldest first. */
+/** Reserves the copies of complete runs that no other slice works on, oldest first. Abandons copies of runs that failed. */
 async function find(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule, waiting: Copied[]): Promise<void> {
   const runs = (await settleRuns(parts.rows, schedule))?.runs.toReversed() ?? []
   await forEachCollectingErrors(runs, async (known) => {
@@ -83,7 +87,7 @@ async function take({ rows, now }: CopyParts, schedule: string, { at }: Schedule
   return own
 }
 
-/** How far it is; undefined: there is nothing more to do now. */
+/** Runs one call of the copy. Returns its progress, or undefined if the copy is complete or has failed in this slice. */
 async function copyNext(parts: CopyParts, copied: Copied): Promise<CopyProgress | undefined> {
   const { schedule, run } = copied
   try {
@@ -115,7 +119,7 @@ async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Co
   return parts === undefined ? { done: done + 1, ...of } : { done, open: { key, parts }, ...of }
 }
 
-/** Parts of a run whose job came to nothing, as one that was cancelled. */
+/** Removes the copied parts of a run whose job was cancelled or failed. */
 async function abandon(parts: CopyParts, schedule: string, run: ScheduledRun): Promise<void> {
   const { bucket, copy } = run
   if (bucket === undefined || copy?.open === undefined || (copy.until ?? 0) > parts.now()) return
@@ -123,7 +127,7 @@ async function abandon(parts: CopyParts, schedule: string, run: ScheduledRun): P
   await noteCopy(parts, schedule, run, { done: copy.done })
 }
 
-/** To whoever comes next. */
+/** Returns the progress without its reservation, so that another slice can continue. */
 const given = ({ until: _, ...copy }: CopyProgress): CopyProgress => copy
 
 const noteCopy = ({ rows }: CopyParts, schedule: string, { at }: ScheduledRun, copy: CopyProgress): Promise<void> =>

@@ -1,6 +1,6 @@
 /**
- * Exports that are begun on schedules: what is remembered of each, in a row of the shelf `export-schedules` by its name. A run goes on from the
- * last one that is complete, where that asked for the same, for a client that might see the same.
+ * Exports that start on schedules. Each schedule is a row of SCHEDULE_ROWS by its name. A run continues from the last complete run if that
+ * had the same parameters and the same access.
  */
 import type { PartialCopy } from '../../ports/blobs/blob-copier.ts'
 import type { Rows } from '../../ports/rows/rows.ts'
@@ -8,38 +8,41 @@ import type { ExportLevel } from '../export-request.ts'
 import { RESTORED_STORE_REASON } from '../job/job-failure.ts'
 import { readJob } from '../job/job-transitions.ts'
 
-/** What a schedule asks for, and as whom. */
+/** Parameters of a schedule, and the client that it runs as. */
 export type ScheduledExport = {
   /** `[A-Za-z0-9-]{1,40}`. */
   readonly name: string
-  /** The id of one that is registered. */
+  /** Id of a registered client. */
   readonly client: string
   readonly tenant: string
   readonly level: ExportLevel
-  /** The id of the Group. */
+  /** Id of the Group. */
   readonly group?: string
-  /** Absent: all of the level. */
+  /** Absent: all types of the level. */
   readonly types?: readonly string[]
-  /** Whether only what was changed since the last one is asked for. */
+  /** Whether the export holds only changes since the last complete run. */
   readonly sinceLast?: boolean
-  /** Of somebody else: files are copied there, and a run is complete when they are (bucket-copies.ts). */
+  /** Bucket of another owner. Files are copied there, and a run is complete when all are copied (bucket-copies.ts). */
   readonly bucket?: string
-  /** How often the store was set back: what was exported before may be there no more. Absent: never. */
+  /** Restore generation of the store. After a restore, earlier exports may hold resources that the store lacks. Absent: 0. */
   readonly epoch?: number
 }
 
 /**
- * `time`: when the schedule called, as EventBridge writes it: 2031-01-01T03:00:00Z. `only`: where its last run was ended because the store was
- * set back, it is begun anew, and else nothing.
+ * `time`: time of the scheduled call in the format of EventBridge, such as 2031-01-01T03:00:00Z. `only`: `set-back` starts a run only if a
+ * point-in-time restore ended the last one.
  */
 export type ScheduleEvent = { readonly schedule: ScheduledExport; readonly time: string; readonly only?: 'set-back' }
 
-/** `called`: its job was not begun yet. `refused`: nor could it be. `stopped`: its job is no more, and nobody saw it end. */
+/**
+ * `called`: the job is not started yet. `refused`: the job could not be started. `stopped`: the job was cancelled, or removed before its
+ * result was recorded.
+ */
 export type RunState = 'called' | 'refused' | 'begun' | 'complete' | 'error' | 'stopped'
 
 /**
- * `at`: when the schedule called, ms since 1970: for each instant there is one run. `of`: names what was asked for, and what might be seen.
- * `bucket`: where its files are copied to, `copy`: how far that is.
+ * `at`: time of the scheduled call, in milliseconds since 1970; there is one run per instant. `of`: identifies parameters and access of the
+ * run. `bucket`: target of the copy. `copy`: progress of the copy.
  */
 export type ScheduledRun = {
   readonly at: number
@@ -51,8 +54,8 @@ export type ScheduledRun = {
 }
 
 /**
- * `done`: files that are copied. `open`: the next, of which parts are there. `until`: ms since 1970, before which it is somebody's who goes on
- * with it. `isFailing`: the last attempt broke; others follow.
+ * `done`: number of copied files. `open`: next file, with its copied parts. `until`: end of the reservation by a slice, in milliseconds
+ * since 1970. `isFailing`: the last attempt failed; others follow. `isWhole`: all files and the manifest are copied.
  */
 export type CopyProgress = {
   readonly done: number
@@ -62,7 +65,7 @@ export type CopyProgress = {
   readonly isWhole?: boolean
 }
 
-/** `known`: since when, ms since 1970. `runs`: the newest first. `last`: the latest that is complete. */
+/** `known`: when the schedule was first seen, in milliseconds since 1970. `runs`: newest first. `last`: latest complete run. */
 export type StoredSchedule = {
   readonly known: number
   readonly runs: readonly ScheduledRun[]
@@ -71,14 +74,16 @@ export type StoredSchedule = {
 
 export const SCHEDULE_ROWS = 'export-schedules'
 
-/** Runs that are remembered: more are not under way at once. */
+/** Maximum runs retained per schedule: more than are in progress at once. */
 const MOST = 20
 
-/** A schedule's jobs have names that can be told before: `nightly-20310101T030000Z`. `at`: ms since 1970. */
+/** Returns the id of a schedule's job. It is predictable: `nightly-20310101T030000Z`. `at`: milliseconds since 1970. */
 export const jobIdAt = (name: string, at: number): string =>
   `${name}-${new Date(at).toISOString().replace(/\.\d+/, '').replaceAll(/[:-]/g, '')}`
 
-/** The run of a call, which may come more than once; undefined: a later one was begun already. */
+/**
+ * Returns the run of a scheduled call, and creates it for the first call of an instant. Returns undefined if a later run exists already.
+ */
 export async function ensureRun(rows: Rows, name: string, { at, now }: { at: number; now: number }): Promise<ScheduledRun | undefined> {
   const run: ScheduledRun = { at, job: jobIdAt(name, at), state: 'called' }
   const kept = await rows.change<StoredSchedule>(SCHEDULE_ROWS, name, (kept = { known: now, runs: [] }) =>
@@ -95,19 +100,19 @@ export async function updateRun(rows: Rows, name: string, at: number, more: Part
   )
 }
 
-/** Where the next run goes on, ms since 1970; undefined: it exports everything. */
+/** Returns `_since` of the next run in milliseconds since 1970, or undefined if it must export everything. */
 export async function nextSinceOf(rows: Rows, name: string, of: string): Promise<number | undefined> {
   const last = (await settleRuns(rows, name))?.last
   return last?.of === of ? last.transactionTime : undefined
 }
 
-/** Whether its last run was ended because the store was set back, or could not be begun anew since. */
+/** Whether a point-in-time restore ended the last run. Runs that were refused since then do not count. */
 export async function isEndedByRestore(rows: Rows, name: string): Promise<boolean> {
   const last = (await rows.read<StoredSchedule>(SCHEDULE_ROWS, name))?.runs.find(({ state }) => state !== 'refused')
   return last !== undefined && (await readJob(rows, last.job))?.reason === RESTORED_STORE_REASON
 }
 
-/** Notes what became of the jobs that were begun, before they are forgotten. */
+/** Records the results of started jobs, before the jobs are removed. Returns the schedule, or undefined if it is unknown. */
 export async function settleRuns(rows: Rows, name: string): Promise<StoredSchedule | undefined> {
   const known = await rows.read<StoredSchedule>(SCHEDULE_ROWS, name)
   let kept = known
@@ -130,12 +135,15 @@ async function settleRun(rows: Rows, name: string, run: ScheduledRun): Promise<S
 
 export const isToBeCopied = ({ bucket, copy }: ScheduledRun): boolean => bucket !== undefined && copy?.isWhole !== true
 
-/** `late`: ms within which one is complete that was begun. */
+/** `late`: maximum age of the last complete run, in milliseconds. Above it the schedule is late. */
 export type WatchedSchedule = Pick<ScheduledExport, 'name' | 'bucket'> & { readonly late: number }
 
 export type ScheduleProblems = { readonly failed: readonly string[]; readonly late: readonly string[] }
 
-/** The names of those whose last run could not be begun or failed, or whose files cannot be copied, and of those that have been without a complete one for too long. */
+/**
+ * Returns the names of schedules with problems. `failed`: the last run could not start or failed, or its files cannot be copied. `late`: no
+ * run has been complete for too long.
+ */
 export async function findScheduleProblems(rows: Rows, schedules: readonly WatchedSchedule[], now: number): Promise<ScheduleProblems> {
   const failed: string[] = []
   const tooLate: string[] = []
@@ -150,10 +158,13 @@ export async function findScheduleProblems(rows: Rows, schedules: readonly Watch
   return { failed, late: tooLate }
 }
 
-/** ms: whoever begins one that is new has noted it since what is set was told. */
+/** Milliseconds for which a row is retained after its last call. The list of configured schedules may be older than a new schedule. */
 const NEW = 60 * 60 * 1000
 
-/** Those that are set no more; one that is set again later begins anew, with everything. `names`: of those that are; undefined: nobody knows. */
+/**
+ * Removes the rows of schedules that are no longer configured. Such a schedule exports everything if it is configured again. `names`:
+ * configured schedules. Undefined: unknown, and nothing is removed.
+ */
 export async function removeObsoleteSchedules({ rows, now }: { rows: Rows; now: () => number }, names?: readonly string[]): Promise<void> {
   if (names === undefined) return
   for await (const { name, value } of rows.list<StoredSchedule>(SCHEDULE_ROWS))

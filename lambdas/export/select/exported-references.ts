@@ -1,6 +1,6 @@
 /**
- * What an exported resource refers to that is exported with it. Specification 4.5: Patients always, where patients are exported; others by the
- * rules of 2.8. Most resources are not parsed for it: their text tells that they refer to nothing of interest.
+ * References that an export follows from its resources. Specification 4.5: Patients are always included where patients are exported. The
+ * rules of 2.8 add other types. Most resources are not parsed: their text shows that they hold no relevant reference.
  */
 import { type BaseUrls, scanReferences, toLocalReference } from '../../fhir/references.ts'
 import { isElement } from '../../fhir/resource.ts'
@@ -11,13 +11,13 @@ import type { ExportLevel } from '../export-request.ts'
 import { compilePath, type JsonPath } from '../json-path.ts'
 import { parsePlainBody } from '../versions/version-body.ts'
 
-/** `Type/id` of each, perhaps some twice. Damaged where it holds no JSON. */
+/** Returns references such as `Type/id`, with possible duplicates. Throws Damaged if the body must be parsed and is not JSON. */
 export type ReferenceFinder = (version: ResourceVersion) => readonly string[]
 
-/** Names that are remembered: resources that follow each other refer to the same ones. */
+/** Maximum cached references. Consecutive resources often refer to the same ones. */
 const MOST = 5_000
 
-/** References to other servers, and to what is contained, do not count. */
+/** Returns the finder for a level. References to other servers and to contained resources are ignored. */
 export function referenceFinder(level: ExportLevel, rules: AdditionalResources, bases: BaseUrls): ReferenceFinder {
   if (level === 'system') return () => []
   const byType = new Map(rulesOf(level, rules).map(([type, each]) => [type, each.map(compiledRule)]))
@@ -35,7 +35,7 @@ export function referenceFinder(level: ExportLevel, rules: AdditionalResources, 
   }
 }
 
-/** `marks`: texts of which one stands in whatever refers to one of the types. */
+/** `marks`: texts such as `Type/`. A body without any of them refers to none of the types. */
 type Rule = { readonly path: JsonPath; readonly types: ReadonlySet<string>; readonly marks: readonly string[] }
 
 const compiledRule = ({ path, resourceTypes }: AdditionalResource): Rule => ({

@@ -1,4 +1,4 @@
-/** What a planned job exports, for its writers. */
+/** Returns the selection of a planned job: the rules by which its writers choose versions. */
 import type { Job } from '../job/job.ts'
 import { exportTypesOf } from '../plan/exported-types.ts'
 import { judgeOf } from '../plan/job-access.ts'

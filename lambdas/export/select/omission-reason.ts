@@ -1,4 +1,4 @@
-/** Why a version is left out of an export though it may belong there, for the file of errors. */
+/** Reasons for omissions: versions that may belong to an export but are left out. The error file reports them. */
 import { FhirError } from '../../fhir/outcome.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 
@@ -9,6 +9,9 @@ export const OMISSION_TEXTS: Readonly<Record<OmissionReason, string>> = {
   undecided: 'a search parameter that a _typeFilter looks at fails on it, or takes too long',
 }
 
-/** Of what was thrown while one version was judged. undefined: it is about no single version. */
+/**
+ * Returns the reason for an error that was thrown while one version was checked. Returns undefined if the error is not about a single
+ * version.
+ */
 export const omissionReasonOf = (error: unknown): OmissionReason | undefined =>
   (error instanceof Damaged && error.part === 'store') || error instanceof FhirError ? 'damaged' : undefined

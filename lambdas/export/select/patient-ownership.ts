@@ -1,6 +1,7 @@
 /**
- * Whose data a version is: who has it in a compartment, and, of types that are in none, who it says. Deletions are of whom the version before
- * was. https://hl7.org/fhir/R4/compartmentdefinition-patient.html
+ * Patient ownership: whether a version is data of the patients of an export. Compartments decide it. Device and Provenance may be in no
+ * compartment, so their references decide. A deletion belongs to the patients of the version before it.
+ * https://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
 import { type BaseUrls, toLocalReference } from '../../fhir/references.ts'
 import { isElement } from '../../fhir/resource.ts'
@@ -11,15 +12,18 @@ import { isDamaged, type VersionAsOf } from '../versions/versions-as-of.ts'
 
 export type OwnershipContext = {
   readonly bases: BaseUrls
-  /** Those an export of this level may hold. */
+  /** Types that an export of this level may hold. */
   readonly levelTypes: ReadonlySet<string>
-  /** The version before a deletion. */
+  /** Returns the version before a deletion. */
   readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>
-  /** As of the time of the export. */
+  /** Returns the versions as of the time of the export. */
   readonly asOf: (keys: readonly ResourceKey[]) => Promise<readonly VersionAsOf[]>
 }
 
-/** Damaged: nobody can tell. `isOne`: whether a name, `Patient/1`, is that of one of those patients. */
+/**
+ * Whether the version is data of the patients. Throws Damaged if that cannot be determined. `isOne`: whether a reference such as
+ * `Patient/1` is one of the patients.
+ */
 export function isOwnedByPatients(
   whose: OwnershipContext,
   version: ResourceVersion,
@@ -31,7 +35,10 @@ export function isOwnedByPatients(
   return type === 'Device' || type === 'Provenance' ? saysSo(whose, version, isOne) : false
 }
 
-/** `Device.patient`; a Provenance is theirs if something it is about is, and is still there where it is itself. */
+/**
+ * Whether the references decide for the patients. A Device needs `Device.patient`. A Provenance needs an owned target, and the target must
+ * still exist if the Provenance does.
+ */
 async function saysSo(whose: OwnershipContext, version: ResourceVersion, isOne: (name: string) => boolean): Promise<boolean> {
   const shown = version.deleted ? await whose.before(version) : version
   if (shown === undefined || shown.body.length === 0) return false
@@ -52,7 +59,7 @@ const namesIn = (references: readonly unknown[], { bases }: OwnershipContext): r
     isElement(each) && typeof each.reference === 'string' ? (toLocalReference(each.reference, bases) ?? []) : [],
   )
 
-/** What a Provenance of a Provenance is about is not looked for. */
+/** Whether a target decides the ownership of a Provenance. Targets that are Provenances do not. */
 function isAbout({ levelTypes }: OwnershipContext, name: string): boolean {
   const type = name.slice(0, name.indexOf('/'))
   return type !== 'Provenance' && levelTypes.has(type)

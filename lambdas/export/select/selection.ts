@@ -1,4 +1,7 @@
-/** Which versions belong to an export: of those of a scan as of its time, or of any that were resolved so. Deletions are judged as what they delete. */
+/**
+ * Selects the versions that belong to an export. The input is a scan as of the export time, or versions resolved as of that time. A
+ * deletion is checked like the version that it deletes.
+ */
 import { type Judge, maySeeWithLetters } from '../../access/judge.ts'
 import { isWholeTenant } from '../../access/rules.ts'
 import type { Resource } from '../../fhir/resource.ts'
@@ -22,10 +25,10 @@ export type Selection = {
   readonly whose: OwnershipContext
 }
 
-/** Is told of what cannot be judged, which is not exported. */
+/** Reports a version that cannot be checked and is therefore not exported. */
 type LeaveOut = (version: ResourceVersion, reason: OmissionReason) => void
 
-/** Those of the versions that are exported, in their order. */
+/** Returns the versions to export, in their order. */
 export async function selectVersions(
   selection: Selection,
   versions: readonly ResourceVersion[],
@@ -36,7 +39,10 @@ export async function selectVersions(
   return filtered(selection, seen, leaveOut)
 }
 
-/** Those that are exported for no other reason than that something refers to them: Patients whatever was asked for, others as it was. */
+/**
+ * Returns further versions that are exported only because an exported resource refers to them. Patients are included regardless of `_type`,
+ * times and filters; other types only if they match. Access limits both.
+ */
 export async function selectReferencedVersions(
   selection: Selection,
   versions: readonly ResourceVersion[],
@@ -59,7 +65,10 @@ export async function selectReferencedVersions(
   return seen.filter((version) => version.type === 'Patient' || others.has(version))
 }
 
-/** Whether it is one of the Patients that are exported whoever refers to them: nothing narrows these but who they are, and what may be seen. */
+/**
+ * Whether the resource is a Patient of the job that is exported even if nothing refers to it. No type, time or filter of the request can
+ * exclude such a Patient. Access still can.
+ */
 export const isAlwaysExported = ({ types, narrowed: { patients, filters }, job: { asked } }: Selection, name: string): boolean =>
   name.startsWith('Patient/') &&
   types.has('Patient') &&
@@ -70,7 +79,10 @@ export const isAlwaysExported = ({ types, narrowed: { patients, filters }, job: 
 
 type Test = (version: ResourceVersion) => boolean | Promise<boolean>
 
-/** Waits only where there is something to wait for: most tests look at keys alone. */
+/**
+ * Returns the versions that pass the test, and leaves out those that cannot be checked. Awaits only promises: most tests use keys alone and
+ * are synchronous.
+ */
 async function those(versions: readonly ResourceVersion[], test: Test, leaveOut: LeaveOut): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
   for (const version of versions)
@@ -89,7 +101,7 @@ function knownReason(error: unknown): OmissionReason {
   return reason
 }
 
-/** By type and time, and whose it is: what is older than `_since` is of those who became members since. */
+/** Whether type, time and patient ownership match. A version before `_since` matches only if its patient became a member since. */
 function isAsked(selection: Selection, version: ResourceVersion): boolean | Promise<boolean> {
   const { types, narrowed, job, whose } = selection
   const { type, lastUpdated, deleted } = version
@@ -102,17 +114,17 @@ function isAsked(selection: Selection, version: ResourceVersion): boolean | Prom
   return job.level === 'system' || isOwnedByPatients(whose, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
 }
 
-/** A deletion by what it deletes: whoever could see that is told, and nobody else. */
+/** Whether the caller may read and search the version. A deletion is visible only to callers that could see the version before it. */
 function mayExport({ judge, whose }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
   const seesAll = isWholeTenant(judge.access, 'r') && isWholeTenant(judge.access, 's')
   if (!version.deleted || seesAll) return maySeeWithLetters(judge, READ_AND_FIND, version)
   return whose.before(version).then((before = version) => maySeeWithLetters(judge, READ_AND_FIND, before))
 }
 
-/** `$export` reads, and finds. */
+/** `$export` requires both read and search access. */
 const READ_AND_FIND = ['r', 's'] as const
 
-/** What is deleted is told whatever it was. */
+/** Returns the versions that match the filters of their type. Filters do not apply to deletions. */
 async function filtered(
   { narrowed, judge }: Selection,
   versions: readonly ResourceVersion[],
@@ -138,7 +150,10 @@ async function filtered(
   })
 }
 
-/** undefined: a parameter that decides it fails on the resource, which a search would not find. */
+/**
+ * Returns whether the filter holds, or undefined if a parameter that decides it fails on the resource. A search would not find that
+ * resource.
+ */
 function holdsOn(filter: Predicate, version: ResourceVersion, resource: Resource, reading: SearchContext): boolean | undefined {
   const failed = new Set<string>()
   const document = extract(version, resource, reading, (code) => failed.add(code))

@@ -1,4 +1,4 @@
-/** `Patient/1` as the key of a store. */
+/** Converts a reference such as `Patient/1` to a store key. */
 import type { ResourceKey } from '../../ports/store/resource-store.ts'
 
 export function toResourceKey(tenant: string, name: string): ResourceKey {

@@ -1,13 +1,13 @@
-/** What a stored version holds. What a parser says of a body that is none quotes it, so nobody is told. */
+/** Parsing of stored versions. Errors of the parser quote the body, so they are dropped. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 
-/** Damaged where it holds no JSON. */
+/** Returns the parsed resource. Throws Damaged if the body is not JSON. */
 export const resourceOf = ({ body }: Pick<ResourceVersion, 'body'>): Resource => parsed(() => parseJsonBytes(body) as Resource)
 
-/** As `resourceOf`, with decimals as numbers, which takes less time: for who reads texts. */
+/** Like `resourceOf`, but with decimals as numbers: faster, for callers that use only texts. */
 export const parsePlainBody = (body: Buffer): unknown => parsed(() => JSON.parse(body.toString('utf8')))
 
 function parsed<Tree>(parse: () => Tree): Tree {

@@ -1,4 +1,4 @@
-/** What was current at an instant, of resources that are named. */
+/** Versions of given resources that were current at an instant. */
 import { Damaged } from '../../ports/faults/damaged.ts'
 import type { DamagedVersion, ResourceKey, ResourceReader, ResourceVersion } from '../../ports/store/resource-store.ts'
 
@@ -8,7 +8,10 @@ export type VersionAsOf = ResourceVersion | DamagedVersion | undefined
 
 export const isDamaged = (version: VersionAsOf): version is DamagedVersion => version !== undefined && 'damage' in version
 
-/** Of each key, in their order, the version with the highest lastUpdated ≤ asOf; a deletion too, undefined where there was none yet. */
+/**
+ * Returns for each key, in order, the version with the highest lastUpdated ≤ asOf. It may be a deletion. It is undefined if there was no
+ * version yet.
+ */
 export async function versionsAsOf(resources: Versions, keys: readonly ResourceKey[], asOf: number): Promise<readonly VersionAsOf[]> {
   const heads = await headsOf(resources, keys)
   return Promise.all(
@@ -16,7 +19,10 @@ export async function versionsAsOf(resources: Versions, keys: readonly ResourceK
   )
 }
 
-/** One whose number nobody knows is in the way of all that are asked for with it. */
+/**
+ * Returns the current versions. If a damaged version has no readable version number, the whole read fails. Then each key is read
+ * separately.
+ */
 async function headsOf(resources: Versions, keys: readonly ResourceKey[]): Promise<readonly VersionAsOf[]> {
   return orDamage(
     () => resources.heads(keys),

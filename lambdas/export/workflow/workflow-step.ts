@@ -1,6 +1,7 @@
 /**
- * A step of the export workflow. Each looks at its job first: one that is not under way, or under way in a later attempt, wants nothing
- * done. A fault that no repetition mends, damage too, ends the job; anything else is a broken machine: it is told here, and the step is tried again.
+ * Runs one step of the export workflow. A step of a job that is not in progress, or of an outdated attempt, does nothing. An ExportFault,
+ * or damage to the store, fails the job because a retry does not help. Every other error is a machine fault: it is reported, and the
+ * workflow retries the step.
  */
 import { Damaged } from '../../ports/faults/damaged.ts'
 import { collectSlice } from '../collect/range-collector.ts'
@@ -18,7 +19,7 @@ import { writeSlice } from '../write/segment-writer.ts'
 
 export type StepOutput = PlanOutput | RangePlanOutput | SliceOutput | { readonly job: string; readonly attempt: number }
 
-/** Seconds until a plan is tried again: more, the longer it waits. */
+/** Returns the seconds until the next attempt to plan. They increase with the time waited. */
 const untilPlanned = ({ now, longestWait = 1 }: ExportParts, { transactionTime }: Job): number =>
   Math.max(1, Math.min(longestWait, Math.floor((now() - transactionTime) / 15_000)))
 
@@ -37,7 +38,7 @@ export const exportStep =
     }
   }
 
-/** A step that ended its job may have broken behind that. */
+/** Repeats the cleanup of a step that ended its job and failed afterwards. */
 async function tidy(parts: ExportParts, { id, state }: Job, { action }: StepInput): Promise<void> {
   if (action === 'fail' && state === 'error') await removeJobData(parts, id)
   if (action === 'finish' && state === 'complete') await removeTemporaryData(parts, id)
@@ -58,7 +59,7 @@ async function performed(parts: ExportParts, job: Job, input: StepInput): Promis
   }
 }
 
-/** undefined: to try again may help. */
+/** Returns the reason if a retry cannot fix the error, else undefined. */
 function lastingReason(error: unknown): string | undefined {
   if (error instanceof ExportFault) return error.reason
   // guard: damaged-store-fails-export
@@ -91,7 +92,7 @@ async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<
   }
 }
 
-/** What ends the workflow soonest. */
+/** Returns the output that ends the workflow earliest. */
 function nothing({ job, attempt, ...input }: StepInput): StepOutput {
   switch (input.action) {
     case 'plan':

@@ -1,10 +1,13 @@
-/** How far a writer has come, in its row. */
+/** Checkpoints: the progress of a writer, stored in its row. */
 import type { Rows } from '../../ports/rows/rows.ts'
 
-/** ms: what is written is checkpointed at least so often. */
+/** Maximum milliseconds between two checkpoints of a writer. */
 export const CHECKPOINT_INTERVAL_MS = 30_000
 
-/** The row as it is then; undefined where another writer left a checkpoint since, and what this one did is forgotten. */
+/**
+ * Stores a checkpoint and returns the new row. Returns undefined if another writer stored a checkpoint since; the work of this writer is
+ * then discarded.
+ */
 export async function storeCheckpoint<Row extends { readonly revision: number }>(
   rows: Rows,
   [shelf, name]: readonly [shelf: string, name: string],

@@ -1,6 +1,7 @@
 /**
- * Writes lines into the files of a job, for one writer of many. What is enough for a part becomes one; the rest stands in a tail, a blob
- * that the checkpoint names. Nothing is overwritten: what a writer wrote whose checkpoint was refused is never named.
+ * Writes lines into the files of a job, for one of many writers. Enough lines become a part of the file. The rest goes into a tail: a blob
+ * that the checkpoint names. Nothing is overwritten. If a checkpoint is rejected, no checkpoint ever names the parts and tails written for
+ * it.
  */
 import { type Job, temporaryKeyOf } from '../job/job.ts'
 import type { TailBlob, WrittenFile, WrittenFiles } from '../plan/segment.ts'
@@ -8,7 +9,7 @@ import type { ExportParts } from '../step-types.ts'
 import { LineBuffer } from './line-buffer.ts'
 import { choosePartSize, FileUpload, MIN_PART_BYTES } from './multipart-uploads.ts'
 
-/** Bytes that are held in memory for many small files together. */
+/** Maximum bytes held in memory for all files together. Above it the writer stores a tail. */
 const MOST_HELD = 48 * 1024 * 1024
 
 type File = { -readonly [Field in keyof WrittenFile]: WrittenFile[Field] } & { readonly upload: FileUpload; readonly lines: LineBuffer }
@@ -19,13 +20,13 @@ export class FileWriter {
   readonly #parts: Parts
   readonly #job: string
   readonly #files = new Map<string, File>()
-  /** Finished ones; what is held is in none of them. */
+  /** Complete tails. They contain none of the lines held in memory. */
   #tails: readonly TailBlob[]
-  /** Of what is held, at the last checkpoint. */
+  /** Tail of the last checkpoint. The next checkpoint replaces it. */
   #last: TailBlob | undefined
   #held = 0
 
-  /** Goes on after what a checkpoint says. */
+  /** Continues from a checkpoint. */
   constructor(parts: Parts, { id }: Pick<Job, 'id'>, { files, tails }: WrittenFiles) {
     this.#parts = parts
     this.#job = id
@@ -33,7 +34,7 @@ export class FileWriter {
     for (const [name, file] of Object.entries(files)) this.#files.set(name, { ...file, ...this.#opened(name) })
   }
 
-  /** A line without its end. It is held until `flush` or `checkpoint`. */
+  /** Adds a line without its line end. The line is held in memory until `flush` or `checkpoint`. */
   add(name: string, line: Uint8Array): void {
     const file = this.#fileOf(name)
     file.lines.add(line)
@@ -42,18 +43,21 @@ export class FileWriter {
     this.#held += line.length + 1
   }
 
-  /** Lines of a file, those of earlier slices too. */
+  /** Returns the number of lines of a file, including those of earlier slices. */
   countOf(name: string): number {
     return this.#files.get(name)?.count ?? 0
   }
 
-  /** Writes what is enough for parts, and bounds what is held. */
+  /** Writes full parts, and limits the memory for held lines. */
   async flush(): Promise<void> {
     for (const file of this.#files.values()) if (file.lines.size >= choosePartSize(file.parts.at(-1)?.n ?? 0)) await this.#writePart(file)
     if (this.#held > MOST_HELD) await this.#spill()
   }
 
-  /** What is durable now: all that was added. Ends what the last checkpoint named and this one does not. */
+  /**
+   * Makes all added lines durable and stores the result with `keep`. Then removes the tail that only the last checkpoint named. Returns
+   * false if `keep` rejects the checkpoint.
+   */
   async checkpoint(keep: (written: WrittenFiles) => Promise<boolean>): Promise<boolean> {
     for (const file of this.#files.values()) if (file.lines.size >= MIN_PART_BYTES) await this.#writePart(file)
     const before = this.#last

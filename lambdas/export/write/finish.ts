@@ -1,6 +1,6 @@
 /**
- * Finishes the files of a job: what was too little for parts is joined into the last ones, each file is completed, and the job with them.
- * May be repeated after a crash anywhere: a file that is there with its size is finished.
+ * Finishes a job: joins the tails into the last parts, completes each file, and then the job. Idempotent after a crash at any point: a file
+ * that exists with its full size is finished.
  */
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
 import { Damaged } from '../../ports/faults/damaged.ts'
@@ -14,7 +14,7 @@ import type { ExportParts } from '../step-types.ts'
 import { choosePartSize, FileUpload, MIN_PART_BYTES, NDJSON_CONTENT_TYPE } from './multipart-uploads.ts'
 import { checkOmissionCount, OMISSIONS_FILE } from './omissions.ts'
 
-/** `rest`: what is in tails. */
+/** `rest`: ranges of tails. */
 type Whole = WrittenFile & { readonly name: string; readonly rest: readonly Rest[] }
 type Rest = { readonly key: string; readonly range: readonly [from: number, to: number] }
 
@@ -29,7 +29,7 @@ export async function finishJob(parts: ExportParts, job: Job): Promise<void> {
   if (leftOut.some((line) => line.includes(OMISSION_TEXTS.damaged)))
     parts.report(new Damaged('store', `The export ${job.id} lacks what its file of errors names: ${leftOut.length} in all`))
   const ended = await changeJob(parts.rows, job.id, setComplete(job.attempt, all, parts.now()))
-  // Not before: another attempt may still need it.
+  // Only after the job is complete: until then another attempt may need the data.
   if (ended?.state === 'complete') await removeTemporaryData(parts, job.id)
 }
 
@@ -42,7 +42,7 @@ async function sizesOf({ blobs }: ExportParts, { id }: Job): Promise<ReadonlyMap
   return sizes
 }
 
-/** Each file, as all checkpoints together have it. */
+/** Returns each file, joined from all checkpoints. */
 async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<ReadonlyMap<string, Whole>> {
   const files = new Map<string, Whole>()
   for (const shelf of [segmentRowsOf(id), rangeRowsOf(id)])
@@ -64,7 +64,7 @@ const joined = (a: Whole | undefined, b: Whole): Whole =>
     ? b
     : { name: b.name, parts: [...a.parts, ...b.parts], rest: [...a.rest, ...b.rest], count: a.count + b.count, size: a.size + b.size }
 
-/** The parts that were written, then the rest in parts of its own: the last of them may be small. */
+/** Completes a file from its written parts, followed by the tails in parts of their own. Only the last part may be small. */
 async function completeFile(parts: ExportParts, job: Job, { name, parts: written, rest, size }: Whole): Promise<void> {
   const upload = new FileUpload(parts, job.id, name)
   const all = [...written]
@@ -83,7 +83,7 @@ async function completeFile(parts: ExportParts, job: Job, { name, parts: written
   await upload.complete(all)
 }
 
-/** The lines of all writers, each once. */
+/** Returns the distinct lines of all writers. */
 async function leftOutIn(
   { blobs }: ExportParts,
   { rest, count }: Pick<Whole, 'rest' | 'count'> = { rest: [], count: 0 },
@@ -101,7 +101,10 @@ async function bytesOf(blobs: ExportParts['blobs'], { key, range }: Rest): Promi
   return Buffer.from(blob.bytes)
 }
 
-/** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status: what was not done as it was asked for. */
+/**
+ * Writes the error file: messages about the request, and omissions.
+ * https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
+ */
 async function writeErrors(parts: ExportParts, job: Job, leftOut: readonly string[]): Promise<readonly JobFile[]> {
   const { told } = await readJobScope(parts, job)
   const lines = [...told.map((text) => JSON.stringify(operationOutcomeOf([{ severity: 'warning', code: 'processing', text }]))), ...leftOut]

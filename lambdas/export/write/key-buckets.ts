@@ -1,21 +1,22 @@
 /**
- * Keys that writers of an export meet and do not write themselves, in blobs of the job: in 64 buckets by the hash of the key, so that of all
- * writers' blobs each collector reads its buckets and no more. A blob is where its buckets end (64 numbers of 32 bits, little-endian, counted
- * from the end of this head), then the keys, `Type/id` and a line feed each, bucket by bucket.
+ * Blobs of resource keys for the second pass: references of exported resources, or candidates. The keys are in 64 buckets by their hash. So
+ * a collector reads only its own buckets from the blobs of all writers.
+ * A blob starts with the ends of its buckets: 64 numbers of 32 bits, little-endian, counted from the end of this header. Then follow the
+ * keys by bucket, each `Type/id` and a line feed.
  */
 import type { BlobStore } from '../../ports/blobs/blob-store.ts'
 import { hashOf } from '../../ports/store/fnv-hash.ts'
 
 export const BUCKET_COUNT = 64
 
-/** Of the 64: from, up to and without. */
+/** Range of buckets, the end exclusive. */
 export type BucketRange = readonly [from: number, to: number]
 
 const HEAD = BUCKET_COUNT * Uint32Array.BYTES_PER_ELEMENT
-/** Bytes that are read at first: most blobs are smaller. */
+/** Bytes of the first read. Most blobs are smaller, so one read is enough. */
 const FIRST = 65_536
 
-/** `keys`: each once. `blob`: a name that is used once. */
+/** Stores keys in a new blob. `keys`: distinct keys. `blob`: a key that is never reused. */
 export async function putKeys(blobs: Pick<BlobStore, 'put'>, blob: string, keys: Iterable<string>): Promise<void> {
   const buckets = Array.from({ length: BUCKET_COUNT }, (): string[] => [])
   for (const key of keys) buckets[bucketOf(key)]!.push(`${key}\n`)
@@ -29,7 +30,7 @@ export async function putKeys(blobs: Pick<BlobStore, 'put'>, blob: string, keys:
   await blobs.put(blob, { bytes: Buffer.concat([head, ...texts]), contentType: 'application/octet-stream' })
 }
 
-/** The keys of some buckets of a blob. Error where there is none. */
+/** Returns the keys of a range of buckets. Throws Error if the blob does not exist. */
 export async function readKeys(blobs: Pick<BlobStore, 'get'>, blob: string, [from, to]: BucketRange): Promise<readonly string[]> {
   const first = await bytesOf(blobs, blob, [0, FIRST])
   const start = HEAD + (from === 0 ? 0 : first.readUInt32LE((from - 1) * 4))

@@ -1,6 +1,9 @@
-/** Bytes of lines, one after the other, in one piece that grows. */
+/** A growing buffer of lines in contiguous memory. */
 const KiB = 1024
-/** Bytes it grows to, in few steps: each is memory to be collected. The last has room for a part, and for the page that fills it. */
+/**
+ * Sizes of the buffer in bytes. There are few steps, because each leaves memory to collect. The last one holds a part and the page that
+ * completes it.
+ */
 const STEPS = [64 * KiB, 1_024 * KiB, 10_240 * KiB] as const
 const NEWLINE = 10
 
@@ -16,7 +19,7 @@ export class LineBuffer {
     this.size = end
   }
 
-  /** A view: what is added after `clear` overwrites it. */
+  /** The lines as a view. Lines added after `clear` overwrite it. */
   get bytes(): Uint8Array {
     return this.#bytes.subarray(0, this.size)
   }
@@ -25,7 +28,7 @@ export class LineBuffer {
     this.size = 0
   }
 
-  /** And gives back its memory. */
+  /** Clears the buffer and frees its memory. */
   release(): void {
     this.#bytes = memoryOf(STEPS[0])
     this.size = 0
@@ -38,5 +41,7 @@ export class LineBuffer {
   }
 }
 
-/** Not cleared: all that is read of it was written. No Buffer, whose slices are views. */
+/**
+ * Allocates memory that is not zeroed: only written bytes are read. The result is no Buffer, because `slice` of a Buffer returns a view.
+ */
 const memoryOf = (size: number): Uint8Array => new Uint8Array(Buffer.allocUnsafeSlow(size).buffer)

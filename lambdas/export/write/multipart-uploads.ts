@@ -1,4 +1,4 @@
-/** The unfinished blobs of a job's files, which many writers write into at once: each file has one, and its parts have numbers of their own. */
+/** Multipart uploads of the files of a job. Many writers share the upload of a file, and each part has a unique number. */
 import type { BlobParts } from '../../ports/blobs/blob-store.ts'
 import { ExportFault } from '../job/export-fault.ts'
 import { fileKeyOf, fileRowsOf } from '../job/job.ts'
@@ -6,15 +6,18 @@ import type { ExportParts } from '../step-types.ts'
 
 export const NDJSON_CONTENT_TYPE = 'application/fhir+ndjson'
 
-/** `next`: the number of the next part. */
+/** `next`: number of the next part. */
 export type FileRow = { readonly id: string; readonly next: number }
 
 const MOST_PARTS = 10_000
 const MiB = 1024 * 1024
-/** No part but the last may be smaller. */
+/** Minimum bytes of every part but the last. */
 export const MIN_PART_BYTES = 5 * MiB
 
-/** Bytes worth a part, where so many were written already: small ones while there are few, and 10,000 hold 280 GiB. */
+/**
+ * Returns the bytes of the next part, by the number of parts already written. Parts start small and grow, so that 10,000 of them hold 328
+ * GiB.
+ */
 export const choosePartSize = (written: number): number => (written < 4_000 ? 8 : written < 7_000 ? 16 : written < 9_000 ? 64 : 128) * MiB
 
 type Parts = Pick<ExportParts, 'rows' | 'blobs'>
@@ -31,7 +34,7 @@ export class FileUpload {
     this.#file = file
   }
 
-  /** Under a number nobody had, or will have. */
+  /** Writes a part under a new number, which is never used again. Throws ExportFault if the file has too many parts. */
   async write(bytes: Uint8Array): Promise<{ readonly n: number; readonly tag: string }> {
     const blob = await this.#opened()
     const row = await this.#parts.rows.change<FileRow>(fileRowsOf(this.#job), this.#file, (row) => row && { ...row, next: row.next + 1 })
@@ -52,7 +55,7 @@ export class FileUpload {
   }
 }
 
-/** Of writers that come to a file first at the same time, one opens its blob for all. */
+/** Opens the upload of a file. If several writers open it at the same time, all use the upload of the first. */
 async function opened({ rows, blobs }: Parts, job: string, file: string): Promise<BlobParts> {
   const key = fileKeyOf(job, file)
   const known = await rows.read<FileRow>(fileRowsOf(job), file)

@@ -1,4 +1,4 @@
-/** A version as one line of a file. Its bytes go through as they are wherever nothing of it is to change. */
+/** A version as a line of NDJSON. Its bytes are copied unless something must change. */
 import { withAbsoluteAttachments } from '../../fhir/attachment-urls.ts'
 import { writeJson } from '../../fhir/json.ts'
 import { selectElements } from '../../fhir/summary.ts'
@@ -6,7 +6,7 @@ import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { RequestedElement } from '../export-request.ts'
 import { resourceOf } from '../versions/version-body.ts'
 
-/** `elements`: as summary.ts has them; none: all. */
+/** `elements`: elements in the form that summary.ts expects. Empty: all elements. */
 export type LineOptions = { readonly baseUrl: string; readonly elements: readonly string[] }
 
 export const lineOptionsOf = ({
@@ -20,7 +20,7 @@ export const lineOptionsOf = ({
   elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
 })
 
-/** Without its end. Damaged where something of it is to change, and it is no JSON. */
+/** Returns the line without its line end. Throws Damaged if the content must change and is not JSON. */
 export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: LineOptions): Uint8Array {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
   if (elements.length === 0 && !mayHaveRelativeUrl(bytes)) return onOneLine(bytes)
@@ -30,7 +30,7 @@ export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: LineOpt
   return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))
 }
 
-/** A line of the file of deletions. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
+/** Returns a line of the file of deletions. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
 export const deletionLineOf = (versions: readonly ResourceVersion[]): Uint8Array =>
   Buffer.from(
     JSON.stringify({
@@ -42,16 +42,18 @@ export const deletionLineOf = (versions: readonly ResourceVersion[]): Uint8Array
 
 const [LF, CR, SPACE, QUOTE, COLON] = [10, 13, 32, 34, 58]
 
-/** A raw line break can only stand between tokens: in a string it is escaped. */
+/** Replaces raw line breaks by spaces. They occur only between tokens, because strings escape them. */
 function onOneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes
   return Buffer.from(bytes).map((byte) => (byte === LF || byte === CR ? SPACE : byte)) as Buffer
 }
 
-/** With a quote before it. That is not looked for: there are many of them, and a search goes from one first byte to the next. */
+/** End of a member name. The search omits the first quote: quotes are frequent, and a search checks every occurrence of its first byte. */
 const NAME = Buffer.from('url"')
 
-/** Whether some member called `url`, as attachments and extensions have it, holds what begins with no scheme. Names are written plainly. */
+/**
+ * Whether a member named `url`, as in attachments and extensions, may hold a URL without a scheme. Stored member names contain no escapes.
+ */
 function mayHaveRelativeUrl(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(NAME); at >= 0; at = bytes.indexOf(NAME, at)) {
     const isName = bytes[at - 1] === QUOTE
@@ -70,7 +72,10 @@ function pastBlanks(bytes: Buffer, from: number): number {
   return at
 }
 
-/** `http:`, `urn:`: a letter, then letters, digits, `+`, `-`, `.`. https://www.rfc-editor.org/rfc/rfc3986#section-3.1 */
+/**
+ * Whether a text starts with a scheme such as `http:` or `urn:`: a letter, then letters, digits, `+`, `-`, `.`.
+ * https://www.rfc-editor.org/rfc/rfc3986#section-3.1
+ */
 function hasScheme(bytes: Buffer, from: number): boolean {
   for (let at = from; ; at++) {
     const byte = bytes[at]!

@@ -1,6 +1,7 @@
 /**
- * What is left out of an export though it may belong there: nobody can read it, or judge it. It stands once in the file of errors, whoever came to
- * it, and is named to who sees all of its type. Until the end its lines are a file of each writer's own, which is so small that it is in tails.
+ * Omissions: resources that may belong to an export, but are damaged or cannot be checked. The error file reports each once, whichever
+ * writer finds it. It names a resource only to a client that may see its whole type.
+ * Until the job ends, each writer collects the lines in a file of its own. That file is smaller than a part, so it is always in tails.
  */
 import { isWholeType, ruleFor } from '../../access/rules.ts'
 import { operationOutcomeOf } from '../../fhir/outcome.ts'
@@ -11,13 +12,13 @@ import { OMISSION_TEXTS, type OmissionReason } from '../select/omission-reason.t
 import type { Selection } from '../select/selection.ts'
 import type { FileWriter } from './file-writer.ts'
 
-/** Its name among the files of a writer. */
+/** Name of the file in which a writer collects omissions. */
 export const OMISSIONS_FILE = 'left-out'
 
-/** Of one writer, and of an export. */
+/** Maximum omissions of a writer, and of an export. Above it the job fails. */
 const MOST = 10_000
 
-/** ExportFault: an export that lacks so many is none. */
+/** Throws ExportFault above the maximum: such an export would be useless. */
 export function checkOmissionCount(count: number): void {
   if (count > MOST)
     throw new ExportFault(
@@ -46,7 +47,7 @@ export class Omissions {
   }
 }
 
-/** undefined: of what was not asked for, or is out of scope, nobody is told. */
+/** Returns the text that names the resource. Returns undefined if it was not requested or is out of scope; it is then not reported. */
 function nameFor({ judge, types, job }: Selection, type: string, id: string): string | undefined {
   if (!(types.has(type) || type === 'Patient' || (job.asked.types?.includes(type) ?? true))) return undefined
   const { access, reading } = judge

@@ -1,4 +1,4 @@
-/** Where one writer of an export puts what it exports: lines into files, what these refer to, and what it had to leave out. */
+/** Output of a writer: lines of files, keys of referenced resources, and omissions. */
 import type { DamagedVersion, ResourceVersion } from '../../ports/store/resource-store.ts'
 import type { Job } from '../job/job.ts'
 import type { WrittenFiles } from '../plan/segment.ts'
@@ -10,7 +10,7 @@ import { deletionLineOf, type LineOptions, lineOf, lineOptionsOf } from './ndjso
 import { Omissions } from './omissions.ts'
 import { ReferencedKeys } from './referenced-keys.ts'
 
-/** Of a checkpoint. `met`: blobs. */
+/** Content of a checkpoint. `met`: blobs of keys. */
 type Done = { readonly written: WrittenFiles; readonly met: readonly string[] }
 
 export class WriterOutput {
@@ -19,7 +19,7 @@ export class WriterOutput {
   readonly #met: ReferencedKeys
   readonly #leftOut: Omissions
 
-  /** Goes on after what a checkpoint says. */
+  /** Continues from a checkpoint. */
   constructor(parts: ExportParts, job: Job, selection: Selection, { written, met }: Done) {
     this.#lines = lineOptionsOf(job)
     this.#writer = new FileWriter(parts, job, written)
@@ -27,7 +27,7 @@ export class WriterOutput {
     this.#leftOut = new Omissions(this.#writer, selection)
   }
 
-  /** What was selected. */
+  /** Adds selected versions. Deletions go into the file of deletions. */
   async add(versions: readonly ResourceVersion[]): Promise<void> {
     const deletions = versions.filter(({ deleted }) => deleted)
     for (const version of versions) if (!version.deleted) this.#addLine(version)

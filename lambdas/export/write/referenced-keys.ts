@@ -1,4 +1,4 @@
-/** What a writer met in the versions it exported that others look for: keys of resources, in blobs that its checkpoints name. */
+/** Keys of resources that exported versions refer to, for the second pass. They are stored in blobs that the checkpoints name. */
 import type { ResourceVersion } from '../../ports/store/resource-store.ts'
 import { rulesOf } from '../additional-resources.ts'
 import { temporaryKeyOf } from '../job/job.ts'
@@ -7,7 +7,7 @@ import { isAlwaysExported, type Selection } from '../select/selection.ts'
 import type { ExportParts } from '../step-types.ts'
 import { putKeys } from './key-buckets.ts'
 
-/** Keys held in memory. */
+/** Maximum keys held in memory. Above it they are written to a blob. */
 const MOST = 200_000
 
 type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'additionalResources'>
@@ -16,14 +16,14 @@ export class ReferencedKeys {
   readonly #parts: Parts
   readonly #job: string
   readonly #selection: Selection
-  /** Of everything nothing is looked for: it is there anyway. */
+  /** Undefined if all referenced resources are exported anyway, so no reference is followed. */
   readonly #references: ReferenceFinder | undefined
   readonly #keys = new Set<string>()
-  /** Of these some: they are in blobs already. */
+  /** Some of the keys that are already stored in blobs. They are not stored again. */
   readonly #named = new Set<string>()
   #blobs: readonly string[]
 
-  /** `blobs`: of the last checkpoint. */
+  /** `blobs`: blobs of the last checkpoint. */
   constructor(parts: Parts, selection: Selection, blobs: readonly string[]) {
     const { narrowed, job, judge } = selection
     const { id, level } = job
@@ -36,18 +36,21 @@ export class ReferencedKeys {
     this.#blobs = blobs
   }
 
-  /** Held until `flush` or `checkpoint`. Damaged: nothing of it. */
+  /**
+   * Adds the references of a version. They are held in memory until `flush` or `checkpoint`. Throws Damaged if the version is damaged, and
+   * then adds none.
+   */
   add(version: ResourceVersion): void {
     for (const key of this.#references?.(version) ?? [])
       if (!this.#named.has(key) && !isAlwaysExported(this.#selection, key)) this.#keys.add(key)
   }
 
-  /** Bounds what is held. */
+  /** Limits the memory for held keys. */
   async flush(): Promise<void> {
     if (this.#keys.size > MOST) await this.#write()
   }
 
-  /** The blobs that hold all that was met. */
+  /** Stores the held keys. Returns the blobs that contain all keys so far. */
   async checkpoint(): Promise<readonly string[]> {
     if (this.#keys.size > 0) await this.#write()
     return this.#blobs

@@ -1,4 +1,4 @@
-/** Writes a segment of an export, slice by slice: pages of a scan, of them what is selected, into the files of the job. */
+/** Writes a segment of an export, slice by slice: reads pages of a scan, selects versions and writes them to the files of the job. */
 import type { ScanPage, ScanRequest } from '../../ports/store/resource-store.ts'
 import { type Job, segmentRowsOf } from '../job/job.ts'
 import { JobWatch } from '../job/job-watch.ts'
@@ -10,10 +10,10 @@ import type { ExportParts } from '../step-types.ts'
 import { CHECKPOINT_INTERVAL_MS, storeCheckpoint } from './checkpoint.ts'
 import { WriterOutput } from './output.ts'
 
-/** Versions of a page: a writer holds one. */
+/** Versions per page. A writer holds one page in memory. */
 const PAGE = 500
 
-/** Whether there is more to do. */
+/** Runs one slice of the segment. Returns whether there is more to do. */
 export async function writeSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
   const segment = await parts.rows.read<Segment>(segmentRowsOf(job.id), name)
   if (segment === undefined || segment.isDone) return false
@@ -32,7 +32,7 @@ type SliceOf = {
 class Slice {
   readonly #of: SliceOf
   readonly #output: WriterOutput
-  /** As its row is, but for what was done since the last checkpoint. */
+  /** The row of the segment, plus the progress since the last checkpoint. */
   #segment: Segment
   readonly #until: number
   #nextCheckpoint: number
@@ -48,7 +48,7 @@ class Slice {
 
   async write(): Promise<boolean> {
     const { parts, job, watch } = this.#of
-    // A store may come to show its latest writes late, for longer than a step is tried again.
+    // A store may show its latest commits late, even after all retries of a step. So the slice waits, and another one continues to wait.
     // guard: export-writes-after-settled-writes
     if (!(await waitUntilSettled({ parts, job, watch, until: this.#until }, job.transactionTime))) return true
     while (this.#segment.at < this.#segment.pieces.length) {
@@ -62,10 +62,10 @@ class Slice {
           await this.#checkpoint(false)
           return true
         }
-        // Whoever was faster goes on.
+        // Another writer has stored a checkpoint first. That writer continues.
         if (parts.elapsed() >= this.#nextCheckpoint && !(await this.#checkpoint(false))) return true
       }
-      // Of what nobody ever wrote a store need not have a page.
+      // A scan of a piece without any entry may return no page.
       if (this.#segment.at === at) this.#goOn(0, undefined)
     }
     return !(await this.#checkpoint(true))
@@ -87,7 +87,7 @@ class Slice {
     this.#goOn(versions.length + damaged.length, cursor)
   }
 
-  /** `cursor`: none where the piece is done. */
+  /** `cursor`: undefined if the piece is done. */
   #goOn(seen: number, cursor: string | undefined): void {
     const { pieces, at, cursor: _, ...rest } = this.#segment
     const end = entriesOf(pieces.slice(0, at + 1))
@@ -97,7 +97,7 @@ class Slice {
         : { ...rest, pieces, at, cursor, seen: Math.min(rest.seen + seen, end) }
   }
 
-  /** False where another writer left a checkpoint since: what this one did is forgotten. */
+  /** Stores a checkpoint. Returns false if another writer stored one first; the work of this writer is then discarded. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
     const { parts, job, name } = this.#of
     this.#nextCheckpoint = parts.elapsed() + CHECKPOINT_INTERVAL_MS
